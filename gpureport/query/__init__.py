@@ -101,7 +101,7 @@ def read(path: Path) -> Query:
     sql = path.read_text(encoding="utf-8")
     header = _GOES_ON.sub(" ", "\n".join(takewhile(lambda line: line.startswith("--"), sql.splitlines()))).splitlines()
     fields = {match[1]: match[2].strip() for line in header if (match := _FIELD.match(line))}
-    missing = {"grain", "reads", "params", "source"} - set(fields)
+    missing = {"grain", "reads", "source"} - set(fields)
     if missing:
         raise QueryError(f"{path}: the header lacks {', '.join(sorted(missing))}")
     return Query(
@@ -110,7 +110,7 @@ def read(path: Path) -> Query:
         purpose=_purpose(header),
         grain=_names(fields["grain"]),
         reads=_names(fields["reads"]),
-        params=_names(fields["params"]),
+        params=_names(fields.get("params", "")),
         source=fields["source"],
         columns=_columns(path, header, fields.get("columns", "")),
         severity=fields.get("severity", ""),

@@ -109,20 +109,9 @@ def _scenes(con: DuckDBPyConnection, window: Window) -> Iterator[tuple[str, Scen
         for of, resource, wanted, name in places:
             if of == cluster:
                 there.setdefault((resource, wanted), []).append(name)
-        yield (
-            cluster,
-            Scene(
-                window.start_at.timestamp(),
-                window.end_at.timestamp(),
-                [
-                    Pod(gpus, created, start, end, name, (resource, wanted))
-                    for of, gpus, created, start, end, name, resource, wanted in pods
-                    if of == cluster
-                ],
-                [Node(name, model, tuple(each)) for (name, model), each in steps.items()],
-                there,
-            ),
-        )
+        of_pods = [Pod(row[1], row[2], row[3], row[4], row[5], (row[6], row[7])) for row in pods if row[0] == cluster]
+        of_nodes = [Node(name, model, tuple(each)) for (name, model), each in steps.items()]
+        yield cluster, Scene(window.start_at.timestamp(), window.end_at.timestamp(), of_pods, of_nodes, there)
 
 
 def _like(scene: Scene, asked: str) -> Node | None:

@@ -7,7 +7,6 @@
 --
 -- grain:  cluster, namespace, claim_uid, driver, pool, device, share_id, request, start_at
 -- reads:  day.state_snapshot, lake.claim, lake.claim_consumer, lake.claim_device, lake.pod
--- params:
 -- source: ResourceClaim status.allocation; status.reservedFor and the pods' own times
 with snapshot as (
     select *

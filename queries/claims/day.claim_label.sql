@@ -5,7 +5,6 @@
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, claim, start_at
 -- reads:  day.claim_series, day.device_run, day.owner_run, day.pod_request, lake.series
--- params:
 -- source: dcgm-exporter dra_claim_name, dra_driver_name, dra_pool_name, dra_device_name; kube_pod_resourceclaim_info
 with reported as (
     select distinct

@@ -7,7 +7,6 @@
 --
 -- grain:  cluster, namespace, claim_uid, driver, pool, device, share_id, request, start_at
 -- reads:  day.claim_allocation, lake.claim_consumer, lake.device, lake.device_label, lake.owner_label
--- params:
 -- source: day.claim_allocation; ResourceSlices; labels of the device's series (PCI address, GPU_I_PROFILE)
 -- columns:
 --   device_type      gpu, mig, …; '' where the driver does not say

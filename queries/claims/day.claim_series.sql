@@ -6,7 +6,6 @@
 --
 -- grain:  cluster, namespace, claim, pod, pod_uid
 -- reads:  day.kube_series, lake.sample, lake.series
--- params:
 -- source: kube_pod_resourceclaim_info (kube-state-metrics 2.20), kube_pod_status_scheduled_time, _completion_time, _phase
 -- columns:
 --   start_at   UTC, when the pod was bound, else first look at which it was told

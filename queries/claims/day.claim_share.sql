@@ -6,7 +6,6 @@
 --
 -- grain:  cluster, namespace, claim_uid, driver, pool, device, share_id, request
 -- reads:  lake.claim, lake.claim_device, lake.device
--- params:
 -- source: ResourceClaim status.allocation.devices.results[].consumedCapacity, spec.devices.requests[].capacity; ResourceSlice capacity
 -- columns:
 --   share_source     consumed capacity or requested capacity

@@ -2,7 +2,6 @@
 --
 -- grain:  cluster
 -- reads:  day.state_snapshot
--- params:
 -- source: day.state_snapshot
 select distinct cluster
 from day.state_snapshot

@@ -5,7 +5,6 @@
 --
 -- grain:  cluster, device_class, driver, pool, device, observed_at
 -- reads:  lake.device, lake.device_class
--- params:
 -- source: DeviceClass spec.selectors; ResourceSlice
 -- columns:
 --   device_class  class

@@ -5,7 +5,6 @@
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, namespace, claim_uid, start_at
 -- reads:  day.state_snapshot, facts.claim_device, facts.claim_reservation
--- params:
 -- source: facts.claim_device; ResourceClaim status.reservedFor
 -- columns:
 --   pod          pod that reserved it; '' where none did, or a group of pods

@@ -5,7 +5,6 @@
 --
 -- grain:  cluster, namespace, claim, claim_uid, consumer_resource, consumer_uid, start_at
 -- reads:  day.claim_series, day.state_snapshot, lake.claim_consumer, lake.pod
--- params:
 -- source: ResourceClaim status.reservedFor and the pods' own times; kube_pod_resourceclaim_info
 -- columns: cluster, namespace, claim, claim_uid, consumer_resource, consumer, consumer_uid, start_at, end_at
 --   claim_uid          claim's uid; '' where kube-state-metrics tells of it, which knows the name alone

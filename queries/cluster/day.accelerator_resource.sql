@@ -6,7 +6,6 @@
 --
 -- grain:  cluster, written_as
 -- reads:  day.kube_series, lake.node, lake.pod
--- params:
 -- source: Node status.allocatable, Pod requests, kube_node_status_*, kube_pod_container_resource_requests
 -- columns:
 --   written_as    name as it is written

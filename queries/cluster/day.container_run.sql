@@ -6,7 +6,6 @@
 --
 -- grain:  cluster, namespace, pod, pod_uid, container, start_at
 -- reads:  day.state_snapshot, lake.pod, lake.pod_container, lake.pod_device
--- params:
 -- source: Pod status.containerStatuses, status.startTime
 -- columns:
 --   claims     claims that it uses

@@ -2,7 +2,6 @@
 --
 -- grain:  cluster, device_uuid, start_at
 -- reads:  day.device_run, day.outage
--- params:
 -- source: day.outage; nodes by the labels of the GPU's series
 -- columns:
 --   cause  not_ready, cordoned, unhealthy or tainted; several are listed

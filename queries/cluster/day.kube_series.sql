@@ -2,7 +2,6 @@
 --
 -- grain:  cluster, series_id
 -- reads:  lake.series
--- params:
 -- source: kube-state-metrics
 -- columns:
 --   signal            name of the metric

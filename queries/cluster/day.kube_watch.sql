@@ -2,7 +2,6 @@
 --
 -- grain:  cluster, target, start_at
 -- reads:  day.kube_series, lake.sample
--- params:
 -- source: kube_pod_info
 -- columns:
 --   target         job and instance that it was scraped from

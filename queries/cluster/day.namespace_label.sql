@@ -4,7 +4,6 @@
 --
 -- grain:  cluster, namespace
 -- reads:  lake.namespace, lake.series
--- params:
 -- source: Namespace metadata.labels; kube_namespace_labels
 -- columns:
 --   labels     label → value

@@ -5,7 +5,6 @@
 --
 -- grain:  cluster, node_name, day
 -- reads:  day.state_snapshot, lake.device, lake.node, lake.pod
--- params:
 -- source: Node status.capacity and labels; ResourceSlices of GPU drivers; Pods
 -- columns:
 --   offered_from_at     UTC, the first look at which it offered an accelerator or had a device; null where none did

@@ -4,7 +4,6 @@
 --
 -- grain:  cluster, node_name, device_uuid, start_at, cause
 -- reads:  lake.device, lake.koordinator_device, lake.node, lake.sample, lake.series
--- params:
 -- source: kube_node_status_condition, kube_node_spec_unschedulable; Node status, ResourceSlice taints, Koordinator's Device objects
 -- columns:
 --   node_name    node; '' where a GPU alone is meant

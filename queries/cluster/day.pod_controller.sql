@@ -2,7 +2,6 @@
 --
 -- grain:  cluster, namespace, pod, pod_uid
 -- reads:  lake.pod, lake.series
--- params:
 -- source: Pod metadata.ownerReferences; kube_pod_info (created_by_kind, created_by_name)
 -- columns:
 --   maker_kind  Job, ReplicaSet, StatefulSet, …; Pod of one that no one made

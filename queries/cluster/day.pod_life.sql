@@ -8,7 +8,6 @@
 --
 -- grain:  cluster, namespace, pod, pod_uid
 -- reads:  day.kube_series, day.kube_watch, lake.owner_label, lake.pod, lake.sample
--- params:
 -- source: kube-state-metrics (kube_pod_info, _created, _start_time, _status_phase, _status_scheduled_time, _completion_time, _deletion_timestamp,
 --         _status_reason, _container_status_terminated_reason)
 -- columns:

@@ -2,7 +2,6 @@
 --
 -- grain:  cluster, namespace, pod, pod_uid, container
 -- reads:  day.kube_series
--- params:
 -- source: kube-state-metrics kube_pod_container_resource_requests, whose names have '_' for '.', '/' and '-'
 -- columns:
 --   resources  names of the resources, sorted

@@ -5,7 +5,6 @@
 --
 -- grain:  cluster, namespace, pod, pod_uid
 -- reads:  day.state_snapshot, lake.owner_label, lake.pod, lake.pod_container
--- params:
 -- source: Pod metadata and status by looks
 -- columns:
 --   listed_until_at  UTC, until when the last look at which it was listed stands

@@ -5,7 +5,6 @@
 --
 -- grain:  cluster, kind, observed_at
 -- reads:  lake.source
--- params:
 -- source: gpureport snapshot, gpureport import --kubernetes
 -- columns:
 --   kind             kind of object, as kubectl names it: pods, resourceclaims.resource.k8s.io

@@ -8,7 +8,6 @@
 -- revision: 3
 -- grain:  cluster, node_name, day
 -- reads:  day.node_snapshot, lake.sample, lake.series
--- params:
 -- source: kube-state-metrics: kube_node_*, kube_pod_container_resource_requests; labels of GPU and node feature discovery; looks
 -- columns: cluster, node_name, day, start_at, end_at, accelerator_count, accelerator_resources, device_count, device_count_min,
 --          gpu_model, accelerator_pod_count, hardware_make, driver_version

@@ -2,7 +2,6 @@
 --
 -- grain:  cluster, period
 -- reads:  period.demand, previous.demand
--- params:
 -- source: period.demand of both windows
 -- columns:
 --   unscheduled_unit_hours  h x units of it that pods without a place requested; null where nothing tells

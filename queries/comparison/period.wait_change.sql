@@ -4,7 +4,6 @@
 --
 -- grain:  cluster, period
 -- reads:  period.wait, previous.wait
--- params:
 -- source: period.wait of both windows
 -- columns:
 --   placed_pod_count  pods that were given a place; null where there were none

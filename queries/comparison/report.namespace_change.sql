@@ -2,7 +2,6 @@
 --
 -- grain:  cluster, namespace
 -- reads:  period.allocated_change
--- params:
 -- source: period.ledger of both windows; the one before scaled to the length of this one
 -- columns: cluster, namespace, change, previous_allocated_gpu_hours, allocated_gpu_hours, allocated_change_gpu_hours,
 --          previous_effective_gpu_hours, effective_gpu_hours, effective_change_gpu_hours, new_workload_count, ended_workload_count

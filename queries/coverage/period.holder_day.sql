@@ -6,7 +6,6 @@
 --
 -- grain:  cluster, device_uuid, day
 -- reads:  facts.device_day, facts.node_day, facts.ownership, period.device_day
--- params:
 -- source: facts.ownership against activity and against kube-state-metrics; dcgm-exporter 27, 127, 138, 151 (labels that are missing)
 -- columns:
 --   observed_seconds       s in which its holder, or that it had none, is known

@@ -7,7 +7,6 @@
 --
 -- grain:  cluster, signal, node_name, day
 -- reads:  facts.refuted_holder, period.device_day, period.holder_day, period.node_gap, period.signal_day
--- params:
 -- source: period.signal_day, period.holder_day, period.node_gap
 -- columns: cluster, signal, node_name, day, coverage_ratio, reason, evidence, source_metrics, expected_device_count, observed_device_count,
 --          expected_series_count, observed_series_count, expected_device_seconds, observed_device_seconds, unknown_device_seconds, dropped

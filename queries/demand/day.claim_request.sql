@@ -6,7 +6,6 @@
 --
 -- grain:  cluster, pod_uid, resource, start_at
 -- reads:  day.state_snapshot, lake.claim, lake.claim_device, lake.pod
--- params:
 -- source: ResourceClaim spec and status; Pod status.resourceClaimStatuses
 -- columns:
 --   device_class     the class

@@ -7,7 +7,6 @@
 --
 -- grain:  cluster, source, resource, start_at
 -- reads:  day.claim_request, day.gpu_allocatable, day.gpu_request, day.kube_allocatable, day.kube_request, day.kube_series, day.snapshot_allocatable, day.snapshot_request, day.state_snapshot, lake.sample
--- params:
 -- source: day.snapshot_request, day.claim_request and day.snapshot_allocatable; day.kube_request and day.kube_allocatable
 -- columns:
 --   resource                 extended resource, <class>.deviceclass.resource.k8s.io/devices, or gpu: GPUs under any name

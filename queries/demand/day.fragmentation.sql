@@ -7,7 +7,6 @@
 --
 -- grain:  cluster, node_name, resource, source, start_at
 -- reads:  day.claim_request, day.kube_request, day.node_capacity, day.snapshot_request, lake.pod
--- params:
 -- source: Pod conditions PodScheduled; kube_pod_status_unschedulable; day.node_capacity
 -- columns:
 --   wanted_units  units that the smallest of the refused pods requests

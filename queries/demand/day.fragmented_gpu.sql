@@ -4,7 +4,6 @@
 --
 -- grain:  cluster, device_uuid, start_at
 -- reads:  day.device_run, day.fragmentation
--- params:
 -- source: day.fragmentation
 with device as (
     select distinct

@@ -4,7 +4,6 @@
 --
 -- grain:  cluster, source, node_name, resource, state, start_at
 -- reads:  day.accelerator_resource, day.class_device, day.gpu_node, day.kube_allocatable, day.snapshot_allocatable
--- params:
 -- source: day.snapshot_allocatable; day.kube_allocatable
 -- columns:
 --   resource           name that they are counted by

@@ -6,7 +6,6 @@
 --
 -- grain:  cluster, node_name
 -- reads:  facts.node_day, lake.device_label, lake.node
--- params:
 -- source: labels of GPU series; facts.node_day; Node objects
 -- columns:
 --   replica_gpus  GPUs in a unit of the device plugin's whole GPUs: below 1 where it counts replicas; null without accelerators

@@ -5,7 +5,6 @@
 --
 -- grain:  cluster, source, is_claim, pod_uid, start_at
 -- reads:  day.accelerator_resource, day.claim_request, day.class_device, day.gpu_node, day.kube_request, day.snapshot_request
--- params:
 -- source: day.snapshot_request, day.claim_request; day.kube_request
 -- columns:
 --   is_claim         by resource claims, which are counted apart

@@ -5,7 +5,6 @@
 --
 -- grain:  cluster, node_name, resource, start_at
 -- reads:  day.accelerator_resource, day.kube_series, lake.sample
--- params:
 -- source: kube_node_status_allocatable, kube_node_status_condition, kube_node_spec_unschedulable
 -- columns:
 --   state  schedulable, cordoned or not_ready; null where unknown

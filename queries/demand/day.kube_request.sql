@@ -5,7 +5,6 @@
 --
 -- grain:  cluster, pod_uid, resource, start_at
 -- reads:  day.accelerator_resource, day.kube_series, lake.sample
--- params:
 -- source: kube_pod_status_phase, _created, _status_scheduled_time, _status_unschedulable, _info, _container_resource_requests, _init_container_…
 -- columns:
 --   container_units  what its containers request; null where only its init containers do

@@ -7,7 +7,6 @@
 --
 -- grain:  cluster, source, node_name, resource, start_at
 -- reads:  day.accelerator_resource, day.claim_request, day.demand_step, day.gpu_allocatable, day.gpu_request, day.kube_allocatable, day.kube_request, day.snapshot_allocatable, day.snapshot_request, facts.device_capacity, lake.device_class
--- params:
 -- source: day.snapshot_request, day.claim_request and day.snapshot_allocatable; day.kube_request and day.kube_allocatable
 -- columns:
 --   resource           extended resource, <class>.deviceclass.resource.k8s.io/devices, or gpu: GPUs under any name

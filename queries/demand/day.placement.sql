@@ -4,7 +4,6 @@
 --
 -- grain:  cluster, placement
 -- reads:  day.gpu_node, lake.pod
--- params:
 -- source: node selector and required node affinity of pods; labels of nodes
 -- columns:
 --   wanted_model  models of the nodes that it allows, sorted; any where that is all; of none the models that it names, or none

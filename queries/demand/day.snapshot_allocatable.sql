@@ -4,7 +4,6 @@
 --
 -- grain:  cluster, node_name, resource, state, start_at
 -- reads:  day.accelerator_resource, day.class_device, day.state_snapshot, lake.node
--- params:
 -- source: Node status.allocatable, conditions and spec.unschedulable; ResourceSlices by class
 -- columns:
 --   node_name  node; '' of devices that are not one node's

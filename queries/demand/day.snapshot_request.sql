@@ -5,7 +5,6 @@
 --
 -- grain:  cluster, pod_uid, resource, start_at
 -- reads:  day.accelerator_resource, day.state_snapshot, lake.pod, lake.pod_container
--- params:
 -- source: Pod spec and status; effective requests by the scheduler's rules
 -- columns:
 --   container_units  what its containers request: requests, else limits; null where only others of its parts do

@@ -6,7 +6,6 @@
 --
 -- grain:  cluster, namespace, pod, pod_uid, container
 -- reads:  day.accelerator_resource, day.container_run, day.kube_request, day.kube_series, lake.pod_container
--- params:
 -- source: Pod spec and status.extendedResourceClaimStatus; kube_pod_container_resource_requests
 -- columns: cluster, namespace, pod, pod_uid, container, asked_by, requested, claims, start_at, end_at
 --   requested  resources with their amounts where these are known, sorted; '' where it requested claims alone

@@ -7,7 +7,6 @@
 -- revision: 4
 -- grain:  cluster, node_name, state, pod_uid, is_claim, start_at
 -- reads:  day.gpu_node, day.gpu_request, day.node_capacity, facts.device_capacity
--- params:
 -- source: day.gpu_request, day.node_capacity; facts.device_capacity at the end of the interval
 -- columns: cluster, node_name, source, state, is_claim, namespace, pod, pod_uid, start_at, end_at, gpu_count, whole_count,
 --          largest_part_gpus, gpu_model, resources, taints

@@ -6,7 +6,6 @@
 -- revision: 5
 -- grain:  cluster, namespace, pod, pod_uid
 -- reads:  day.claim_request, day.gpu_node, day.gpu_request, day.kube_request, day.kube_series, day.placement, day.snapshot_request, lake.pod, lake.sample
--- params:
 -- source: Pod status.conditions and containerStatuses; kube_pod_created, kube_pod_status_scheduled_time,
 --         kube_pod_container_state_started
 -- columns: cluster, namespace, pod, pod_uid, resource, requested_units, requested_gpus, node_name, gpu_model, created_at, scheduled_at, running_at,

@@ -6,7 +6,6 @@
 -- revision: 5
 -- grain:  cluster, resource, hour_start_at, source, gauge
 -- reads:  day.demand_step, lake.sample, lake.series
--- params:
 -- source: day.demand_step; OpenCost's cluster_gpu_pending_pod_count, _pending_request_total, _requested_allocatable_ratio
 -- columns: cluster, resource, is_opencosts, hour_start_at, source, gauge, observed_seconds, value_unit_seconds, value_units_max
 --   is_opencosts        OpenCost itself would count it

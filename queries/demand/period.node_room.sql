@@ -12,8 +12,7 @@
 --   room_gpus  GPUs that are allocated or free
 with edge as (
     select
-        cluster,
-        node_name,
+        * exclude (start_at, end_at),
         unnest([
             { 'at': greatest(start_at, $since_at::timestamp), 'gpus': gpu_count },
             { 'at': least(end_at, $until_at::timestamp), 'gpus': -gpu_count }
@@ -22,43 +21,25 @@ with edge as (
     where state in ('allocated', 'free') and start_at < $until_at and end_at > $since_at
 ),
 
-label as (
-    select
-        cluster,
-        node_name,
-        max(gpu_model) as gpu_model,
-        max(resources) as resources
-    from facts.node_allocation
-    where start_at < $until_at and end_at > $since_at
-    group by all
-),
-
 changed as (
     select
         cluster,
         node_name,
         edge.at as start_at,
-        sum(edge.gpus) as gpus
+        sum(edge.gpus) as gpus,
+        max(gpu_model) as model,
+        max(resources) as names
     from edge
     group by all
-),
-
-stepped as (
-    select
-        *,
-        round(sum(gpus) over (partition by cluster, node_name order by start_at), 6) as room_gpus
-    from changed
 )
 
 select
     cluster,
     node_name,
-    stepped.start_at,
-    label.gpu_model,
-    label.resources,
-    stepped.room_gpus
-from stepped
-inner join label
-    using (cluster, node_name)
-qualify
-    stepped.room_gpus is distinct from lag(stepped.room_gpus) over (partition by cluster, node_name order by stepped.start_at)
+    start_at,
+    max(model) over node as gpu_model,
+    max(names) over node as resources,
+    round(sum(gpus) over (node order by start_at), 6) as room_gpus
+from changed
+where gpus != 0
+window node as (partition by cluster, node_name)

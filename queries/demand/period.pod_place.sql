@@ -2,7 +2,6 @@
 --
 -- grain:  cluster, resource, wanted_model, node_name
 -- reads:  period.node_room, period.pod_run
--- params:
 -- source: misfit, without its amounts
 -- columns: cluster, resource, wanted_model, node_name
 --   resource      resource that it requests, as kube-state-metrics writes it; '' where unknown

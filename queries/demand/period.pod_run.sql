@@ -14,33 +14,18 @@
 --   created_at      UTC, its creation; where that is unknown its start
 --   start_at        UTC, start of its allocation, of one that ran before the window the window's start; null where it had none
 --   end_at          UTC, end of its allocation, or of its wait; null where it reaches the window's end
-with allocated as (
+with run as (
     select
         cluster,
         namespace,
         pod,
         pod_uid,
-        is_claim,
         arg_min(node_name, start_at) as node_name,
-        max(gpu_count) as gpu_count,
+        coalesce(max(gpu_count) filter (where is_claim), 0) + coalesce(max(gpu_count) filter (where not is_claim), 0) as gpu_count,
         greatest(min(start_at), $since_at::timestamp) as start_at,
         max(end_at) as end_at
     from facts.node_allocation
     where state = 'allocated' and pod != '' and start_at < $until_at and end_at > $since_at
-    group by all
-),
-
-run as (
-    select
-        cluster,
-        namespace,
-        pod,
-        pod_uid,
-        arg_min(node_name, start_at) as node_name,
-        sum(gpu_count) as gpu_count,
-        min(start_at) as start_at,
-        max(end_at) as end_at
-    from allocated
     group by all
 ),
 

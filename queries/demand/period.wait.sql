@@ -5,7 +5,6 @@
 --
 -- grain:  cluster, size
 -- reads:  period.pod_wait
--- params:
 -- source: period.pod_wait
 -- columns:
 --   placed_pod_count   pods that were given a place in the window

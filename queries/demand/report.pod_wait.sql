@@ -5,7 +5,6 @@
 --
 -- grain:  cluster, size
 -- reads:  period.wait
--- params:
 -- source: period.wait
 -- columns: cluster, size, placed_pod_count, waiting_pod_count, placing_seconds_p50, placing_seconds_p90, placing_seconds_p95,
 --          placing_seconds_max, at_least, waiting_seconds_max, pending_gpu_hours, started_pod_count, starting_seconds_p50,

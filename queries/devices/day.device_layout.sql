@@ -4,7 +4,6 @@
 --
 -- grain:  cluster, device_uuid, hour_start_at
 -- reads:  day.device_run
--- params:
 -- source: label runs of MIG instances (GPU_I_ID, GPU_I_PROFILE)
 -- columns:
 --   layout  profiles of its instances, sorted, each as often as it occurs; an unknown profile is ?

@@ -2,7 +2,6 @@
 --
 -- grain:  cluster, device_uuid, namespace, pod, container
 -- reads:  lake.series
--- params:
 -- source: labels of the device's series (dcgm-exporter: vgpu, dra_claim_namespace, dra_claim_name)
 -- columns:
 --   claims      resource claims named beside it, namespace/name, sorted

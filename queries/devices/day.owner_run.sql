@@ -2,7 +2,6 @@
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at
 -- reads:  lake.owner_label
--- params:
 -- source: workload labels of the device's series (dcgm-exporter: pod, namespace, container, pod_uid)
 with run as (
     select

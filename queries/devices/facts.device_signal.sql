@@ -4,7 +4,6 @@
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, day, signal
 -- reads:  lake.device_signal
--- params:
 -- source: labels and values of the device's series, read by queries/catalog/signal.csv
 -- columns: device_uuid, gpu_instance_id, signal, source_metric, exporter, node_name, start_at, end_at, series_count, sample_count,
 --          dropped, other_metrics, cluster, day

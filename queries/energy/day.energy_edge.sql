@@ -6,7 +6,6 @@
 --
 -- grain:  cluster, device_uuid, start_at
 -- reads:  day.sample_sum, facts.device_hour, lake.device_sample
--- params:
 -- source: growth over gaps (energy_joules_gap_increase); power of the samples without growth
 -- columns:
 --   start_at       UTC, the sample

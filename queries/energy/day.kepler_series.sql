@@ -2,7 +2,6 @@
 --
 -- grain:  cluster, series_id
 -- reads:  lake.series
--- params:
 -- source: kepler_pod_gpu_watts with state running
 select distinct columns('^(cluster|series_id|namespace|pod|pod_uid)$')
 from lake.series

@@ -11,7 +11,6 @@
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, start_at
 -- reads:  day.allocated_interval, day.partition_interval, day.power_interval, day.power_step, day.sharer_series, facts.device_hour, lake.device_sample
--- params:
 -- source: DCGM_FI_PROF_GR_ENGINE_ACTIVE, DCGM_FI_PROF_SM_ACTIVE of the instances; Kepler internal/device/gpu
 -- columns:
 --   instance_owner_count      its holders; 0 of an instance without a holder

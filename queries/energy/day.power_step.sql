@@ -4,7 +4,6 @@
 --
 -- grain:  cluster, interval_number, step_at
 -- reads:  day.energy_edge, day.power_interval, lake.device_sample
--- params:
 -- source: DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION, DCGM_FI_DEV_POWER_USAGE and the activity signals of the whole GPU
 -- columns:
 --   interval_number      of day.power_interval

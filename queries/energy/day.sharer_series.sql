@@ -6,7 +6,6 @@
 --
 -- grain:  cluster, holder_number, series_id
 -- reads:  day.allocated_interval, day.kepler_series, lake.series
--- params:
 -- source: series of scope pod: DCGM_FI_DEV_GPU_UTIL with a pod beside a series without, hami_*; kepler_pod_gpu_watts
 -- columns:
 --   pod_owner_count  containers of the pod on the GPU or instance: they share a pod's value; 1 for a container's own

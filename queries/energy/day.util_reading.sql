@@ -2,7 +2,6 @@
 --
 -- grain:  holder_number, step_at
 -- reads:  day.sharer_series, lake.sample
--- params:
 -- source: day.sharer_series
 -- columns:
 --   step_at   UTC, the sample; start of the holder's interval where an earlier one is in force then

@@ -6,7 +6,6 @@
 -- revision: 4
 -- grain:  cluster, device_uuid, hour_start_at
 -- reads:  day.claim_snapshot, day.energy_gap, day.power_activity, day.power_interval, day.power_step, facts.power_hour, facts.reserved_power_hour, lake.device_sample
--- params:
 -- source: day.power_interval, facts.power_hour, day.energy_gap
 -- columns: cluster, device_uuid, hour_start_at, layout, idle_watts, idle_source, measured_joules, counter_seconds, counter_joules,
 --          integral_joules, idle_joules, held_idle_joules, measured_seconds, held_seconds, power_watts_min, power_watts_max, reserved_joules,

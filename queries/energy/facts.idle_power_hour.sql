@@ -6,7 +6,6 @@
 -- revision: 2
 -- grain:  cluster, device_uuid, layout, hour_start_at, bin_watts
 -- reads:  day.device_layout, day.device_run, facts.ownership, lake.device_sample
--- params:
 -- source: DCGM_FI_DEV_POWER_USAGE outside the spans of facts.ownership
 -- columns: cluster, device_uuid, layout, hour_start_at, bin_watts, idle_seconds, gpu_model
 --   bin_watts     power, rounded to whole watts

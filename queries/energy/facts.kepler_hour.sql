@@ -5,7 +5,6 @@
 --
 -- grain:  cluster, namespace, pod, pod_uid, hour_start_at
 -- reads:  lake.sample, lake.series
--- params:
 -- source: kepler_pod_gpu_watts with state running
 -- columns: cluster, namespace, pod, pod_uid, hour_start_at, kepler_seconds, kepler_joules, kepler_watts_max
 --   kepler_joules     J, its watts over that time

@@ -9,7 +9,6 @@
 -- revision: 6
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at
 -- reads:  day.allocated_interval, day.instance_util, day.partition_interval, day.power_activity, day.power_interval, day.power_util
--- params:
 -- source: day.power_interval, day.power_util, day.power_activity
 -- columns: cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at, observed_seconds, gpu_seconds,
 --          measured_seconds, active_joules, active_joules_unweighted, active_joules_kepler, held_joules, idle_joules, active_seconds,

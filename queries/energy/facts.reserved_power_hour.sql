@@ -5,7 +5,6 @@
 --
 -- grain:  cluster, device_uuid, namespace, claim_uid, hour_start_at
 -- reads:  day.power_interval, day.reservation
--- params:
 -- source: day.power_interval in the spans of day.reservation
 -- columns: cluster, device_uuid, namespace, claim_uid, hour_start_at, reserved_joules, reserved_seconds
 --   reserved_joules   J, all that was measured of the GPU meanwhile; null where its energy is unknown

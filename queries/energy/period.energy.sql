@@ -2,7 +2,6 @@
 --
 -- grain:  cluster
 -- reads:  facts.device_power_day
--- params:
 -- source: facts.device_power_hour
 select
     cluster,

@@ -2,7 +2,6 @@
 --
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id
 -- reads:  facts.power_day
--- params:
 -- source: facts.power_hour
 -- columns:
 --   used_gpu_hours    allocated_gpu_hours x activity of what was held

@@ -5,7 +5,6 @@
 --
 -- grain:  cluster, gpu_model, day
 -- reads:  facts.device_day, facts.device_power_day, facts.power_day, period.sensor_accuracy
--- params:
 -- source: facts.device_power_hour, facts.power_hour; Model Parking Tax (arXiv 2605.23918) for contexts; queries/catalog/gpu_model.csv
 -- columns: cluster, gpu_model, day, device_count, measured_joules, counter_joules, integral_joules, corrected_joules, counter_integral_ratio,
 --          power_accuracy_ratio, power_sensed_ratio, context_watts_avg, context_seconds, is_context_unusual, unknown_reasons

@@ -3,7 +3,6 @@
 -- severity: warn
 -- grain:  cluster, device_uuid, gpu_instance_id
 -- reads:  period.finding_grant
--- params:
 -- source: facts.overallocation
 -- columns: cluster, device_uuid, gpu_instance_id, evidence
 --   evidence  who had it

@@ -7,7 +7,6 @@
 -- grain:  code, cluster, namespace, workload_kind, workload, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail
 -- reads:  period.finding_access, period.finding_error, period.finding_evidence, period.finding_fit, period.finding_grant, period.finding_quota,
 --          period.finding_strain, period.finding_trend, period.finding_wait, period.finding_waste, period.workload
--- params:
 -- source: facts.finding_*
 with each_rule as (
     select * from period.finding_waste

@@ -3,7 +3,6 @@
 -- severity: warn
 -- grain:  cluster, device_uuid, link
 -- reads:  period.link, period.sum
--- params:
 -- source: period.sum, period.link
 -- columns: cluster, device_uuid, link, link_ratio
 --   link        pcie_tx, pcie_rx, nvlink_tx or nvlink_rx

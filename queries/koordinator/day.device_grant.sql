@@ -5,7 +5,6 @@
 --
 -- grain:  cluster, node_name, pod_uid, device_type, minor
 -- reads:  day.state_snapshot, facts.device_request, lake.koordinator_device, lake.pod, lake.pod_device
--- params:
 -- source: Pod annotation scheduling.koordinator.sh/device-allocated; Device spec.devices[].resources
 -- columns:
 --   device_id             UUID of a GPU, PCI address of others; '' where neither pod nor node says

@@ -5,7 +5,6 @@
 --
 -- grain:  cluster, node_name, device_type, minor, device_id, start_at
 -- reads:  day.device_grant, day.state_snapshot, lake.koordinator_device
--- params:
 -- source: Koordinator's Device objects; day.device_grant
 -- columns: cluster, node_name, device_type, minor, device_id, is_healthy, health_reason, socket_id, numa_node, pcie_id, pci_bus_id,
 --          partition_minors, core_percent, memory_bytes, memory_ratio_percent, held_core_percent, held_memory_bytes,

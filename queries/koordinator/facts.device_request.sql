@@ -6,7 +6,6 @@
 --
 -- grain:  cluster, namespace, pod, pod_uid, container, device_type
 -- reads:  day.accelerator_resource, day.state_snapshot, lake.pod, lake.pod_container
--- params:
 -- source: Pod requests; Koordinator's device resources, versions 0.6 to 1.7, names of before 1.2 under today's
 -- columns: cluster, namespace, pod, pod_uid, container, device_type, asked_as, device_count, gpu_core_percent, gpu_memory_bytes,
 --          gpu_memory_ratio_percent, device_core_percent, device_memory_bytes, device_memory_ratio_percent, is_shared, problem, start_at,

@@ -5,7 +5,6 @@
 -- severity: warn
 -- grain:  cluster, node_name, day
 -- reads:  facts.node_allocation, period.capacity, period.ledger
--- params:
 -- source: facts.node_allocation against period.ledger
 -- columns: cluster, node_name, day, unnamed_pods, unrequested_pods
 --   unnamed_pods      pods that GPUs are allocated to and no GPU names, as namespace/pod

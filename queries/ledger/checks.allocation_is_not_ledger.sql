@@ -3,7 +3,6 @@
 -- severity: warn
 -- grain:  cluster, namespace, pod, pod_uid, day
 -- reads:  facts.ledger_day, facts.power_day
--- params:
 -- source: facts.power_day against facts.ledger_day
 -- columns: cluster, namespace, pod, pod_uid, day, allocated_gpu_hours, ledger_gpu_hours
 --   allocated_gpu_hours  h by the pod's containers on their GPUs

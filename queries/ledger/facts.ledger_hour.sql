@@ -8,7 +8,6 @@
 -- revision: 4
 -- grain:  cluster, device_uuid, gpu_instance_id, hour_start_at, outage, is_reserved, is_unsliced, stranding, activity, namespace, pod, pod_uid, hours_method
 -- reads:  day.allocated_interval, day.device_outage, day.fragmented_gpu, day.interval_saturation, day.partition_interval, day.reservation, day.sample_sum
--- params:
 -- source: day.sample_sum, day.interval_saturation; slices by GPU_I_PROFILE
 -- columns: cluster, device_uuid, hour_start_at, gpu_instance_id, is_unsliced, activity, outage, is_reserved, stranding, namespace, pod, pod_uid,
 --          hours_method, gpu_seconds
@@ -38,7 +37,7 @@ whole as (
 
 unit as (
     select
-        part.* exclude (end_at, profile, part_ratio, seen_seconds, due_seconds, gpu_ratio, gpu_seconds),
+        part.* exclude (end_at, gpu_model, profile, part_ratio, seen_seconds, due_seconds, gpu_ratio, gpu_seconds),
         least(1, part.seen_seconds / nullif(step.observed_seconds, 0)) as fit_ratio,
         unnest([
             { 'activity': 'inactive', 'seconds': part.gpu_ratio * fit_ratio * step.inactive_seconds },
@@ -56,7 +55,7 @@ unit as (
     -- What is left of a partitioned GPU: what its instances do is theirs, so of this only the time is known.
     -- AMD's modes leave nothing over: a partition without series is one without data (device-metrics-exporter 495).
     select
-        gpu.* exclude (end_at, profile, part_ratio, seen_seconds, due_seconds, gpu_ratio, gpu_seconds),
+        gpu.* exclude (end_at, gpu_model, profile, part_ratio, seen_seconds, due_seconds, gpu_ratio, gpu_seconds),
         if(whole.device_uuid is null, 'inactive', 'unseen') as activity,
         gpu.gpu_seconds as seconds
     from gpu

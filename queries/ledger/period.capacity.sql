@@ -5,7 +5,6 @@
 --
 -- grain:  cluster, node_name, device_uuid, day
 -- reads:  facts.device_day, period.device_day, period.node_gap
--- params:
 -- source: facts.device_hour, period.device_day, period.node_gap
 -- columns:
 --   device_uuid       UUID of the physical GPU; '' of those that no exporter tells of

@@ -2,7 +2,6 @@
 --
 -- grain:  cluster, node_name, gpu_model, day, namespace, workload_kind, workload, bucket, hours_method
 -- reads:  period.ledger, period.price, period.workload
--- params:
 -- source: period.ledger; prices: period.price
 -- columns:
 --   namespace      holder's namespace; '' where unallocated

@@ -7,7 +7,6 @@
 --
 -- grain:  cluster, node_name, device_uuid, gpu_instance_id, day, bucket, cause, namespace, pod, pod_uid
 -- reads:  facts.ledger_day, period.capacity, period.holder_day, period.unseen_allocation
--- params:
 -- source: facts.ledger_day; what had no data: period.capacity, period.unseen_allocation; missing labels: period.holder_day
 -- columns:
 --   device_uuid      UUID of the physical GPU; '' of those that no exporter tells of

@@ -5,7 +5,6 @@
 --
 -- grain:  cluster, dimension, value
 -- reads:  period.capacity, period.ledger
--- params:
 -- source: period.capacity, period.ledger
 -- columns: cluster, dimension, value, device_count, capacity_gpu_hours, effective_gpu_hours, underutilized_gpu_hours,
 --          active_unmeasured_gpu_hours, allocated_unmeasured_gpu_hours, allocated_idle_gpu_hours, reserved_idle_gpu_hours, fragmented_gpu_hours,

@@ -4,7 +4,6 @@
 --
 -- grain:  cluster, namespace
 -- reads:  period.ledger, period.price
--- params:
 -- source: period.ledger; prices: period.price
 -- columns: cluster, namespace, idle_gpu_hours, allocated_idle_gpu_hours, reserved_idle_gpu_hours, underutilized_gpu_hours,
 --          idle_ratio, cumulative_idle_ratio, idle_cost, unknown_reasons

@@ -8,7 +8,6 @@
 -- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, grant_key
 -- reads:  day.authoritative_use, day.device_grant, facts.claim_device, facts.claim_use, facts.container_request, facts.ownership,
 --          lake.device_sample, lake.sample, lake.series
--- params:
 -- source: facts.claim_device, facts.claim_use; day.device_grant, day.authoritative_use; hami_vgpu_memory_limit_bytes, requests of gpucores and gpumem
 -- columns:
 --   grant_key    the claim's uid, share and request, the pod's uid, or namespace, pod and container

@@ -7,7 +7,6 @@
 --
 -- grain:  cluster, node_name
 -- reads:  day.kube_series, day.node_snapshot, facts.device_signal, lake.device_label, lake.sample
--- params:
 -- source: kube_node_labels (nvidia.com/gpu.sharing-strategy, nvidia.com/gpu.replicas); kube_node_status_capacity or _allocatable; looks
 -- columns:
 --   strategy  time-slicing, mps, none, or shared if the method is unknown

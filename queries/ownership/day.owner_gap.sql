@@ -10,7 +10,6 @@
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at
 -- reads:  day.owner_label_run, day.owner_run, lake.device_label, lake.device_sample
--- params:
 -- source: day.owner_label_run; steps of the device's samples
 -- columns:
 --   source  in turn, node silent or pod alive

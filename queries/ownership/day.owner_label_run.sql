@@ -6,7 +6,6 @@
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at
 -- reads:  day.owner_run, day.pod_life, day.snapshot_life, facts.refuted_holder
--- params:
 -- source: exporter labels; kube-state-metrics, else looks at Kubernetes' state, for the pod's uid, start and end
 -- columns:
 --   source  labels, labels+kube-state where kube-state-metrics knows the pod, or labels+snapshot where snapshots do

@@ -8,7 +8,6 @@
 --
 -- grain:  cluster, source, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, start_at
 -- reads:  day.container_run, lake.device, lake.device_label, lake.pod_device
--- params:
 -- source: Koordinator's device-allocated annotation, kubelet device checkpoint, PodResources
 -- columns:
 --   source    koordinator, kubelet-checkpoint or pod-resources

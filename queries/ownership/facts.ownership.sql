@@ -10,7 +10,6 @@
 -- revision: 2
 -- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at
 -- reads:  day.node_sharing, day.owner_hint, day.owner_interval, day.pod_request, lake.device_label
--- params:
 -- source: resource claims, Koordinator's annotation, the kubelet's word; exporter labels, made right with kube-state-metrics
 -- columns: cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at, end_at, source, certainty, sharing_mode,
 --          sharing_evidence, life_start_at, life_end_at

@@ -5,7 +5,6 @@
 -- revision: 2
 -- grain:  cluster, namespace, pod, pod_uid
 -- reads:  day.pod_life, day.snapshot_life, facts.node_allocation, facts.ownership
--- params:
 -- source: Pod status.phase, status.reason and containerStatuses; kube_pod_status_phase, kube_pod_status_reason,
 --         kube_pod_container_status_terminated_reason
 -- columns: cluster, namespace, pod, pod_uid, outcome, seen_at

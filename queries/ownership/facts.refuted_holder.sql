@@ -6,7 +6,6 @@
 --
 -- grain:  cluster, namespace, pod
 -- reads:  day.kube_series, day.owner_run, lake.claim_consumer, lake.pod, lake.series
--- params:
 -- source: workload labels and instance of the devices' series; kube_pod_info (pod_ip, host_ip), requests of pods, resource claims of pods
 -- columns: cluster, namespace, pod, evidence, device_count, named_seconds
 --   evidence       scraped_address or no_request

@@ -5,7 +5,6 @@
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at
 -- reads:  day.authoritative_use, day.owner_label_run
--- params:
 -- source: exporter labels against resource claims, Koordinator's annotation and the kubelet's word
 -- columns: cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at, end_at, source, given_devices
 --   device_uuid    UUID of the physical GPU on which it is named

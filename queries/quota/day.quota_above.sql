@@ -2,7 +2,6 @@
 --
 -- grain:  cluster, system, quota, above
 -- reads:  day.quota_terms
--- params:
 -- source: parents that quota objects and series name
 -- columns:
 --   above        the quota itself, or one that contains it

@@ -5,7 +5,6 @@
 --
 -- grain:  cluster, system, resource, flavor, quota, start_at
 -- reads:  day.quota_request, day.quota_change, day.quota_pod, day.quota_reported, day.quota_scope, day.quota_terms, day.quota_watch
--- params:
 -- source: day.quota_terms, day.quota_request, day.quota_reported
 -- columns:
 --   uid                     uid of the object; '' where unknown

@@ -2,7 +2,6 @@
 --
 -- grain:  cluster, system, resource, start_at
 -- reads:  day.quota_native, day.quota_node, day.quota_terms, day.quota_unit
--- params:
 -- source: kube_node_status_allocatable; Node status.allocatable
 -- columns:
 --   capacity_native  all nodes' in the resource's own unit

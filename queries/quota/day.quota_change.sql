@@ -5,7 +5,6 @@
 --
 -- grain:  cluster, system, resource, flavor, scope, start_at
 -- reads:  day.quota_request, day.quota_capacity, day.quota_free, day.quota_reported, day.quota_scope, day.quota_terms, day.quota_watch
--- params:
 -- source: clean.quota_*, day.quota_request, day.quota_capacity, day.quota_free
 -- columns:
 --   scope     as day.quota_scope has it

@@ -2,7 +2,6 @@
 --
 -- grain:  cluster, quota, resource, flavor
 -- reads:  day.quota_terms, lake.quota
--- params:
 -- source: ClusterQueue and ResourceFlavor objects; Kueue's series of quotas, which tell no order
 -- columns:
 --   place_count  1, 2, … in the queue's order, else by name

@@ -2,7 +2,6 @@
 --
 -- grain:  cluster, flavor, node_name
 -- reads:  day.quota_flavor, day.quota_node, lake.node
--- params:
 -- source: ResourceFlavor objects; Node labels
 -- columns:
 with node as (

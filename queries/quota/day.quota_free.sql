@@ -4,7 +4,6 @@
 --
 -- grain:  cluster, flavor, request_gpus, start_at
 -- reads:  day.quota_flavor_node, day.quota_native, day.quota_node, day.quota_pod, day.quota_request
--- params:
 -- source: day.quota_node less the pods that were bound
 -- columns:
 --   request_gpus  size of a request that waited some time

@@ -2,7 +2,6 @@
 --
 -- grain:  cluster, pod_uid, start_at
 -- reads:  day.state_snapshot, lake.pod, lake.sample, lake.series
--- params:
 -- source: kube_pod_labels (label_nos_nebuly_com_capacity); Pod label nos.nebuly.com/capacity
 -- columns:
 --   label     in-quota or over-quota

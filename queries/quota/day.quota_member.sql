@@ -7,7 +7,6 @@
 --
 -- grain:  cluster, system, quota, flavor, pod_uid
 -- reads:  day.quota_above, day.quota_flavor, day.quota_flavor_node, day.quota_placement, day.quota_pod, day.quota_terms, lake.quota, lake.quota_term
--- params:
 -- source: day.quota_pod, day.quota_terms; LocalQueue, ResourceFlavor and PodGroup objects
 -- columns:
 --   resources  Kueue: resources for which the flavor holds; none elsewhere, where it holds for all

@@ -2,7 +2,6 @@
 --
 -- grain:  cluster, node_name, resource, start_at
 -- reads:  day.accelerator_resource, day.kube_series, day.state_snapshot, lake.node, lake.sample
--- params:
 -- source: kube_node_status_allocatable; Node status.allocatable
 -- columns:
 --   offered_native  how much of it, in base units

@@ -4,7 +4,6 @@
 --
 -- grain:  cluster, quota, resource, placement
 -- reads:  day.quota_flavor, day.quota_pod, day.workload_run
--- params:
 -- source: ClusterQueue and ResourceFlavor objects; node selector and affinity of pods and of Workloads' pod sets
 with requested as (
     select

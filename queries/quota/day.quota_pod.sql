@@ -8,7 +8,6 @@
 --
 -- grain:  cluster, pod_uid
 -- reads:  day.accelerator_resource, day.kube_series, day.kube_watch, day.pod_life, day.state_snapshot, lake.pod, lake.sample, lake.series
--- params:
 -- source: Pod objects; kube-state-metrics pod metrics and kube_pod_labels
 -- columns:
 --   requests           what it requests, in base units

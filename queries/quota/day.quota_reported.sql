@@ -4,7 +4,6 @@
 --
 -- grain:  cluster, system, quota, resource, flavor, field, start_at
 -- reads:  day.quota_flavor, day.quota_series, day.state_snapshot, lake.quota_term
--- params:
 -- source: Kueue, Koordinator, Volcano and KAI metrics; kube_resourcequota; status of quota objects, annotations of Koordinator's
 -- columns:
 --   field          delivered, demanded, pending or fair_share

@@ -6,7 +6,6 @@
 --
 -- grain:  cluster, system, quota, resource, flavor, field, start_at
 -- reads:  lake.quota_term, lake.sample, lake.series
--- params:
 -- source: Kueue, Koordinator, Volcano and KAI metrics; kube_resourcequota; kube-state-metrics of custom resources
 -- columns:
 --   field          guaranteed, cap, weight, borrowing_limit, lending_limit, delivered, demanded, pending, fair_share or evicted

@@ -6,7 +6,6 @@
 --
 -- grain:  cluster, system, quota, resource, flavor, start_at
 -- reads:  day.quota_series, day.state_snapshot, lake.quota_term
--- params:
 -- source: quota objects; Kueue, Koordinator, Volcano and KAI metrics; kube_resourcequota
 -- columns:
 --   uid                     uid of the object; '' where it was not looked at

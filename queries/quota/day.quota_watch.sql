@@ -3,7 +3,6 @@
 --
 -- grain:  cluster, watched, start_at
 -- reads:  day.kube_watch, day.state_snapshot
--- params:
 -- source: kube_pod_info; gpureport snapshot, gpureport import --kubernetes
 -- columns:
 --   watched   pods, or workloads of Kueue

@@ -5,7 +5,6 @@
 --
 -- grain:  cluster, workload_uid, attempt
 -- reads:  day.state_snapshot, lake.quota, lake.workload
--- params:
 -- source: Workload and LocalQueue objects
 -- columns:
 --   attempt        1, 2, …

@@ -5,7 +5,6 @@
 -- revision: 2
 -- grain:  cluster, system, resource, flavor, quota, measure, hour_start_at
 -- reads:  day.quota_amount, day.quota_reported, day.quota_share, day.quota_unit, day.quota_weighted_share
--- params:
 -- source: day.quota_reported; day.quota_amount and day.quota_share; day.quota_weighted_share
 -- columns: cluster, system, resource, flavor, quota, measure, hour_start_at, gpus_per_native, native_unit, observed_seconds,
 --          reported_native_hours, recomputed_native_hours

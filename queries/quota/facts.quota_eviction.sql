@@ -6,7 +6,6 @@
 -- revision: 2
 -- grain:  cluster, system, quota, hour_start_at
 -- reads:  day.quota_pod, day.quota_series, lake.sample, lake.series
--- params:
 -- source: kueue_evicted_workloads_total; kai_pod_group_evicted_pods_total
 -- columns: cluster, system, quota, hour_start_at, evicted_count
 --   hour_start_at  UTC hour in which the count was seen to have grown

@@ -3,7 +3,6 @@
 -- revision: 2
 -- grain:  cluster, workload_uid, queued_at
 -- reads:  day.quota_unit, day.quota_watch, day.workload_run, lake.pod
--- params:
 -- source: day.workload_run; pods of the same owner
 -- columns: cluster, cluster_queue, namespace, local_queue, workload, workload_uid, owner_kind, priority, priority_class, queued_at,
 --          reserved_at, admitted_at, running_at, ended_at, end_reason, preemption_reason, preemptor_uid, waiting_message, request_gpus

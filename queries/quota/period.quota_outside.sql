@@ -4,7 +4,6 @@
 --
 -- grain:  cluster, system, start_at
 -- reads:  day.quota_member, day.quota_native, day.quota_pod
--- params:
 -- source: day.quota_pod less day.quota_member
 -- columns:
 --   held_gpus  GPUs held by pods outside its quotas

@@ -5,7 +5,6 @@
 -- severity: warn
 -- grain:  device_uuid
 -- reads:  facts.device_hour
--- params:
 -- source: facts.device_hour
 -- columns: device_uuid, clusters, first_hour_at, hour_count
 --   clusters       the clusters that saw it so

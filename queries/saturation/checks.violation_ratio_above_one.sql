@@ -3,7 +3,6 @@
 -- severity: warn
 -- grain:  cluster, device_uuid, gpu_instance_id, hour_start_at, violation
 -- reads:  facts.device_hour
--- params:
 -- source: facts.device_hour; counters are nanoseconds (DCGM fields 240-243)
 -- columns: cluster, device_uuid, gpu_instance_id, hour_start_at, violation, violation_seconds, seen_seconds
 --   violation          which counter

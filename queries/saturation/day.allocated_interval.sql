@@ -5,7 +5,6 @@
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at
 -- reads:  day.granted_share, day.ownership_interval, facts.ownership
--- params:
 -- source: facts.ownership, day.granted_share
 -- columns:
 --   owner_count           holders of the GPU and of its instances in the interval

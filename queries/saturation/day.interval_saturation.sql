@@ -4,7 +4,6 @@
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, start_at
 -- reads:  day.ownership_interval, day.sample_sum, facts.xid_event
--- params:
 -- source: day.sample_sum; XID events by instant
 with part as (
     select

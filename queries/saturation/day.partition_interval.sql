@@ -5,7 +5,6 @@
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, start_at
 -- reads:  day.device_run, day.interval_saturation, day.sample_sum, facts.device_hour
--- params:
 -- source: day.device_run; slices by GPU_I_PROFILE
 -- columns:
 --   profile       its profile; of several under one id the one of the longest time
@@ -124,32 +123,14 @@ rest as (
     group by all
 )
 
-select
-    cluster,
-    device_uuid,
-    gpu_instance_id,
-    hour_start_at,
-    start_at,
-    end_at,
-    profile,
-    is_unsliced,
-    seen_seconds,
-    due_seconds,
-    part_ratio,
-    gpu_seconds,
-    gpu_ratio
+select *
 from fitted
 union all by name
 select
-    gpu.cluster,
-    gpu.device_uuid,
+    gpu.*,
     '' as gpu_instance_id,
-    gpu.hour_start_at,
-    gpu.start_at,
-    gpu.end_at,
     '' as profile,
     rest.sliced_seconds is not null as is_unsliced,
-    gpu.seen_seconds,
     gpu.seen_seconds as due_seconds,
     1 as part_ratio,
     gpu.seen_seconds - coalesce(rest.sliced_seconds, 0) as gpu_seconds,

@@ -4,7 +4,6 @@
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, start_at, signal
 -- reads:  day.ownership_interval, lake.device_sample
--- params:
 -- source: bin_width, value_bin
 -- columns: cluster, device_uuid, gpu_instance_id, start_at, signal, bins, bin_milliseconds
 --   start_at          UTC, start of the ownership interval; of the hour where nothing is cut

@@ -4,7 +4,6 @@
 --
 -- grain:  cluster, device_uuid
 -- reads:  lake.device_sample
--- params:
 -- source: DCGM_FI_DEV_ROW_REMAP_FAILURE, DCGM_FI_DEV_UNCORRECTABLE_REMAPPED_ROWS, DCGM_FI_DEV_ECC_DBE_AGG_TOTAL and their like
 -- columns: cluster, device_uuid, seen_at, row_remap_failure_count, remapped_row_uncorrectable_count, ecc_uncorrectable_count
 --   seen_at                           UTC, the scrape that first showed any of them

@@ -6,7 +6,6 @@
 --
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at
 -- reads:  facts.device_hour, facts.ownership, lake.sample, lake.series
--- params:
 -- source: series of scope pod: DCGM_FI_DEV_GPU_UTIL and DCGM_FI_DEV_FB_USED with a pod beside a series without, hami_*
 -- columns: cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at, gpu_util_scope, gpu_util_metric,
 --          gpu_util_seen_seconds, gpu_util_ratio_seconds, gpu_util_ratio_max, fb_used_scope, fb_used_metric, fb_used_seen_seconds,

@@ -4,8 +4,7 @@
 -- activity of its own. Time without a holder has a row too.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at, signal
--- reads:  day.allocated_interval, day.partition_interval, day.value_time, facts.device_hour
--- params:
+-- reads:  day.allocated_interval, day.partition_interval, day.value_time
 -- source: day.value_time over day.allocated_interval and day.partition_interval
 -- columns: cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at, signal, gpu_model, part_ratio, bins,
 --          bin_milliseconds
@@ -14,17 +13,7 @@
 --   part_ratio        0..1, the holder's part of the GPU's hours: that of its instance times that among those who share it
 --   bins              numbers of bins (value_bin), ascending
 --   bin_milliseconds  ms with a value in each of the bins
-with model as (
-    select
-        cluster,
-        device_uuid,
-        hour_start_at,
-        max(gpu_model) as gpu_model
-    from facts.device_hour
-    group by all
-),
-
-value as (
+with value as (
     select
         * exclude (gpu_instance_id),
         gpu_instance_id as measured_instance_id,
@@ -42,15 +31,13 @@ select
     coalesce(holder.container, '') as container,
     part.start_at,
     value.signal,
-    model.gpu_model,
+    part.gpu_model,
     part.gpu_ratio * coalesce(holder.hours_ratio, 1) as part_ratio,
     value.bins,
     value.bin_milliseconds
 from day.partition_interval as part
 inner join value
     using (cluster, device_uuid, start_at)
-inner join model
-    using (cluster, device_uuid, hour_start_at)
 left join day.allocated_interval as holder
     using (cluster, device_uuid, gpu_instance_id, start_at)
 where

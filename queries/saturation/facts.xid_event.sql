@@ -5,7 +5,6 @@
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, seen_at, xid_code
 -- reads:  lake.device_sample, lake.sample, lake.series
--- params:
 -- source: DCGM_EXP_XID_ERRORS_TOTAL, nvidia_smi_xid_errors_total; DCGM_EXP_XID_ERRORS_COUNT; DCGM_FI_DEV_XID_ERRORS; codes: NVIDIA XID catalog
 -- columns: cluster, device_uuid, gpu_instance_id, seen_at, xid_code, event_count, source_signal
 --   seen_at        UTC, the scrape that first showed the error

@@ -5,7 +5,6 @@
 --
 -- grain:  cluster, namespace, pod, pod_uid, container
 -- reads:  period.figure
--- params:
 -- source: period.figure
 -- columns: those of report.container_saturation without device_uuid, gpu_instance_id; device_count, device_seconds
 --   observed_seconds                    s in which any of its devices was seen while held
