@@ -59,6 +59,15 @@ class _Commands(click.Group):
         home = imported(f"gpureport.commands.{_HOME_OF[cmd_name]}")
         return next(each for each in vars(home).values() if isinstance(each, click.Command) and each.name == cmd_name)
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """``--config`` stands before the command, and is understood behind it too."""
+        for number, word in enumerate(args):
+            if word == "--config" or word.startswith("--config="):
+                end = number + (1 if "=" in word else 2)
+                args = [*args[number:end], *args[:number], *args[end:]]
+                break
+        return super().parse_args(ctx, args)
+
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         """The command and its arguments; a UsageError for an unknown one names those that are close."""
         if args and args[0] not in _HOME_OF and not args[0].startswith("-"):

@@ -16,6 +16,19 @@ def test_an_unknown_command_names_the_one_that_is_close(capsys: pytest.CaptureFi
     assert "Did you mean report" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("where", [0, 1, 3])
+@pytest.mark.parametrize("form", [("--config", "{}"), ("--config={}",)])
+def test_the_configuration_is_named_before_the_command_or_behind_it(
+    where: int, form: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The lake of the file is the one that is looked for."""
+    (tmp_path / "own.toml").write_text(f'lake = "{tmp_path / "nowhere"}"')
+    words = ["top", "teams", "--since=2026-11-20"]
+    words[where:where] = [each.format(tmp_path / "own.toml") for each in form]
+    assert main(words, environ={}) == 1
+    assert str(tmp_path / "nowhere") in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_each_shell_has_a_completion_script(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["completion", shell], environ={}) == 0

@@ -72,7 +72,8 @@ def what_if_nodes(config: Config, window: Window, question: NodeQuestion, output
         found = list(rows_of(con, window, question, settings.prices.get("gpu_hour", {})))
     for note in dict.fromkeys(told for told, _ in found):
         say(note)
-    print_rows(NAMES, [row for _, row in found], output, sys.stdout)
+    rows = [[float(f"{each:.9g}") if isinstance(each, float) else each for each in row] for _, row in found]
+    print_rows(NAMES, rows, output, sys.stdout)
 
 
 def what_if(config: Config, window: Window, question: Question, output: Output, say: Say) -> None:

@@ -28,15 +28,7 @@
 --   end_at                   UTC, its end in them, outside it
 with allocated as (
     select
-        cluster,
-        namespace,
-        claim,
-        claim_uid,
-        driver,
-        pool,
-        device,
-        share_id,
-        request,
+        columns('^(cluster|namespace|claim|claim_uid|driver|pool|device|share_id|request)$'),
         any_value(subrequest) as subrequest,
         bool_or(is_admin_access) as is_admin_access,
         bool_or(is_extended_resource) as is_extended_resource,
@@ -60,15 +52,7 @@ with allocated as (
 
 hour as (
     select
-        cluster,
-        namespace,
-        claim,
-        claim_uid,
-        driver,
-        pool,
-        device,
-        share_id,
-        request,
+        columns('^(cluster|namespace|claim|claim_uid|driver|pool|device|share_id|request)$'),
         sum(allocated_seconds) as allocated_seconds,
         sum(reserved_seconds) as reserved_seconds,
         if(count(used_seconds) = count(*), sum(used_seconds), null) as used_seconds,
@@ -102,15 +86,7 @@ consumer as (
 
 container as (
     select
-        cluster,
-        namespace,
-        claim,
-        claim_uid,
-        driver,
-        pool,
-        device,
-        share_id,
-        request,
+        columns('^(cluster|namespace|claim|claim_uid|driver|pool|device|share_id|request)$'),
         string_agg(distinct pod, ', ' order by pod) as pods,
         count(distinct pod || '/' || pod_uid) as user_count,
         count(distinct pod || '/' || pod_uid || '/' || container) as container_count

@@ -34,19 +34,20 @@ pod_step as (
         name,
         previous_allocated_gpu_hours > 0 as is_before,
         allocated_gpu_hours > 0 as is_after,
+        case
+            when presence = 'removed' then 'capacity_removed'
+            when presence = 'added' then 'capacity_added'
+            when not allocated_now then 'ended'
+            when not allocated_before then 'new'
+            when held_change_gpu_hours > 0 then 'grew'
+            else 'shrank'
+        end as change_step,
         unnest([
             { 'measure': 'allocated', 'step': 'before', 'gpu_hours': previous_allocated_gpu_hours / $window_ratio },
             { 'measure': 'allocated', 'step': 'window_length', 'gpu_hours': previous_allocated_gpu_hours * (1 - 1 / $window_ratio) },
             {
                 'measure': 'allocated',
-                'step': case
-                    when presence = 'removed' then 'capacity_removed'
-                    when presence = 'added' then 'capacity_added'
-                    when not allocated_now then 'ended'
-                    when not allocated_before then 'new'
-                    when held_change_gpu_hours > 0 then 'grew'
-                    else 'shrank'
-                end,
+                'step': change_step,
                 'gpu_hours': held_change_gpu_hours
             },
             { 'measure': 'allocated', 'step': 'after', 'gpu_hours': allocated_gpu_hours },
@@ -58,14 +59,7 @@ pod_step as (
             },
             {
                 'measure': 'effective',
-                'step': case
-                    when presence = 'removed' then 'capacity_removed'
-                    when presence = 'added' then 'capacity_added'
-                    when not allocated_now then 'ended'
-                    when not allocated_before then 'new'
-                    when held_change_gpu_hours > 0 then 'grew'
-                    else 'shrank'
-                end,
+                'step': change_step,
                 'gpu_hours': if(
                     presence = 'both' and allocated_now and allocated_before,
                     held_change_gpu_hours * previous_effective_ratio,
