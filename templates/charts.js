@@ -175,7 +175,8 @@ const drawDistributions = async (figure, data) => {
     const svg = frame(width, height, 1, `${name}: share of time up to each value`);
     const x = (value) => 40 + ((width - 44) * Math.min(value, 100)) / 100, y = (part) => height - 20 - part * (height - 34);
     for (const row of rows) {
-      const points = [[0, columns.zero_ratio?.values[row] ?? 0], ...QUANTILES.map(([column, part]) => [columns[column]?.values[row] ?? 0, part])];
+      const zero = columns.zero_ratio?.values[row] ?? 0;
+      const points = [...(zero ? [[0, zero]] : []), ...QUANTILES.map(([column, part]) => [columns[column]?.values[row] ?? 0, part])];
       const reached = points.map(([value, part], index) => [value, Math.max(...points.slice(0, index + 1).map(([, each]) => each), part)]);
       const line = [...reached, [100, 1]].map(([value, part], index) => `${index ? "L" : "M"}${x(value).toFixed(1)},${y(part).toFixed(1)}`).join("");
       svg.append(drawn("path", { d: line, class: SHOWN.find(([signal]) => signal === raw(columns.signal, row))[1] }));
@@ -184,7 +185,7 @@ const drawDistributions = async (figure, data) => {
     box.append(make("div", {}, make("h4", {}, name), svg));
   }
   const keys = SHOWN.flatMap(([signal, , css]) => [make("span", { class: css }), `${signal.replace(", %", "")}  `]);
-  figure.append(box, make("p", { class: "soft" }, ...keys, "Vertical axis: share of GPU-hours at or below the value. Horizontal axis: percent."));
+  figure.append(box, make("p", { class: "soft" }, ...keys), make("p", { class: "soft" }, "Vertical axis: share of GPU-hours at or below the value. Horizontal axis: percent."));
 };
 
 const CHARTS = { distributions: drawDistributions, hours: drawHours, week: drawWeek, forecast: drawForecast, quotas: drawQuotas };
