@@ -69,15 +69,10 @@ def _open(con: duckdb.DuckDBPyConnection, lake: Lake, table: str, rows: str, wan
 
 def _kind(column: str) -> str:
     """The type of a column of facts, by its name."""
-    if column == "day":
-        return "date"
-    if column.endswith("_at"):
-        return "timestamp"
     if column.startswith("is_"):
         return "boolean"
-    if column in ("bins", "bin_milliseconds"):
-        return "bigint[]"
-    return "double" if _NUMBER.search(column) else "varchar"
+    named = "timestamp" if column.endswith("_at") else "double" if _NUMBER.search(column) else "varchar"
+    return {"day": "date", "bins": "bigint[]", "bin_milliseconds": "bigint[]"}.get(column, named)
 
 
 def _is_chosen(partition: Partition, clusters: Collection[str] | None, dates: Collection[date] | None) -> bool:
