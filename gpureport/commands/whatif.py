@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,8 +12,10 @@ from gpureport.errors import UsageError
 from gpureport.schedulers.change import SETTABLE
 from gpureport.store import Place
 from gpureport.text.rows import Output
-from gpureport.whatif.placement import Policy
 from gpureport.window import Window, parse_instant
+
+if TYPE_CHECKING:
+    from gpureport.whatif.placement import Policy
 
 _TERMS = "; ".join(f"{system}: {terms}" for system, terms in SETTABLE.items())
 

@@ -116,10 +116,11 @@ def rows_of_csv(report: Path, name: str) -> list[dict[str, str]]:
 
 
 def numbers(report: Path, name: str) -> list[dict[str, str]]:
-    """The rows of a table without what only newer facts say of their energy."""
+    """The rows of a table without what only newer facts say of their energy, and what they hold to the board's largest power."""
     found = rows_of_csv(report, name)
     for row in found:
         row.pop("energy_method", None)
+        row.pop("active_watts_max", None)
         for figure in ("corrected_sample_count", "corrected_joules"):
             row.pop(figure, None)
             row["unknown_reasons"] = re.sub(rf'(,"{figure}":"\w+"|"{figure}":"\w+",?)', "", row.get("unknown_reasons", ""))
