@@ -23,7 +23,9 @@ from gpureport.tables.signals import SIGNALS
 QUERIES = [load()[INTERVALS], load()[VALUES]]
 PARAMS = {"memory_threshold_ratio": 0.5}
 INSTANTS = ("hour_start_at", "start_at", "end_at")
-PIECES = pa.schema([("cluster", pa.string()), ("device_uuid", pa.string()), *((name, pa.timestamp("us")) for name in INSTANTS)])
+OWNERSHIP = pa.schema(
+    [("cluster", pa.string()), ("device_uuid", pa.string()), *((name, pa.timestamp("us")) for name in INSTANTS)]
+)
 NAMES = [name for signal in SIGNALS for name in (signal.name, signal.increase_name, signal.gap_increase_name)]
 COLUMNS = [column for column in DEVICE_SAMPLE.columns if column.name in NAMES]
 
@@ -60,7 +62,7 @@ def device_rows(random: Random, device: str, instance: str) -> list[dict[str, An
     return rows
 
 
-def pieces(random: Random, device: str) -> list[dict[str, Any]]:
+def ownership(random: Random, device: str) -> list[dict[str, Any]]:
     """Cuts of some hours, also between the lake's milliseconds."""
     found = []
     for hour in range(3):
@@ -96,7 +98,7 @@ def assert_same(file: Path, params: dict[str, Any], cut: pa.Table) -> None:
 
 def test_the_recording_has_the_same_sums(recorded: Path) -> None:
     [part] = open_lake(recorded / "lake").partitions("device_sample")
-    assert_same(part.files[0], {"memory_threshold_ratio": 0.9}, PIECES.empty_table())
+    assert_same(part.files[0], {"memory_threshold_ratio": 0.9}, OWNERSHIP.empty_table())
 
 
 @settings(max_examples=8)
@@ -106,7 +108,9 @@ def test_every_sum_of_the_loops_is_that_of_the_sql(seed: int, tmp_path_factory: 
     devices = [("GPU-a", ""), ("GPU-b", ""), ("GPU-b", "1"), ("GPU-b", "2"), ("GPU-c", "")]
     rows = [row for device, instance in devices for row in device_rows(random, device, instance)]
     file = part(tmp_path_factory.mktemp("lake"), rows)
-    cut = pa.Table.from_pylist([piece for device in "abc" for piece in pieces(random, f"GPU-{device}")], schema=PIECES)
+    cut = pa.Table.from_pylist(
+        [interval for device in "abc" for interval in ownership(random, f"GPU-{device}")], schema=OWNERSHIP
+    )
     assert_same(file, PARAMS, cut)
 
 
@@ -120,4 +124,4 @@ def test_every_sum_of_the_loops_is_that_of_the_sql(seed: int, tmp_path_factory: 
 )
 def test_what_the_loops_cannot_tell_is_left_to_the_sql(rows: list[dict[str, Any]], tmp_path: Path) -> None:
     file = part(tmp_path, rows)
-    assert [by_loops(file, query, "c", PARAMS, PIECES.empty_table()) for query in QUERIES] == [None, None]
+    assert [by_loops(file, query, "c", PARAMS, OWNERSHIP.empty_table()) for query in QUERIES] == [None, None]

@@ -77,7 +77,7 @@ def whatif(
     shows the quotas that are named or come out differently, CSV and JSON show all of them.
 
     With --nodes the recorded pods are placed anew, by node, model and GPUs; waits are s from creation to a place. A pod that
-    waited for something else than GPUs keeps its start.
+    waited for something other than GPUs keeps its start.
 
     Example: gpureport whatif --since 2026-11-20 --set quota.team-a.min=20 --add-nodes 1
     """

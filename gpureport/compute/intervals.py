@@ -16,7 +16,7 @@ from gpureport.query import Query, build
 from gpureport.runtime.parallel import Threads
 
 INTERVALS, VALUES = "day.sample_sum", "day.value_time"
-_PIECES = "day.ownership_interval"
+_OWNERSHIP = "day.ownership_interval"
 _ROWS_WORTH_LOOPS = 500_000
 """Loading compiled loops takes as long as DuckDB takes for these."""
 
@@ -28,17 +28,17 @@ def interval_sums(
     if samples.row_count < _ROWS_WORTH_LOOPS:
         build(con, query, params)
         return
-    pieces = con.sql(f"select * from {_PIECES} order by device_uuid, start_at").to_arrow_table()
-    made = partial(_part, query=query, samples=samples, params=params, pieces=pieces, folder=folder)
+    ownership = con.sql(f"select * from {_OWNERSHIP} order by device_uuid, start_at").to_arrow_table()
+    made = partial(_part, query=query, samples=samples, params=params, ownership=ownership, folder=folder)
     files = Threads(threads).each(made, list(samples.files))
     listed = ", ".join(f"'{file}'" for file in files)
     con.execute(f"create view {query.table} as from read_parquet([{listed}])")
 
 
-def _part(file: Path, query: Query, samples: Partition, params: Mapping[str, Any], pieces: pa.Table, folder: Path) -> Path:
-    rows = by_loops(file, query, samples.cluster, params, pieces)
+def _part(file: Path, query: Query, samples: Partition, params: Mapping[str, Any], ownership: pa.Table, folder: Path) -> Path:
+    rows = by_loops(file, query, samples.cluster, params, ownership)
     if rows is None:
-        rows = by_sql(file, query, params, pieces).cast(schema_of(query))
+        rows = by_sql(file, query, params, ownership).cast(schema_of(query))
     path = folder / f"{query.table}-{file.stem}.parquet"
     pq.write_table(
         rows, path, compression="none", use_dictionary=[field.name for field in rows.schema if field.type == pa.string()]
@@ -46,23 +46,23 @@ def _part(file: Path, query: Query, samples: Partition, params: Mapping[str, Any
     return path
 
 
-def by_loops(file: Path, query: Query, cluster: str, params: Mapping[str, Any], pieces: pa.Table) -> pa.Table | None:
+def by_loops(file: Path, query: Query, cluster: str, params: Mapping[str, Any], ownership: pa.Table) -> pa.Table | None:
     """The rows of one part; None where only SQL can tell: a number too large for whole ones, or rows in another order."""
     if query.table == VALUES:
         from gpureport.compute.sums.values import value_times
 
-        return value_times(file, cluster, pieces, schema_of(query))
+        return value_times(file, cluster, ownership, schema_of(query))
     from gpureport.compute.sums.saturation import saturation_sums
 
-    return saturation_sums(file, cluster, pieces, params["memory_threshold_ratio"], schema_of(query))
+    return saturation_sums(file, cluster, ownership, params["memory_threshold_ratio"], schema_of(query))
 
 
-def by_sql(file: Path, query: Query, params: Mapping[str, Any], pieces: pa.Table) -> pa.Table:
+def by_sql(file: Path, query: Query, params: Mapping[str, Any], ownership: pa.Table) -> pa.Table:
     """The same by the SQL that says what they are."""
     with duckdb.connect() as con:
         con.execute("set TimeZone = 'UTC'; set threads = 1; create schema lake")
         scan_view(con, [file])
-        give(con, {_PIECES: pieces})
+        give(con, {_OWNERSHIP: ownership})
         build(con, query, params)
         return con.table(query.table).to_arrow_table()
 

@@ -33,10 +33,9 @@ def quiet_say(_: str) -> None:
 
 def demo(config: Config, out: Path, now: datetime) -> Reported:
     """The bundled recording through every stage. The lake stands in ``out/lake``."""
-    with_facts = config.report.model_copy(
-        update={"facts": True, "notify": Notify()}
-    )  # the cookbook's questions are answered from the one file
-    own = config.model_copy(update={"lake": out / "lake", "cluster": DEMO_CLUSTER, "report": with_facts})
+    # With facts: the cookbook's questions are answered from the one file. Nobody is notified of a demo.
+    quiet = config.report.model_copy(update={"facts": True, "notify": Notify()})
+    own = config.model_copy(update={"lake": out / "lake", "cluster": DEMO_CLUSTER, "report": quiet})
     _renew(out / "lake")
     import_files(own, [RECORDING / "metrics.openmetrics.txt.gz"], max(now, DEMO_WINDOW.end_at))
     compute(own, DEMO_WINDOW.start_at.date())

@@ -44,7 +44,7 @@ def finished(
             _document(con, results)
         yield results
     finally:
-        con.execute("detach file")
+        con.execute("use memory; detach file")
 
 
 @contextmanager

@@ -78,9 +78,8 @@ def _rows(
     again = outcome(held, usual, usual)
     error = again.allocated_gpu_hours / recorded.allocated_gpu_hours - 1 if recorded.allocated_gpu_hours else 0.0
     told = (
-        f"{cluster}: what was recorded, replayed, has {abs(error):.2%} {'more' if error > 0 else 'fewer'} allocated GPU-hours; "
-        f"{formats.counted(len(held.held or ()), 'pod')} waited for something else than GPUs and keep their start; "
-        f"placement: {policy}"
+        f"{cluster}: replay error {error:+.2%} of allocated GPU-hours; placement {policy}; "
+        f"{formats.counted(len(held.held or ()), 'pod')} with room and no place: a wait for something other than GPUs, same start"
     )
     hours = (scene.until - scene.since) / 3600
     yield told, (cluster, "recorded", "", 0, *recorded, None)

@@ -64,7 +64,7 @@ class Scene:
     places: Mapping[tuple[str, str], Collection[str]]
     """By kind of request the nodes with its resource and one of its models."""
     held: Mapping[int, float] | None = None
-    """By number of the pod a time before which it has no place: it waited for something else than GPUs."""
+    """By number of the pod a time before which it has no place: it waited for something other than GPUs."""
     is_changed: bool = False
     """Its nodes are others than those on which the pods ran."""
 
@@ -84,7 +84,7 @@ class Scene:
 
 
 def calibrated(scene: Scene) -> tuple[Scene, Policy]:
-    """The scene in which pods that had room and no place are held until they had it: they waited for something else than GPUs.
+    """The scene in which pods that had room and no place are held until they had it: they waited for something other than GPUs.
 
     And the policy by which most pods would be on the node on which they are.
     """
@@ -244,7 +244,7 @@ def outcome(scene: Scene, starts: Sequence[float | None], usual: Sequence[float 
         without += start is None
         pending += pod.gpus * max(0.0, begin - max(pod.created, scene.since)) / 3600
         if pod.created >= scene.since:
-            waits.append(begin - pod.created)
+            waits.append(max(0.0, begin - pod.created))
     waits.sort()
     moved = sum(
         abs((one or scene.until) - (other or scene.until)) > _NOTABLE_SECONDS for one, other in zip(starts, usual, strict=True)

@@ -74,10 +74,10 @@ class Rows:
         found: NDArray[Any] = np.frombuffer(numbers, width)[: self.count]
         return Values(found, bits, places)
 
-    def cuts(self, pieces: pa.Table) -> tuple[Whole, Whole]:
+    def cuts(self, ownership: pa.Table) -> tuple[Whole, Whole]:
         """(where each device's cuts begin, and their end; the times (µs) at which ownership intervals begin)."""
         devices = pa.array(self.devices, pa.string())
-        of_part = pieces.filter(pc.is_in(pieces["device_uuid"], devices))
+        of_part = ownership.filter(pc.is_in(ownership["device_uuid"], devices))
         number = pc.index_in(of_part["device_uuid"], devices).to_numpy()
         counts = np.bincount(number, minlength=len(devices)) if number.size else np.zeros(len(devices), np.int64)
         starts = of_part["start_at"].cast(pa.int64()).to_numpy()

@@ -36,26 +36,26 @@ _ENERGY = (
 
 
 def saturation_sums(
-    file: Path, cluster: str, pieces: pa.Table, memory_threshold_ratio: float, schema: pa.Schema
+    file: Path, cluster: str, ownership: pa.Table, memory_threshold_ratio: float, schema: pa.Schema
 ) -> pa.Table | None:
-    """The rows of ``day.sample_sum`` that come of one file of ``lake.device_sample``; pieces by device and time.
+    """The rows of ``day.sample_sum`` that come of one file of ``lake.device_sample``; ownership by device and time.
 
     None where a loop cannot tell: of a decimal too large for whole numbers, or of rows in another order than the lake's.
     """
     rows = Rows(file, [name for signal in SIGNALS for name in _columns(signal)])
     if not rows.are_plain:
         return None
-    found = _Intervals(rows, pieces, memory_threshold_ratio, schema.names)
+    found = _Intervals(rows, ownership, memory_threshold_ratio, schema.names)
     return found.table(cluster, schema) if rows.are_in_order(found.offsets, found.starts) else None
 
 
 class _Intervals:
     """The intervals of a part's devices, and what their rows add up to, by name of the sum."""
 
-    def __init__(self, rows: Rows, pieces: pa.Table, memory_threshold_ratio: float, wanted: Collection[str]) -> None:
+    def __init__(self, rows: Rows, ownership: pa.Table, memory_threshold_ratio: float, wanted: Collection[str]) -> None:
         self._wanted = {*wanted, *(f"{name}_active_ratio_seconds" for name in _THROTTLE_BITS)}
         self._rows = rows
-        cut_offsets, cuts_us = rows.cuts(pieces)
+        cut_offsets, cuts_us = rows.cuts(ownership)
         self.offsets, self.starts, self.reaches = loops.intervals(
             rows.device, rows.instance, rows.seen_us, rows.held_ms, cut_offsets, cuts_us
         )

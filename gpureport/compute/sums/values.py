@@ -23,13 +23,13 @@ _BIN_WIDTHS = {
 """As the SQL function ``bin_width`` has them."""
 
 
-def value_times(file: Path, cluster: str, pieces: pa.Table, schema: pa.Schema) -> pa.Table | None:
-    """The rows of ``day.value_time`` that come of one file of ``lake.device_sample``; pieces by device and time.
+def value_times(file: Path, cluster: str, ownership: pa.Table, schema: pa.Schema) -> pa.Table | None:
+    """The rows of ``day.value_time`` that come of one file of ``lake.device_sample``; ownership by device and time.
 
     None where a loop cannot tell: of a decimal too large for whole numbers, or of rows in another order than the lake's.
     """
     rows = Rows(file, [*_BIN_WIDTHS, *_MEMORY])
-    offsets, starts = loops.sampled_in(rows.device, rows.instance, rows.seen_us, *rows.cuts(pieces))
+    offsets, starts = loops.sampled_in(rows.device, rows.instance, rows.seen_us, *rows.cuts(ownership))
     if not rows.are_plain or not rows.are_in_order(offsets, starts):
         return None
     keys = pa.table(rows.keys(cluster, offsets, starts))
