@@ -13,7 +13,7 @@ import numpy as np
 
 from gpureport.simulate.hardware import MODEL_OF_NODE, GpuModel, MigProfile
 from gpureport.simulate.plan import GPUS_PER_NODE, SimulationPlan
-from gpureport.simulate.roles import is_cut
+from gpureport.simulate.roles import is_cut, role
 
 SHARING_REPLICAS = 4
 SHARED_MEMORY_RATIO = 1 / SHARING_REPLICAS
@@ -105,9 +105,11 @@ def make_node(plan: SimulationPlan, index: int) -> Node:
 
 def _gpu(plan: SimulationPlan, number: int, node_index: int, is_dra: bool) -> Gpu:
     model = MODEL_OF_NODE[node_index % len(MODEL_OF_NODE)]
-    # Nodes served by DRA keep whole GPUs: their exporter era loses labels of split and shared ones.
-    is_split = not is_dra and bool(model.mig_layout) and _is_chosen(number, plan.mig_share, 0.5)
-    is_shared = not is_dra and not is_split and _is_chosen(number, plan.sharing_share, 0.9)
+    # Nodes served by DRA keep whole GPUs: their exporter era loses labels of split and shared ones. What is planted on a
+    # troubled node holds whole GPUs too.
+    is_whole = is_dra or role(plan, node_index) == "troubled"
+    is_split = not is_whole and bool(model.mig_layout) and _is_chosen(number, plan.mig_share, 0.5)
+    is_shared = not is_whole and not is_split and _is_chosen(number, plan.sharing_share, 0.9)
     instances = model.mig_layout if is_split else ()
     if is_cut(plan, node_index, number % GPUS_PER_NODE):
         instances = model.mig_layout[:1]

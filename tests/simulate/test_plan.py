@@ -3,7 +3,9 @@ from datetime import date
 import pytest
 
 from gpureport.errors import UsageError
-from gpureport.simulate import SIGNALS_14, SIGNALS_ALL, SimulationPlan, choose_signals
+from gpureport.simulate import SIGNALS_14, SIGNALS_ALL, SimulationPlan, choose_signals, demo_plan
+from gpureport.simulate.inventory import nodes
+from gpureport.simulate.review import review_planted, review_pods
 
 
 @pytest.mark.parametrize(
@@ -36,3 +38,13 @@ def test_signals_are_chosen_by_number_by_all_or_by_name() -> None:
 
 def test_no_signal_is_named_twice() -> None:
     assert len(set(SIGNALS_ALL)) == len(SIGNALS_ALL)
+
+
+@pytest.mark.parametrize("gpus", [16, 24, 56, 300])
+def test_what_requests_whole_gpus_holds_no_instance(gpus: int) -> None:
+    """On every node of the demo, the troubled ones too, whatever its size."""
+    plan = demo_plan(gpus, 2, date(2026, 10, 1))
+    pods = [pod for node in nodes(plan) for pod in review_pods(plan, node, review_planted(plan, node))]
+    whole = [pod for pod in pods if pod.slot.resource == "nvidia.com/gpu"]
+    assert [pod.name for pod in whole if any(pod.node.rows[row].instance for row in pod.slot.rows)] == []
+    assert len(whole) > gpus / 4
