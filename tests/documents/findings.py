@@ -31,7 +31,7 @@ _XIDS = """
 ## XID errors
 
 What `report.finding` says of an XID error, with NVIDIA's names and its first action (the second is in its catalog, and in
-`queries/catalog/xid.csv`). Any other code has no known class.
+`queries/catalog/xid.csv`); of some it names none. Any other code has no known class.
 
 """
 
@@ -40,12 +40,12 @@ def render_findings() -> str:
     """docs/findings.md."""
     codes = [(code, rule["title"], rule["severity"], rule["rule"], rule["action"]) for code, rule in rules().items()]
     thresholds = [(name, f"{field.default:g}", field.description) for name, field in Thresholds.model_fields.items()]
-    actions = {row["immediate_action"]: row["action"] for row in xid_classes() if row["action"]}
+    actions = {row["immediate_action"]: row["action"] for row in xid_classes() if row["immediate_action"]}
     columns = ("class", "severity", "meaning", "immediate_action")
     named: dict[tuple[str, ...], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for row in xid_classes():
         named[tuple(row[column] for column in columns)][row["name"]].append(f"`{row['code']}`")
-    xids = [("; ".join(f"{', '.join(found)} {name}" for name, found in names.items()), *cells) for cells, names in named.items()]
+    xids = [(_codes(names), *cells) for cells, names in named.items()]
     return (
         _INTRO
         + markdown_table(("code", "finding", "severity", "reported when", "what to do"), codes)
@@ -56,3 +56,11 @@ def render_findings() -> str:
         + "\n"
         + markdown_table(("action", "what to do"), actions.items())
     )
+
+
+def _codes(names: dict[str, list[str]]) -> str:
+    """Codes and names that share a row; of more than three names the first and the last."""
+    if len(names) > 3:
+        first, *_, last = names
+        return f"{', '.join(code for found in names.values() for code in found)} {first} to {last}"
+    return "; ".join(f"{', '.join(found)} {name}" for name, found in names.items())
