@@ -121,11 +121,12 @@ def judged(times_ms: Times, values: Values, steps_ms: Times, rate: Number, refil
 
     Counts: outliers, growth beyond ``rate`` per ms, backward steps. Time for growth is that since the last change, and one step
     while that is not used up: exporters refresh less often than they are scraped, but gain no time. A fall is a reset only to
-    what can have come since, and if the next sample goes on from there; what comes after it within ``refill_steps`` steps tells
-    less than what else measures the step.
+    what can have come since, and if the next sample goes on from there, and not to where refused growth began; what comes after
+    it within ``refill_steps`` steps tells less than what else measures the step.
     """
     kept, refused, counts = np.ones(values.size, np.bool_), np.full(values.size, np.nan), np.zeros(3, np.int64)
     before, since, good, spare = 0, times_ms[0] if values.size else 0, 0, np.inf
+    origin = -1
     for at in range(1, values.size):
         change, spare = values[at] - values[before], min(spare, rate * steps_ms[at])
         possible = rate * (times_ms[at] - since) + spare
@@ -138,11 +139,16 @@ def judged(times_ms: Times, values: Values, steps_ms: Times, rate: Number, refil
         if change > possible:
             refused[before] = change
             counts[1] += 1
-        elif change < 0 and not (values[at] <= possible and _goes_on(times_ms, values, at, rate, steps_ms[at])):
-            refused[before] = -change
-            counts[2] += 1
-        elif change < 0 and times_ms[at] - times_ms[before] <= refill_steps * steps_ms[at]:
-            refused[before] = 0.0
+            origin = before if origin < 0 else origin
+        elif change < 0:
+            is_back = origin >= 0 and 0 <= values[at] - values[origin] <= rate * (times_ms[at] - times_ms[origin])
+            is_reset = not is_back and values[at] <= possible and _goes_on(times_ms, values, at, rate, steps_ms[at])
+            if not is_reset:
+                refused[before] = -change
+                counts[2] += 1
+            elif times_ms[at] - times_ms[before] <= refill_steps * steps_ms[at]:
+                refused[before] = 0.0
+            origin = -1 if is_back or is_reset else origin
         if change != 0:
             since = times_ms[at]
         if 0 < change <= possible:
@@ -164,6 +170,11 @@ def _outliers(
     times_ms: Times, values: Values, before: Number, at: Number, rate: Number, since: Number, step_ms: Number
 ) -> Number:
     """How many samples from here on go with neither the one before them nor the one after, which go together."""
+    for after in range(at + 1, min(at + _MOST_OUTLIERS + 1, values.size)):
+        if values[after] <= values[before]:
+            if 0 < values[after] == values[before] < values[at]:  # anew a counter does not come to the very number
+                return after - at
+            break
     if at + 1 < values.size and _is_outlier(times_ms, values, before, at, rate, since, step_ms):
         return 1
     change = values[at] - values[before]
@@ -187,8 +198,6 @@ def _is_outlier(
     after, change = values[at + 1], values[at] - values[before]
     if not 0 <= after - values[before] <= rate * (times_ms[at + 1] - since + step_ms):
         return False
-    if 0 < after == values[before] < values[at]:  # anew a counter does not come to the very number
-        return True
     if 0 <= change <= rate * (times_ms[at] - since + step_ms) and not (
         rate * (times_ms[at + 1] - times_ms[at] + step_ms) < after < values[at]
     ):

@@ -205,12 +205,22 @@ def test_a_link_counter_that_reads_0_once_counts_no_traffic_twice() -> None:
     assert {row["pcie_tx_bytes_per_second"] for row in shaped.device_sample.to_pylist()} == {1e9}
 
 
-def test_an_xid_counter_that_spikes_or_reads_0_once_counts_no_error() -> None:
-    values = [0.0] * 10 + [1.0] * 51
-    for at, value in ((30, 1e18), (40, 0.0)):
-        shaped = run(({**gpu(""), "__name__": "DCGM_EXP_XID_ERRORS_TOTAL", "xid": "79"}, every(STEP, changed(values, at, value))))
-        grown = [(row["increase"] or 0.0) + (row["gap_increase"] or 0.0) for row in shaped.sample.to_pylist()]
-        assert sum(grown) == 1
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        pytest.param({30: 1e18}, id="a spike"),
+        pytest.param({40: 0.0}, id="0 once"),
+        pytest.param(dict.fromkeys(range(30, 33), 255.0), id="255 for three scrapes"),
+        pytest.param(dict.fromkeys(range(30, 45), 1e18), id="the largest for longer than outliers last"),
+        pytest.param(dict.fromkeys(range(30, 45), 4294967295.0) | {33: 1e18, 36: 65_535.0}, id="garbage of many sizes"),
+    ],
+)
+def test_an_xid_counter_counts_errors_and_no_garbage(garbage: dict[int, float]) -> None:
+    """It comes to 5 by and by, which five errors are, and stands there before and after what it cannot have counted."""
+    values = [garbage.get(number, min(number // 4, 5.0)) for number in range(COUNT)]
+    shaped = run(({**gpu(""), "__name__": "DCGM_EXP_XID_ERRORS_TOTAL", "xid": "79"}, every(STEP, values)))
+    grown = [(row["increase"] or 0.0) + (row["gap_increase"] or 0.0) for row in shaped.sample.to_pylist()]
+    assert sum(grown) == 5
 
 
 def test_there_is_no_half_of_a_row_that_could_not_be_remapped() -> None:
