@@ -5,7 +5,7 @@
 -- devices there are is known from the labels of GPU feature discovery or from ResourceSlices alone. A node whose devices are allocated
 -- by claims offers no extended resource: there the devices of its slices are its accelerators.
 --
--- revision: 3
+-- revision: 4
 -- grain:  cluster, node_name, day
 -- reads:  day.node_snapshot, lake.sample, lake.series
 -- source: kube-state-metrics: kube_node_*, kube_pod_container_resource_requests; labels of GPU and node feature discovery; looks
@@ -13,9 +13,9 @@
 --          gpu_model, accelerator_pod_count, hardware_make, driver_version
 --   start_at               UTC, from when on its accelerators were listed; the node itself where it has none
 --   accelerator_count      accelerators by its capacity, replicas of a shared one among them, percent ÷ 100; 0 where it lists none
---   accelerator_resources  their resource names, as kube-state-metrics writes them; of slices the names of their drivers
---   device_count           physical devices by labels (gpu.count, or capacity ÷ gpu.replicas), else by slices, else percent ÷ 100; null where none tells
---   device_count_min       where none tells and there are MIG slices or replicas (gpu.shared): whole GPUs, slices ÷ 7, and one for replicas; null elsewhere
+--   accelerator_resources  their resource names, as kube-state-metrics writes them, with their profile where the device plugin's GPUs are MIG instances (strategy single); of slices the names of their drivers
+--   device_count           physical devices by labels (gpu.count but of instances, or capacity ÷ gpu.replicas), else by slices, else percent ÷ 100; null where none tells
+--   device_count_min       where none tells and there are MIG instances or replicas (gpu.shared): whole GPUs, as many as hold the instances, and one for replicas; null elsewhere
 --   gpu_model              model by label: of GPU feature discovery, AMD's, Koordinator's, GKE's or Karpenter's; '' where none tells
 --   accelerator_pod_count  pods on it that requested an accelerator
 --   hardware_make          nvidia or amd, where a PCI label shows an accelerator in its slots; '' where none does
@@ -71,38 +71,6 @@ allocatable as (
     from day.node_snapshot
 ),
 
--- Capacity where it is there, else what is allocatable of it; replicas of kube-state-metrics say the same.
-resource as (
-    select
-        columns('^(cluster|day|node_name|resource)$'),
-        coalesce(gpu_units(resource), 0.01) = 0.01 as is_percent,
-        coalesce(max(capacity), max(value))::bigint as amount,
-        min(start_at) as start_at,
-        max(end_at) as end_at
-    from allocatable
-    group by all
-),
-
-capacity as (
-    select
-        cluster,
-        day,
-        node_name,
-        max(amount // 100) filter (where is_percent) as percent_device_count,
-        coalesce(sum(amount) filter (where not is_percent), percent_device_count)::bigint as accelerator_count,
-        coalesce(
-            string_agg(resource, ', ' order by resource) filter (where not is_percent), string_agg(resource, ', ' order by resource)
-        ) as accelerator_resources,
-        min(start_at) as start_at,
-        max(end_at) as end_at,
-        bool_or(resource like '%mig%') as has_instances,
-        bool_or(resource like '%gpu_shared') as has_replicas,
-        coalesce(sum(amount) filter (where not is_percent and resource not like '%mig%' and resource not like '%gpu_shared'), 0) as whole_count,
-        sum(amount * coalesce(try_cast(regexp_extract(resource, 'mig[-_](\d+)g', 1) as bigint), 1)) filter (where resource like '%mig%') as slice_count
-    from resource
-    group by all
-),
-
 labelled as (
     select columns('^(cluster|day|node_name|labels)$')
     from listed
@@ -119,7 +87,8 @@ label as (
         node_name,
         max(try_cast(labels['label_nvidia_com_gpu_count'] as bigint)) as gpu_count,
         max(try_cast(labels['label_nvidia_com_gpu_replicas'] as bigint)) as replica_count,
-        -- A shared GPU has -SHARED behind its model, one that is all cut alike the profile.
+        max(regexp_extract(labels['label_nvidia_com_gpu_product'], '-MIG-(.+?)(-SHARED)?$', 1)) as profile,
+        -- A shared GPU has -SHARED behind its model, one that is all cut alike the profile: its units, and its count, are instances.
         max(coalesce(
             regexp_replace(labels['label_nvidia_com_gpu_product'], '(-MIG-.*)?(-SHARED)?$', ''),
             labels['label_amd_com_gpu_product_name'],
@@ -150,6 +119,50 @@ label as (
             else ''
         end) as hardware_make
     from labelled
+    group by all
+),
+
+named as (
+    select
+        allocatable.* replace (
+            if(resource = 'nvidia_com_gpu' and label.profile != '', 'nvidia_com_mig_' || translate(label.profile, '.+', '__'), resource)
+                as resource
+        )
+    from allocatable
+    left join label
+        using (cluster, day, node_name)
+),
+
+-- Capacity where it is there, else what is allocatable of it; replicas of kube-state-metrics say the same.
+resource as (
+    select
+        columns('^(cluster|day|node_name|resource)$'),
+        coalesce(gpu_units(resource), 0.01) = 0.01 as is_percent,
+        coalesce(max(capacity), max(value))::bigint as amount,
+        if(resource like '%mig%', coalesce(try_cast(regexp_extract(resource, 'mig[-_](\d+)g', 1) as bigint), 1), null) as slices,
+        min(start_at) as start_at,
+        max(end_at) as end_at
+    from named
+    group by all
+),
+
+capacity as (
+    select
+        cluster,
+        day,
+        node_name,
+        max(amount // 100) filter (where is_percent) as percent_device_count,
+        coalesce(sum(amount) filter (where not is_percent), percent_device_count)::bigint as accelerator_count,
+        coalesce(
+            string_agg(resource, ', ' order by resource) filter (where not is_percent), string_agg(resource, ', ' order by resource)
+        ) as accelerator_resources,
+        min(start_at) as start_at,
+        max(end_at) as end_at,
+        bool_or(resource like '%mig%') as has_instances,
+        bool_or(resource like '%gpu_shared') as has_replicas,
+        coalesce(sum(amount) filter (where not is_percent and resource not like '%mig%' and resource not like '%gpu_shared'), 0) as whole_count,
+        greatest(sum(amount * slices) / 7, max(amount / (7 // slices))) as cut_count
+    from resource
     group by all
 ),
 
@@ -189,13 +202,13 @@ select
     coalesce(capacity.accelerator_count, snapshot.slice_device_count, 0) as accelerator_count,
     coalesce(capacity.accelerator_resources, snapshot.slice_drivers, '') as accelerator_resources,
     case
-        when label.gpu_count is not null then label.gpu_count
+        when coalesce(label.profile, '') = '' and label.gpu_count is not null then label.gpu_count
         when not capacity.has_instances and label.replica_count > 0 then capacity.accelerator_count // label.replica_count
         else coalesce(snapshot.slice_device_count, capacity.percent_device_count)
     end as device_count,
     case
         when device_count is null and (capacity.has_instances or capacity.has_replicas)
-            then if(label.replica_count > 1, 1, capacity.whole_count + ceil(coalesce(capacity.slice_count, 0) / 7) + capacity.has_replicas::integer)
+            then if(label.replica_count > 1, 1, capacity.whole_count + ceil(coalesce(capacity.cut_count, 0)) + capacity.has_replicas::integer)
     end::bigint as device_count_min,
     coalesce(label.gpu_model, '') as gpu_model,
     node.accelerator_pod_count,

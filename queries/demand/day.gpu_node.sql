@@ -8,7 +8,7 @@
 -- reads:  facts.node_day, lake.device_label, lake.node
 -- source: labels of GPU series; facts.node_day; Node objects
 -- columns:
---   replica_gpus  GPUs in a unit of the device plugin's whole GPUs: below 1 where it counts replicas; null without accelerators
+--   replica_gpus  GPUs in a unit of the device plugin's whole GPUs: below 1 where it counts replicas, or instances; null without accelerators
 --   labels        labels by snapshots; null without one
 --   taints        keys of taints that keep pods away, sorted; null without a snapshot
 with exported as (
@@ -56,7 +56,7 @@ select
     node_name,
     coalesce(max(exported_model), max(label_model), '') as gpu_model,
     coalesce(arg_max(accelerator_resources, day), '') as resources,
-    min(if(contains(accelerator_resources, '_mig_'), 1, replica_gpus)) filter (where accelerator_count > 0) as replica_gpus,
+    min(if(contains(accelerator_resources, '_mig_'), coalesce(gpu_units(accelerator_resources), 1), replica_gpus)) filter (where accelerator_count > 0) as replica_gpus,
     arg_max(labels, observed_at) as labels,
     array_to_string(list_sort([
         split_part(taint, '=', 1) for taint in arg_max(taints, observed_at) if not ends_with(taint, ':PreferNoSchedule')

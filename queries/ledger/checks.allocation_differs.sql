@@ -1,14 +1,16 @@
--- Node days on which Kubernetes and telemetry name different pods: labels are missing or stale, or placements had no data.
+-- Node days on which Kubernetes and telemetry name different pods, or tell of different GPU-hours of a pod.
 --
--- Of nodes whose GPUs were all seen all day, in the window too, and some of which name a pod; pods for half an hour and more.
+-- Labels are missing or stale, or placements had no data. Of nodes whose GPUs were all seen all day, in the window too, and some of which
+-- name a pod; pods for half an hour and more. Hours differ by more than a fifth and an hour, and are of GPUs that nobody shares.
 --
 -- severity: warn
 -- grain:  cluster, node_name, day
 -- reads:  facts.node_allocation, period.capacity, period.ledger
 -- source: facts.node_allocation against period.ledger
--- columns: cluster, node_name, day, unnamed_pods, unrequested_pods
+-- columns: cluster, node_name, day, unnamed_pods, unrequested_pods, different_pods
 --   unnamed_pods      pods that GPUs are allocated to and no GPU names, as namespace/pod
 --   unrequested_pods  pods that a GPU names and that request none there
+--   different_pods    pods with the GPU-hours that they requested and those of the GPUs that name them
 with seen as (
     select
         cluster,
@@ -25,7 +27,8 @@ named as (
         node_name,
         day,
         namespace || '/' || pod as pod,
-        sum(gpu_hours) as gpu_hours
+        sum(gpu_hours) as gpu_hours,
+        bool_and(hours_method = 'exclusive') as is_exclusive
     from period.ledger
     where pod != '' and bucket != 'reserved_idle' and not contains(hours_method, 'requests')
     group by all
@@ -37,7 +40,8 @@ requested as (
         node_name,
         start_at::date as day,
         namespace || '/' || pod as pod,
-        sum(epoch_ms(end_at - start_at)) / 3600000 as placed_hours
+        sum(epoch_ms(end_at - start_at)) / 3600000 as placed_hours,
+        sum(gpu_count * epoch_ms(end_at - start_at)) / 3600000 as requested_hours
     from facts.node_allocation
     where state = 'allocated' and pod != ''
     group by all
@@ -56,7 +60,8 @@ compared as (
     select
         *,
         named.gpu_hours is null and requested.placed_hours >= 0.5 as is_unnamed,
-        requested.placed_hours is null and named.gpu_hours >= 0.5 as is_unrequested
+        requested.placed_hours is null and named.gpu_hours >= 0.5 as is_unrequested,
+        named.is_exclusive and abs(named.gpu_hours - requested.requested_hours) > 1 + 0.2 * requested.requested_hours as is_different
     from named
     full join requested
         using (cluster, node_name, day, pod)
@@ -69,7 +74,10 @@ select
     node_name,
     day,
     coalesce(string_agg(pod, ', ' order by pod) filter (where is_unnamed), '') as unnamed_pods,
-    coalesce(string_agg(pod, ', ' order by pod) filter (where is_unrequested), '') as unrequested_pods
+    coalesce(string_agg(pod, ', ' order by pod) filter (where is_unrequested), '') as unrequested_pods,
+    coalesce(
+        string_agg(pod || ' (' || round(requested_hours, 1) || ', ' || round(gpu_hours, 1) || ')', ', ' order by pod) filter (where is_different), ''
+    ) as different_pods
 from compared
-where is_unnamed or is_unrequested
+where is_unnamed or is_unrequested or is_different
 group by all
