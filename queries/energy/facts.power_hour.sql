@@ -52,19 +52,8 @@ reported as (
     where share in ('alone', 'equal')
     union all by name
     select
-        allocated.cluster,
-        allocated.namespace,
-        allocated.pod,
-        allocated.pod_uid,
-        allocated.container,
-        allocated.device_uuid,
-        allocated.gpu_instance_id,
-        allocated.hour_start_at,
-        allocated.idle_watts,
-        allocated.idle_source,
-        allocated.hours_method,
+        allocated.* similar to '^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id|hour_start_at|idle_watts|idle_source|hours_method|gpu_seconds)$',
         util.* exclude (cluster, holder_number),
-        allocated.gpu_seconds,
         util.active_joules as active_joules_unweighted,
         0 as clamped_count
     from allocated

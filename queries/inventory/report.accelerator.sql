@@ -67,19 +67,7 @@ origin as (
 
 chosen as (
     select
-        allocated.cluster,
-        allocated.namespace,
-        allocated.pod,
-        allocated.pod_uid,
-        allocated.container,
-        allocated.device_uuid,
-        allocated.gpu_instance_id,
-        allocated.make,
-        allocated.gpu_model,
-        allocated.node_name,
-        allocated.gpu_device,
-        allocated.sharing_mode,
-        allocated.observed_seconds,
+        allocated.* similar to '^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id|make|gpu_model|node_name|gpu_device|sharing_mode|observed_seconds)$',
         coalesce(own.is_unmapped, false) as is_unmapped,
         if(allocated.gpu_instance_id = '', 'device', 'instance') as device_scope,
         coalesce(own.duty_scope, device_scope) as duty_scope,
