@@ -1,7 +1,7 @@
 """report.json: a summary of at most 5 MB, whatever the size of the report, in the shapes that other tools read.
 
 It has the header, the ledger, namespaces, findings, data coverage by signal, the largest containers in OpenCost's and cAdvisor's
-shapes, and which files have all rows of each table. Each list ends where its room ends.
+shapes and their energy, and which files have all rows of each table. Each list ends where its room ends.
 """
 
 from __future__ import annotations
@@ -31,6 +31,10 @@ _NAMESPACES = """
     ) as part
     group by cluster, namespace order by sum(part.gpu_hours) desc, cluster, namespace limit 5000
 """
+_POWER = (
+    *(*CONTAINER, "device_uuid", "gpu_instance_id", "energy_joules", "active_joules", "allocated_idle_joules", "idle_joules"),
+    *("idle_watts", "idle_source", "method", "energy_method", "energy_accuracy_ratio", "unknown_reasons"),
+)
 _GRAVITY = "array_position(['critical', 'warning', 'info'], severity), gpu_hours desc nulls last"
 _SIGNALS = """
     select
@@ -77,17 +81,18 @@ def _lists(tables: Mapping[str, Result]) -> dict[str, Iterable[Mapping[str, Any]
         "signals": _rows(tables, "coverage", _SIGNALS),
         "allocations": allocations(_largest(tables.get("container_saturation"))),
         "containers": accelerators(_largest(tables.get("accelerator"))),
+        "power": _largest(tables.get("container_power"), _POWER),
     }
 
 
-def _largest(result: Result | None) -> list[dict[str, Any]]:
+def _largest(result: Result | None, columns: Sequence[str] = ("*",)) -> list[dict[str, Any]]:
     """The rows of the containers that were seen on devices for longest."""
     if result is None:
         return []
     keys, table = ", ".join(CONTAINER), result.query.table
     longest = f"select {keys} from {table} group by all order by sum(observed_seconds) desc, {keys} limit {_CONTAINERS_MAX}"
     order = f"sum(observed_seconds) over (partition by {keys}) desc, {', '.join(result.query.grain)}"
-    return result.read(where=f"({keys}) in ({longest})", order=order)
+    return result.read(columns, where=f"({keys}) in ({longest})", order=order)
 
 
 def _rows(tables: Mapping[str, Result], table: str, sql: str) -> list[dict[str, Any]]:

@@ -6,10 +6,11 @@
 -- reads:  period.device_power, period.figure, period.power, period.sensor_accuracy, period.sum
 -- params: figure_min_coverage_ratio, idle_policy
 -- source: facts.power_hour; energy: DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION, else DCGM_FI_DEV_POWER_USAGE
--- columns: cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, active_joules, allocated_idle_joules, idle_joules,
---          active_joules_kepler, active_watts_avg, idle_watts, idle_source, observed_seconds, method, hours_method, scope,
+-- columns: cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, energy_joules, active_joules, allocated_idle_joules,
+--          idle_joules, active_joules_kepler, active_watts_avg, idle_watts, idle_source, observed_seconds, method, hours_method, scope,
 --          active_joules_unweighted, charged_joules, active_watts_max, sm_active_watts, measured_seconds, energy_method, corrected_joules, energy_accuracy_ratio, active_seconds,
 --          held_seconds, activity_unknown_seconds, equal_seconds, clamped_count, unknown_reasons
+--   energy_joules             J in all: active, allocated without activity, and its part of idle; known too where idle power is not
 --   active_joules             J above idle in active time: its share of the device's
 --   idle_joules               J of the device's idle baseline while it held the device: as hours_method says, by compute slices under MIG
 --   active_joules_kepler      J above idle by Kepler's shares, active or not, beside ours
@@ -107,6 +108,7 @@ judged as (
 
 select
     figure.* similar to '^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$',
+    judged.all_joules as energy_joules,
     if(judged.above_reason is null, judged.active_joules, null) as active_joules,
     if(judged.above_reason is null, judged.held_joules, null) as allocated_idle_joules,
     judged.idle_joules,
@@ -132,6 +134,7 @@ select
     coalesce(judged.equal_seconds, 0) as equal_seconds,
     coalesce(judged.clamped_count, 0) as clamped_count,
     unknown_reasons([
+        ('energy_joules', if(judged.all_joules is null, coalesce(judged.unmeasured_reason, 'not_collected'), null)),
         ('active_joules', coalesce(judged.above_reason, if(judged.active_joules is null, 'not_collected', null))),
         ('allocated_idle_joules', coalesce(judged.above_reason, if(judged.held_joules is null, 'not_collected', null))),
         ('idle_joules', if(judged.idle_joules is null, coalesce(judged.idle_reason, 'not_collected'), null)),

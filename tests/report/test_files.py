@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 import duckdb
 import polars as pl
 import pytest
+from page_data import payloads
 
 from gpureport.cli import main
 from gpureport.query import Query, load
@@ -221,3 +223,24 @@ def test_csv_is_read_back_by_polars_as_it_was_written(folder: Path) -> None:
     for path in sorted((folder / "csv").iterdir()):
         text = path.read_text(encoding="utf-8")
         assert pl.read_csv(io.StringIO(text), infer_schema=False).height == len(rows_of(path))
+
+
+def test_idle_power_is_the_same_on_the_page_and_in_both_files(recorded: Path) -> None:
+    """Of containers on one GPU each: their energy, what the GPU draws at idle, and how that is known."""
+    in_json = {row["pod"]: energy_of(row) for row in json.loads((recorded / "out" / "report.json").read_bytes())["power"]}
+    in_csv = {row["pod"]: energy_of(row) for row in rows_of(recorded / "out" / "csv" / "container_power.csv")}
+    grid = payloads((recorded / "out" / "report.html").read_text())["containers"]
+    columns = {
+        each["name"]: [each["words"][number] if "words" in each else number for number in each["values"]]
+        for each in grid["columns"]
+    }
+    shown = zip(*(columns[name] for name in ("pod", "energy_kwh", "idle_watts", "idle_source")), strict=True)
+    assert len(in_json) == 4
+    assert in_csv == in_json
+    assert {
+        pod: (pytest.approx(energy, 1e-3), pytest.approx(watts, 1e-3), source) for pod, energy, watts, source in shown
+    } == in_csv
+
+
+def energy_of(row: Mapping[str, Any]) -> tuple[float, float, str]:
+    return float(row["energy_joules"]) / 3.6e6, float(row["idle_watts"]), row["idle_source"]

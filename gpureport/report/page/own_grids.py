@@ -50,7 +50,7 @@ _WORKLOADS = """
     ),
     energy as (
         select cluster, namespace, workload, kind,
-            sum(active_joules + allocated_idle_joules + coalesce(idle_joules, 0)) / 3.6e6 as energy_kwh
+            sum(energy_joules) / 3.6e6 as energy_kwh
         from report.container_power inner join page.pod using (cluster, namespace, pod, pod_uid) group by all
     ),
     found as (
@@ -81,7 +81,8 @@ _CONTAINERS = f"""
     ),
     energy as (
         select cluster, namespace, pod, pod_uid, container,
-            sum(active_joules + allocated_idle_joules + coalesce(idle_joules, 0)) / 3.6e6 as energy_kwh
+            sum(energy_joules) / 3.6e6 as energy_kwh, avg(idle_watts) as idle_watts,
+            string_agg(distinct idle_source, ', ' order by idle_source) as idle_source
         from report.container_power group by all
     ),
     found as (
@@ -93,7 +94,7 @@ _CONTAINERS = f"""
         coalesce(hours.idle_gpu_hours, 0) * container.device_seconds / weight.device_seconds as idle_gpu_hours,
         coalesce(hours.effective_gpu_hours, 0) * container.device_seconds / weight.device_seconds as effective_gpu_hours,
         hours.cost * container.device_seconds / weight.device_seconds as cost,
-        energy_kwh, bound_by, finding
+        energy_kwh, idle_watts, idle_source, bound_by, finding
     from report.container as container
     left join page.pod using (cluster, namespace, pod, pod_uid)
     left join hours using (cluster, namespace, pod, pod_uid)
