@@ -1,7 +1,7 @@
 -- Node days on which Kubernetes and telemetry name different pods, or tell of different GPU-hours of a pod.
 --
 -- Labels are missing or stale, or placements had no data. Of nodes whose GPUs were all seen all day, in the window too, and some of which
--- name a pod; pods for half an hour and more. Hours differ by more than a fifth and an hour, and are of GPUs that nobody shares.
+-- name a pod; pods for half an hour and more. Hours differ by more than a fifth and an hour, and are of GPUs with one pod.
 --
 -- severity: warn
 -- grain:  cluster, node_name, day
