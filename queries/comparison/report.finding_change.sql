@@ -10,7 +10,6 @@
 -- columns: code, cluster, namespace, workload_kind, workload, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail,
 --          change, title, severity, evidence, previous_gpu_hours, gpu_hours, unknown_reasons
 --   change             new, resolved or stayed
---   previous_gpu_hours  h of whole GPUs at stake in the previous period, not scaled
 with rule as (
     select unnest(from_json(
         $finding_rules::json, '[{"code": "VARCHAR", "title": "VARCHAR", "severity": "VARCHAR"}]'

@@ -11,10 +11,7 @@
 -- params: figure_min_coverage_ratio, window_ratio
 -- source: period.ledger and period.capacity of both windows
 -- columns: cluster, gpu_model, measure, step, position, gpu_hours, subject_count, unknown_reasons
---   step           before, window_length, capacity_removed, capacity_added, ended, new, grew, shrank, more_effective, less_effective, after
---   position       order of the steps
 --   gpu_hours      h of whole GPUs; of a step the change
---   subject_count  workloads behind it; of capacity GPUs
 with pod as (
     select
         *,

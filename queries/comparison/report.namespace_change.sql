@@ -7,12 +7,8 @@
 --          previous_effective_gpu_hours, effective_gpu_hours, effective_change_gpu_hours, new_workload_count, ended_workload_count
 --   change                       new, ended, grew, shrank or same
 --   previous_allocated_gpu_hours  h held in the previous period
---   allocated_change_gpu_hours   h, the difference
 --   previous_effective_gpu_hours  h of these with SM activity of 0.5 or more, as far as it is measured
 --   effective_gpu_hours          h of these with SM activity of 0.5 or more, as far as it is measured
---   effective_change_gpu_hours   h, the difference
---   new_workload_count           workloads that held nothing in the previous period
---   ended_workload_count         workloads that hold nothing in this one
 with summed as (
     select
         cluster,

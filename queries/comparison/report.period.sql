@@ -12,14 +12,11 @@
 --          reserved_idle_gpu_hours, fragmented_gpu_hours, free_gpu_hours, unavailable_gpu_hours, unknown_gpu_hours, energy_joules,
 --          allocated_cost, demanded_resource, unscheduled_unit_hours, placing_size, placed_pod_count,
 --          placing_seconds_p95, unknown_reasons
---   since_at                 UTC, the window's start
 --   until_at                 UTC, its end, outside it
 --   device_count             GPUs that an exporter tells of
 --   energy_joules            J, as far as it is known
 --   allocated_cost           allocated GPU-hours x the model's price, of models that have one
---   demanded_resource        resource with the largest demand; '' if unknown
 --   unscheduled_unit_hours   h x units of it that pods without a node requested
---   placing_size             the commonest size of request; '' where no pod was placed
 --   placed_pod_count         pods of that request that were given a node; null where there were none
 with capacity as (
     select

@@ -14,10 +14,7 @@
 --   reason                   most likely reason of what is unknown, a code; '' where at most 1 % is
 --   evidence                 what the reason was read from; of workload also the pods of the cluster that labels name and that cannot hold a GPU
 --   source_metrics           metrics that were read; several are listed
---   expected_device_count    devices and MIG instances that should have the signal
---   observed_device_count    those that have it at some time
 --   expected_series_count    label sets that these devices' signals have, as most of them do
---   observed_series_count    label sets that carried it
 with part as (
     select
         cluster,

@@ -12,9 +12,6 @@
 -- columns: cluster, gpu_model, reason, free_gpu_hours, free_ratio, largest_request_gpus, request_count
 --   reason                model, size, share or affinity; unknown where a request has no size or none was seen; fits for what is usable
 --   free_gpu_hours        h x free GPUs, by the share of the requests that meets the reason
---   free_ratio            the same ÷ all free hours of the model
---   largest_request_gpus  largest request of whole GPUs that fitted on one node at some time; the same in each row of the model
---   request_count         requests of the cluster that the mix is made of
 with free as (
     select
         cluster,

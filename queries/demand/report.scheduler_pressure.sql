@@ -18,33 +18,6 @@
 --   is_opencosts                              OpenCost itself would count it
 --   source                                    what told of OpenCost's sense: kube-state-metrics or snapshot; '' where nothing did
 --   observed_seconds                          s in which that told of pods, or of nodes
---   pending_pod_count_avg                     pods of phase Pending that request it, with a node or without, mean over time
---   pending_pod_count_max                     the same, largest
---   pending_request_units_avg                 units that their containers request: requests, else limits, mean over time
---   pending_request_units_max                 the same, largest
---   requested_units_avg                       units that containers of pending and running pods request, mean over time
---   allocatable_units_avg                     units of all nodes, cordoned and not ready ones too, mean over time
---   requested_allocatable_ratio_avg           requested ÷ allocatable, above 1 where more is requested than there is, mean over time
---   requested_allocatable_ratio_max           the same, largest
---   demand_source                             what told of Kubernetes' sense: snapshot or kube-state-metrics; '' where nothing did
---   demand_observed_seconds                   s in which that told of pods, or of nodes
---   unscheduled_pod_count_avg                 pods that wait for a node, mean over time
---   unscheduled_pod_count_max                 the same, largest
---   unscheduled_units_avg                     effective units that they request, mean over time
---   unscheduled_units_max                     the same, largest
---   gated_pod_count_avg                       pods that are held back before the scheduler sees them, mean over time
---   bound_pending_pod_count_avg               pods that have a node and do not run yet, mean over time
---   bound_pending_pod_count_max               the same, largest
---   bound_pending_units_avg                   effective units of theirs, mean over time
---   allocated_units_avg                            effective units of all pods that have a place, mean over time
---   schedulable_units_avg                     units of nodes that are ready and take pods, mean over time
---   cordoned_units_avg                        units of cordoned nodes, mean over time
---   not_ready_units_avg                       units of nodes that are not ready, mean over time
---   demand_schedulable_ratio_avg              held and unscheduled ÷ schedulable units, mean over time
---   demand_schedulable_ratio_max              the same, largest
---   opencost_pending_pod_count_avg            OpenCost's own gauge, mean over time
---   opencost_pending_request_units_avg        OpenCost's own gauge, mean over time
---   opencost_requested_allocatable_ratio_avg  OpenCost's own gauge, mean over time
 with hour as (
     select
         *,

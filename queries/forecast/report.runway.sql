@@ -1,7 +1,7 @@
 -- Capacity runway of each GPU model from at least four weeks of history, with the error of such forecasts in the past.
 --
--- Forecast: the same weekday of the last week, plus the median change of so many weeks (period.demand_forecast). Where carrying the last
--- day on was closer in the past there is none.
+-- Forecast: from the last day on, with its weekdays and its change from day to day (period.demand_expectation). Where carrying the last
+-- day on was as close in the past there is none.
 --
 -- grain:  cluster, gpu_model
 -- reads:  period.demand_runway
@@ -16,7 +16,7 @@
 with judged as (
     select
         *,
-        coalesce(backtest_error_ratio > naive_error_ratio, false) as is_worse,
+        coalesce(backtest_error_ratio >= naive_error_ratio, false) as is_worse,
         case when horizon_day_count is null then if(is_worse, 'no_better', 'too_few_days') end as no_forecast
     from period.demand_runway
 )
@@ -33,7 +33,7 @@ select
                     'no forecast: {:.1f} % off in the past, where carrying the last day on was {:.1f} % off',
                     100 * backtest_error_ratio, 100 * naive_error_ratio
                 )
-        when horizon_day_count is null then 'no forecast: the last week is not whole'
+        when horizon_day_count is null then 'no forecast: the last day does not count, or no week is whole'
         when runway_day_count is not null
             then format('all are expected to be allocated in {} day{}', runway_day_count, if(runway_day_count = 1, '', 's'))
         when early_runway_day_count is not null

@@ -12,20 +12,10 @@
 --          memory_used_bytes_max, duty_cycle_percent, observed_seconds, memory_total_scope, memory_scope, duty_cycle_scope, sharing_mode,
 --          memory_total_source_metric, memory_used_source_metric, duty_cycle_source_metric, node_name, gpu_device, memory_used_seen_seconds,
 --          duty_cycle_seen_seconds, unknown_reasons
---   model                       model as the exporter writes it; several are listed
---   id                          what identifies the device, a UUID where it has one; a MIG instance has its parent's
 --   memory_total_bytes          memory of the device, the instance, or the holder's limit: see memory_total_scope
 --   memory_used_bytes           mean memory in use of the window
 --   memory_used_bytes_max       largest memory in use of one instant
---   duty_cycle_percent          0..100, mean share of time with any work on the accelerator
 --   observed_seconds            s in which the device was seen while held
---   memory_total_scope          whose memory_total_bytes: device, instance, pod or container
---   duty_cycle_scope            whose duty_cycle_percent: device, instance, pod or container
---   memory_total_source_metric  metric behind memory_total_bytes; several are listed; '' where unknown
---   memory_used_source_metric   metric behind memory_used_bytes; several are listed; '' where unknown
---   duty_cycle_source_metric    metric behind duty_cycle_percent; several are listed; '' where unknown
---   memory_used_seen_seconds    s in which memory in use was known
---   duty_cycle_seen_seconds     s in which the duty cycle was known
 with own as (
     select
         columns('^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$'),

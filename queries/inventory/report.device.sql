@@ -32,14 +32,8 @@
 --   idle_joules                         J of the idle baseline, held or not
 --   counter_joules                      J, growth of the energy counter over the time in which it is known, gaps left out
 --   integral_joules                     J, power integrated over the time of counter_joules
---   counter_difference_joules           J, counter_joules less integral_joules; more than 1 % of an hour's is warned of
 --   power_watts_avg                     W, mean power
---   gpu_temp_celsius_avg                degrees Celsius, mean GPU temperature
---   memory_temp_celsius_avg             degrees Celsius, mean memory temperature
---   sm_clock_hertz_avg                  Hz, mean SM clock
---   memory_clock_hertz_avg              Hz, mean memory clock
 --   memory_total_bytes                  bytes of memory in all
---   unheld_seconds                      s with data in which the device was unallocated; null where its holders are not known
 with total as (
     select
         *,

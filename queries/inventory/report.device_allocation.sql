@@ -13,7 +13,6 @@
 --   device                 the claim's device, pool/device; several are listed; '' where no claim gave it
 --   requested              resources that the container requested, with amounts; for all of its devices together
 --   claims                 resource claims that gave it; several are listed
---   granted_by             who says that it had it: dra-claim, koordinator, kubelet-checkpoint, pod-resources, labels, …; several are listed
 --   observed_seconds       s of them in which the device was seen
 --   allocated_gpu_hours    h of whole GPUs held: of sharers as hours_method says, of a MIG instance its compute slices
 --   used_gpu_hours         allocated_gpu_hours x activity of what was held, hour by hour

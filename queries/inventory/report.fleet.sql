@@ -9,11 +9,9 @@
 -- columns: cluster, node_count, device_count, capacity_gpu_hours, allocated_gpu_hours, free_gpu_hours, unknown_gpu_hours,
 --          unavailable_gpu_hours, energy_joules, coverage_ratio, expected_device_seconds, observed_device_seconds, unknown_device_seconds,
 --          reason, last_seen_day
---   node_count               nodes with accelerators
 --   allocated_gpu_hours      h that somebody held, active or not
 --   energy_joules            J measured; null where no GPU's energy is known
 --   reason                   most likely reason of most of what had no data, a code; '' where all was
---   last_seen_day            last UTC day on which anything of it was seen; null where on none
 with seen as (
     select
         cluster,

@@ -12,13 +12,6 @@
 --          active_gpus_p95, active_gpus_max, unknown_reasons
 --   gpu_model           model; '(all)' for all of the cluster, whose busiest hours need not be those of each model
 --   hour_count          hours that are known
---   usable_gpus_avg     GPUs that could be used, on average
---   allocated_gpus_p50  GPUs allocated in the median hour
---   allocated_gpus_p95  GPUs that were enough for what was allocated in 95 of 100 hours
---   allocated_gpus_max  GPUs allocated in the fullest hour
---   active_gpus_p50     GPUs active in the median hour
---   active_gpus_p95     GPUs that were enough for what was active in 95 of 100 hours
---   active_gpus_max     GPUs active in the busiest hour
 with requested as (
     select
         node.cluster,

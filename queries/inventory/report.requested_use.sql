@@ -10,14 +10,7 @@
 -- columns: cluster, namespace, pod, pod_uid, container, device_uuid, asked_as, requested_by, problem, requested_core_percent,
 --          used_core_percent, requested_memory_bytes, used_memory_bytes, used_memory_bytes_max, memory_total_bytes, core_scope, memory_scope,
 --          observed_seconds, unknown_reasons
---   requested_by            container, or pod where the container itself requests nothing
---   requested_core_percent  computing power requested of the device; null where memory alone is
---   used_core_percent       100 x mean SM activity
---   requested_memory_bytes  memory requested of the device, in bytes or by its share of the total
---   used_memory_bytes       mean framebuffer in use
---   used_memory_bytes_max   largest framebuffer in use of one instant
 --   memory_total_bytes      memory of the device
---   core_scope              whose used_core_percent: device, instance, pod or container
 --   observed_seconds        s in which the device was seen while held
 with request as (
     select *

@@ -15,10 +15,8 @@
 --   size               GPUs of a pod's request: share, 1, 2-4, 5-8, more, unknown
 --   gpu_model          model of the free GPUs; '' where unknown
 --   reason             model, size, share, affinity, taint, cpu, memory, quota, gate, other (in the scheduler's words), fits, unknown; none_free where none of the model was free
---   waiting_gpus       GPUs for which pods of the class wait now; the same in each of its rows
 --   free_gpus          free GPUs of the model now that they do not use for the reason
 --   waiting_pod_count  pods of the class that wait now; the same in each of its rows
---   waiting_gpu_hours  h x GPUs for which pods of the class waited in the window; the same in each of its rows
 --   free_gpu_hours     h x free GPUs in the hours in which they waited
 with reported as (
     select

@@ -12,11 +12,6 @@
 --   allocated_gpu_hours   allocated GPU-hours
 --   used_gpu_hours        allocated GPU-hours x their activity; null where no activity is known
 --   allocated_cost        allocated_gpu_hours x the model's price
---   used_cost             used_gpu_hours x the model's price
---   facility_kwh          energy_kwh x PUE
---   energy_cost           facility_kwh x the price per kWh
---   co2e_grams            g CO2e, location-based: facility kWh of each hour x its grams per kWh
---   co2e_market_grams     g CO2e, market-based
 --   unmeasured_gpu_hours  allocated GPU-hours whose energy is not known: the kWh, their cost and emissions lack them
 with factor as (
     select coalesce(($carbon::json ->> 'pue')::double, 1) as pue_ratio

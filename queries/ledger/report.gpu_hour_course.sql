@@ -11,7 +11,6 @@
 -- columns: cluster, gpu_model, hour_start_at, usable_gpu_hours, allocated_gpu_hours, unnamed_gpu_hours, active_gpu_hours, effective_gpu_hours,
 --          allocated_idle_gpu_hours
 --   usable_gpu_hours     h seen in which the GPU could be used
---   active_gpu_hours     h held and active
 with model as (
     select
         cluster,

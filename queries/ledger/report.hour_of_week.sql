@@ -6,12 +6,8 @@
 -- source: report.gpu_hour_course
 -- columns: cluster, weekday, hour_of_day, hour_count, usable_gpu_hours, allocated_gpu_hours, unnamed_gpu_hours, allocated_idle_gpu_hours,
 --          allocated_ratio, allocated_idle_ratio
---   weekday           1 Monday to 7 Sunday
---   hour_of_day       0 to 23, in the report's time zone
 --   hour_count        hours of the window that are added up here
 --   usable_gpu_hours  h seen in which GPUs could be used
---   allocated_ratio        held ÷ usable without unnamed; null where all of it is unnamed
---   allocated_idle_ratio   held and not active ÷ the same
 select
     cluster,
     isodow(local_time(hour_start_at, $timezone))::utinyint as weekday,

@@ -10,8 +10,6 @@
 --   idle_gpu_hours            h of whole GPUs held or reserved and not active
 --   allocated_idle_gpu_hours  h of these held by a container
 --   reserved_idle_gpu_hours   h of these that a claim had and no container
---   idle_ratio                its part of all idle_gpu_hours of the cluster
---   cumulative_idle_ratio     the part of it and of all that hold more
 --   idle_cost                 idle_gpu_hours x the model's price
 with allocated as (
     select

@@ -7,8 +7,6 @@
 -- params: restated_days, since_at, until_at
 -- source: footers of facts; facts.ledger_hour
 -- columns: cluster, day, previous_seen_gpu_hours, seen_gpu_hours, previous_allocated_gpu_hours, allocated_gpu_hours
---   previous_seen_gpu_hours  h of whole GPUs that had been seen of the day at first
---   seen_gpu_hours          h of whole GPUs that are seen now
 --   previous_allocated_gpu_hours  h of these that somebody held, at first
 --   allocated_gpu_hours          h of these that somebody held, now
 with authoritative as (

@@ -6,11 +6,6 @@
 -- source: period.charge; prices.budgets of the configuration
 -- columns: team, month, month_cost, projected_cost, budget_cost, budget_ratio, unknown_reasons
 --   team            the namespace's team, else the namespace
---   month           its first day
---   month_cost      price of the month's hours in the window, of models that have one
---   projected_cost  month_cost x the month's days / its days in the window
---   budget_cost     the team's budget for a month; null without one
---   budget_ratio    projected_cost / budget_cost
 with part as (
     select
         *,

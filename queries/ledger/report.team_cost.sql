@@ -10,13 +10,7 @@
 --          unavailable_cost, unknown_cost, unknown_reasons
 --   team              the namespace's team, else the namespace; '' where unallocated
 --   gpu_hours         h of whole GPUs
---   priced_gpu_hours  h of these whose model has a price
---   total_cost        price of priced_gpu_hours: the sum of the five below
---   active_cost       allocated and active, or allocated without a signal of activity
 --   idle_cost         allocated or reserved, and not active
---   unallocated_cost  free or fragmented
---   unavailable_cost  unavailable
---   unknown_cost      h of unknown allocation
 with summed as (
     select
         cluster,

@@ -1,0 +1,53 @@
+-- Demand of each GPU model by weekday, and its change from day to day, as they were known on each day of the past.
+--
+-- grain:  cluster, gpu_model, day
+-- reads:  period.demand_day
+-- params: until_at
+-- source: period.demand_day
+-- columns:
+--   above_gpu_hours   by weekday, 1 is Monday: h above the mean of the seven days that end with it, in the median
+--   change_gpu_hours  h a day: a seventh of the median change over a week
+with past as (
+    select *
+    from period.demand_day
+    where is_counted and day + interval 1 day <= $until_at
+),
+
+step as (
+    select
+        *,
+        if(count(*) over week = 7, allocated_gpu_hours - avg(allocated_gpu_hours) over week, null) as above_gpu_hours,
+        allocated_gpu_hours - any_value(allocated_gpu_hours) over week_before as change_gpu_hours
+    from past
+    window
+        week as (partition by cluster, gpu_model order by day range between interval 6 day preceding and current row),
+        week_before as (
+            partition by cluster, gpu_model
+            order by day
+            range between interval 7 day preceding and interval 7 day preceding
+        )
+),
+
+weekday as (
+    select
+        origin.* similar to '^(cluster|gpu_model|day|allocated_gpu_hours)$',
+        isodow(step.day) as weekday,
+        median(step.above_gpu_hours) as above_gpu_hours,
+        list(step.change_gpu_hours) filter (where step.change_gpu_hours is not null) as changes
+    from past as origin
+    inner join step
+        using (cluster, gpu_model)
+    where step.day <= origin.day
+    group by all
+)
+
+select
+    cluster,
+    gpu_model,
+    day,
+    allocated_gpu_hours,
+    map_from_entries(list((weekday, above_gpu_hours))) as above_gpu_hours,
+    list_median(flatten(list(changes))) / 7 as change_gpu_hours
+from weekday
+group by cluster, gpu_model, day, allocated_gpu_hours
+having count(above_gpu_hours) = 7 and len(flatten(list(changes))) >= 7
