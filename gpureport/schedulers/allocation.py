@@ -156,7 +156,7 @@ def _guaranteed(system: str, resource: str, holdings: Sequence[Holding], capacit
 
 def _fair_share(system: str, resource: str, holdings: Sequence[Holding], capacity: float, held: Amounts) -> Amounts:
     """By the rules, from what is held so far; nos shares what quotas leave of their min."""
-    now = [replace(each, delivered=held.get(each.quota.name, each.delivered)) for each in holdings]
+    now = [each._replace(delivered=held.get(each.quota.name, each.delivered)) for each in holdings]
     found = fair_shares(system, resource, now, capacity)
     return {name: share.fair_share for name, share in found.items() if share.fair_share is not None}
 
@@ -184,7 +184,7 @@ def _real_capability(system: str, resource: str, holdings: Sequence[Holding], ca
 
 def _borrowed_by_weight(system: str, resource: str, holdings: Sequence[Holding], capacity: float, held: Amounts) -> Amounts:
     """Kueue: the nominal quota and what cohorts lend, level by level."""
-    now = [replace(each, delivered=_within_borrowing(resource, each) if each.quota.name in held else 0.0) for each in holdings]
+    now = [each._replace(delivered=_within_borrowing(resource, each) if each.quota.name in held else 0.0) for each in holdings]
     trees = kueue.cohorts(resource, now)
     roots = [name for name, node in trees.nodes.items() if not node.parent]
     return {name: part for root in roots for name, part in _lent(trees, resource, root, 0.0).items()}

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpureport.schedulers.model import DEFAULT_RULES, Holding, Past, Rules, Share
-from gpureport.schedulers.pods import Ask, Policy, Situation, important_first
+from gpureport.schedulers.pods import Ask, Policy, Situation
 from gpureport.schedulers.tree import children, roots
 
 DEFAULT_PRIORITY = 100
@@ -161,6 +161,8 @@ def _request(each: Holding, holdings: Sequence[Holding]) -> float:
 class KaiPolicy(Policy):
     """The queue that has least of its fair share first, within limits; the fair share is taken back from those beyond theirs."""
 
+    follows_demand = True
+
     def __init__(self) -> None:
         self._past = deque[Past]()
         self._used: dict[str, float] = defaultdict(float)
@@ -182,7 +184,7 @@ class KaiPolicy(Policy):
     def order(self, now: Situation, ask: Ask) -> tuple[Any, ...]:
         """Level by level, the one with the least of its fair share."""
         levels = [self._saturation(now, name) for name in reversed(now.chain(ask.quota))]
-        return levels, *important_first(ask)
+        return levels, *ask.rank
 
     def victims(self, now: Situation, ask: Ask) -> Sequence[Ask]:
         """Less important pods of its own queue; while it stays within its fair share, those of queues beyond theirs."""

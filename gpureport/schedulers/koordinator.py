@@ -151,6 +151,8 @@ class _Tree:
 class KoordinatorPolicy(Policy):
     """Within the runtime; pods of one quota give way to more important ones of it."""
 
+    follows_demand = True
+
     def turn(self, now: Situation) -> None:
         """Runtimes anew: they follow what is asked for."""
         self._runtime = shares(now.resource, [each for each in now.holdings if not each.quota.tree], now.capacity, now.rules)

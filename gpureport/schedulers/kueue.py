@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from gpureport.schedulers.model import Holding, Quota, Terms
-from gpureport.schedulers.pods import Ask, Policy, Situation, important_first
+from gpureport.schedulers.pods import Ask, Policy, Situation
 
 FlavorResource = tuple[str, str]
 MAX_WEIGHTED_SHARE = 2**63 - 1
@@ -76,6 +76,13 @@ class Cohorts:
         self.nodes: Mapping[str, Node] = {name: node for name, node in both.items() if _has_root(node, both)}
         self._subtree: dict[tuple[str, FlavorResource], float] = {}
         self._local: dict[tuple[str, FlavorResource], float] = {}
+        self._usage: dict[tuple[str, FlavorResource], float] = {}
+        self._available: dict[tuple[str, FlavorResource], float] = {}
+
+    def forget_usage(self) -> None:
+        """Queues hold something else now."""
+        self._usage.clear()
+        self._available.clear()
 
     @cached_property
     def _children(self) -> Mapping[str, list[Node]]:
@@ -101,8 +108,10 @@ class Cohorts:
 
     def usage(self, name: str, key: FlavorResource) -> float:
         """What a queue has reserved; what a cohort's members have reserved beyond what they never lend."""
-        own = self.nodes[name].usage.get(key, 0.0)
-        return own + sum(max(0.0, self.usage(each.name, key) - self.local_quota(each.name, key)) for each in self._children[name])
+        if (name, key) not in self._usage:
+            shared = (max(0.0, self.usage(each.name, key) - self.local_quota(each.name, key)) for each in self._children[name])
+            self._usage[name, key] = self.nodes[name].usage.get(key, 0.0) + sum(shared)
+        return self._usage[name, key]
 
     def potential(self, name: str, key: FlavorResource) -> float:
         """The most that it could have, were nothing in use: its own, and what borrowing limit and cohort allow."""
@@ -115,6 +124,11 @@ class Cohorts:
 
     def available(self, name: str, key: FlavorResource) -> float:
         """What is left for it; negative where more was admitted than there is now."""
+        if (name, key) not in self._available:
+            self._available[name, key] = self._what_is_left(name, key)
+        return self._available[name, key]
+
+    def _what_is_left(self, name: str, key: FlavorResource) -> float:
         node, quota, used = self.nodes[name], self.subtree_quota(name, key), self.usage(name, key)
         if not node.parent:
             return quota - used
@@ -236,6 +250,7 @@ class KueuePolicy(Policy):
 
     def __init__(self) -> None:
         self._quotas: Mapping[str, Quota] = {}
+        self._seen_count = 0
 
     def turn(self, now: Situation) -> None:
         """The trees anew where quotas are others."""
@@ -248,7 +263,7 @@ class KueuePolicy(Policy):
 
     def order(self, now: Situation, ask: Ask) -> tuple[Any, ...]:
         """Queues that have some of their own left first; within a queue nobody overtakes."""
-        return now.used[ask.quota] >= now.minimum(ask.quota), *important_first(ask)
+        return now.used[ask.quota] >= now.minimum(ask.quota), *ask.rank
 
     def blocks(self, now: Situation, ask: Ask) -> bool:
         """StrictFIFO."""
@@ -256,14 +271,14 @@ class KueuePolicy(Policy):
 
     def admits(self, now: Situation, ask: Ask) -> bool:
         """Its own and what it may borrow; nothing under cohorts in a circle."""
-        return ask.quota in self._trees.nodes and ask.amount <= self._trees.available(ask.quota, self._key) + _TOLERANCE
+        return ask.quota in self._trees.nodes and ask.amount <= self._now(now).available(ask.quota, self._key) + _TOLERANCE
 
     def victims(self, now: Situation, ask: Ask) -> Sequence[Ask]:
         """Of queues of its tree that borrow, then of its own; lowest priority first, of equals the youngest."""
         highest, policy = self._highest_across(now, ask), self._said(now, ask.quota, "withinClusterQueue")
         found: list[Ask] = []
         if highest > -math.inf:
-            found = [each for each in now.least_important(self._borrowers(ask.quota)) if each.priority <= highest]
+            found = [each for each in now.least_important(self._borrowers(now, ask.quota)) if each.priority <= highest]
         if policy == "Never":
             return found
         is_newer = policy == "LowerOrNewerEqualPriority"
@@ -275,7 +290,7 @@ class KueuePolicy(Policy):
 
     def may_go(self, now: Situation, victim: Ask, ask: Ask) -> bool:
         """Another queue's only while that queue borrows."""
-        return victim.quota == ask.quota or self._trees.borrowed(victim.quota, self._key) > _TOLERANCE
+        return victim.quota == ask.quota or self._now(now).borrowed(victim.quota, self._key) > _TOLERANCE
 
     def _highest_across(self, now: Situation, ask: Ask) -> float:
         """The priority up to which it takes from borrowers: reclaiming within its own quota, else preempting while it borrows."""
@@ -287,11 +302,18 @@ class KueuePolicy(Policy):
         threshold = self._said(now, ask.quota, "maxPriorityThreshold")
         return lower if threshold == "Never" else min(lower, int(threshold))
 
-    def _borrowers(self, quota: str) -> list[str]:
+    def _now(self, now: Situation) -> Cohorts:
+        """The trees with what is held now."""
+        if now.move_count != self._seen_count:
+            self._trees.forget_usage()
+            self._seen_count = now.move_count
+        return self._trees
+
+    def _borrowers(self, now: Situation, quota: str) -> list[str]:
         """Other queues of its tree that borrow."""
         root = self._root(quota)
         alike = [name for name in self._trees.nodes if name != quota and self._root(name) == root]
-        return [name for name in alike if self._trees.borrowed(name, self._key) > _TOLERANCE]
+        return [name for name in alike if self._now(now).borrowed(name, self._key) > _TOLERANCE]
 
     @staticmethod
     def _said(now: Situation, quota: str, field: str) -> str:

@@ -91,8 +91,7 @@ class Past(NamedTuple):
     offered: float
 
 
-@dataclass(frozen=True)
-class Holding:
+class Holding(NamedTuple):
     """What a quota wants and has of one resource at one instant."""
 
     quota: Quota

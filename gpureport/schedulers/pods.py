@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from heapq import heapify, heappop, heappush
 from typing import Any
 
@@ -27,10 +28,15 @@ class Ask:
     """When it was let in as recorded."""
     ended_ms: int | None
 
-    @property
+    @cached_property
     def kind(self) -> tuple[str, float, int]:
         """What a scheduler tells apart: where one cannot be let in, no other of its kind can."""
         return self.quota, self.amount, self.priority
+
+    @cached_property
+    def rank(self) -> tuple[Any, ...]:
+        """Higher priority first, then older; of those that came together as they were recorded."""
+        return -self.priority, self.created_ms, math.inf if self.bound_ms is None else self.bound_ms, self.uid
 
 
 class Situation:
@@ -47,21 +53,27 @@ class Situation:
         self.used: dict[str, float] = defaultdict(float)
         """By quota, and by those that contain it."""
         self.total = 0.0
+        self.move_count = 0
+        """How often somebody came in or went, or quotas changed: in between all else is as it was."""
         self._above: dict[str, tuple[str, ...]] = {}
+        self._terms: dict[str, Terms] = {}
 
     def turn(self, holdings: Sequence[Holding], capacity: float) -> None:
         """Quotas and capacity from now on."""
         quotas = {each.quota.name: each.quota for each in holdings}
         self.holdings, self.capacity = holdings, capacity
         if quotas != self.quotas:
-            self.quotas, self._above = quotas, {}
+            self.quotas, self._above, self._terms = quotas, {}, {}
+            self.move_count += 1
             self.used.clear()
             for ask in self.running.values():
                 self._add(ask, ask.amount)
 
     def terms(self, name: str) -> Terms:
         """What a quota says of the resource."""
-        return self.quotas[name].terms.get(self.resource, Terms()) if name in self.quotas else Terms()
+        if name not in self._terms:
+            self._terms[name] = self.quotas[name].terms.get(self.resource, Terms()) if name in self.quotas else Terms()
+        return self._terms[name]
 
     def minimum(self, name: str) -> float:
         """What a quota is guaranteed."""
@@ -92,6 +104,7 @@ class Situation:
         self._add(ask, -ask.amount)
 
     def _add(self, ask: Ask, amount: float) -> None:
+        self.move_count += 1
         for name in self.chain(ask.quota):
             self.used[name] += amount
 
@@ -117,6 +130,8 @@ class Policy:
 
     is_held_by_nodes = True
     """Whether there must be room on nodes."""
+    follows_demand = False
+    """Whether somebody may come in because others wait, though nobody went."""
 
     def begin(self, past: Sequence[Past], rules: Rules) -> None:
         """What was recorded before."""
@@ -126,7 +141,7 @@ class Policy:
 
     def order(self, now: Situation, ask: Ask) -> tuple[Any, ...]:
         """By what it comes before others."""
-        return important_first(ask)
+        return ask.rank
 
     def blocks(self, now: Situation, ask: Ask) -> bool:
         """Whether those behind it in its quota wait until it is in."""
@@ -143,11 +158,6 @@ class Policy:
     def may_go(self, now: Situation, victim: Ask, ask: Ask) -> bool:
         """Whether that one might still, after those before it went."""
         return True
-
-
-def important_first(ask: Ask) -> tuple[Any, ...]:
-    """Higher priority first, then older; of those that came together as they were recorded."""
-    return -ask.priority, ask.created_ms, math.inf if ask.bound_ms is None else ask.bound_ms, ask.uid
 
 
 class Replay:
@@ -170,7 +180,7 @@ class Replay:
         heapify(self._ends)
         held = [each for each in there if each.bound_ms is not None and each.bound_ms <= at_ms]
         self.now.pending = {each.uid: each for each in there}
-        for ask in sorted(held, key=lambda each: (each.bound_ms, *important_first(each))):
+        for ask in sorted(held, key=lambda each: (each.bound_ms, *each.rank)):
             if not is_changed or self._policy.admits(self.now, ask):
                 self.now.hold(ask)
         self._settle()
@@ -198,13 +208,13 @@ class Replay:
         self.now.at_ms = at_ms
         self.now.turn(holdings, capacity if self._policy.is_held_by_nodes else math.inf)
         self._policy.turn(self.now)
-        if before != (self.now.quotas, self.now.capacity) or type(self._policy).order is not Policy.order:
+        if before != (self.now.quotas, self.now.capacity) or self._policy.follows_demand:
             self._failed.clear()
 
     def _settle(self) -> None:
         """Let in whom the policy lets in, one after the other, until it lets in nobody more."""
         evicted: set[str] = set()
-        is_moving = bool(self.now.pending)
+        is_moving = any(each.kind not in self._failed for each in self.now.pending.values())
         while is_moving:
             is_moving = False
             blocked: set[str] = set()
@@ -220,6 +230,8 @@ class Replay:
                 self._failed.add(ask.kind)
                 if self._policy.blocks(self.now, ask):
                     blocked.add(ask.quota)
+        if evicted:  # they have not tried yet to take anything back
+            self._failed.clear()
 
     def _enter(self, ask: Ask, may_preempt: bool) -> list[Ask] | None:
         """Who went for it; None where it stays out, and everything as it was."""
@@ -243,8 +255,3 @@ class Replay:
         now.hold(ask)
         now.pending.update({each.uid: each for each in gone})
         return gone
-
-
-def held_by_quota(now: Situation) -> Mapping[str, float]:
-    """What each quota holds, and each that contains others."""
-    return {name: max(0.0, now.used[name]) for name in now.quotas}

@@ -12,8 +12,8 @@ from gpureport.schedulers.elastic import ElasticPolicy, NosPolicy
 from gpureport.schedulers.kai import KaiPolicy
 from gpureport.schedulers.koordinator import KoordinatorPolicy
 from gpureport.schedulers.kueue import KueuePolicy
-from gpureport.schedulers.model import DEFAULT_RULES, Holding, Past, Rules
-from gpureport.schedulers.pods import Ask, Policy, Replay, held_by_quota
+from gpureport.schedulers.model import DEFAULT_RULES, Holding, Past, Quota, Rules
+from gpureport.schedulers.pods import Ask, Policy, Replay
 from gpureport.schedulers.tree import below, leaves
 from gpureport.schedulers.volcano import VolcanoPolicy
 
@@ -74,9 +74,11 @@ def replay(
         yield from _pod_by_pod(policy, resource, steps, change, Replaying(asks, rules, system in _UNGOVERNED))
         return
     before: dict[str, float] = {}
-    end_ms = None
+    end_ms, changing = None, Changing(resource, change)
     for step in steps:
-        now = _replayed(system, resource, step, change, before if step.start_ms == end_ms else step.delivered)
+        now = _replayed(
+            system, resource, step, changing(step.holdings), change, before if step.start_ms == end_ms else step.delivered
+        )
         yield now
         before, end_ms = now.delivered, step.end_ms
 
@@ -92,33 +94,49 @@ class Replaying(NamedTuple):
 def _pod_by_pod(policy: Policy, resource: str, steps: Iterable[Step], change: Change, given: Replaying) -> Iterator[Step]:
     governed = [ask for ask in given.asks if ask.quota not in change.removed]
     found, end_ms = Replay(policy, resource, governed, given.rules), None
+    changing = Changing(resource, change)
     for step in steps:
-        holdings = _changed(step.holdings, resource, change)
+        holdings = changing(step.holdings)
         outside = _ungoverned(given.is_ungoverned, step.holdings, change, step.capacity)
-        there = [each for each in holdings if each.quota.name not in change.removed]
+        there = [each for each in holdings if each.quota.name not in change.removed] if change.removed else holdings
         capacity = step.capacity - sum(outside.values())
         if step.start_ms == end_ms:
             found.step(step.start_ms, there, capacity)
         else:
             found.restart(step.start_ms, there, capacity, is_changed=change != NO_CHANGE)
-        held = {**held_by_quota(found.now), **outside}
-        after = [Holding(each.quota, each.demanded, held.get(each.quota.name, 0.0)) for each in holdings]
+        used = found.now.used
+        held = {name: max(0.0, used[name]) for name in found.now.quotas} | outside
+        after = [Holding(quota, demanded, held.get(quota.name, 0.0)) for quota, demanded, _ in holdings]
         yield Step(step.start_ms, step.end_ms, after, step.capacity)
         end_ms = step.end_ms
 
 
-def _changed(holdings: Sequence[Holding], resource: str, change: Change) -> Sequence[Holding]:
-    if change == NO_CHANGE:
-        return holdings
-    return [Holding(changed(each.quota, resource, change), each.demanded, each.delivered) for each in holdings]
+class Changing:
+    """Quotas as changed, one object for each: they recur at every step."""
+
+    def __init__(self, resource: str, change: Change) -> None:
+        self._resource, self._change = resource, change
+        self._known: dict[int, tuple[Quota, Quota]] = {}
+
+    def __call__(self, holdings: Sequence[Holding]) -> Sequence[Holding]:
+        """The same held of the changed quotas."""
+        if self._change == NO_CHANGE:
+            return holdings
+        return [Holding(self._quota(quota), demanded, delivered) for quota, demanded, delivered in holdings]
+
+    def _quota(self, quota: Quota) -> Quota:
+        if id(quota) not in self._known:
+            self._known[id(quota)] = quota, changed(quota, self._resource, self._change)  # kept, so the id stays its own
+        return self._known[id(quota)][1]
 
 
-def _replayed(system: str, resource: str, step: Step, change: Change, before: Mapping[str, float]) -> Step:
-    holdings = _changed(step.holdings, resource, change)
+def _replayed(
+    system: str, resource: str, step: Step, holdings: Sequence[Holding], change: Change, before: Mapping[str, float]
+) -> Step:
     outside = _ungoverned(system in _UNGOVERNED, step.holdings, change, step.capacity)
     governed = [each for each in holdings if each.quota.name not in change.removed]
     held = outside | allocate(system, resource, governed, step.capacity - sum(outside.values()), before)
-    return replace(step, holdings=[replace(each, delivered=_held(each, holdings, held)) for each in holdings])
+    return replace(step, holdings=[each._replace(delivered=_held(each, holdings, held)) for each in holdings])
 
 
 def _ungoverned(runs_on: bool, holdings: Sequence[Holding], change: Change, capacity: float) -> dict[str, float]:

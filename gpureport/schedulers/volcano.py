@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gpureport.schedulers.model import DEFAULT_RULES, Holding, Rules, Share, Terms
-from gpureport.schedulers.pods import Ask, Policy, Situation, important_first
+from gpureport.schedulers.pods import Ask, Policy, Situation
 from gpureport.schedulers.tree import children, leaves
 
 Amounts = Mapping[str, float]
@@ -167,6 +167,8 @@ def queue(resource: str, each: Holding) -> Queue:
 class VolcanoPolicy(Policy):
     """proportion up to what is deserved, capacity up to what others are not guaranteed; what is deserved is taken back."""
 
+    follows_demand = True
+
     def turn(self, now: Situation) -> None:
         """What queues deserve follows what is asked for."""
         found = shares(now.resource, now.holdings, now.capacity)
@@ -177,7 +179,7 @@ class VolcanoPolicy(Policy):
     def order(self, now: Situation, ask: Ask) -> tuple[Any, ...]:
         """The queue with the least of what it deserves first."""
         deserved = self._deserved.get(ask.quota, 0.0)
-        return now.used[ask.quota] / deserved if deserved else math.inf, *important_first(ask)
+        return now.used[ask.quota] / deserved if deserved else math.inf, *ask.rank
 
     def admits(self, now: Situation, ask: Ask) -> bool:
         """Room for its queue, and for all that contain it."""

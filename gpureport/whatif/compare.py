@@ -8,14 +8,14 @@ from types import MappingProxyType
 
 import duckdb
 
-from gpureport.compute.quotas import build_quota_facts
+from gpureport.compute.quotas import QUOTA_FACTS, build_quota_facts
 from gpureport.compute.quotas.rows import TERMS, QuotaRows, Row
 from gpureport.errors import LakeError, UsageError
 from gpureport.query import Query, build, needed
 from gpureport.schedulers.change import Change, Pool, changed, doubts, resolved
 from gpureport.schedulers.model import Past, Rules
 from gpureport.schedulers.nos_memory import uncounted
-from gpureport.tables.rules import QUOTA_EXPOSURE, QUOTA_POD_LABEL, RULE_TABLES
+from gpureport.tables.rules import QUOTA_EXPOSURE, QUOTA_POD_LABEL, QUOTA_WEIGHTED_SHARE, RULE_TABLES
 from gpureport.whatif.question import Question
 from gpureport.whatif.steps import Given, LeftOut, given, replay_steps
 from gpureport.window import Window
@@ -34,11 +34,11 @@ _AFTER_REPLAY = (
     "day.quota_lending",
     "day.quota_step",
     "facts.quota_hour",
-    "facts.quota_starvation",
-    "facts.quota_pair_hour",
     OUTCOME,
 )
 _AFTER_LABELS = (*_LABELS, "facts.quota_pod_hour")
+_UNASKED = {*QUOTA_FACTS, QUOTA_WEIGHTED_SHARE.name} - {*_AFTER_REPLAY, *_AFTER_LABELS}
+"""Outcomes are told without these."""
 _REQUESTS = """
 select
     pod.requests,
@@ -175,7 +175,7 @@ def _build_recorded(
     con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], rules: Rules, window: Window, question: Question
 ) -> None:
     """All facts of the quotas that the question is about, of the window alone."""
-    there = set()
+    there = set(_UNASKED)
     for query in needed(queries, [_SPANS]):
         build(con, query, {})
         there.add(query.table)

@@ -4,40 +4,64 @@ from __future__ import annotations
 
 import json
 import math
+from array import array
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby, islice
+from itertools import groupby
 from operator import itemgetter
 
 import duckdb
 import pyarrow as pa
 
 from gpureport.compute.quotas.rows import TERMS, QuotaRows, Row
-from gpureport.schedulers.change import NO_CHANGE, Change, Pool
+from gpureport.schedulers.change import NO_CHANGE, Change, Pool, changed
 from gpureport.schedulers.kueue import policy_of
-from gpureport.schedulers.model import Holding, Past, Rules, Terms
+from gpureport.schedulers.model import Holding, Past, Quota, Rules, Terms
 from gpureport.schedulers.pods import Ask
 from gpureport.schedulers.replay import POLICIES, Step, replay
 
-_RECORDED = """
+_QUOTA = "cluster, system, resource, flavor, quota, parent, is_parent, namespaces, tree, priority, may_lend, created_at, uid"
+_SAID = f"hash({_QUOTA}, {', '.join(TERMS)})"
+_QUOTAS = f"""
+select distinct on (said)
+    {_SAID} as said,
+    epoch_ms(created_at) as created_at_ms,
+    *
+from recorded_moment
+"""
+_SCOPES = """
+create or replace temp table replayed_scope as
 select
-    moment.* exclude (start_at, end_at, created_at, waiting_native, waiting_pod_native, reported_share_native, amount_source),
-    known.scope,
-    epoch_ms(moment.start_at) as start_ms,
-    epoch_ms(moment.end_at) as end_ms,
-    epoch_ms(moment.created_at) as created_at_ms,
-    if(moment.start_at < usable.end_at, usable.capacity_native, null) as capacity_native
+    *,
+    dense_rank() over (order by cluster, system, resource, flavor, scope)::integer as number
+from day.quota_scope
+"""
+_RECORDED = f"""
+select
+    moment.rowid,
+    scope.number,
+    epoch_ms(start_at) as start_ms,
+    epoch_ms(end_at) as end_ms,
+    {_SAID} as said,
+    demanded_native,
+    delivered_native
 from recorded_moment as moment
-inner join day.quota_scope as known
+inner join replayed_scope as scope
     using (cluster, system, resource, flavor, quota)
-asof left join period.quota_usable as usable
-    on
-        moment.cluster = usable.cluster
-        and moment.system = usable.system
-        and moment.resource = usable.resource
-        and moment.start_at >= usable.start_at
-order by moment.cluster, moment.system, moment.resource, moment.flavor, known.scope, moment.start_at, moment.quota
+order by scope.number, moment.start_at, moment.quota
+"""
+_CAPACITY = """
+select
+    cluster,
+    system,
+    resource,
+    epoch_ms(start_at),
+    epoch_ms(least(end_at, timestamp '9999-01-01')),
+    capacity_native
+from period.quota_usable
+order by all
 """
 _ASKS = """
 select
@@ -70,35 +94,29 @@ from lake.quota
 where kind = 'clusterqueues.kueue.x-k8s.io'
 group by all
 """
-_PUT_BACK = """
+_PUT_BACK = f"""
 create or replace table day.quota_amount as
 select
     moment.* exclude (
-        parent, guaranteed_native, cap_native, weight, deserved_native, borrowing_limit_native, lending_limit_native,
-        delivered_native, waiting_native, reported_share_native
+        row_id, said, parent, guaranteed_native, cap_native, weight, deserved_native, borrowing_limit_native,
+        lending_limit_native, delivered_native, waiting_native, reported_share_native
     ),
-    replayed.* exclude (cluster, system, resource, flavor, quota, start_at),
+    replayed_quota.* exclude (said),
+    replayed.delivered_native,
     null::double as waiting_native,
     null::double as reported_share_native
-from recorded_moment as moment
+from (select rowid as row_id, {_SAID} as said, * from recorded_moment) as moment
 inner join replayed
-    using (cluster, system, resource, flavor, quota, start_at)
+    using (row_id)
+inner join replayed_quota
+    using (said)
 """
+_TERMS = pa.schema([("said", pa.uint64()), ("parent", pa.string()), *((name, pa.float64()) for name in TERMS)])
 _ROWS_AT_ONCE = 20_000
 MOST_ASKS = 200_000
 """Pods and workloads of one pool up to which they are replayed one by one."""
 _BOUND_BY_MIN = ("nos", "scheduler-plugins", "kueue")
 """Their quotas share what all min together are, so the nodes need not be known."""
-_REPLAYED = pa.schema(
-    [
-        *((name, pa.string()) for name in (*Pool._fields, "quota")),
-        ("start_at", pa.timestamp("ms")),
-        ("parent", pa.string()),
-        *((name, pa.float64()) for name in (*TERMS, "delivered_native")),
-    ]
-)
-
-
 LeftOut = dict[tuple[Pool, str], float]
 """Seconds that could not be replayed, by pool and why: ``capacity_unknown`` or ``demand_unknown``."""
 
@@ -135,61 +153,84 @@ def replay_steps(con: duckdb.DuckDBPyConnection, given: Given) -> LeftOut:
 
     ``period.quota_usable`` is what there is to share. What had to be left out is in neither.
     """
-    left_out: LeftOut = defaultdict(float)
-    found = _replayed(_recorded(con), given, left_out)
-    batches = [_batch(rows) for rows in iter(lambda: list(islice(found, _ROWS_AT_ONCE)), [])]
-    con.register("replayed", pa.Table.from_batches(batches, _REPLAYED))
+    con.execute(_SCOPES)
+    found = Replayed(con, given)
+    for number, rows in groupby(_recorded(con), key=itemgetter(1)):
+        found.replay(*found.scopes[number], rows)
+    for name, table in (("replayed", found.rows()), ("replayed_quota", found.terms())):
+        con.register(name, table)
     con.execute(_PUT_BACK)
     con.unregister("replayed")
-    return dict(left_out)
+    con.unregister("replayed_quota")
+    return dict(found.left_out)
 
 
-def _recorded(con: duckdb.DuckDBPyConnection) -> Iterator[Row]:
+_Recorded = tuple[int, int, int, int, int, float, float]
+"""A row of ``_RECORDED``; NaN where an amount is unknown."""
+
+
+def _recorded(con: duckdb.DuckDBPyConnection) -> Iterator[_Recorded]:
     for batch in con.sql(_RECORDED).to_arrow_reader(_ROWS_AT_ONCE):
-        rows: list[Row] = batch.to_pylist()
-        yield from rows
+        yield from zip(*(column.to_numpy(zero_copy_only=False).tolist() for column in batch.columns), strict=True)
 
 
-def _batch(rows: Sequence[tuple[object, ...]]) -> pa.RecordBatch:
-    columns = zip(*rows, strict=True)
-    return pa.record_batch([pa.array(column, kind.type) for column, kind in zip(columns, _REPLAYED, strict=True)], _REPLAYED)
+class Replayed:
+    """What the rows of ``recorded_moment`` hold in the replay: many numbers, and few quotas that they are of."""
 
+    def __init__(self, con: duckdb.DuckDBPyConnection, given: Given) -> None:
+        self._given = given
+        self.left_out: LeftOut = defaultdict(float)
+        named = con.execute("select distinct number, cluster, system, resource, flavor, scope from replayed_scope").fetchall()
+        self.scopes = {number: (Pool(*pool), str(scope)) for number, *pool, scope in named}
+        self._rows = con.sql(_QUOTAS).to_arrow_table().to_pylist()
+        self._quotas = {row["said"]: self._quota(row) for row in self._rows}
+        self._capacities: dict[tuple[str, ...], list[tuple[int, int, float]]] = defaultdict(list)
+        for *key, start_ms, end_ms, amount in con.execute(_CAPACITY).fetchall():
+            self._capacities[tuple(key)].append((start_ms, end_ms, amount))
+        self._row_ids, self._held = array("q"), array("d")
 
-def _replayed(rows: Iterable[Row], given: Given, left_out: LeftOut) -> Iterator[tuple[object, ...]]:
-    for (*named, scope), of_scope in groupby(rows, key=itemgetter(*Pool._fields, "scope")):
-        pool = Pool(*named)
-        quotas = QuotaRows(given.policies.get(pool.cluster) if pool.system == "kueue" else None)
-        steps = _steps(pool, of_scope, quotas, left_out)
-        change = given.changes.get(pool, NO_CHANGE)
+    def replay(self, pool: Pool, scope: str, rows: Iterable[_Recorded]) -> None:
+        """Those of one scope, in order of time."""
+        given = self._given
         asks = given.asks[pool].get(scope, ()) if pool in given.asks else None
         past = given.past.get(pool.cluster, ()) if (pool.system, pool.resource) == ("kai", "gpu") else ()
-        for step in replay(pool.system, pool.resource, steps, change, asks, given.rules, past):
-            yield from _rows(pool, step)
+        change = given.changes.get(pool, NO_CHANGE)
+        for step in replay(pool.system, pool.resource, self._steps(pool, rows), change, asks, given.rules, past):
+            self._held.extend([each.delivered for each in step.holdings])
 
+    def _quota(self, row: Row) -> Quota:
+        policies = self._given.policies.get(row["cluster"]) if row["system"] == "kueue" else None
+        return QuotaRows(policies).quota(row)
 
-def _steps(pool: Pool, rows: Iterable[Row], quotas: QuotaRows, left_out: LeftOut) -> Iterator[Step]:
-    """The steps of one system's resource; those of which too little is known are left out and counted."""
-    for _, step in groupby(rows, key=itemgetter("start_ms")):
-        there = list(step)
-        first = there[0]
-        capacity = first["capacity_native"]
-        if capacity is None and pool.system in _BOUND_BY_MIN:
-            capacity = math.inf
-        if why := _unknown(there, capacity):
-            left_out[pool, why] += (first["end_ms"] - first["start_ms"]) / 1000
-            continue
-        holdings = [Holding(quotas.quota(row), row["demanded_native"], row["delivered_native"]) for row in there]
-        yield Step(first["start_ms"], first["end_ms"], holdings, capacity)
+    def _steps(self, pool: Pool, rows: Iterable[_Recorded]) -> Iterator[Step]:
+        """The steps of one system's resource; those of which too little is known are left out and counted."""
+        known = self._capacities[pool[:3]]
+        for start_ms, step in groupby(rows, key=itemgetter(2)):
+            there = list(step)
+            end_ms = there[0][3]
+            place = bisect_right(known, (start_ms, math.inf)) - 1
+            capacity = known[place][2] if place >= 0 and start_ms < known[place][1] else None
+            if capacity is None and pool.system in _BOUND_BY_MIN:
+                capacity = math.inf
+            holdings = [Holding(self._quotas[said], demanded, held) for _, _, _, _, said, demanded, held in there]
+            is_known = not math.isnan(sum([each.demanded + each.delivered for each in holdings]))
+            if capacity is None or not is_known:
+                why = "capacity_unknown" if is_known else "demand_unknown"
+                self.left_out[pool, why] += (end_ms - start_ms) / 1000
+                continue
+            self._row_ids.extend([row[0] for row in there])
+            yield Step(start_ms, end_ms, holdings, capacity)
 
+    def rows(self) -> pa.Table:
+        """By ``row_id`` of recorded_moment what is held."""
+        return pa.table({"row_id": self._row_ids, "delivered_native": self._held})
 
-def _unknown(rows: Iterable[Row], capacity: float | None) -> str:
-    if any(row["demanded_native"] is None or row["delivered_native"] is None for row in rows):
-        return "demand_unknown"
-    return "capacity_unknown" if capacity is None else ""
-
-
-def _rows(pool: Pool, step: Step) -> Iterator[tuple[object, ...]]:
-    """As ``_REPLAYED`` names them."""
-    for each in step.holdings:
-        terms = vars(each.quota.terms.get(pool.resource, Terms())).values()
-        yield *pool, each.quota.name, step.start_ms, each.quota.parent, *terms, each.delivered
+    def terms(self) -> pa.Table:
+        """Where each quota stands, and its terms, as changed."""
+        found = []
+        for row in self._rows:
+            pool = Pool(*(row[name] for name in Pool._fields))
+            quota = changed(self._quotas[row["said"]], pool.resource, self._given.changes.get(pool, NO_CHANGE))
+            terms = vars(quota.terms.get(pool.resource, Terms())).values()
+            found.append(dict(zip(_TERMS.names, (row["said"], quota.parent, *terms), strict=True)))
+        return pa.Table.from_pylist(found, _TERMS)

@@ -62,10 +62,8 @@ joined as (
             else ''
         end as share_source,
         if(fair_share_native is null, coalesce(share.reason, 'no_such_notion'), '') as share_reason,
-        if(amount.start_at < capacity.end_at, capacity.capacity_native, null) as capacity_native,
         lending.lent_native as tree_lent_native,
         lending.others_borrowed_native as tree_others_borrowed_native,
-        if(amount.start_at < free.end_at, free.free_gpus, null) / unit.gpus_per_native as fitting_native,
         case amount.system
             when 'kueue' then coalesce(nullif(amount.parent, ''), amount.quota)
             when 'koordinator' then amount.tree
@@ -79,22 +77,9 @@ joined as (
         using (cluster, system, resource, flavor, quota, start_at)
     left join day.quota_lending as lending
         using (cluster, system, resource, flavor, quota, start_at)
-    asof left join capacity
-        on
-            amount.cluster = capacity.cluster
-            and amount.system = capacity.system
-            and amount.resource = capacity.resource
-            and amount.flavor = capacity.flavor
-            and amount.start_at >= capacity.start_at
-    asof left join day.quota_free as free
-        on
-            amount.cluster = free.cluster
-            and amount.flavor = free.flavor
-            and round(amount.waiting_pod_native * unit.gpus_per_native, 6) = free.request_gpus
-            and amount.start_at >= free.start_at
 ),
 
-pooled as (
+owned as (
     select
         *,
         -- Volcano keeps a guarantee for its queue alone: what is guaranteed and not used is not lent.
@@ -118,35 +103,77 @@ pooled as (
             promised_native is null or demanded_native is null,
             null,
             greatest(0, least(promised_native, demanded_native) - delivered_native)
-        ) as unmet_native,
-        sum(borrowed_native) filter (where not is_parent) over pool_now as pool_borrowed_native,
-        sum(lendable_native) filter (where not is_parent) over pool_now as pool_lendable_native,
-        sum(delivered_native) filter (where not is_parent) over system_now as system_delivered_native
+        ) as unmet_native
     from joined
-    window
-        pool_now as (partition by cluster, system, resource, flavor, pool, start_at),
-        system_now as (partition by cluster, system, resource, flavor, start_at)
+),
+
+pool as (
+    select
+        owned.* similar to '^(cluster|system|resource|flavor|pool|start_at)$',
+        sum(borrowed_native) filter (where not is_parent) as pool_borrowed_native,
+        sum(lendable_native) filter (where not is_parent) as pool_lendable_native,
+        sum(delivered_native) filter (where not is_parent) as delivered_native
+    from owned
+    group by all
+),
+
+allocated as (
+    select
+        * exclude (pool, pool_borrowed_native, pool_lendable_native, delivered_native),
+        sum(delivered_native) as delivered_native
+    from pool
+    group by all
+),
+
+-- What was free is looked up where something is unmet.
+short as (
+    select
+        owned.* similar to '^(cluster|system|resource|flavor|quota|start_at)$',
+        coalesce(
+            if(owned.start_at < free.end_at, free.free_gpus, null) / owned.gpus_per_native,
+            if(owned.start_at < capacity.end_at, greatest(0, capacity.capacity_native - allocated.delivered_native), null)
+        ) as free_native
+    from owned
+    inner join allocated
+        using (cluster, system, resource, flavor, start_at)
+    asof left join capacity
+        on
+            owned.cluster = capacity.cluster
+            and owned.system = capacity.system
+            and owned.resource = capacity.resource
+            and owned.flavor = capacity.flavor
+            and owned.start_at >= capacity.start_at
+    asof left join day.quota_free as free
+        on
+            owned.cluster = free.cluster
+            and owned.flavor = free.flavor
+            and round(owned.waiting_pod_native * owned.gpus_per_native, 6) = free.request_gpus
+            and owned.start_at >= free.start_at
+    where owned.unmet_native > 0
 ),
 
 covered as (
     select
-        *,
+        owned.*,
+        pool.pool_borrowed_native,
+        pool.pool_lendable_native,
+        short.free_native,
         coalesce(
-            tree_others_borrowed_native,
-            greatest(0, coalesce(pool_borrowed_native, 0) - coalesce(borrowed_native, 0))
-        ) as others_borrowed_native,
-        case
-            when unmet_native > 0 and fitting_native is not null then fitting_native
-            when unmet_native > 0 and capacity_native is not null then greatest(0, capacity_native - system_delivered_native)
-        end as free_native
-    from pooled
+            owned.tree_others_borrowed_native,
+            greatest(0, coalesce(pool.pool_borrowed_native, 0) - coalesce(owned.borrowed_native, 0))
+        ) as others_borrowed_native
+    from owned
+    inner join pool
+        using (cluster, system, resource, flavor, pool, start_at)
+    left join short
+        using (cluster, system, resource, flavor, quota, start_at)
 )
 
 select
     * exclude (
         uid, created_at, namespaces, tree, priority, weight, may_lend, is_cap_known, guaranteed_native, deserved_native, own_native, kept_native, promised_native,
-        borrowing_limit_native, lending_limit_native, waiting_native, waiting_pod_native, reported_share_native, capacity_native, fitting_native,
-        tree_lent_native, tree_others_borrowed_native, pool_borrowed_native, pool_lendable_native, system_delivered_native
+        borrowing_limit_native, lending_limit_native, waiting_native, waiting_pod_native, reported_share_native,
+        tree_lent_native, tree_others_borrowed_native, pool_borrowed_native, pool_lendable_native
     ),
     promised_native as guaranteed_native,
     case
