@@ -56,18 +56,7 @@ ran as (
 )
 
 select
-    run.cluster,
-    run.cluster_queue,
-    run.namespace,
-    run.local_queue,
-    run.workload,
-    run.workload_uid,
-    run.owner_kind,
-    run.priority,
-    run.priority_class,
-    run.queued_at,
-    run.reserved_at,
-    run.admitted_at,
+    run.* similar to '^(cluster|cluster_queue|namespace|local_queue|workload|workload_uid|owner_kind|priority|priority_class|queued_at|reserved_at|admitted_at)$',
     ran.running_at,
     run.* similar to '^(ended_at|end_reason|preemption_reason|preemptor_uid|waiting_message)$',
     coalesce(size.request_gpus, 0) as request_gpus

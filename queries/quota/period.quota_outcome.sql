@@ -23,20 +23,18 @@ with hour as (
         columns('^(cluster|system|resource|flavor|quota)$'),
         any_value(gpus_per_native) as gpus_per_native,
         sum(observed_seconds) as observed_seconds,
-        sum(delivered_native_hours) as delivered,
-        sum(borrowed_native_hours) as borrowed,
-        sum(lent_native_hours) as lent,
         -- Sums of seconds are of milliseconds, so a half of one is none.
         if(sum(observed_seconds - guaranteed_seconds) < 0.0005, sum(guaranteed_native_hours), null) as guaranteed,
         if(sum(observed_seconds - demand_seconds) < 0.0005, sum(demanded_native_hours), null) as demanded,
+        sum(columns('^(delivered|borrowed|lent)_native_hours$')) as '\1',
         sum(observed_seconds - share_seconds) < 0.0005 as is_share_known,
         if(is_share_known, sum(fair_share_native_hours), null) as fair_share,
         if(is_share_known, sum(over_entitlement_native_hours), null) as over_entitlement,
         sum(observed_seconds - unmet_seconds) < 0.0005 as is_unmet_known,
         if(is_unmet_known, sum(unmet_native_hours), null) as unmet,
+        if(sum(observed_seconds - violated_known_seconds) < 0.0005, sum(violated_native_hours), null) as violated,
         if(is_unmet_known, sum(honoured_native_hours) / nullif(sum(honourable_native_hours), 0), null) as honoured_ratio,
         if(is_unmet_known, sum(starved_seconds), null) as starved_seconds,
-        if(sum(observed_seconds - violated_known_seconds) < 0.0005, sum(violated_native_hours), null) as violated,
         if(sum(observed_seconds - cap_known_seconds) < 0.0005, sum(capped_seconds), null) as capped_seconds
     from facts.quota_hour
     group by all
@@ -57,15 +55,7 @@ pod as (
 
 select
     hour.* similar to '^(cluster|system|resource|flavor|quota|observed_seconds)$',
-    hour.guaranteed * hour.gpus_per_native as guaranteed_gpu_hours,
-    hour.demanded * hour.gpus_per_native as demanded_gpu_hours,
-    hour.delivered * hour.gpus_per_native as delivered_gpu_hours,
-    hour.borrowed * hour.gpus_per_native as borrowed_gpu_hours,
-    hour.lent * hour.gpus_per_native as lent_gpu_hours,
-    hour.fair_share * hour.gpus_per_native as fair_share_gpu_hours,
-    hour.over_entitlement * hour.gpus_per_native as over_entitlement_gpu_hours,
-    hour.unmet * hour.gpus_per_native as unmet_gpu_hours,
-    hour.violated * hour.gpus_per_native as violated_gpu_hours,
+    columns('^(guaranteed|demanded|delivered|borrowed|lent|fair_share|over_entitlement|unmet|violated)$') * hour.gpus_per_native as '\1_gpu_hours',
     hour.honoured_ratio as guarantee_honoured_ratio,
     hour.starved_seconds,
     hour.capped_seconds,
