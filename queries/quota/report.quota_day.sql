@@ -8,11 +8,7 @@
 --   sentence  means over the time in which it was known, in the resource's own unit, and what stood in the way
 with day as (
     select
-        cluster,
-        system,
-        quota,
-        resource,
-        flavor,
+        columns('^(cluster|system|quota|resource|flavor)$'),
         local_time(hour_start_at, $timezone)::date as day,
         any_value(native_unit) as unit,
         sum(delivered_native_hours) * 3600 / sum(observed_seconds) as delivered,
@@ -30,11 +26,7 @@ with day as (
 
 borrower as (
     select
-        cluster,
-        system,
-        quota,
-        resource,
-        flavor,
+        columns('^(cluster|system|quota|resource|flavor)$'),
         local_time(hour_start_at, $timezone)::date as day,
         borrower,
         sum(together_seconds) as seconds
