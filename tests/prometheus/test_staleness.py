@@ -15,7 +15,7 @@ from gpureport.sources.prometheus import Matcher, Server, list_series, read, sam
 from gpureport.sources.prometheus.probe import ReadPath
 from gpureport.window import Window
 
-from .programs import program, prometheus
+from .programs import program, prometheus, victoria_metrics
 from .replay import Replay, Reply, replaying
 from .samples import connect
 
@@ -37,13 +37,16 @@ def exporter(shown: list[Reply]) -> Iterator[Replay]:
         yield server
 
 
-@pytest.fixture(params=["PROMETHEUS_BIN", "PROMETHEUS3_BIN"])
-def scraping(request: pytest.FixtureRequest, exporter: Replay, tmp_path: Path) -> Iterator[str]:
-    config = (
+def config_of(exporter: Replay) -> str:
+    return (
         "global: {scrape_interval: 100ms, scrape_timeout: 100ms, external_labels: {replica: r0}}\n"
         f"scrape_configs: [{{job_name: test, static_configs: [{{targets: ['{exporter.url.removeprefix('http://')}']}}]}}]\n"
     )
-    with prometheus(program(request.param), None, tmp_path, config=config) as url:
+
+
+@pytest.fixture(params=["PROMETHEUS_BIN", "PROMETHEUS3_BIN"])
+def scraping(request: pytest.FixtureRequest, exporter: Replay, tmp_path: Path) -> Iterator[str]:
+    with prometheus(program(request.param), None, tmp_path, config=config_of(exporter)) as url:
         yield url
 
 
@@ -69,6 +72,19 @@ def test_remote_read_shows_the_end_of_a_series_and_the_matrix_does_not(scraping:
     assert by_matrix.values.tolist() == [2.0] * (by_read.sample_count - 1)
     assert np.array_equal(by_matrix.times_ms, by_read.times_ms[:-1])
     assert not is_stale(read_now(scraping, "remote-read", "stays").values).any()
+
+
+def test_victoria_metrics_keeps_the_marker_and_gives_it_as_null(exporter: Replay, shown: list[Reply], tmp_path: Path) -> None:
+    """Or each outage of an exporter would count as held time, and a read by another path would have other intervals."""
+    (tmp_path / "scrape.yml").write_text(config_of(exporter))
+    with victoria_metrics(tmp_path / "vm", f"-promscrape.config={tmp_path / 'scrape.yml'}") as url:
+        wait_until(lambda: read_now(url, "victoria-metrics", "ends").sample_count >= 3)
+        shown.append(ONE)
+        wait_until(lambda: bool(is_stale(read_now(url, "victoria-metrics", "ends").values).any()))
+        ends, stays = read_now(url, "victoria-metrics", "ends"), read_now(url, "victoria-metrics", "stays")
+    assert ends.values[:-1].tolist() == [2.0] * (ends.sample_count - 1)
+    assert is_stale(ends.values).tolist() == [False] * (ends.sample_count - 1) + [True]
+    assert not is_stale(stays.values).any()
 
 
 UTF8 = Reply(body=b'gpu{"k8s.node.name"="a",zone="b"} 1\n', content_type="text/plain; version=1.0.0; escaping=allow-utf-8")

@@ -11,7 +11,7 @@ import orjson
 import requests
 
 from gpureport.errors import SourceError
-from gpureport.series import SeriesBatch
+from gpureport.series import STALE_BITS, SeriesBatch
 from gpureport.sources.exchange import LargeError, decoded, pieces
 from gpureport.sources.prometheus.connection import Connection
 from gpureport.sources.prometheus.matcher import Matcher, selector
@@ -25,7 +25,7 @@ _BARE_WORD = re.compile(rb"[+-]?(?:Inf|NaN)(?=[],])")
 
 
 def read_export(connection: Connection, matchers: Sequence[Matcher], window: Window) -> SeriesBatch:
-    """Raw samples of [start, end); a null value stands for a missing one and is left out.
+    """Raw samples of [start, end); a null is a staleness marker, for VictoriaMetrics keeps no other NaN.
 
     TooMuchError for more than one answer may hold.
     """
@@ -39,10 +39,10 @@ def _batch(response: requests.Response, url: str) -> SeriesBatch:
     sample_count = 0
     for line in _lines(pieces(response.raw, _MOST_BYTES)):
         series = _parse(line, url)
-        found = np.array(series["values"], dtype=np.float64)  # null becomes NaN
-        is_missing = np.array([value is None for value in series["values"]], np.bool_)
-        times.append(np.array(series["timestamps"], np.int64)[~is_missing])
-        values.append(found[~is_missing])
+        found = np.array(series["values"], dtype=np.float64)
+        found.view(np.uint64)[np.isnan(found)] = STALE_BITS
+        times.append(np.array(series["timestamps"], np.int64))
+        values.append(found)
         labels.append(series["metric"])
         sample_count += found.size
         if len(labels) > _MOST_SERIES or sample_count > _MOST_SAMPLES:
