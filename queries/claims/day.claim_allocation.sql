@@ -2,11 +2,12 @@
 --
 -- An allocation is one as long as its time of allocation stays the same, across gaps of the snapshots too; servers before 1.36 do not say that
 -- time, and snapshots more than 15 minutes apart then leave unknown time between. It begins at that time, else when the first pod that
--- reserved it was bound, else at the first snapshot. It ends when the pod that the claim was made for ended, when
--- the device was allocated to another claim, or at the first snapshot without it, whichever comes first: claims vanish with their pods.
+-- reserved it was bound, else at the first snapshot. It ends when the pod that the claim was made for ended, or
+-- labels with its uid did after the last snapshot, when the device was allocated to another claim, or at the first snapshot without it,
+-- whichever comes first: claims vanish with their pods.
 --
 -- grain:  cluster, namespace, claim_uid, driver, pool, device, share_id, request, start_at
--- reads:  day.state_snapshot, lake.claim, lake.claim_consumer, lake.claim_device, lake.pod
+-- reads:  day.label_end, day.state_snapshot, lake.claim, lake.claim_consumer, lake.claim_device, lake.pod
 -- source: ResourceClaim status.allocation; status.reservedFor and the pods' own times
 with snapshot as (
     select *
@@ -112,6 +113,7 @@ begun as (
     select
         step.*,
         pod.finished_at,
+        label_end.unnamed_from_at,
         case
             when step.allocated_at is not null then step.allocated_at
             when bound.scheduled_at >= coalesce(step.previous_at, step.before_until_at, bound.scheduled_at)
@@ -130,6 +132,10 @@ begun as (
         on
             step.cluster = pod.cluster
             and step.owner_uid = pod.pod_uid
+    left join day.label_end
+        on
+            step.cluster = label_end.cluster
+            and step.owner_uid = label_end.pod_uid
 ),
 
 -- The whole device goes to one claim at a time; shares and watchers do not take turns.
@@ -150,16 +156,19 @@ followed as (
 
 select
     * exclude (
-        owner_uid, allocated_at, first_at, previous_at, before_until_at, last_at, stands_until_at, is_followed, finished_at, next_start_at
+        owner_uid, allocated_at, first_at, previous_at, before_until_at, last_at, stands_until_at, is_followed, finished_at,
+        unnamed_from_at, next_start_at
     ),
     least(
         stands_until_at,
         if(finished_at > last_at, finished_at, null),
+        if(unnamed_from_at >= last_at, unnamed_from_at, null),
         if(next_start_at > last_at, next_start_at, null)
     ) as end_at,
     case
         when end_at = finished_at then 'pod finished'
         when end_at = next_start_at then 'next allocation'
+        when end_at = unnamed_from_at then 'labels'
         when is_followed then 'next look'
         else 'last look'
     end as end_source,

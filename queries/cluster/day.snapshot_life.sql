@@ -1,11 +1,12 @@
 -- Lives of pods under the names that labels give, from snapshots.
 --
--- A pod ended when its last container did, else at the first snapshot that found it done; one that was deleted before ended at the first snapshot
--- without it, or at its deletion deadline where no snapshot was near and that is earlier. It began when its first container did.
+-- A pod ended when its last container did, else at the first snapshot that found it done; one that was deleted before ended when labels with its
+-- uid did after the last snapshot with it, at the first without it, or at its deletion deadline where no snapshot was near, whichever is
+-- earliest. It began when its first container did.
 --
 -- grain:  cluster, namespace, pod, pod_uid
--- reads:  day.state_snapshot, lake.owner_label, lake.pod, lake.pod_container
--- source: Pod metadata and status by looks
+-- reads:  day.label_end, day.state_snapshot, lake.owner_label, lake.pod, lake.pod_container
+-- source: Pod metadata and status by looks; day.label_end
 -- columns:
 --   listed_until_at  UTC, until when the last look at which it was listed stands
 --   started_at       UTC, when it began to run; null where it did not
@@ -40,6 +41,7 @@ seen as (
             else 'failed'
         end, pod.observed_at) filter (where pod.phase in ('Running', 'Succeeded', 'Failed')) as outcome,
         min(snapshot.observed_at) as listed_from_at,
+        max(pod.observed_at)::timestamp as last_at,
         max(snapshot.stands_until_at) as listed_until_at,
         arg_max_null(snapshot.next_at, snapshot.observed_at) as next_at,
         arg_max(snapshot.is_followed, snapshot.observed_at) as is_followed
@@ -55,9 +57,14 @@ seen as (
 )
 
 select
-    * exclude (finished_at, over_at, deadline_at, next_at, is_followed),
-    coalesce(finished_at, over_at, case
-        when is_followed or deadline_at is null then next_at
-        when next_at is not null then least(next_at, greatest(listed_until_at, deadline_at))
-    end) as ended_at
+    seen.* exclude (finished_at, over_at, deadline_at, last_at, next_at, is_followed),
+    coalesce(seen.finished_at, seen.over_at, least(label_end.unnamed_from_at, case
+        when seen.is_followed or seen.deadline_at is null then seen.next_at
+        when seen.next_at is not null then least(seen.next_at, greatest(seen.listed_until_at, seen.deadline_at))
+    end)) as ended_at
 from seen
+left join day.label_end
+    on
+        seen.cluster = label_end.cluster
+        and seen.pod_uid = label_end.pod_uid
+        and seen.last_at <= label_end.unnamed_from_at
