@@ -3,14 +3,15 @@
 -- measured = idle + attributed + unattributed. Each is summed on its own, so that the closing error tells of a mistake.
 -- Unallocated is what was used above idle while the GPU was unallocated, by active instances without a holder, and over gaps of the counter.
 --
--- revision: 4
+-- revision: 5
 -- grain:  cluster, device_uuid, hour_start_at
 -- reads:  day.claim_snapshot, day.energy_gap, day.power_activity, day.power_interval, day.power_step, facts.power_hour, facts.reserved_power_hour, lake.device_sample
 -- source: day.power_interval, facts.power_hour, day.energy_gap
 -- columns: cluster, device_uuid, hour_start_at, layout, idle_watts, idle_source, measured_joules, counter_seconds, counter_joules,
---          integral_joules, idle_joules, held_idle_joules, measured_seconds, held_seconds, power_watts_min, power_watts_max, reserved_joules,
+--          integral_joules, step_joules, idle_joules, held_idle_joules, measured_seconds, held_seconds, power_watts_min, power_watts_max, reserved_joules,
 --          gap_joules, attributed_joules, unattributed_joules, corrected_joules, closing_error_joules
 --   counter_joules        J, growth of the counter where power is known too
+--   step_joules           J that integrated power may miss: its change from sample to sample; of hours in which the counter differs by over 1 %
 --   idle_joules           J of the idle baseline, held or not; null where the baseline is unknown
 --   held_seconds          s of them in which somebody held it
 with step as (
@@ -49,6 +50,36 @@ seen as (
         min(power_watts_min) as power_watts_min,
         max(power_watts_max) as power_watts_max
     from power
+    group by cluster, device_uuid, hour_start_at
+),
+
+-- Load that begins or ends between two samples: power is somewhere between theirs for the time.
+change as (
+    select
+        cluster,
+        device_uuid,
+        date_trunc('hour', seen_at)::timestamp as hour_start_at,
+        held_seconds * abs(power_watts - lead(power_watts) over (
+            partition by cluster, device_uuid, date_trunc('hour', seen_at)
+            order by seen_at
+        ))::double as step_joules
+    from lake.device_sample
+    where
+        gpu_instance_id = '' and power_watts is not null
+        and (cluster, device_uuid, date_trunc('hour', seen_at)::timestamp) in (
+            select (seen.cluster, seen.device_uuid, seen.hour_start_at)
+            from seen
+            where abs(seen.counter_joules - seen.integral_joules) > 0.01 * greatest(seen.counter_joules, seen.integral_joules)
+        )
+),
+
+changed as (
+    select
+        cluster,
+        device_uuid,
+        hour_start_at,
+        sum(step_joules) as step_joules
+    from change
     group by cluster, device_uuid, hour_start_at
 ),
 
@@ -113,6 +144,7 @@ reserved as (
 split as (
     select
         seen.*,
+        changed.step_joules,
         if(snapshot.cluster is null, null, coalesce(reserved.reserved_joules, 0)) as reserved_joules,
         gap.gap_joules,
         if(judged.cluster is null, null, coalesce(refused.refused_joules, 0)) as refused_joules,
@@ -121,6 +153,8 @@ split as (
         coalesce(seen.free_joules, 0) + coalesce(bystander.active_joules, 0) + coalesce(gap.gap_joules, 0) as unattributed_joules,
         seen.measured_joules is not null or gap.gap_joules is not null as is_measured
     from seen
+    left join changed
+        using (cluster, device_uuid, hour_start_at)
     left join gap
         using (cluster, device_uuid, hour_start_at)
     left join refused
