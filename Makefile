@@ -35,10 +35,10 @@ demo: $(VENV)/.installed ## Write reports of a simulated cluster (out/demo) and 
 	@$(VENV)/bin/gpureport demo --out out/demo-h200 > /dev/null
 	@$(VENV)/bin/gpureport demo --simulated --out out/demo
 
-test: $(VENV)/.installed-dev servers browser deploy-tools ## Run all tests
+test: $(VENV)/.installed-dev servers browser deploy-tools release-tools ## Run all tests
 	@$(PY) -m pytest -n $(WORKERS) --dist worksteal
 
-test-busy: $(VENV)/.installed-dev servers browser deploy-tools ## Run all tests beside as many busy processes as there are cores
+test-busy: $(VENV)/.installed-dev servers browser deploy-tools release-tools ## Run all tests beside as many busy processes as there are cores
 	@hogs=; for core in $$(seq $$(nproc)); do $(PY) -c 'while True: pass' & hogs="$$hogs $$!"; done; trap "kill $$hogs" EXIT; \
 	$(PY) -m pytest -n $(WORKERS) --dist worksteal
 

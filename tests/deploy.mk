@@ -7,6 +7,20 @@ DEPLOY_TOOLS := .cache/deploy-tools
 deploy-tools: $(VENV)/.installed ## Install helm, kubernetes-validate and hadolint into .cache/deploy-tools
 	@sh tests/install-deploy-tools.sh $(PY) $(DEPLOY_TOOLS)
 
+RELEASE_TOOLS := .cache/release-tools
+
+.PHONY: release-tools release
+
+release-tools: $(RELEASE_TOOLS)/installed
+
+$(RELEASE_TOOLS)/installed: deploy/build-tools.lock | $(PY)
+	@$(PY) -m venv --clear $(RELEASE_TOOLS)
+	@$(RELEASE_TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: -r $<
+	@touch $@
+
+release: release-tools ## Build wheel, sdist, image context, bill of materials and checksums of the last commit into dist
+	@sh deploy/release.sh $(RELEASE_TOOLS) dist
+
 .PHONY: lock image-steps
 
 lock: $(VENV)/.installed ## Write the image's lock files anew, by hash, from pyproject.toml and constraints.txt
