@@ -11,6 +11,6 @@ lock() {
     "$tools/bin/uv" pip compile --quiet --upgrade --python-version 3.11 --python-platform linux --only-binary :all: \
         --generate-hashes --no-header --no-annotate --constraint constraints.txt "$@" "$source" -o "$target"
 }
-lock pyproject.toml deploy/requirements.lock --extra delta
+lock pyproject.toml deploy/requirements.lock --extra delta --extra aws --extra google --extra azure
 printf 'hatchling\ncyclonedx-bom\n' > "$tools/build-tools.in"
 lock "$tools/build-tools.in" deploy/build-tools.lock

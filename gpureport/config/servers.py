@@ -27,6 +27,7 @@ class Prometheus(Section):
     match: dict[LabelName, str] = Field({})
     cluster_label: LabelName | Literal[""] = ""
     http_config_file: str = ""
+    identity: Literal["", "aws", "google", "azure"] = ""
     connect_timeout_seconds: Seconds = 10.0
     read_timeout_seconds: Seconds = 120.0
     max_concurrency: int = Field(2, gt=0, le=64)
@@ -39,6 +40,8 @@ class Prometheus(Section):
             raise ValueError("username and password_file (or password_env) go together")
         if self.key_file and not self.cert_file:
             raise ValueError("key_file needs cert_file")
+        if self.identity and (self.username or self.bearer_token_file or self.bearer_token_env):
+            raise ValueError("identity stands in place of a token or a user")
         return self
 
 

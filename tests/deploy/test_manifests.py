@@ -60,6 +60,7 @@ OBJECTS: dict[str, Any] = {
 }
 ROLE: dict[str, Any] = {
     "objectStorage": {"lake": "s3://gpu-lake/prod", "region": "eu-central-1"},
+    "prometheus": {"url": "https://aps-workspaces.eu-central-1.amazonaws.com/workspaces/ws-1", "identity": "aws"},
     "serviceAccount": {"annotations": {"eks.amazonaws.com/role-arn": "arn:aws:iam::111122223333:role/gpureport"}},
 }
 CHARTS = {"defaults": {}, "full": FULL, "namespaced": NAMESPACED, "without": WITHOUT, "objects": OBJECTS, "role": ROLE}
@@ -185,6 +186,7 @@ def test_a_lake_on_object_storage_and_a_report_on_the_volume_need_both(tmp_path:
     file.write_text(toml(made))
     config, _ = load_config(file, {"AWS_ROLE_ARN": "arn"}, {})
     assert (str(config.lake), str(config.out)) == ("s3://gpu-lake/prod", "/data/report")
+    assert config.prometheus.identity == "aws"
     assert isinstance(config.lake, ObjectAddress)
     assert config.lake.reach.environ == {"AWS_ROLE_ARN": "arn"}
 

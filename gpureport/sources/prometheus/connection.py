@@ -38,6 +38,7 @@ from gpureport.sources.exchange import (
     whole,
 )
 from gpureport.sources.prometheus.access import access
+from gpureport.sources.prometheus.cloud import cloud_auth
 
 Answer = TypeVar("Answer")
 _TOO_MUCH = (
@@ -213,6 +214,8 @@ def open_connection(settings: PrometheusSettings, environ: Mapping[str, str]) ->
     http.headers.update(let_in.headers)
     if basic := let_in.basic or user:
         http.auth = HTTPBasicAuth(*(part.encode() for part in basic))
+    elif settings.identity:
+        http.auth = cloud_auth(settings.identity, url, environ)
     http.verify = let_in.verify
     http.cert = let_in.cert
     if not let_in.verify:  # chosen in the settings: a warning for every request would bury what else is said

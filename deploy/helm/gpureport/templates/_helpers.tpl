@@ -95,6 +95,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- define "gpureport.toml" -}}
 {{- $prometheus := dict "url" .Values.prometheus.url "read_path" .Values.prometheus.readPath }}
 {{- with .Values.prometheus }}
+{{- if .identity }}{{ $_ := set $prometheus "identity" .identity }}{{ end }}
 {{- if .bearerToken.secretName }}{{ $_ := set $prometheus "bearer_token_file" (printf "/secrets/bearer/%s" .bearerToken.key) }}{{ end }}
 {{- if .basicAuth.username }}{{ $_ := set $prometheus "username" .basicAuth.username }}{{ $_ := set $prometheus "password_file" (printf "/secrets/basic/%s" .basicAuth.key) }}{{ end }}
 {{- if .ca.configMapName }}{{ $_ := set $prometheus "ca_file" (printf "/secrets/ca/%s" .ca.key) }}{{ end }}
