@@ -73,9 +73,7 @@ named as (
 
 place as (
     select
-        cluster,
-        device_uuid,
-        gpu_instance_id,
+        columns('^(cluster|device_uuid|gpu_instance_id)$'),
         max(node_name) as node_name,
         max(gpu_instance_profile) as profile,
         max(gpu_model) as gpu_model

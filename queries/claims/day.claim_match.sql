@@ -14,16 +14,7 @@
 --   matched_by       uuid, pci address, only instance of the profile, instance with labels of the pod, order of instances; '' where not matched
 with allocatable as (
     select
-        cluster,
-        driver,
-        pool,
-        device,
-        node_name,
-        device_type,
-        profile,
-        gpu_model,
-        device_uuid,
-        pci_bus_id,
+        columns('^(cluster|driver|pool|device|node_name|device_type|profile|gpu_model|device_uuid|pci_bus_id)$'),
         max(observed_at)::timestamp as last_at
     from lake.device
     group by all
@@ -42,9 +33,7 @@ described as (
 
 label as (
     select
-        cluster,
-        device_uuid,
-        gpu_instance_id,
+        columns('^(cluster|device_uuid|gpu_instance_id)$'),
         max(node_name) as node_name,
         max(gpu_instance_profile) as profile,
         max(right(lower(pci_bus_id), 12)) as pci_bus_id
@@ -54,9 +43,7 @@ label as (
 
 placed as (
     select
-        cluster,
-        node_name,
-        pci_bus_id,
+        columns('^(cluster|node_name|pci_bus_id)$'),
         max(device_uuid) as device_uuid
     from label
     where pci_bus_id != ''
@@ -152,9 +139,7 @@ ordered_instance as (
 -- Where instances are made when they are requested, many more are offered than there are.
 made as (
     select
-        cluster,
-        device_uuid,
-        profile,
+        columns('^(cluster|device_uuid|profile)$'),
         count(*) as instance_count
     from instance
     group by cluster, device_uuid, profile

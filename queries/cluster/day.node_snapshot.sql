@@ -41,9 +41,7 @@ node as (
 
 listed as (
     select
-        cluster,
-        node_name,
-        day,
+        columns('^(cluster|node_name|day)$'),
         min(observed_at) as start_at,
         max(until_at) as end_at,
         min(observed_at) filter (where cardinality(capacity) > 0) as offered_from_at,
@@ -58,18 +56,14 @@ listed as (
 
 entry as (
     select
-        cluster,
-        node_name,
-        day,
+        columns('^(cluster|node_name|day)$'),
         unnest(map_entries(capacity)) as offered
     from node
 ),
 
 most as (
     select
-        cluster,
-        node_name,
-        day,
+        columns('^(cluster|node_name|day)$'),
         offered.key as resource,
         max(offered.value) as amount
     from entry
@@ -78,9 +72,7 @@ most as (
 
 offer as (
     select
-        cluster,
-        node_name,
-        day,
+        columns('^(cluster|node_name|day)$'),
         map_from_entries(list({ 'k': resource, 'v': amount } order by resource)) as capacity
     from most
     group by all
@@ -108,9 +100,7 @@ shown as (
 
 sliced as (
     select
-        cluster,
-        node_name,
-        day,
+        columns('^(cluster|node_name|day)$'),
         min(observed_at) as start_at,
         max(until_at) as end_at,
         arg_max(drivers, device_count) as drivers,

@@ -60,9 +60,7 @@ allocatable as (
     where is_accelerator and metric in ('kube_node_status_capacity', 'kube_node_status_allocatable') and value > 0
     union all by name
     select
-        cluster,
-        day,
-        node_name,
+        columns('^(cluster|day|node_name)$'),
         unnest(map_keys(capacity)) as resource,
         unnest(map_values(capacity)) as capacity,
         unnest(map_values(capacity)) as value,
@@ -82,9 +80,7 @@ labelled as (
 
 label as (
     select
-        cluster,
-        day,
-        node_name,
+        columns('^(cluster|day|node_name)$'),
         max(try_cast(labels['label_nvidia_com_gpu_count'] as bigint)) as gpu_count,
         max(try_cast(labels['label_nvidia_com_gpu_replicas'] as bigint)) as replica_count,
         max(regexp_extract(labels['label_nvidia_com_gpu_product'], '-MIG-(.+?)(-SHARED)?$', 1)) as profile,
@@ -148,9 +144,7 @@ resource as (
 
 capacity as (
     select
-        cluster,
-        day,
-        node_name,
+        columns('^(cluster|day|node_name)$'),
         max(amount // 100) filter (where is_percent) as percent_device_count,
         coalesce(sum(amount) filter (where not is_percent), percent_device_count)::bigint as accelerator_count,
         coalesce(
@@ -183,9 +177,7 @@ reported_of as (
 
 node as (
     select
-        cluster,
-        day,
-        node_name,
+        columns('^(cluster|day|node_name)$'),
         min(start_at) as start_at,
         max(end_at) as end_at,
         len(list_distinct(flatten(list(pods)))) as accelerator_pod_count

@@ -25,9 +25,7 @@
 --   cause                why it lacks, a code; '' where it does not
 with hourly as (
     select
-        cluster,
-        device_uuid,
-        gpu_instance_id,
+        columns('^(cluster|device_uuid|gpu_instance_id)$'),
         hour_start_at::date as day,
         sum(observed_seconds) as observed_seconds,
         min(hour_start_at) as first_hour_at,
@@ -59,9 +57,7 @@ reported as (
 -- What the GPU had on the day, MIG instances' signals among them.
 gpu as (
     select
-        cluster,
-        device_uuid,
-        day,
+        columns('^(cluster|device_uuid|day)$'),
         coalesce(max(exporter) filter (where exporter = 'dcgm-exporter'), min(exporter)) as exporter,
         bool_or(exporter_era = 'dcgm-exporter 1') as has_old_names,
         count(distinct signal) filter (where sample_count > 0) as sibling_count,

@@ -28,9 +28,7 @@ with known as (
 
 hourly as (
     select
-        cluster,
-        device_uuid,
-        gpu_instance_id,
+        columns('^(cluster|device_uuid|gpu_instance_id)$'),
         min(hour_start_at) as first_hour_at,
         max(hour_start_at) as last_hour_at,
         list(hour(hour_start_at)) filter (where observed_seconds >= 1800) as seen_hours,
@@ -43,9 +41,7 @@ hourly as (
 
 reported as (
     select
-        cluster,
-        device_uuid,
-        gpu_instance_id,
+        columns('^(cluster|device_uuid|gpu_instance_id)$'),
         min(start_at) as start_at,
         max(end_at) as end_at,
         max(nullif(node_name, '')) as node_name

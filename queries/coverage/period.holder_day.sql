@@ -17,9 +17,7 @@
 --   cause                  no_pod_labels; no_permission where no series of the cluster names anybody; '' where nothing lacks
 with gpu as (
     select
-        cluster,
-        device_uuid,
-        day,
+        columns('^(cluster|device_uuid|day)$'),
         max(node_name) as node_name,
         max(observed_seconds) as device_seconds,
         max(expected_seconds) - max(observed_seconds) as unseen_seconds
@@ -29,9 +27,7 @@ with gpu as (
 
 activity as (
     select
-        cluster,
-        device_uuid,
-        day,
+        columns('^(cluster|device_uuid|day)$'),
         sum(active_seconds) as active_seconds
     from facts.device_day
     group by all
@@ -65,9 +61,7 @@ named_cluster as (
 
 node as (
     select
-        cluster,
-        node_name,
-        day,
+        columns('^(cluster|node_name|day)$'),
         max(accelerator_pod_count) as accelerator_pod_count
     from facts.node_day
     group by all

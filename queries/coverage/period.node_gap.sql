@@ -17,9 +17,7 @@
 --   evidence         what that is read from
 with host as (
     select
-        cluster,
-        node_name,
-        day,
+        columns('^(cluster|node_name|day)$'),
         count(distinct device_uuid) as device_count
     from period.device_day
     group by all
@@ -28,9 +26,7 @@ with host as (
 -- A node's state may have been read in several parts, each a row.
 node as (
     select
-        cluster,
-        node_name,
-        day,
+        columns('^(cluster|node_name|day)$'),
         min(start_at) as start_at,
         max(end_at) as end_at,
         max(accelerator_count) as accelerator_count,

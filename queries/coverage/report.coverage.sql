@@ -17,12 +17,7 @@
 --   expected_series_count    label sets that these devices' signals have, as most of them do
 with part as (
     select
-        cluster,
-        signal,
-        node_name,
-        day,
-        observed_seconds,
-        unseen_seconds,
+        columns('^(cluster|signal|node_name|day|observed_seconds|unseen_seconds)$'),
         unseen_seconds + lacking_seconds as unknown_seconds,
         columns('^(device_count|observed_count|expected_series_count|series_count|source_metrics|dropped)$')
     from period.signal_day
@@ -89,9 +84,7 @@ gpu as (
 -- GPUs of a node that fell silent: all of them, or some while others were seen.
 silent as (
     select
-        cluster,
-        node_name,
-        day,
+        columns('^(cluster|node_name|day)$'),
         count(*) as device_count,
         count(*) filter (where unknown_seconds > 0.01 * expected_seconds) as silent_count,
         min(unknown_seconds) >= 0.5 * max(unknown_seconds) as is_together,

@@ -18,13 +18,7 @@ with snapshot as (
 
 named as (
     select
-        cluster,
-        observed_at,
-        namespace,
-        pod,
-        pod_uid,
-        node_name,
-        phase,
+        columns('^(cluster|observed_at|namespace|pod|pod_uid|node_name|phase)$'),
         case
             when node_name != '' then if(phase = 'Pending', 'bound', 'placed')
             when unschedulable_reason = 'SchedulingGated' then 'gated'

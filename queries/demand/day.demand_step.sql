@@ -159,9 +159,7 @@ summed as (
 
 running as (
     select
-        cluster,
-        source,
-        resource,
+        columns('^(cluster|source|resource)$'),
         changed_at as start_at,
         lead(changed_at) over in_order as end_at,
         coalesce(sum(columns(* exclude (cluster, source, resource, changed_at))) over in_order, 0)

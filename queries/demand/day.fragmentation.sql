@@ -59,9 +59,7 @@ bound as (
 
 run as (
     select distinct
-        cluster,
-        source,
-        resource,
+        columns('^(cluster|source|resource)$'),
         changed_at as start_at,
         lead(changed_at) over (partition by cluster, source, resource order by changed_at) as end_at
     from bound
@@ -97,9 +95,7 @@ step as (
 
 largest as (
     select
-        cluster,
-        source,
-        resource,
+        columns('^(cluster|source|resource)$'),
         max(schedulable_units) as schedulable_units
     from day.node_capacity
     group by all

@@ -23,9 +23,7 @@ with allocatable as (
 
 unit as (
     select distinct
-        cluster,
-        resource,
-        unit_gpus,
+        columns('^(cluster|resource|unit_gpus)$'),
         if(starts_with(resource, 'koordinator.sh/'), resource, '') as name
     from day.accelerator_resource
     where unit_gpus > 0

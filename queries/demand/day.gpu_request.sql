@@ -19,9 +19,7 @@ with common as (
 
 name as (
     select distinct
-        cluster,
-        resource,
-        unit_gpus,
+        columns('^(cluster|resource|unit_gpus)$'),
         starts_with(resource, 'koordinator.sh/') as is_percent,
         resource in ('nvidia.com/gpucores', 'volcano.sh/vgpu-cores') as is_cores
     from day.accelerator_resource

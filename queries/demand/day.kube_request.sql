@@ -90,9 +90,7 @@ phase as (
 
 run as (
     select
-        cluster,
-        pod_uid,
-        phase,
+        columns('^(cluster|pod_uid|phase)$'),
         min(start_at) as start_at,
         max(end_at) as end_at,
         -- Another kube-state-metrics may still say Pending when one says Running.

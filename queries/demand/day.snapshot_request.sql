@@ -16,9 +16,7 @@ with snapshot as (
 
 entry as (
     select
-        cluster,
-        observed_at,
-        pod_uid,
+        columns('^(cluster|observed_at|pod_uid)$'),
         unnest(map_entries(requests)) as asked
     from lake.pod_container
     where container_kind = 'app'

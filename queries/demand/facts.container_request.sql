@@ -23,9 +23,7 @@ with run as (
 
 asked as (
     select
-        cluster,
-        pod_uid,
-        container,
+        columns('^(cluster|pod_uid|container)$'),
         arg_max(requests, observed_at) as requests,
         arg_max(claims, observed_at) as claims
     from lake.pod_container

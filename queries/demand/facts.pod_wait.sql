@@ -61,9 +61,7 @@ pod as (
 
 sized as (
     select
-        cluster,
-        pod_uid,
-        resource,
+        columns('^(cluster|pod_uid|resource)$'),
         max(effective_units) as requested_units
     from request
     group by all

@@ -16,9 +16,7 @@ with request as (
 
 node as (
     select distinct
-        cluster,
-        node_name,
-        gpu_model,
+        columns('^(cluster|node_name|gpu_model)$'),
         resources
     from period.node_room
 )

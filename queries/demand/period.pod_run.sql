@@ -16,10 +16,7 @@
 --   end_at          UTC, end of its allocation, or of its wait; null where it reaches the window's end
 with run as (
     select
-        cluster,
-        namespace,
-        pod,
-        pod_uid,
+        columns('^(cluster|namespace|pod|pod_uid)$'),
         arg_min(node_name, start_at) as node_name,
         coalesce(max(gpu_count) filter (where is_claim), 0) + coalesce(max(gpu_count) filter (where not is_claim), 0) as gpu_count,
         greatest(min(start_at), $since_at::timestamp) as start_at,
@@ -31,10 +28,7 @@ with run as (
 
 request as (
     select
-        cluster,
-        namespace,
-        pod,
-        pod_uid,
+        columns('^(cluster|namespace|pod|pod_uid)$'),
         regexp_replace(resource, '[^a-zA-Z0-9_]', '_', 'g') as resource,
         coalesce(wanted_model, 'unknown') as wanted_model,
         requested_gpus,

@@ -32,11 +32,7 @@ with hour as (
 
 sense as (
     select
-        cluster,
-        resource,
-        hour_start_at,
-        is_kubernetes,
-        source,
+        columns('^(cluster|resource|hour_start_at|is_kubernetes|source)$'),
         is_kubernetes = (source = 'snapshot') as is_preferred,
         max(observed_seconds) as observed_seconds
     from hour
@@ -66,9 +62,7 @@ reported as (
 
 wide as (
     select
-        cluster,
-        resource,
-        hour_start_at,
+        columns('^(cluster|resource|hour_start_at)$'),
         bool_or(is_opencosts) as is_opencosts,
         coalesce(max(source) filter (where not is_kubernetes and not is_own), '') as source,
         coalesce(max(sense_seconds) filter (where not is_kubernetes), 0) as observed_seconds,

@@ -9,9 +9,7 @@
 --   layout  profiles of its instances, sorted, each as often as it occurs; an unknown profile is ?
 with instance_hour as (
     select
-        cluster,
-        device_uuid,
-        gpu_instance_id,
+        columns('^(cluster|device_uuid|gpu_instance_id)$'),
         max(gpu_instance_profile) as gpu_instance_profile,
         unnest(generate_series(
             date_trunc('hour', start_at), greatest(start_at, end_at - interval 1 millisecond), interval 1 hour

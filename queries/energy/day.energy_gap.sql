@@ -12,9 +12,7 @@
 with bridge as (
     -- A sample that ends a gap may begin the next.
     select
-        cluster,
-        device_uuid,
-        gap_count,
+        columns('^(cluster|device_uuid|gap_count)$'),
         sum(told_joules) as told_joules
     from day.energy_edge
     where is_within_gap

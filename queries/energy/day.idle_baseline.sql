@@ -55,9 +55,7 @@ ranked as (
 
 observed as (
     select
-        cluster,
-        device_uuid,
-        layout,
+        columns('^(cluster|device_uuid|layout)$'),
         max(gpu_model) as gpu_model,
         min(bin_watts) filter (where up_to_seconds >= 0.05 * all_seconds)::double as idle_watts
     from ranked
@@ -66,9 +64,7 @@ observed as (
 
 alike as (
     select
-        cluster,
-        gpu_model,
-        layout,
+        columns('^(cluster|gpu_model|layout)$'),
         quantile_disc(idle_watts, 0.5) as idle_watts
     from observed
     where gpu_model != ''

@@ -40,9 +40,7 @@ measured as (
 
 named as (
     select
-        device_uuid,
-        gpu_instance_id,
-        start_at,
+        columns('^(device_uuid|gpu_instance_id|start_at)$'),
         max(scope) as scope,
         min(method) as method
     from day.sharer_series

@@ -29,9 +29,7 @@ with instance_hour as (
 
 choice as (
     select
-        cluster,
-        device_uuid,
-        hour_start_at,
+        columns('^(cluster|device_uuid|hour_start_at)$'),
         case
             when bool_and(has_engine) and (sum(engine_ratio_seconds) > 0 or sum(sm_ratio_seconds) = 0) then 'engine'
             when bool_and(has_sm) then 'sm'

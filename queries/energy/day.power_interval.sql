@@ -21,9 +21,7 @@ with board as (
 
 device_hour as (
     select
-        cluster,
-        device_uuid,
-        hour_start_at,
+        columns('^(cluster|device_uuid|hour_start_at)$'),
         coalesce(sum(energy_joules) < 0.25 * sum(counter_integral_joules) - 10000, false) as is_doubtful
     from board
     group by all
@@ -41,9 +39,7 @@ power as (
 
 holder as (
     select
-        cluster,
-        device_uuid,
-        start_at,
+        columns('^(cluster|device_uuid|start_at)$'),
         count(*) as owner_count,
         bool_and(gpu_instance_id != '') as is_mig
     from day.allocated_interval

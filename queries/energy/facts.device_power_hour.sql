@@ -31,9 +31,7 @@ power as (
 
 seen as (
     select
-        cluster,
-        device_uuid,
-        hour_start_at,
+        columns('^(cluster|device_uuid|hour_start_at)$'),
         any_value(layout) as layout,
         max(idle_watts) as idle_watts,
         any_value(idle_source) as idle_source,
@@ -75,9 +73,7 @@ change as (
 
 changed as (
     select
-        cluster,
-        device_uuid,
-        hour_start_at,
+        columns('^(cluster|device_uuid|hour_start_at)$'),
         sum(step_joules) as step_joules
     from change
     group by cluster, device_uuid, hour_start_at
@@ -85,9 +81,7 @@ changed as (
 
 gap as (
     select
-        cluster,
-        device_uuid,
-        hour_start_at,
+        columns('^(cluster|device_uuid|hour_start_at)$'),
         sum(unexplained_joules) as gap_joules
     from day.energy_gap
     group by cluster, device_uuid, hour_start_at
@@ -112,9 +106,7 @@ judged as (
 
 allocated as (
     select
-        cluster,
-        device_uuid,
-        hour_start_at,
+        columns('^(cluster|device_uuid|hour_start_at)$'),
         sum(active_joules + held_joules) as attributed_joules
     from facts.power_hour
     group by cluster, device_uuid, hour_start_at
@@ -122,9 +114,7 @@ allocated as (
 
 bystander as (
     select
-        cluster,
-        device_uuid,
-        hour_start_at,
+        columns('^(cluster|device_uuid|hour_start_at)$'),
         sum(active_joules) as active_joules
     from day.power_activity
     where instance_owner_count = 0
@@ -133,9 +123,7 @@ bystander as (
 
 reserved as (
     select
-        cluster,
-        device_uuid,
-        hour_start_at,
+        columns('^(cluster|device_uuid|hour_start_at)$'),
         sum(reserved_joules) as reserved_joules
     from facts.reserved_power_hour
     group by cluster, device_uuid, hour_start_at

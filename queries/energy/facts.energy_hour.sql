@@ -26,9 +26,7 @@
 --   unmeasured_gpu_seconds       gpu_seconds whose energy is not known
 with place as (
     select
-        cluster,
-        device_uuid,
-        hour_start_at,
+        columns('^(cluster|device_uuid|hour_start_at)$'),
         max(node_name) as node_name,
         max(gpu_model) as gpu_model
     from facts.device_hour
@@ -77,9 +75,7 @@ holder as (
 
 allocated as (
     select
-        cluster,
-        device_uuid,
-        hour_start_at,
+        columns('^(cluster|device_uuid|hour_start_at)$'),
         sum(idle_joules) as idle_joules
     from facts.power_hour
     group by cluster, device_uuid, hour_start_at

@@ -16,9 +16,7 @@
 --   measured_seconds     s whose energy is known, of each holder on its own; of the unallocated part the time without a holder
 with place as (
     select
-        cluster,
-        device_uuid,
-        hour_start_at,
+        columns('^(cluster|device_uuid|hour_start_at)$'),
         max(node_name) as node_name,
         max(gpu_model) as gpu_model
     from facts.device_hour

@@ -45,13 +45,7 @@ named as (
 
 grouped as (
     select
-        cluster,
-        hour_start_at,
-        day,
-        node_name,
-        gpu_model,
-        team,
-        namespace,
+        columns('^(cluster|hour_start_at|day|node_name|gpu_model|team|namespace)$'),
         bool_or(is_held) as is_held,
         min(energy_method) as least_method,
         max(energy_method) as largest_method,
@@ -131,9 +125,7 @@ holder as (
 
 summed as (
     select
-        cluster,
-        dimension,
-        value,
+        columns('^(cluster|dimension|value)$'),
         if(min(least_method) = max(largest_method), min(least_method), 'mixed') as energy_method,
         sum(columns('_joules$|^sm_|^un(rated|counted)_')),
         sum(measured_gpu_seconds) / 3600 as measured_gpu_hours,

@@ -10,9 +10,7 @@
 --          power_accuracy_ratio, power_sensed_ratio, context_watts_avg, context_seconds, is_context_unusual, unknown_reasons
 with place as (
     select
-        cluster,
-        device_uuid,
-        day,
+        columns('^(cluster|device_uuid|day)$'),
         max(gpu_model) as gpu_model
     from facts.device_day
     where gpu_instance_id = ''

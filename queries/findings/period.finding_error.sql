@@ -46,10 +46,7 @@ counted as (
 
 summed as (
     select
-        cluster,
-        device_uuid,
-        gpu_instance_id,
-        xid_code,
+        columns('^(cluster|device_uuid|gpu_instance_id|xid_code)$'),
         sum(event_count)::bigint as event_count,
         min(seen_at) as first_seen_at,
         list_sort(list_distinct(flatten(list(holders) filter (where holders is not null)))) as holders

@@ -10,9 +10,7 @@
 --   detail  what they requested
 with summed as (
     select
-        cluster,
-        namespace,
-        resource,
+        columns('^(cluster|namespace|resource)$'),
         string_agg(distinct gpu_model, ', ' order by gpu_model) filter (where gpu_model != '') as gpu_model,
         count(*) as pod_count,
         count(*) filter (where is_waiting) as waiting_count,

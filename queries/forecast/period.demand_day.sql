@@ -22,9 +22,7 @@ with model as (
 
 place as (
     select
-        cluster,
-        device_uuid,
-        day,
+        columns('^(cluster|device_uuid|day)$'),
         max(node_name) as node_name
     from facts.device_day
     group by cluster, device_uuid, day
@@ -77,9 +75,7 @@ requested as (
 
 node_day as (
     select
-        cluster,
-        node_name,
-        day,
+        columns('^(cluster|node_name|day)$'),
         coalesce(max(gpu_model), '') as gpu_model,
         sum(gpu_seconds) / sum(known_seconds) as device_count,
         sum(gpu_seconds) as seen_seconds,

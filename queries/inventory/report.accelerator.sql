@@ -39,9 +39,7 @@ with own as (
 
 origin as (
     select
-        cluster,
-        device_uuid,
-        gpu_instance_id,
+        columns('^(cluster|device_uuid|gpu_instance_id)$'),
         string_agg(distinct source_metric, ', ' order by source_metric) filter (where signal = 'gpu_util_ratio') as util_metric,
         string_agg(distinct source_metric, ', ' order by source_metric) filter (where signal = 'gr_engine_active_ratio') as engine_metric,
         string_agg(distinct source_metric, ', ' order by source_metric) filter (where signal = 'fb_used_bytes') as used_metric,

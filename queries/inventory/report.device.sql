@@ -67,9 +67,7 @@ followed as (
 
 allocated as (
     select
-        cluster,
-        device_uuid,
-        gpu_instance_id,
+        columns('^(cluster|device_uuid|gpu_instance_id)$'),
         sum(epoch_ms(end_at) - epoch_ms(greatest(start_at, coalesce(covered_until_at, start_at)))) / 1000 as held_seconds
     from followed
     where covered_until_at is null or end_at > covered_until_at

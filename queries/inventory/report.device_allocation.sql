@@ -151,11 +151,7 @@ unfound as (
 -- Labels may not bear the pod's uid: then the last pod of the name.
 ask as (
     select
-        cluster,
-        namespace,
-        pod,
-        container,
-        pod_uid,
+        columns('^(cluster|namespace|pod|container|pod_uid)$'),
         arg_max(asked_by, end_at) as asked_by,
         arg_max(requested, end_at) as requested,
         arg_max(claims, end_at) as claims,

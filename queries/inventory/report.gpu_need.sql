@@ -37,9 +37,7 @@ known as (
     from report.gpu_hour_course
     union all by name
     select
-        cluster,
-        gpu_model,
-        hour_start_at,
+        columns('^(cluster|gpu_model|hour_start_at)$'),
         gpu_hours as usable_gpu_hours,
         if(state = 'allocated', gpu_hours, 0) as allocated_gpu_hours
     from requested

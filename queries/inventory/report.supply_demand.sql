@@ -91,9 +91,7 @@ timed as (
 
 supply as (
     select
-        cluster,
-        hour_start_at,
-        place,
+        columns('^(cluster|hour_start_at|place)$'),
         dense_rank() over (order by place) as place_number,
         sum(free_gpus * amount) as free_amount
     from timed
@@ -103,13 +101,7 @@ supply as (
 
 waiting as (
     select
-        cluster,
-        hour_start_at,
-        wanted_model,
-        size,
-        requested_gpus,
-        resource,
-        refusal,
+        columns('^(cluster|hour_start_at|wanted_model|size|requested_gpus|resource|refusal)$'),
         count(*) as pod_count,
         sum(requested_gpus * amount) as gpu_amount,
         sum(coalesce(requested_gpus, 1) * amount) as weight,
@@ -121,9 +113,7 @@ waiting as (
 
 demand as (
     select
-        cluster,
-        wanted_model,
-        size,
+        columns('^(cluster|wanted_model|size)$'),
         coalesce(sum(pod_count) filter (where hour_start_at = 'infinity'), 0)::bigint as waiting_pod_count,
         if(waiting_pod_count = 0, 0, sum(gpu_amount) filter (where hour_start_at = 'infinity')) as waiting_gpus,
         sum(gpu_amount) filter (where hour_start_at != 'infinity') as waiting_gpu_hours

@@ -34,11 +34,7 @@ allocated as (
 
 mean as (
     select
-        cluster,
-        node_name,
-        device_type,
-        minor,
-        device_id,
+        columns('^(cluster|node_name|device_type|minor|device_id)$'),
         sum(held_seconds) as observed_seconds,
         coalesce(sum(held_seconds) filter (where is_healthy), 0) as healthy_seconds,
         sum(free_core_percent * held_seconds) / sum(held_seconds) as free_core_percent_avg,

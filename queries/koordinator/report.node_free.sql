@@ -33,9 +33,7 @@ with device as (
 
 node as (
     select
-        cluster,
-        node_name,
-        device_type,
+        columns('^(cluster|node_name|device_type)$'),
         count(*) as device_count,
         count(*) filter (where is_healthy) as healthy_device_count,
         coalesce(sum(core_percent) filter (where is_healthy), 0) as core_percent,

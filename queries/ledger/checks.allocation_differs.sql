@@ -23,9 +23,7 @@ with seen as (
 
 named as (
     select
-        cluster,
-        node_name,
-        day,
+        columns('^(cluster|node_name|day)$'),
         namespace || '/' || pod as pod,
         sum(gpu_hours) as gpu_hours,
         bool_and(hours_method = 'exclusive') as is_exclusive

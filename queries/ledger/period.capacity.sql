@@ -13,9 +13,7 @@
 --   unseen_cause      unseen; not_exported on a day of which the lake has nothing of the cluster; of those that no exporter tells of why (period.node_gap)
 with seen as (
     select
-        cluster,
-        device_uuid,
-        day,
+        columns('^(cluster|device_uuid|day)$'),
         sum(board_observed_seconds) as seen_seconds
     from facts.device_day
     group by all

@@ -16,9 +16,7 @@
 -- Time that was neither seen nor usable is part of what was expected and without data.
 with lost as (
     select
-        cluster,
-        device_uuid,
-        day,
+        columns('^(cluster|device_uuid|day)$'),
         sum(gpu_seconds) as lost_seconds
     from facts.ledger_day
     where activity = 'unseen' and gpu_instance_id = '' and not is_unsliced
@@ -27,9 +25,7 @@ with lost as (
 
 node as (
     select
-        cluster,
-        node_name,
-        day,
+        columns('^(cluster|node_name|day)$'),
         round(sum(unseen_ratio), 9) as known_ratio
     from period.unseen_allocation
     group by all

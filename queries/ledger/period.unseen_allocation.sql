@@ -24,9 +24,7 @@ with said as (
 
 node as (
     select
-        cluster,
-        node_name,
-        day,
+        columns('^(cluster|node_name|day)$'),
         sum(unseen_seconds) as unseen_seconds
     from period.capacity
     group by all

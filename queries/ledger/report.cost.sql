@@ -86,10 +86,7 @@ part as (
 
 summed as (
     select
-        cluster,
-        day,
-        namespace,
-        gpu_model,
+        columns('^(cluster|day|namespace|gpu_model)$'),
         sum(gpu_seconds) / 3600 as allocated_gpu_hours,
         if(count(used_gpu_seconds) = count(*), sum(used_gpu_seconds), null) / 3600 as used_gpu_hours,
         sum(gpu_kwh) as energy_kwh,

@@ -50,9 +50,7 @@ unseen as (
 
 counted as (
     select
-        cluster,
-        dimension,
-        value,
+        columns('^(cluster|dimension|value)$'),
         sum(unseen_count) as unseen_count
     from unseen
     group by all
@@ -60,9 +58,7 @@ counted as (
 
 summed as (
     select
-        cluster,
-        dimension,
-        value,
+        columns('^(cluster|dimension|value)$'),
         count(distinct device_uuid) filter (where device_uuid != '') as seen_count,
         sum(capacity_gpu_hours) as capacity_gpu_hours,
         coalesce(sum(gpu_hours) filter (where bucket = 'effective'), 0) as effective_gpu_hours,

@@ -13,9 +13,7 @@
 --   usable_gpu_hours     h seen in which the GPU could be used
 with model as (
     select
-        cluster,
-        device_uuid,
-        day,
+        columns('^(cluster|device_uuid|day)$'),
         max(gpu_model) as gpu_model
     from period.capacity
     group by all

@@ -10,10 +10,7 @@
 --   outcome  running (at the end), succeeded, failed, evicted, preempted, out_of_memory, node_shutdown, deleted, or unknown
 with known as (
     select
-        cluster,
-        namespace,
-        pod,
-        pod_uid,
+        columns('^(cluster|namespace|pod|pod_uid)$'),
         arg_max(outcome, seen_at) as outcome,
         -- Snapshots of the day after tell of some pods and not of others.
         least(max(seen_at), $until_at::timestamp) as seen_at,

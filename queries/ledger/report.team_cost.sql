@@ -13,11 +13,7 @@
 --   idle_cost         allocated or reserved, and not active
 with summed as (
     select
-        cluster,
-        team,
-        namespace,
-        workload_kind,
-        workload,
+        columns('^(cluster|team|namespace|workload_kind|workload)$'),
         sum(gpu_hours) as gpu_hours,
         coalesce(sum(gpu_hours) filter (where hour_cost is not null), 0) as priced_gpu_hours,
         sum(hours_cost) as total_cost,

@@ -108,9 +108,7 @@ unit as (
 
 change as (
     select distinct
-        cluster,
-        device_uuid,
-        gpu_instance_id,
+        columns('^(cluster|device_uuid|gpu_instance_id)$'),
         unnest([start_at, end_at]) as start_at
     from unit
 ),

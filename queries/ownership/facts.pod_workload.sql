@@ -16,9 +16,7 @@ with holder as (
 
 named as (
     select
-        cluster,
-        namespace,
-        pod,
+        columns('^(cluster|namespace|pod)$'),
         max_by({ 'kind': maker_kind, 'name': maker }, pod_uid) as latest
     from day.pod_controller
     group by cluster, namespace, pod

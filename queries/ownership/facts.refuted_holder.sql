@@ -13,9 +13,7 @@
 --   named_seconds  s for which it is named, over all of them
 with named as (
     select
-        cluster,
-        namespace,
-        pod,
+        columns('^(cluster|namespace|pod)$'),
         count(distinct device_uuid || '/' || gpu_instance_id) as device_count,
         sum(epoch(end_at - start_at)) as named_seconds
     from day.owner_run
@@ -39,9 +37,7 @@ info as (
 
 scraped as (
     select distinct
-        cluster,
-        namespace,
-        pod,
+        columns('^(cluster|namespace|pod)$'),
         regexp_replace(labels['instance'], ':\d+$', '') as pod_ip
     from lake.series
     where device_uuid != '' and pod != '' and labels['instance'] != ''
@@ -76,9 +72,7 @@ request as (
 
 requested as (
     select
-        cluster,
-        namespace,
-        pod,
+        columns('^(cluster|namespace|pod)$'),
         bool_or(is_extended) as has_asked
     from request
     group by all

@@ -8,9 +8,7 @@
 --   depth_count  1 for itself, 2 for its parent, …; 8 at most, deeper than any tree that is known
 with recursive quota as (
     select
-        cluster,
-        system,
-        quota,
+        columns('^(cluster|system|quota)$'),
         max(parent) as parent
     from day.quota_terms
     group by all

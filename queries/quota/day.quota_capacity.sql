@@ -33,9 +33,7 @@ allocatable as (
 
 change as (
     select
-        cluster,
-        system,
-        resource,
+        columns('^(cluster|system|resource)$'),
         unnest([
             { 'start_at': start_at, 'growth_native': amount_native::decimal(38, 9) },
             { 'start_at': end_at, 'growth_native': -amount_native::decimal(38, 9) }

@@ -134,10 +134,7 @@ grown as (
 -- The first stays where it is 0 too: room is known then, and there is none.
 instant as (
     select
-        cluster,
-        flavor,
-        request_gpus,
-        start_at,
+        columns('^(cluster|flavor|request_gpus|start_at)$'),
         sum(growth::decimal(38, 9)) as growth
     from grown
     group by cluster, flavor, request_gpus, start_at

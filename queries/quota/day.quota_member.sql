@@ -12,9 +12,7 @@
 --   resources  Kueue: resources for which the flavor holds; none elsewhere, where it holds for all
 with quota as (
     select
-        cluster,
-        system,
-        quota,
+        columns('^(cluster|system|quota)$'),
         list_distinct(flatten(list(namespaces))) as namespaces
     from day.quota_terms
     group by all

@@ -113,9 +113,7 @@ container_request as (
 
 pod_request as (
     select
-        cluster,
-        pod_uid,
-        resource,
+        columns('^(cluster|pod_uid|resource)$'),
         greatest(sum(amount) filter (where not is_init), max(amount) filter (where is_init)) as amount
     from container_request
     group by all

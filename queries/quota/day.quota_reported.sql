@@ -33,9 +33,7 @@ with status as (
 -- Kueue says what waits of a resource, of whichever flavor: known where there is one.
 only_flavor as (
     select
-        cluster,
-        quota,
-        resource,
+        columns('^(cluster|quota|resource)$'),
         min(flavor) as flavor
     from day.quota_flavor
     group by all

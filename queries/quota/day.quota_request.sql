@@ -146,9 +146,7 @@ charged as (
 
 quota as (
     select distinct
-        cluster,
-        quota,
-        resource,
+        columns('^(cluster|quota|resource)$'),
         unnest(namespaces) as namespace
     from day.quota_terms
     where system = 'kubernetes'

@@ -12,9 +12,7 @@
 --   evicted_count  workloads or pods evicted; a count that begins anew counts from 0
 with pod_group as (
     select
-        cluster,
-        namespace,
-        scheduling_group,
+        columns('^(cluster|namespace|scheduling_group)$'),
         min(kai_queue) as quota
     from day.quota_pod
     where kai_queue != '' and scheduling_group != ''

@@ -53,9 +53,7 @@ change as (
 
 changed as (
     select
-        cluster,
-        system,
-        start_at,
+        columns('^(cluster|system|start_at)$'),
         sum(growth) as growth
     from change
     where start_at is not null

@@ -67,9 +67,7 @@ change as (
 
 changed as (
     select
-        cluster,
-        system,
-        resource,
+        columns('^(cluster|system|resource)$'),
         event.at as start_at,
         sum((event.sign * capacity_native)::decimal(38, 6)) as capacity_growth,
         sum((event.sign * outside_gpus)::decimal(38, 9)) as outside_growth,

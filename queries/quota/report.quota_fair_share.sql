@@ -48,11 +48,7 @@ with hour as (
 
 summed as (
     select
-        cluster,
-        system,
-        quota,
-        resource,
-        flavor,
+        columns('^(cluster|system|quota|resource|flavor)$'),
         arg_max(pool, hour_start_at) as pool,
         arg_max(parent, hour_start_at) as parent,
         bool_or(is_parent) as is_parent,
@@ -75,11 +71,7 @@ short as (
 
 episode as (
     select
-        cluster,
-        system,
-        resource,
-        flavor,
-        quota,
+        columns('^(cluster|system|resource|flavor|quota)$'),
         epoch_ms(max(end_at) - min(start_at)) / 1000 as seconds,
         arg_max(is_ended, start_at) and bool_or(is_reclaim) as is_reclaim
     from numbered_runs(short, (cluster, system, resource, flavor, quota))
@@ -99,9 +91,7 @@ starved as (
 
 evicted as (
     select
-        cluster,
-        system,
-        quota,
+        columns('^(cluster|system|quota)$'),
         sum(evicted_count) as evicted_count
     from facts.quota_eviction
     where is_in_period(hour_start_at, $since_at, $until_at)

@@ -73,9 +73,7 @@ part as (
 
 shared as (
     select
-        device_uuid,
-        gpu_instance_id,
-        start_at,
+        columns('^(device_uuid|gpu_instance_id|start_at)$'),
         count(distinct holder_pod) as pod_count,
         if(count(share_ratio) = count(*) and count(distinct grants) > 1, nullif(sum(share_ratio), 0), null) as all_share_ratio
     from part

@@ -26,9 +26,7 @@ with step as (
 -- The GPU's own seconds; where only its instances are seen, the longest of theirs, which may add up to more than the hour's.
 hour as (
     select
-        cluster,
-        device_uuid,
-        hour_start_at,
+        columns('^(cluster|device_uuid|hour_start_at)$'),
         bool_or(gpu_instance_id = '') as has_board,
         coalesce(max(observed_seconds) filter (where gpu_instance_id = ''), max(observed_seconds)) as seen_seconds,
         max(gpu_model) as gpu_model
@@ -80,9 +78,7 @@ run as (
 -- A GPU instance with compute instances of its own keeps what they leave.
 inner_part as (
     select
-        cluster,
-        device_uuid,
-        start_at,
+        columns('^(cluster|device_uuid|start_at)$'),
         split_part(gpu_instance_id, '/', 1) as gpu_instance_id,
         sum(partition_ratio(profile, gpu_model)) as inner_ratio
     from run
@@ -115,9 +111,7 @@ fitted as (
 
 rest as (
     select
-        cluster,
-        device_uuid,
-        start_at,
+        columns('^(cluster|device_uuid|start_at)$'),
         sum(gpu_seconds) as sliced_seconds
     from fitted
     group by all

@@ -11,9 +11,7 @@
 --   bin_milliseconds  ms with a value in each of the bins
 with sampled as (
     select
-        cluster,
-        device_uuid,
-        gpu_instance_id,
+        columns('^(cluster|device_uuid|gpu_instance_id)$'),
         seen_at::timestamp as seen_at,
         (1000 * held_seconds)::integer as held_ms,
         gpu_util_ratio::double as gpu_util_ratio,

@@ -39,9 +39,7 @@ summed as (
 
 event as (
     select
-        cluster,
-        device_uuid,
-        gpu_instance_id,
+        columns('^(cluster|device_uuid|gpu_instance_id)$'),
         date_trunc('hour', seen_at) as hour_start_at,
         sum(event_count)::bigint as event_count,
         list(distinct xid_code order by xid_code) as codes
