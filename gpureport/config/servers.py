@@ -41,7 +41,7 @@ class Prometheus(Section):
         if self.key_file and not self.cert_file:
             raise ValueError("key_file needs cert_file")
         if self.identity and (self.username or self.bearer_token_file or self.bearer_token_env):
-            raise ValueError("identity stands in place of a token or a user")
+            raise ValueError("identity replaces a token or a user")
         return self
 
 
