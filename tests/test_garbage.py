@@ -13,6 +13,8 @@ import pytest
 from golden_case import NOON, gpureport
 from traps.notation import openmetrics
 
+from gpureport.tables.signals import SIGNAL_BY_NAME
+
 HOURS, DEVICES = 2, 12
 GAUGES = {
     "DCGM_FI_DEV_POWER_USAGE": 300.0,
@@ -131,3 +133,61 @@ def test_no_figure_is_impossible(seed: int, tmp_path: Path) -> None:
         assert max(each[0] for each in hours) <= HOURS + 1e-6
         events = con.execute("select sum(event_count) from facts.xid_event").fetchone()
         assert events is None or (events[0] or 0) <= 100 * HOURS * 3600 * DEVICES
+
+
+STEP, STEPS = 60, 120
+WATTS_MAX = 1.5 * 700.0
+
+
+def one_value_wrong(random: Random) -> Iterator[str]:
+    """Device 0 as it is; of each other one a single sample of one metric is any float."""
+    for device in range(120):
+        metrics = {**GAUGES, **COUNTERS, "DCGM_FI_DEV_FB_USED": 30e3}
+        wrong = random.choice(list(metrics)) if device else ""
+        at, value = random.randrange(STEPS), random.choice([*GARBAGE, random.uniform(0, 1e7), 10 ** random.uniform(-9, 19)])
+        labels = f'UUID="GPU-{device}",Hostname="n{device // 8}",job="dcgm",modelName="NVIDIA H100 80GB HBM3"'
+        for metric, usual in metrics.items():
+            xid = ',xid="79"' if metric == "DCGM_EXP_XID_ERRORS_TOTAL" else ""
+            pod = f',namespace="ns",pod="p{device}",container="c"'
+            for number in range(STEPS):
+                shown = 1e12 + usual * STEP * number if metric in COUNTERS else usual
+                found = str(value if (metric, number) == (wrong, at) else shown).replace("inf", "Inf").replace("nan", "NaN")
+                yield f"{metric}{{{labels}{xid}{pod}}} {found} {NOON + number * STEP:.3f}"
+
+
+TOTALS = {  # most that 1 s can add
+    "select device_uuid, sum(energy_joules) from report.device": WATTS_MAX,
+    "select device_uuid, sum(active_joules) from report.container_power": WATTS_MAX,
+    "select device_uuid, sum(allocated_idle_joules) from report.container_power": WATTS_MAX,
+    "select device_uuid, sum(idle_joules) from report.container_power": WATTS_MAX,
+    "select device_uuid, sum(gpu_hours) from report.gpu_hour_ledger": 1 / 3600,
+    "select device_uuid, sum(gpu_hours) filter (bucket = 'effective') from report.gpu_hour_ledger": 1 / 3600,
+    "select device_uuid, sum(allocated_gpu_hours) from report.device_allocation": 1 / 3600,
+    **{
+        f"select device_uuid, sum({name}_avg * {name}_seen_seconds) from report.container_saturation": most
+        for name, most in {"sm_active": 1.0, "dram_active": 1.0, "gpu_usage": 1.0}.items()
+    },
+    "select device_uuid, sum(power_violation_ratio * observed_seconds) from report.container_saturation": 1.05,
+    "select device_uuid, sum(thermal_violation_ratio * observed_seconds) from report.container_saturation": 1.05,
+    "select device_uuid, sum(any_throttle_ratio * observed_seconds) from report.container_saturation": 1.0,
+    "select device_uuid, sum(memory_used_ratio_avg * observed_seconds) from report.container_saturation": 1.0,
+    **{
+        f"select device_uuid, sum({name}_avg * observed_seconds) from report.container_saturation": SIGNAL_BY_NAME[name].highest
+        for name in ("pcie_tx_bytes_per_second", "nvlink_tx_bytes_per_second")
+    },
+}
+
+
+def test_no_single_sample_changes_a_total_of_the_report_by_more_than_its_own_step(tmp_path: Path) -> None:
+    (tmp_path / "metrics.txt").write_text(openmetrics(one_value_wrong(Random(7))))
+    gpureport("import", tmp_path / "metrics.txt", "--cluster", "c", "--lake", tmp_path / "lake")
+    gpureport("compute", "--date", "2026-11-20", "--lake", tmp_path / "lake")
+    window = ("--since", "2026-11-20T12:00:00Z", "--until", "2026-11-20T14:00:00Z")
+    gpureport("report", *window, "--facts", "--lake", tmp_path / "lake", "--out", tmp_path / "out")
+    with duckdb.connect(str(tmp_path / "out" / "gpureport.duckdb"), read_only=True) as con:
+        for query, most in TOTALS.items():
+            found = dict(con.execute(f"{query} where device_uuid != '' group by all").fetchall())
+            right = found["GPU-0"]
+            assert right is not None, query
+            wrong = {device: value for device, value in found.items() if value is None or abs(value - right) > most * 3 * STEP}
+            assert wrong == {}, query
