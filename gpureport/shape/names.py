@@ -42,6 +42,10 @@ PROFILE = ("GPU_I_PROFILE", "profile", "gpu_compute_partition_type")
 PCI = ("pci_bus_id", "pci_bdf")
 DRIVER = ("DCGM_FI_DRIVER_VERSION", "DCGM_FI_SYSTEM_DRIVER_VERSION", "driver_version")
 
+_NO_LABEL = frozenset(f"<<<{reason}>>>" for reason in ("NULL", "NOT_FOUND", "NOT_SUPPORTED", "NOT_PERM")) | {"N/A", "[N/A]"}
+"""What DCGM and nvidia-smi print for a text that is not there; no name in Kubernetes can be any of these."""
+_NO_INSTANCE = 2_147_483_632
+"""From here on blanks of 32 bits: NVML's of a GPU without instances is the largest number."""
 _NVIDIA_UUID = re.compile(r"(?:GPU-)?([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})", re.IGNORECASE)
 _EXPORTER = re.compile(
     r"(dcgm|gpu|metrics|xpumd?|xpu-manager)[-_]?exporter((-[a-z0-9]+)?-[a-z0-9]{5})?$|^xpumd?(-|$)|^kepler(-|$)"
@@ -56,7 +60,7 @@ _UNPARTITIONED = ("", "na", "n/a")
 def first(labels: Labels, candidates: tuple[str, ...]) -> str:
     """The first of the labels that is there and not empty."""
     for name in candidates:  # a loop, not a generator: it runs for every series
-        if value := labels.get(name):
+        if (value := labels.get(name)) and value not in _NO_LABEL:
             return value
     return ""
 
@@ -65,7 +69,7 @@ def device_uuid(labels: Labels, meaning: Meaning) -> str:
     """What identifies the physical device; NVIDIA's as the driver prints it, with the prefix, in small letters."""
     uuid = first(labels, UUID)
     if meaning.vendor == "amd":  # whose partitions have a UUID each, and the serial number of their card
-        serial = labels.get("serial_number", "")
+        serial = first(labels, ("serial_number",))
         if labels.get("gpu_compute_partition_type", "").lower() in _UNPARTITIONED:
             return uuid or serial or _card_of_node(labels)
         return serial or (uuid if instance_id(labels, meaning) == "" else "") or _card_of_node(labels) or uuid
@@ -89,6 +93,8 @@ def instance_id(labels: Labels, meaning: Meaning) -> str:
         is_whole = labels.get("gpu_compute_partition_type", "").lower() in (*_UNPARTITIONED, "spx")
         return "" if is_whole else labels.get("gpu_partition_id", "")
     instance, inner = first(labels, INSTANCE_ID), labels.get(COMPUTE_INSTANCE_ID)
+    if instance.isdecimal() and int(instance) >= _NO_INSTANCE:
+        return ""
     return f"{instance}/{inner}" if instance and inner and _COMPUTE_INSTANCE.match(first(labels, PROFILE)) else instance
 
 

@@ -47,7 +47,8 @@ def believe(found: DeviceSignals, board: Board) -> None:
             is_energy = signal.unit == "joules"
             rate = (bound if is_energy else _HIGHEST_RATE[signal.unit]) / 1000
             beside = _beside(found, points, least) if is_energy else None
-            found.points[name] = believed(points, rate, found.fallback[name], found.origin[name].dropped, beside)
+            refill_steps = GAP_STEPS if is_energy and "power_watts" in found.points else 0
+            found.points[name] = believed(points, rate, found.fallback[name], found.origin[name].dropped, beside, refill_steps)
 
 
 def bound_watts(limit: Points | None, board_watts: float) -> float:
@@ -82,8 +83,13 @@ def _beside(found: DeviceSignals, counter: Points, least: float) -> Points | Non
     return power if power or not least else Points(counter.times_ms, np.full(counter.count, least), counter.stale_ms)
 
 
-def believed(points: Points, rate: float, fallback: StepFallback, dropped: Counter[str], power: Points | None = None) -> Points:
-    """A counter with its outliers out and the growth marked that it cannot have had; ``power`` is beside energy."""
+def believed(
+    points: Points, rate: float, fallback: StepFallback, dropped: Counter[str], power: Points | None = None, refill_steps: int = 0
+) -> Points:
+    """A counter with its outliers out and the growth marked that it cannot have had; ``power`` is beside energy.
+
+    Power that is exported tells of the time around a reset of up to ``refill_steps`` steps.
+    """
     from gpureport.shape.loops import is_suspect, judged
 
     is_slow = is_suspect(points.times_ms, points.values, rate, 0 if power is None else _STUCK_MS, _LEAST * rate)
@@ -91,7 +97,7 @@ def believed(points: Points, rate: float, fallback: StepFallback, dropped: Count
         return points
     steps, _ = hourly_steps(points.times_ms, fallback)
     in_one_unit = _in_one_unit(points, rate, dropped)
-    kept, refused, counts = judged(points.times_ms, in_one_unit, steps, rate, 0 if power is None else GAP_STEPS)
+    kept, refused, counts = judged(points.times_ms, in_one_unit, steps, rate, refill_steps)
     dropped.update({reason: int(count) for reason, count in zip(_REASONS, counts, strict=True) if count})
     times, values, refused = points.times_ms[kept], in_one_unit[kept], refused[kept]
     if power is not None and (stuck := _refuse_stuck(times, values, refused, steps[kept], rate, power, fallback)):
@@ -134,7 +140,7 @@ def _refuse_stuck(
     What it then catches up with in one step is the energy of that time, which power tells already.
     """
     watts = _in_force(power, times)
-    growth = np.diff(values)
+    growth = np.where(np.diff(values) < 0, values[1:], np.diff(values))  # from a reset on what stands there
     is_still = (growth >= 0) & (growth < _LEAST / 1000 * watts * np.diff(times))
     edges = np.flatnonzero(np.diff(np.concatenate([[False], is_still, [False]])))
     joules, count = power_over(power, fallback), 0

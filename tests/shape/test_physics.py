@@ -131,9 +131,10 @@ def test_copies_of_a_counter_that_differ_and_drop_out_are_no_steps_back() -> Non
     assert joules(shaped) == pytest.approx(TRUTH, rel=1e-9)
 
 
-def test_a_reset_without_power_is_one_only_to_what_can_have_come_since() -> None:
+@pytest.mark.parametrize("model", ["", "NVIDIA H200"])
+def test_a_reset_without_power_is_one_only_to_what_can_have_come_since(model: str) -> None:
     values = counter(2.6e9)[:30] + [MILLI * (4000 + 9000 * number) for number in range(31)]
-    shaped = run((gpu("DEV_TOTAL_ENERGY_CONSUMPTION"), every(STEP, values)))
+    shaped = run((gpu("DEV_TOTAL_ENERGY_CONSUMPTION", modelName=model), every(STEP, values)))
     # 29 steps before, 4 kJ known of the reset's own step, 30 steps after it.
     assert joules(shaped) == pytest.approx(29 * 9000 + 4000 + 30 * 9000, rel=1e-9)
     assert dropped(shaped, "energy_joules") == {}

@@ -65,6 +65,10 @@ def signals(found: Shaped) -> dict[tuple[str, str, str], dict[str, Any]]:
         ({"__name__": "gpu_used_vram", "hostname": "vm1", "gpu_id": "0", "gpu_partition_id": "0"}, ("vm1/0", "")),
         # Without a serial number: partitions are numbered on through a node's cards, 0 to 7 and 8 to 15.
         (CPX | {"gpu_id": "8", "gpu_partition_id": "0"}, ("vm1/8", "0")),
+        (CPX | {"serial_number": "N/A", "gpu_id": "8", "gpu_partition_id": "0"}, ("vm1/8", "0")),
+        # NVML's number of an instance where there is none, and DCGM's of 32 bits.
+        ({"__name__": "DCGM_FI_DEV_FB_USED", "UUID": "GPU-1", "GPU_I_ID": "4294967295", "GPU_I_PROFILE": ""}, ("GPU-1", "")),
+        ({"__name__": "DCGM_FI_DEV_FB_USED", "UUID": "GPU-1", "GPU_I_ID": "2147483632"}, ("GPU-1", "")),
         (CPX | {"gpu_id": "15", "gpu_partition_id": "7"}, ("vm1/8", "7")),
         (CPX | {"gpu_id": "3", "gpu_partition_id": "0", "gpu_compute_partition_type": "spx"}, (BARE, "")),
         ({"__name__": "hw_memory_usage_bytes", "hw_id": "card-1"}, ("card-1", "")),
@@ -78,6 +82,16 @@ def test_a_device_is_known_by_whatever_name_the_exporter_gives_it(labels: dict[s
     found = identify(labels, CATALOG)
     assert found is not None
     assert found.device == DeviceKey(*device)
+
+
+def test_a_text_that_is_not_there_is_no_device_and_no_model() -> None:
+    """Four GPUs whose UUID DCGM does not know are not one GPU: they are counted as without a name."""
+    labels = [{"__name__": "DCGM_FI_DEV_GPU_UTIL", "UUID": "<<<NOT_SUPPORTED>>>", "gpu": str(number)} for number in range(4)]
+    found = shaped(*((each, [50.0, 50.0]) for each in labels))
+    assert found.device_sample.num_rows == 0
+    assert found.tallies["DCGM_FI_DEV_GPU_UTIL"].dropped == {"nameless": 8}
+    model = shaped((dcgm("DEV_GPU_UTIL", modelName="<<<NULL>>>"), [50.0, 50.0]))
+    assert {row["gpu_model"] for row in model.device_label.to_pylist()} == {""}
 
 
 @pytest.mark.parametrize(
