@@ -84,13 +84,7 @@ claimed as (
 -- A container may have one device by several requests; it has it once.
 given as (
     select
-        owned.cluster,
-        owned.namespace,
-        owned.pod,
-        owned.pod_uid,
-        owned.container,
-        owned.device_uuid,
-        owned.gpu_instance_id,
+        owned.* similar to '^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$',
         string_agg(distinct claimed.name, ', ' order by claimed.name) filter (where claimed.claim_uid != '') as device,
         string_agg(distinct claimed.claim, ', ' order by claimed.claim) as claims
     from owned
@@ -102,13 +96,7 @@ given as (
 
 unfound_request as (
     select
-        claimed.cluster,
-        claimed.namespace,
-        claimed.pod,
-        claimed.pod_uid,
-        claimed.container,
-        claimed.name,
-        claimed.claim,
+        claimed.* similar to '^(cluster|namespace|pod|pod_uid|container|name|claim|claim_uid|share_id|request)$',
         bool_and(claimed.is_admin_access) as is_admin_access,
         max(claimed.device_uuid) as device_uuid,
         sum(claimed.ms) as ms
@@ -123,17 +111,7 @@ unfound_request as (
             and claimed.device_uuid = owned.device_uuid
             and claimed.gpu_instance_id = owned.gpu_instance_id
             and not claimed.is_admin_access
-    group by
-        claimed.cluster,
-        claimed.namespace,
-        claimed.pod,
-        claimed.pod_uid,
-        claimed.container,
-        claimed.name,
-        claimed.claim,
-        claimed.claim_uid,
-        claimed.share_id,
-        claimed.request
+    group by all
 ),
 
 unfound as (
@@ -237,13 +215,7 @@ said as (
 
 joined as (
     select
-        granted.cluster,
-        granted.namespace,
-        granted.pod,
-        granted.pod_uid,
-        granted.container,
-        granted.device_uuid,
-        granted.gpu_instance_id,
+        granted.* similar to '^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$',
         granted.device,
         coalesce(ask.asked_by, named_request.asked_by, if(granted.claims != '', 'DRA', '')) as asked_by,
         coalesce(ask.requested, named_request.requested, '') as requested,
