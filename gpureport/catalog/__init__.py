@@ -115,6 +115,16 @@ class Meaning:
         return self.kind in ("bit", "bitmask", "code") or (self.kind == "gauge" and self.signal.endswith("_count"))
 
     @property
+    def is_instant(self) -> bool:
+        """Whether its values are seconds since 1970 at which something of Kubernetes happened."""
+        return self.exporter == "kube-state-metrics" and self.signal.endswith(("_created", "_time", "_timestamp", "_started"))
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether its values stand still: when something happened, what a pod requests, what a node has."""
+        return self.is_instant or self.signal.endswith(("_resource_requests", "_resource_limits", "_allocatable", "_capacity"))
+
+    @property
     def allows_infinite(self) -> bool:
         """Whether an infinite value means something (a quota without a limit)."""
         return "infinite" in self.needs

@@ -27,6 +27,9 @@ _BLANKS = ((0x7FFFFFF0, 0x7FFFFFFF), (0x7FFFFFFFFFFFFFF0, 0x7FFFFFFFFFFFFFFF), (
 # What AMD's exporter means as "not applicable": the largest number of an unsigned or signed integer of any width.
 _NOT_APPLICABLE = (255.0, 65_535.0, 2_147_483_647.0, 4_294_967_295.0, 18_446_744_073_709_551_615.0)
 
+_INSTANTS = (1.4e9, 2.0**31)
+"""Seconds since 1970 from Kubernetes' first release on."""
+
 _NO_MARKER: Times = np.empty(0, np.int64)
 
 
@@ -149,7 +152,12 @@ def _factor(meaning: Meaning, reading: Reading) -> float:
 
 def _is_plain(raw: Raw, meaning: Meaning, rule: _Rule) -> bool:
     """Whether nothing needs a second look: most series hold numbers within the signal's range and below every blank."""
-    if meaning.vendor == "amd" or math.isnan(rule.factor) or not raw.times.size:
+    if (
+        meaning.vendor == "amd"
+        or math.isnan(rule.factor)
+        or not raw.times.size
+        or (meaning.is_steady and raw.lowest != raw.highest)
+    ):
         return False
     return raw.highest <= rule.high and raw.lowest >= rule.low and (raw.is_whole or not rule.is_code)
 
@@ -157,6 +165,8 @@ def _is_plain(raw: Raw, meaning: Meaning, rule: _Rule) -> bool:
 def _range(meaning: Meaning, factor: float) -> tuple[float, float]:
     """The values, as scraped, that a signal can have; what is derived from growth is judged by its own figures."""
     below_blanks = float(_BLANKS[0][0] - 1)
+    if meaning.is_instant:
+        return _INSTANTS
     if meaning.signal not in SIGNAL_BY_NAME:
         return -below_blanks, below_blanks
     low, high = _bounds(meaning, factor)
@@ -196,11 +206,24 @@ def _reasons(values: Values, meaning: Meaning, factor: float) -> dict[str, NDArr
         found["blank"] = np.logical_or.reduce([(values >= low) & (values <= high) for low, high in _BLANKS])
     if meaning.vendor == "amd":
         found["not_applicable"] = np.isin(values, _NOT_APPLICABLE)
-    if meaning.signal in SIGNAL_BY_NAME or meaning.kind == "counter":
+    if meaning.is_steady:
+        found["outlier"] = _lone(values, meaning.is_instant)
+    if meaning.is_instant:
+        found["out_of_range"] = (values < _INSTANTS[0]) | (values > _INSTANTS[1])
+    elif meaning.signal in SIGNAL_BY_NAME or meaning.kind == "counter":
         found["out_of_range"] = _out_of_range(values, meaning, factor)
     if math.isnan(factor):
         found["ambiguous_unit"] = np.ones(values.size, np.bool_)
     return found
+
+
+def _lone(values: Values, is_either_way: bool) -> NDArray[np.bool_]:
+    """Which samples are above, or either way unlike, two equal ones around them; of the first and the last those beside them."""
+    if values.size < 3:
+        return np.zeros(values.size, np.bool_)
+    before, after = np.append(values[2], values[:-1]), np.append(values[1:], values[-3])
+    unlike = values != before if is_either_way else values > before
+    return np.asarray(unlike & (before == after))
 
 
 def _out_of_range(values: Values, meaning: Meaning, factor: float) -> NDArray[np.bool_]:

@@ -130,14 +130,7 @@ done as (
 )
 
 select
-    cluster,
-    namespace,
-    pod,
-    pod_uid,
-    created_at,
-    listed_from_at,
-    listed_until_at,
-    bound_at,
+    columns('^(cluster|namespace|pod|pod_uid|created_at|listed_from_at|listed_until_at|bound_at)$'),
     case
         when running_from_at > phase_from_at then running_from_at
         when running_from_at is not null then least(running_from_at, coalesce(accepted_at, created_at, running_from_at))

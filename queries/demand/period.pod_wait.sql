@@ -13,7 +13,7 @@
 --   is_placed          it was given a place in the window
 --   is_started         it began to run in the window, and it is known when it was placed
 --   is_waiting         it was last seen waiting for a place, at some time of the window
---   placing_seconds    s from created to placed; null where it is not known to have been
+--   placing_seconds    s from created to placed, 0 where clocks have it the other way; null where it is not known to have been
 --   starting_seconds   s from placed to running; null likewise
 --   waiting_seconds    s from created until it was last seen waiting, or until the window's end; null where is_waiting is not
 --   wanted_model       models whose nodes it allows (facts.pod_wait); unknown on days computed before
@@ -42,14 +42,7 @@ judged as (
 )
 
 select
-    cluster,
-    namespace,
-    pod,
-    pod_uid,
-    gpu_model,
-    resource,
-    requested_units,
-    requested_gpus,
+    columns('^(cluster|namespace|pod|pod_uid|gpu_model|resource|requested_units|requested_gpus)$'),
     case
         when requested_gpus is null then 'unknown'
         when requested_gpus < 1 then 'share'
@@ -64,8 +57,8 @@ select
     source,
     greatest(created_at, $since_at::timestamp) as pending_from_at,
     pending_until_at,
-    if(is_waiting, null, epoch_ms(scheduled_at - created_at) / 1000) as placing_seconds,
-    epoch_ms(first_running_at - scheduled_at) / 1000 as starting_seconds,
+    if(is_waiting, null, epoch_ms(scheduled_at - least(created_at, scheduled_at)) / 1000) as placing_seconds,
+    epoch_ms(first_running_at - least(scheduled_at, first_running_at)) / 1000 as starting_seconds,
     if(is_waiting, epoch_ms(pending_until_at - created_at) / 1000, null) as waiting_seconds,
     requested_gpus * greatest(0, epoch_ms(pending_until_at - pending_from_at)) / 3600000 as pending_gpu_hours
 from judged

@@ -287,3 +287,29 @@ def test_compute_instances_have_their_own_activity_and_slices() -> None:
     profiles = {(row["gpu_instance_id"], row["gpu_instance_profile"]) for row in shaped.device_label.to_pylist()}
     assert found == {("1/0", 0.9), ("1/1", 0.3), ("2", 0.5)}
     assert profiles == {("1/0", "1c.3g.40gb"), ("1/1", "2c.3g.40gb"), ("2", "4g.40gb")}
+
+
+CREATED = {"__name__": "kube_pod_created", "namespace": "ns", "pod": "p", "uid": "u", "job": "ksm"}
+CAPACITY = {"__name__": "kube_node_status_capacity", "node": "n", "resource": "nvidia_com_gpu", "job": "ksm"}
+
+
+@pytest.mark.parametrize(
+    ("labels", "values", "kept", "reasons"),
+    [
+        pytest.param(CREATED, [0, 0, 0], [], {"out_of_range": 3}, id="created in 1970"),
+        pytest.param(CREATED, [1.7e12] * 3, [], {"out_of_range": 3}, id="milliseconds"),
+        pytest.param(CREATED, [1.7e9, 1.5e9, 1.7e9, 1.7e9], [1.7e9], {"outlier": 1}, id="created otherwise once"),
+        pytest.param(CAPACITY, [8, 800, 8, 8], [8], {"outlier": 1}, id="800 GPUs once"),
+        pytest.param(CAPACITY, [800, 8, 8, 8], [8], {"outlier": 1}, id="800 GPUs first"),
+        pytest.param(CAPACITY, [8, 8, 8, 800], [8], {"outlier": 1}, id="800 GPUs last"),
+        pytest.param(CAPACITY, [8, 8, 0, 8], [8, 0, 8], {}, id="none for a scrape"),
+        pytest.param(CAPACITY, [0, 8, 8, 8], [0, 8], {}, id="some from the second scrape on"),
+        pytest.param(CAPACITY, [8, 8, 16, 16], [8, 16], {}, id="more GPUs"),
+    ],
+)
+def test_what_stands_still_in_kubernetes_changes_for_no_single_scrape(
+    labels: dict[str, str], values: list[float], kept: list[float], reasons: dict[str, int]
+) -> None:
+    shaped = run((labels, every(30, values)))
+    assert [row["value"] for row in shaped.sample.to_pylist()] == kept
+    assert {reason: count for reason, count in shaped.tallies[labels["__name__"]].dropped.items() if count} == reasons
