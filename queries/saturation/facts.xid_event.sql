@@ -21,6 +21,7 @@ with detail as (
         try_cast(coalesce(series.labels['xid'], series.labels['gpu_error_xid']) as integer) as xid_code,
         sample.seen_at::timestamp as seen_at,
         max(sample.value) as value,
+        max(sample.gap_increase) as gap_increase,
         bool_and(sample.is_carried) as is_carried
     from lake.sample as sample
     inner join lake.series as series
@@ -91,7 +92,7 @@ rise as (
         signal as source_signal,
         case
             when previous is null then if(seen_at > device_seen_at, value, 0)
-            when value < previous and signal = 'xid_error_count' then value
+            when value < previous and signal = 'xid_error_count' then coalesce(gap_increase, 0)
             else greatest(value - previous, 0)
         end as event_count
     from step
