@@ -16,7 +16,7 @@ SignalScope = Literal["board", "instance"]
 _HIGHEST = {
     **{"ratio": 1.0, "bytes": 2.0**42, "hertz": 1e10, "celsius": 200.0, "second": 4e12, "generation": 9.0, "width": 32.0},
     **{"pcie_tx_bytes_per_second": 2.6e11, "pcie_rx_bytes_per_second": 2.6e11, "xid_code": 9999.0},
-    **{"row_remap_failure_count": 1e4, "remapped_row_uncorrectable_count": 1e4, "remapped_row_correctable_count": 1e4},
+    **{"row_remap_failure_count": 1.0, "remapped_row_uncorrectable_count": 1e4, "remapped_row_correctable_count": 1e4},
     **{"count": 2147483647.0, "reasons": 2147483647.0},
 }
 """By name (16 lanes of PCIe 7; NVIDIA spares 512 rows) or unit, above what any device has; power has its device's own bound."""
@@ -38,8 +38,8 @@ class Signal:
 
     @property
     def lowest(self) -> float:
-        """The least that it can be."""
-        return -100.0 if self.unit == "celsius" else 0.0
+        """The least that it can be; no device is without memory."""
+        return -100.0 if self.unit == "celsius" else float(self.name == "fb_total_bytes")
 
     @property
     def highest(self) -> float:

@@ -192,6 +192,15 @@ def test_one_impossible_amount_of_memory_leaves_the_others_their_share() -> None
     assert [row["fb_free_bytes"] for row in shaped.device_sample.to_pylist()] == [rest, None, rest]
 
 
+def test_memory_of_no_size_is_the_data_sheets() -> None:
+    shaped = run(
+        (gpu("DEV_FB_USED", modelName="NVIDIA H200"), every(STEP, [1000] * 3)),
+        (gpu("DEV_FB_TOTAL", modelName="NVIDIA H200"), every(STEP, [0] * 3)),
+    )
+    assert {row["fb_used_bytes"] for row in shaped.device_sample.to_pylist()} == {1000 * 2**20}
+    assert {row["fb_total_bytes"] for row in shaped.device_sample.to_pylist()} == {141 * 2**30}
+
+
 def test_an_nvidia_board_never_draws_nothing_and_a_half_of_a_module_does() -> None:
     """NVML prints 0 where it cannot read; of AMD's partitions and dies one sensor counts for all."""
     shaped = run((gpu("DEV_POWER_USAGE"), every(STEP, [300, 300, 0, 0, 0, 0])))
@@ -224,8 +233,9 @@ def test_an_xid_counter_counts_errors_and_no_garbage(garbage: dict[int, float]) 
     assert sum(grown) == 5
 
 
-def test_there_is_no_half_of_a_row_that_could_not_be_remapped() -> None:
-    shaped = run((gpu("DEV_ROW_REMAP_FAILURE"), every(STEP, [0, 1e-320, 0])))
+@pytest.mark.parametrize("value", [1e-320, 255.0])
+def test_a_row_could_not_be_remapped_or_could_and_nothing_else(value: float) -> None:
+    shaped = run((gpu("DEV_ROW_REMAP_FAILURE"), every(STEP, [0, value, 0])))
     assert [row["row_remap_failure_count"] for row in shaped.device_sample.to_pylist()] == [0, 0]
 
 
