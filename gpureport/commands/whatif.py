@@ -44,9 +44,21 @@ _TERMS = "; ".join(f"{system}: {terms}" for system, terms in SETTABLE.items())
 @click.option("--nodes", help="Nodes more or less, without quotas: +4, -3, or each number of a range, -2..+6.")
 @click.option("--like", default="", help="With --nodes: a node or GPU model that they are like (default: the most common).")
 @click.option(
+    "--idle-timeout", help="Without quotas: a pod ends when its GPUs have been idle for so long, such as 2h, 90min or 1d."
+)
+@click.option("--return-idle", is_flag=True, help="Without quotas: pods have only the GPUs that they ever used.")
+@click.option(
+    "--mig",
+    "slices",
+    type=(str, click.Choice(["for"]), str),
+    multiple=True,
+    metavar="PROFILE for NAMESPACE/WORKLOAD",
+    help="Without quotas: a MIG instance in place of each whole GPU, such as 1g.10gb for 'research/*'. Repeatable.",
+)
+@click.option(
     "--placement",
     type=click.Choice(["spread", "best-fit", "first-fit"]),
-    help="With --nodes: whether pods go to most, least, or the first free GPUs (default: as the recorded ones did).",
+    help="Without quotas: whether pods go to most, least, or the first free GPUs (default: as the recorded ones did).",
 )
 @click.option("--cluster", help="Only this cluster.")
 @click.option(
@@ -65,32 +77,39 @@ def whatif(
     lake: Place | None,
     nodes: str | None,
     like: str,
+    idle_timeout: str | None,
+    return_idle: bool,
+    slices: tuple[tuple[str, str, str], ...],
     placement: Policy | None,
     cluster: str | None,
     **asked: Any,
 ) -> None:
-    """Say what other quotas, or more or fewer nodes, would have come to.
+    """Say what other quotas, nodes or pods would have come to.
 
     Replays the recorded demand through the schedulers' rules, and prints the outcomes side by side.
 
     Values are in the quota's own unit (GB of gpu-memory, devices, percent of a GPU); 'none' removes a cap or limit. The table
     shows the quotas that are named or come out differently, CSV and JSON show all of them.
 
-    With --nodes the recorded pods are placed anew, by node, model and GPUs; waits are s from creation to a place. A pod that
-    waited for something other than GPUs keeps its start.
+    With --nodes, --idle-timeout, --return-idle and --mig the recorded pods are placed anew, by node, model and GPUs; waits are s
+    from creation to a place. A pod that waited for something other than GPUs keeps its start.
 
     Example: gpureport whatif --since 2026-11-20 --set quota.team-a.min=20 --add-nodes 1
     """
     from gpureport.pipeline.comparing import what_if, what_if_nodes
     from gpureport.whatif import parse_question
     from gpureport.whatif.nodes import NodeQuestion, parse_counts
+    from gpureport.whatif.pods import PodChange, parse_duration
 
     start = parse_instant(since)
     window = Window(start, parse_instant(until) if until else start + timedelta(days=1))
-    if nodes:
+    change = PodChange(
+        parse_duration(idle_timeout) if idle_timeout else None, return_idle, tuple((profile, whom) for profile, _, whom in slices)
+    )
+    if nodes or change != PodChange():
         if any(asked.values()):
-            raise UsageError("--nodes places pods without quotas; ask about quotas (--set, --remove, --add-nodes, …) without it")
-        own = NodeQuestion(parse_counts(nodes), like, placement, cluster or "")
+            raise UsageError("pods are placed without quotas; ask about quotas (--set, --remove, --add-nodes, …) by themselves")
+        own = NodeQuestion(parse_counts(nodes or "0"), like, placement, cluster or "", change)
         what_if_nodes(invocation.config(lake=lake), window, own, output, invocation.say)
         return
     question = parse_question(**asked, cluster=cluster)

@@ -61,14 +61,14 @@ def diff_reports(config: Config, earlier: Place, now: Place, only: str | None, o
 
 
 def what_if_nodes(config: Config, window: Window, question: NodeQuestion, output: Output, say: Say) -> None:
-    """Print what more or fewer nodes would have come to; LakeError where the lake knows no pods of the window."""
-    from gpureport.whatif.nodes import NAMES, NODE_TABLES, rows_of
+    """Print what other nodes or pods would have come to; LakeError where the lake knows no pods of the window."""
+    from gpureport.whatif.nodes import NAMES, rows_of
 
     lake = open_lake(config.lake)
     lake = lake.of_cluster(question.cluster) if question.cluster else lake
     settings = report_settings(config)
     with connection(config.compute.memory_limit, REPORT_THREADS) as con:
-        WindowTables(con, lake, window, settings, facts_made_with(config)).build(NODE_TABLES)
+        WindowTables(con, lake, window, settings, facts_made_with(config)).build(question.tables)
         found = list(rows_of(con, window, question, settings.prices.get("gpu_hour", {})))
     for note in dict.fromkeys(told for told, _ in found):
         say(note)

@@ -1,11 +1,11 @@
-"""What more or fewer nodes would have come to: the recorded pods of each cluster placed anew, a row for each number of nodes."""
+"""What other nodes or pods would have come to: the recorded pods of each cluster placed anew, a row for each number of nodes."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
@@ -13,11 +13,13 @@ from duckdb import DuckDBPyConnection
 
 from gpureport.errors import LakeError, UsageError
 from gpureport.text import formats
-from gpureport.whatif.placement import Node, Outcome, Pod, Policy, Scene, calibrated, outcome, replayed
+from gpureport.whatif.placement import Node, Outcome, Pod, Policy, Scene, Use, calibrated, outcome, replayed
+from gpureport.whatif.pods import PodChange, returned_gpu_hours
 from gpureport.window import Window
 
-NODE_TABLES = ("period.pod_run", "period.node_room", "period.pod_place")
-NAMES = ("cluster", "variant", "gpu_model", "node_count", *Outcome._fields, "node_cost")
+_TABLES = ("period.pod_run", "period.node_room", "period.pod_place")
+_CHANGED = ("changed_pod_count", "returned_gpu_hours", "returned_cost")
+NAMES = ("cluster", "variant", "gpu_model", "node_count", *_CHANGED, *Outcome._fields, "node_cost")
 _MOST_VARIANTS = 50
 Prices = Mapping[str, Mapping[str, float]]
 """What an hour of a GPU costs, by model or for all, and by the day from which it does."""
@@ -33,6 +35,12 @@ class NodeQuestion:
     policy: Policy | None = None
     """None for the one that the recorded nodes of pods agree with most."""
     cluster: str = ""
+    pods: PodChange = field(default_factory=PodChange)
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """Of the period, those that it reads."""
+        return _TABLES if self.pods == PodChange() else (*_TABLES, "period.workload", "period.pod_idle")
 
 
 def parse_counts(text: str) -> tuple[int, ...]:
@@ -53,19 +61,23 @@ def rows_of(
 
     LakeError where no cluster's pods and nodes are known; UsageError where none is like the node that is asked for.
     """
-    scenes = list(_scenes(con, window))
+    scenes = list(_scenes(con, window, question.pods))
     if not scenes:
         raise LakeError(f"no pod on a GPU is known in {window}; it takes kube-state-metrics or snapshots, and computed days")
+    if question.pods.needs_activity and all(pod.use.ratio is None for _, scene in scenes for pod in scene.pods):
+        raise LakeError(f"no pod's activity is known in {window}; it takes an exporter that names pods")
     fitting = [(cluster, scene, like) for cluster, scene in scenes if (like := _like(scene, question.like))]
     if not fitting:
         models = sorted({node.gpu_model or "unknown model" for _, scene in scenes for node in scene.nodes})
         raise UsageError(f"--like {question.like!r} is no node and no GPU model here; there are {', '.join(models)}")
     for cluster, scene, like in fitting:
-        yield from _rows(cluster, scene, like, question, _price(prices, like.gpu_model, str(window.start_at.date())))
+        day = str(window.start_at.date())
+        costs = {model: _price(prices, model, day) for model in {node.gpu_model for node in scene.nodes}}
+        yield from _rows(cluster, scene, like, question, costs)
 
 
 def _rows(
-    cluster: str, scene: Scene, like: Node, question: NodeQuestion, price: float | None
+    cluster: str, scene: Scene, like: Node, question: NodeQuestion, costs: Mapping[str, float | None]
 ) -> Iterator[tuple[str, Sequence[Any]]]:
     alike = [node for node in scene.nodes if (node.gpu_model, node.size) == (like.gpu_model, like.size)]
     if -min(question.counts) > len(alike):
@@ -82,22 +94,43 @@ def _rows(
         f"{formats.counted(len(held.held or ()), 'pod')} with room and no place: a wait for something other than GPUs, same start"
     )
     hours = (scene.until - scene.since) / 3600
-    yield told, (cluster, "recorded", "", 0, *recorded, None)
-    yield told, (cluster, "replayed", "", 0, *again, None)
+    yield told, (cluster, "recorded", "", 0, 0, 0.0, None, *recorded, None)
+    yield told, (cluster, "replayed", "", 0, 0, 0.0, None, *again, None)
+    other, price = question.pods.of(held), costs[like.gpu_model]
+    returned = _returned(held, other, usual, costs)
     for count in question.counts:
-        changed = held.grown(count, like)
+        changed = other.grown(count, like)
         found = outcome(changed, replayed(changed, policy), usual)
         cost = None if price is None else price * count * like.size * hours
-        yield told, (cluster, "changed", like.gpu_model, count, *found, cost)
+        yield told, (cluster, "changed", like.gpu_model, count, *returned, *found, cost)
 
 
-def _scenes(con: DuckDBPyConnection, window: Window) -> Iterator[tuple[str, Scene]]:
+def _returned(
+    before: Scene, after: Scene, starts: Sequence[float | None], costs: Mapping[str, float | None]
+) -> tuple[int, float, float | None]:
+    """Pods that are different, GPU-hours that they would not have had, and their cost; None where a model has no price."""
+    models = {node.name: node.gpu_model for node in before.nodes}
+    hours = returned_gpu_hours(before, after, starts)
+    amounts = [(found, costs.get(models.get(name, ""))) for name, found in hours.items()]
+    cost = sum(found * price for found, price in amounts if price is not None)
+    is_priced = bool(amounts) and all(price is not None for _, price in amounts)
+    count = sum(one != other for one, other in zip(before.pods, after.pods, strict=True))
+    return count, sum(hours.values()), cost if is_priced else None
+
+
+_USE = """, pod_run.namespace || '/' || workload.workload, idle.used_ratio, idle.idle_runs from period.pod_run as pod_run
+    left join period.workload as workload using (cluster, namespace, pod, pod_uid)
+    left join period.pod_idle as idle using (cluster, namespace, pod, pod_uid)"""
+
+
+def _scenes(con: DuckDBPyConnection, window: Window, change: PodChange) -> Iterator[tuple[str, Scene]]:
     nodes = con.execute(
         "select cluster, node_name, gpu_model, epoch(start_at), room_gpus from period.node_room order by all"
     ).fetchall()
-    pods = con.execute("""
+    use = ", null, null, null from period.pod_run" if change == PodChange() else _USE
+    pods = con.execute(f"""
         select cluster, requested_gpus, epoch(created_at), epoch(start_at), epoch(end_at), node_name, resource, wanted_model
-        from period.pod_run order by cluster, created_at, namespace, pod, pod_uid
+        {use} order by cluster, created_at, namespace, pod, pod_uid
     """).fetchall()
     places = con.execute("select * from period.pod_place order by all").fetchall()
     for cluster, rows in groupby(nodes, key=lambda row: row[0]):
@@ -108,7 +141,11 @@ def _scenes(con: DuckDBPyConnection, window: Window) -> Iterator[tuple[str, Scen
         for of, resource, wanted, name in places:
             if of == cluster:
                 there.setdefault((resource, wanted), []).append(name)
-        of_pods = [Pod(row[1], row[2], row[3], row[4], row[5], (row[6], row[7])) for row in pods if row[0] == cluster]
+        of_pods = [
+            Pod(row[1], row[2], row[3], row[4], row[5], (row[6], row[7]), Use(row[8] or "", row[9], row[10] or ()))
+            for row in pods
+            if row[0] == cluster
+        ]
         of_nodes = [Node(name, model, tuple(each)) for (name, model), each in steps.items()]
         yield cluster, Scene(window.start_at.timestamp(), window.end_at.timestamp(), of_pods, of_nodes, there)
 

@@ -28,6 +28,17 @@ _PREFERRED: Mapping[Policy, Callable[[float], float]] = {
 }
 
 
+class Use(NamedTuple):
+    """What is known of a pod's use of its GPUs."""
+
+    workload: str = ""
+    """As namespace/workload."""
+    ratio: float | None = None
+    """The part of its GPUs that ever did anything; None where that is unknown."""
+    idle: Sequence[tuple[float, float]] = ()
+    """Times on end in which none did, in order."""
+
+
 class Pod(NamedTuple):
     """A pod as it was recorded; ``start`` None where it never had a place, ``end`` None where it ran, or waited, to the end."""
 
@@ -38,6 +49,7 @@ class Pod(NamedTuple):
     node: str
     kind: tuple[str, str]
     """Resource and models that it requests."""
+    use: Use = Use()
 
 
 class Node(NamedTuple):
@@ -122,6 +134,8 @@ class _Replay:
                 before = gpus
         for number, pod in enumerate(scene.pods):
             at = max(pod.created, scene.since, (scene.held or {}).get(number, 0.0))
+            if not pod.gpus:
+                continue
             if pod.start is not None and pod.start <= scene.since and pod.node in self._free:
                 self._place(number, pod.node, scene.since)
             elif at < scene.until:
@@ -219,6 +233,8 @@ class Outcome(NamedTuple):
     room_gpus: float
     """On average."""
     allocated_gpu_hours: float
+    free_gpus: float
+    """On average."""
     pending_gpu_hours: float
     placed_pod_count: int
     waiting_pod_count: int
@@ -234,7 +250,8 @@ def outcome(scene: Scene, starts: Sequence[float | None], usual: Sequence[float 
     """Hours, waits and pods of a placement, beside the one that is usual."""
     hours = (scene.until - scene.since) / 3600
     waits, allocated, pending, without = [], 0.0, 0.0, 0
-    for pod, start in zip(scene.pods, starts, strict=True):
+    there = [(pod, start) for pod, start in zip(scene.pods, starts, strict=True) if pod.gpus]
+    for pod, start in there:
         begin = scene.until if start is None else start
         if start is not None:
             lasting = inf if pod.start is None or pod.end is None else pod.end - max(pod.start, scene.since)
@@ -247,11 +264,21 @@ def outcome(scene: Scene, starts: Sequence[float | None], usual: Sequence[float 
             waits.append(max(0.0, begin - pod.created))
     waits.sort()
     moved = sum(
-        abs((one or scene.until) - (other or scene.until)) > _NOTABLE_SECONDS for one, other in zip(starts, usual, strict=True)
+        abs((one or scene.until) - (other or scene.until)) > _NOTABLE_SECONDS
+        for pod, one, other in zip(scene.pods, starts, usual, strict=True)
+        if pod.gpus
     )
     room = sum(_room(node, scene) for node in scene.nodes) / 3600
     return Outcome(
-        room / hours, allocated, pending, len(starts) - without, without, _quantile(waits, 0.5), _quantile(waits, 0.95), moved
+        room / hours,
+        allocated,
+        (room - allocated) / hours,
+        pending,
+        len(there) - without,
+        without,
+        _quantile(waits, 0.5),
+        _quantile(waits, 0.95),
+        moved,
     )
 
 

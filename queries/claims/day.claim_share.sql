@@ -9,7 +9,6 @@
 -- source: ResourceClaim status.allocation.devices.results[].consumedCapacity, spec.devices.requests[].capacity; ResourceSlice capacity
 -- columns:
 --   share_source     consumed capacity or requested capacity
---   capacity_ratios  capacity → 0..1, part of it
 with share as (
     select
         device.* similar to '^(cluster|namespace|claim_uid|driver|pool|device|share_id|request)$',

@@ -8,7 +8,6 @@
 -- source: DeviceClass spec.selectors; ResourceSlice
 -- columns:
 --   device_class  class
---   is_tainted    the scheduler gives it to no one, or to those who tolerate it
 with class as (
     select
         *,

@@ -10,9 +10,6 @@
 -- source: facts.claim_device, facts.claim_use, facts.claim_reservation
 -- columns: cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request, hour_start_at, allocated_seconds, reserved_seconds,
 --          used_seconds, idle_gpu_seconds, allocated_gpu_seconds, claim_count
---   idle_gpu_seconds       s of whole GPUs in which it was allocated and not used; null where used_seconds is
---   allocated_gpu_seconds  s of whole GPUs in which it was allocated
---   claim_count            most claims that had it at once; 1 unless it is shared out
 with allocation as (
     select
         *,

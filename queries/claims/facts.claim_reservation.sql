@@ -8,9 +8,6 @@
 -- source: ResourceClaim status.reservedFor and the pods' own times; kube_pod_resourceclaim_info
 -- columns: cluster, namespace, claim, claim_uid, consumer_resource, consumer, consumer_uid, start_at, end_at
 --   claim_uid          claim's uid; '' where kube-state-metrics tells of it, which knows the name alone
---   consumer_resource  pods, or podgroups
---   consumer           consumer's name
---   consumer_uid       consumer's uid
 with snapshot as (
     select *
     from day.state_snapshot

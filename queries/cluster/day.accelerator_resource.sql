@@ -8,10 +8,8 @@
 -- reads:  day.kube_series, lake.node, lake.pod
 -- source: Node status.allocatable, Pod requests, kube_node_status_*, kube_pod_container_resource_requests
 -- columns:
---   written_as    name as it is written
 --   resource      name as Kubernetes writes it; Koordinator's before version 1.2 under today's domain
 --   is_opencosts  one of those that OpenCost's gauges count: nvidia.com/gpu, nvidia.com/gpu.shared, nvidia.com/mig-*
---   unit_gpus     GPUs in one unit (gpu_units); null where units are memory or cores of another name's GPUs
 -- Pods that ask alike are many, and looks at them more.
 with requested as (
     select distinct

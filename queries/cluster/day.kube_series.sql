@@ -5,10 +5,7 @@
 -- source: kube-state-metrics
 -- columns:
 --   signal            name of the metric
---   target            job and instance that it was scraped from
 --   reason            label reason: why a pod or container ended; '' without it
---   sharing_strategy  node label nvidia.com/gpu.sharing-strategy; null without it
---   replicas          node label nvidia.com/gpu.replicas; null without it
 select distinct on (cluster, series_id)
     cluster,
     series_id,

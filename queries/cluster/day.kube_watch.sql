@@ -4,8 +4,6 @@
 -- reads:  day.kube_series, lake.sample
 -- source: kube_pod_info
 -- columns:
---   target         job and instance that it was scraped from
---   next_start_at  UTC, when it was scraped again after a gap; null where it was not
 with step as (
     select distinct
         listing.cluster,

@@ -7,13 +7,7 @@
 -- reads:  day.state_snapshot, lake.device, lake.node, lake.pod
 -- source: Node status.capacity and labels; ResourceSlices of GPU drivers; Pods
 -- columns:
---   offered_from_at     UTC, the first look at which it offered an accelerator or had a device; null where none did
---   offered_until_at    UTC, until when the last such look stands
---   capacity            accelerators in all, and percent of them, by resource: the most of the day
 --   labels              its labels at the last snapshot
---   slice_drivers       drivers whose slices list devices of it, sorted; '' for none
---   slice_device_count  physical devices by slices: the most of the day; null for none
---   accelerator_pods    pods bound to it that request accelerators, as namespace/pod, sorted
 with snapshot as (
     select
         *,

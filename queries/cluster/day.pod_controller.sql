@@ -4,8 +4,6 @@
 -- reads:  lake.pod, lake.series
 -- source: Pod metadata.ownerReferences; kube_pod_info (created_by_kind, created_by_name)
 -- columns:
---   maker_kind  Job, ReplicaSet, StatefulSet, …; Pod of one that no one made
---   maker       its name
 with reported as (
     select
         *,

@@ -8,12 +8,6 @@
 -- source: gpureport snapshot, gpureport import --kubernetes
 -- columns:
 --   kind             kind of object, as kubectl names it: pods, resourceclaims.resource.k8s.io
---   previous_at      UTC, the snapshot before it; null where that was more than 15 minutes earlier
---   next_at          UTC, the next snapshot; null where there is none
---   stands_until_at  UTC, the next snapshot, or 15 minutes later
---   is_followed      there is a next snapshot within 15 minutes
---   snapshot_number      1, 2, … by kind: snapshots with no other between them are neighbours by it
---   run_number       1, 2, … by kind: the same for snapshots at most 15 minutes apart
 with snapshot as (
     select distinct
         cluster,

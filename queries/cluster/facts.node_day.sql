@@ -12,13 +12,9 @@
 -- columns: cluster, node_name, day, start_at, end_at, accelerator_count, accelerator_resources, device_count, device_count_min,
 --          gpu_model, accelerator_pod_count, hardware_make, driver_version
 --   start_at               UTC, from when on its accelerators were listed; the node itself where it has none
---   accelerator_count      accelerators by its capacity, replicas of a shared one among them, percent ÷ 100; 0 where it lists none
---   accelerator_resources  their resource names, as kube-state-metrics writes them, with their profile where the device plugin's GPUs are MIG instances (strategy single); of slices the names of their drivers
 --   device_count           physical devices by labels (gpu.count but of instances, or capacity ÷ gpu.replicas), else by slices, else percent ÷ 100; null where none tells
---   device_count_min       where none tells and there are MIG instances or replicas (gpu.shared): whole GPUs, as many as hold the instances, and one for replicas; null elsewhere
 --   gpu_model              model by label: of GPU feature discovery, AMD's, Koordinator's, GKE's or Karpenter's; '' where none tells
 --   accelerator_pod_count  pods on it that requested an accelerator
---   hardware_make          nvidia or amd, where a PCI label shows an accelerator in its slots; '' where none does
 --   driver_version         GPU driver by label, '' where none tells
 with reported as (
     select

@@ -9,13 +9,9 @@
 -- source: period.ledger of both windows
 -- columns:
 --   workload                      kind/name; of a pod without one pod/uid
---   presence                      both, added or removed: when the GPUs were there
 --   previous_allocated_gpu_hours        h held in the previous period, scaled
 --   previous_effective_gpu_hours   h of these with SM activity of 0.5 or more, scaled
---   previous_unmeasured_gpu_hours  h of these active with SM activity unknown, scaled
 --   unmeasured_gpu_hours          h of these active with SM activity unknown
---   allocated_before                   whether the workload held anything of the model in the previous period
---   allocated_now                      whether it holds anything of the model in this one
 with previous_device as (
     select
         cluster,

@@ -12,9 +12,6 @@
 -- columns: cluster, device_uuid, gpu_instance_id, node_name, gpu_model, driver_version, last_seen_at, due_from_at, day, due_until_at, is_gone,
 --          silent_hours
 --   last_seen_at  UTC, last sample, on this day or earlier
---   due_from_at   UTC, start of the expected time
---   due_until_at  UTC, end of the expected time
---   is_gone       whether it is no longer expected after this day
 with known as (
     select unnest(
         from_json(

@@ -9,7 +9,6 @@
 --          exporter, source_metrics, driver_versions, gpu_models, left_out_devices, dropped
 --   cause                  why it lacks, a code; '' where it does not
 --   device_count           devices and MIG instances that had data and should have the signal
---   observed_count         those that have it at some time
 --   observed_seconds       s in which the signal was known, added over devices
 --   unseen_seconds         s in which they were expected, without data at all
 --   lacking_seconds        s in which they were seen and the signal not known
@@ -20,7 +19,6 @@
 --   peer_count             GPUs of a model and exporter with the signal, the most
 --   other_count            GPUs of the cluster and exporter with it
 --   source_metrics         metrics that it was read from
---   left_out_devices       devices of which values were left out for that cause
 --   dropped                reason → values left out
 select
     columns('^(cluster|node_name|day|signal|cause)$'),

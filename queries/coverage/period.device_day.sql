@@ -10,10 +10,7 @@
 -- params: retired, since_at, until_at
 -- source: facts.expected_device; facts.device_hour
 -- columns:
---   known_day         day whose facts say that it is expected; another than day where nothing of the cluster was exported
---   has_instances     whether the GPU is cut into MIG instances on that day
 --   last_seen_at      UTC, its last sample; null where it was seen on no day up to this one
---   expected_seconds  s, observed and unknown together
 --   unknown_seconds   s in which it was expected and without data
 with hourly as (
     select

@@ -13,7 +13,6 @@
 --   lacking_seconds        s in which it was seen and its holder is not known
 --   active_seconds         s x activity, of what lacks
 --   accelerator_pod_count  pods on its node that requested accelerators, by kube-state-metrics
---   named_node_count       nodes of the cluster with a named holder on the day
 --   cause                  no_pod_labels; no_permission where no series of the cluster names anybody; '' where nothing lacks
 with gpu as (
     select

@@ -7,7 +7,6 @@
 -- params: expected_signals, since_at, until_at
 -- source: facts.signal_day; period.device_day
 -- columns: those of facts.signal_day; is_silent
---   is_silent  whether these are the devices without data
 with silent as (
     select
         cluster,

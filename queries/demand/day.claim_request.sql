@@ -9,7 +9,6 @@
 -- source: ResourceClaim spec and status; Pod status.resourceClaimStatuses
 -- columns:
 --   device_class     the class
---   claim_units      the same, what others share with it counted too
 with snapshot as (
     select *
     from day.state_snapshot

@@ -10,18 +10,8 @@
 -- source: day.snapshot_request, day.claim_request and day.snapshot_allocatable; day.kube_request and day.kube_allocatable
 -- columns:
 --   resource                 extended resource, <class>.deviceclass.resource.k8s.io/devices, or gpu: GPUs under any name
---   pending_pod_count        pods of phase Pending that request it
---   pending_request_units    units that their containers request
 --   allocatable_units        units of all nodes
---   gated_pod_count          pods that are held back before the scheduler sees them
---   unscheduled_pod_count    pods that wait for a place; gated ones left out
---   unscheduled_units        effective units that they request
---   bound_pending_pod_count  pods that have a place and do not run yet
---   bound_pending_units      effective units of theirs
---   held_units               effective units of all pods that have a place
 --   schedulable_units        units of nodes that are ready and take pods, tainted devices left out
---   cordoned_units           units of cordoned nodes
---   not_ready_units          units of nodes that are not ready
 with request as (
     select
         'snapshot' as source,

@@ -9,7 +9,6 @@
 -- reads:  day.claim_request, day.kube_request, day.node_capacity, day.snapshot_request, lake.pod
 -- source: Pod conditions PodScheduled; kube_pod_status_unschedulable; day.node_capacity
 -- columns:
---   wanted_units  units that the smallest of the refused pods requests
 --   free_units    units that the node has left
 with refused as (
     select

@@ -8,7 +8,6 @@
 -- reads:  facts.node_day, lake.device_label, lake.node
 -- source: labels of GPU series; facts.node_day; Node objects
 -- columns:
---   replica_gpus  GPUs in a unit of the device plugin's whole GPUs: below 1 where it counts replicas, or instances; null without accelerators
 --   labels        labels by snapshots; null without one
 --   taints        keys of taints that keep pods away, sorted; null without a snapshot
 with exported as (

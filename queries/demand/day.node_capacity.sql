@@ -12,8 +12,6 @@
 --   resource           extended resource, <class>.deviceclass.resource.k8s.io/devices, or gpu: GPUs under any name
 --   schedulable_units  units that may be allocated, taken or not; 0 on a node that takes no pods
 --   free_units         what is left
---   unavailable_units  units that no pod has and that may not be allocated
---   unavailable_state  why they may not: cordoned, not_ready or tainted; '' where all may
 with offered as (
     select
         'snapshot' as source,

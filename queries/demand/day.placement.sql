@@ -7,7 +7,6 @@
 -- source: node selector and required node affinity of pods; labels of nodes
 -- columns:
 --   wanted_model  models of the nodes that it allows, sorted; any where that is all; of none the models that it names, or none
---   is_selective  it allows only some of the nodes with these models
 with requested as (
     select distinct
         cluster,

@@ -11,9 +11,6 @@
 -- columns: cluster, node_name, source, state, is_claim, namespace, pod, pod_uid, start_at, end_at, gpu_count, whole_count,
 --          largest_part_gpus, gpu_model, resources, taints
 --   is_claim      by resource claims
---   gpu_count     GPUs
---   whole_count   whole ones of Koordinator's devices among those that are free
---   largest_part_gpus  largest free part of one of them; null where none is known
 --   gpu_model     model on the node; '' where unknown
 --   taints        keys of its taints that keep pods away, sorted; null without a snapshot
 with best as (

@@ -14,9 +14,7 @@
 --   requested_gpus    GPUs under all its names (day.gpu_request); null of units without a size in GPUs
 --   node_name         node that it was given, '' while none
 --   gpu_model         model of the GPUs there, '' while none, or unknown
---   scheduled_at      UTC, when it was given a place; null while it waits
 --   running_at        UTC, when the first of its containers ran; null where it did not, or unknown
---   waiting_until_at  UTC, until when it was seen waiting for a place; null where it never was
 --   wanted_model      models whose nodes its node selector and affinity allow; any, or unknown without a snapshot of the pod
 --   refusal           what the scheduler said beside GPUs: affinity, cpu, gate, memory, other, quota, taint with its key; '' where nothing
 --   end_at            UTC, its end, as far as it is known

@@ -10,9 +10,7 @@
 -- columns: cluster, resource, is_opencosts, hour_start_at, source, gauge, observed_seconds, value_unit_seconds, value_units_max
 --   is_opencosts        OpenCost itself would count it
 --   source              snapshot, kube-state-metrics or opencost
---   gauge               column of day.demand_step; requested_allocatable_ratio and demand_schedulable_ratio where the divisor is not 0
 --   observed_seconds    s in which it was known
---   value_unit_seconds  ∫ value dt over them
 --   value_units_max     its largest value
 with step as (
     select

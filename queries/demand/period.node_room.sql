@@ -9,7 +9,6 @@
 -- columns: cluster, node_name, start_at, gpu_model, resources, room_gpus
 --   start_at   UTC, start of the step; its end is the next one's start
 --   resources  resources of the node, as kube-state-metrics writes them
---   room_gpus  GPUs that are allocated or free
 with edge as (
     select
         * exclude (start_at, end_at),

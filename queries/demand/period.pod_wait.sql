@@ -10,16 +10,9 @@
 -- columns:
 --   gpu_model          model of the GPUs that it was given; '' while it waits, or where unknown
 --   requested_gpus     the same in GPUs; null where its units have no size in GPUs
---   is_placed          it was given a place in the window
---   is_started         it began to run in the window, and it is known when it was placed
---   is_waiting         it was last seen waiting for a place, at some time of the window
---   placing_seconds    s from created to placed, 0 where clocks have it the other way; null where it is not known to have been
---   starting_seconds   s from placed to running; null likewise
 --   waiting_seconds    s from created until it was last seen waiting, or until the window's end; null where is_waiting is not
 --   wanted_model       models whose nodes it allows (facts.pod_wait); unknown on days computed before
 --   refusal            what the scheduler said beside GPUs; '' where nothing, or unknown
---   pending_from_at    UTC, start of its wait within the window
---   pending_until_at   UTC, its end there; null where it is not known to have waited
 --   pending_gpu_hours  requested_gpus x h of the window from created to placed; null where the units have no size
 with last_reported as (
     select

@@ -5,7 +5,6 @@
 -- source: labels of the device's series (dcgm-exporter: vgpu, dra_claim_namespace, dra_claim_name)
 -- columns:
 --   claims      resource claims named beside it, namespace/name, sorted
---   is_virtual  a copy per holder is exported (KUBERNETES_VIRTUAL_GPUS): whoever holds the device is named
 with hint as (
     select
         columns('^(cluster|device_uuid|namespace|pod|container)$'),

@@ -13,7 +13,6 @@
 --   end_at         UTC, last sample that came in the day
 --   series_count   label sets that carried it, copies among them
 --   sample_count   instants that were kept
---   other_metrics  metrics that carry the signal too, and were used at most where this one was silent
 select
     * exclude (date) replace (
         start_at::timestamp as start_at,

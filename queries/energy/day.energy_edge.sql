@@ -10,9 +10,6 @@
 -- columns:
 --   start_at       UTC, the sample
 --   told_joules    J, energy of the sample's time by power; null where the counter tells it, or nothing does
---   is_within_gap  a gap or reset ends at a later sample, and began before or here
---   is_active      some signal of the GPU shows activity; null where none is known
---   gap_count      gaps and resets that ended up to here
 with counted as (
     select
         cluster,

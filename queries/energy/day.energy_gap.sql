@@ -8,7 +8,6 @@
 -- columns:
 --   ended_at            UTC, the first sample after the gap or reset
 --   told_joules         J of it, or over a reset, by power
---   unexplained_joules  J, the growth beyond that
 with bridge as (
     -- A sample that ends a gap may begin the next.
     select

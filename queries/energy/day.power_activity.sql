@@ -14,8 +14,6 @@
 -- source: DCGM_FI_PROF_GR_ENGINE_ACTIVE, DCGM_FI_PROF_SM_ACTIVE of the instances; Kepler internal/device/gpu
 -- columns:
 --   instance_owner_count      its holders; 0 of an instance without a holder
---   slice_count               its compute slices
---   steps                     the intervals of an instance whose sharers' own utilization is measured; null of others
 with instance_hour as (
     select
         columns('^(cluster|device_uuid|gpu_instance_id|hour_start_at|gpu_instance_profile|gpu_model)$'),

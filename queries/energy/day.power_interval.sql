@@ -12,7 +12,6 @@
 -- columns:
 --   interval_number      number of the row: a short key
 --   owner_count       holders of the GPU or of its instances
---   share             none, alone, equal; util or activity where it is shared out sample by sample
 with board as (
     select *
     from day.sample_sum

@@ -9,10 +9,7 @@
 --   interval_number      of day.power_interval
 --   step_at           UTC, start of the interval
 --   seen_at           UTC, the GPU's sample that is in force
---   is_board_active   the GPU's own signals show activity; null where none is known
 --   observed_seconds  s of the interval
---   above_joules      J, the rest of it; null where the energy is unknown
---   above_watts       W, the same, at most the largest power of the interval
 --   begun_joules      J of that which began within the interval, if the interval shows no activity
 with power as (
     select

@@ -7,7 +7,6 @@
 -- source: facts.device_power_hour
 -- columns: those of facts.device_power_hour without hour_start_at, layout, idle_watts, idle_source, power_watts_min, power_watts_max; day,
 --          measured_known_count, idle_known_count
---   measured_known_count  hours whose energy is known
 with hour as (
     select *
     from facts.device_power_hour

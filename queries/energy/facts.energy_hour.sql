@@ -12,18 +12,13 @@
 --          unattributed_joules, never_active_joules, share_error_joules, energy_joules, corrected_joules, sm_active_joules, measured_seconds, measured_gpu_seconds,
 --          device_measured_seconds_max, power_watts, sm_active_gpu_seconds, gpu_seconds, used_gpu_seconds, unmeasured_gpu_seconds
 --   namespace                    workload namespace; '' of the unallocated part
---   is_held                      false of the unallocated part
 --   energy_joules                J in all: active, held, idle and unattributed; null where none is known
 --   idle_joules                  J of the idle baseline; unknown counts as 0, for then all is above it
 --   never_active_joules          J of containers that were not active on the device in all of the day
 --   measured_seconds             s whose energy is known, of each holder; of the unallocated part the time without a holder
---   measured_gpu_seconds         s of them x its part of the GPU; of the unallocated part the time without a holder
---   device_measured_seconds_max  s of the hour in which energy is known, of the GPU with most
---   power_watts                  W, each GPU's energy over the time it was measured, added over GPUs
 --   sm_active_gpu_seconds        gpu_seconds x SM activity; null where that is unknown
 --   gpu_seconds                  s x its part of the GPU, measured or not; 0 of the unallocated part
 --   used_gpu_seconds             gpu_seconds x engine activity, else GPU utilization; null where neither is known of some of them
---   unmeasured_gpu_seconds       gpu_seconds whose energy is not known
 with place as (
     select
         columns('^(cluster|device_uuid|hour_start_at)$'),

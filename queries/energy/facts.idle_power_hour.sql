@@ -8,7 +8,6 @@
 -- reads:  day.device_layout, day.device_run, facts.ownership, lake.device_sample
 -- source: DCGM_FI_DEV_POWER_USAGE outside the spans of facts.ownership
 -- columns: cluster, device_uuid, layout, hour_start_at, bin_watts, idle_seconds, gpu_model
---   bin_watts     power, rounded to whole watts
 --   idle_seconds  s at that power
 with owned as (
     select

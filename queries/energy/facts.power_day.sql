@@ -10,11 +10,7 @@
 -- columns: those of facts.power_hour without hour_start_at, idle_watts; day, used_gpu_seconds, known_gpu_seconds, sm_active_gpu_seconds,
 --          sm_active_joules, idle_watt_seconds, idle_watts_seconds, active_known_count, idle_known_count
 --   used_gpu_seconds      gpu_seconds x activity of what was held; null where no activity is known
---   known_gpu_seconds     gpu_seconds of the hours whose energy is known
 --   sm_active_gpu_seconds  known_gpu_seconds x SM activity; null where that is unknown
---   idle_watt_seconds     s x W at idle
---   idle_watts_seconds    s in which idle_watts is known
---   active_known_count    hours whose active_joules are known
 with hour as (
     select
         power.*,

@@ -5,7 +5,6 @@
 -- params: since_at, until_at
 -- source: facts.device_power_hour
 -- columns:
---   is_implausible   counter and power were seen and contradict each other, so that no energy is known
 with corrected as (
     select
         cluster,

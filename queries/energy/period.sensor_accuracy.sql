@@ -5,8 +5,6 @@
 -- params: gpu_models
 -- source: queries/catalog/gpu_model.csv
 -- columns:
---   accuracy_ratio  0..1 of the reading
---   sensed_ratio    0..1 of the time, in which the sensor looks at the power
 with model as (
     select distinct gpu_model
     from facts.device_day

@@ -14,10 +14,8 @@
 --   active_joules             J above idle in active time: its share of the device's
 --   idle_joules               J of the device's idle baseline while it held the device: as hours_method says, by compute slices under MIG
 --   active_joules_kepler      J above idle by Kepler's shares, active or not, beside ours
---   active_watts_avg          W, active_joules over the seconds whose energy is known
 --   idle_watts                W, the whole device's power at idle
 --   observed_seconds          s in which the device was seen while held
---   charged_joules            J that count for it by --idle-policy: active and held, with its part of idle (holder) or of the pool's (pool)
 --   sm_active_watts           W above idle per unit of SM activity: active_joules over the seconds of full SM activity
 --   active_seconds            s of active time of the device
 with device as (

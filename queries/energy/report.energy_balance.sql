@@ -15,9 +15,7 @@
 --   energy_joules         J in all: active, held, idle and unattributed
 --   idle_joules           J of the idle baseline; unknown counts as 0
 --   power_watts_avg       W, mean over its hours: in each, a GPU's energy over the time it was measured, added over GPUs
---   hour_power_watts_max  W, the largest of its hours
 --   sm_active_watts       W above idle per unit of SM activity of a whole GPU, where that is known
---   measured_gpu_hours    GPU-hours whose energy is known, x its part of the GPU; of the unallocated part the time without a holder
 with team as (
     select
         cluster,

@@ -9,13 +9,9 @@
 -- source: kepler_pod_gpu_watts with state running; facts.power_hour
 -- columns: cluster, namespace, pod, pod_uid, kepler_watts_avg, above_idle_watts_avg, kepler_watts_max, kepler_joules, above_idle_joules,
 --          active_joules_kepler, kepler_ratio, kepler_seconds, measured_seconds, unknown_reasons
---   kepler_watts_avg      W by Kepler while it showed the pod
---   above_idle_watts_avg  W by us: above_idle_joules over the time that was measured
 --   kepler_watts_max      W, Kepler's largest
 --   kepler_joules         J, Kepler's watts over the time it showed the pod
---   above_idle_joules     J above idle by us, active and held, in the same hours
 --   active_joules_kepler  J above idle by Kepler's shares over our baseline, in the same hours
---   kepler_ratio          kepler_joules ÷ above_idle_joules
 --   measured_seconds      s in which the energy of its GPUs is known
 with shown as (
     select *

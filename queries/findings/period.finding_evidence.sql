@@ -120,7 +120,7 @@ found as (
         ) as evidence,
         min(first_hour_at) as first_seen_at
     from period.ledger
-    where bucket = 'unknown' and cause in ('no_pod_labels', 'no_permission')
+    where cause in ('no_pod_labels', 'no_permission')
     group by cluster, node_name, cause
     having sum(gpu_hours) >= $findings_gpu_hours
     union all by name

@@ -2,13 +2,11 @@
 --
 -- grain:  cluster, gpu_model, day, lead_day_count
 -- reads:  period.demand_day, period.demand_expectation
--- params: until_at
 -- source: period.demand_day, period.demand_expectation
 -- columns:
 --   lead_day_count      days between forecast and day
 --   carried_gpu_hours   h on the day of the forecast
 --   expected_gpu_hours  h that the forecast would have said
---   is_within           whether what came lay between low and high; null where no error was known
 select
     past.* exclude (device_count, usable_gpu_hours, is_counted),
     expected.* similar to '^(lead_day_count|carried_gpu_hours|expected_gpu_hours)$',
@@ -17,6 +15,6 @@ from period.demand_day as past
 inner join period.demand_expectation as expected
     using (cluster, gpu_model)
 where
-    past.is_counted and past.day + interval 1 day <= $until_at
+    past.is_counted
     and past.day = expected.origin_day + expected.lead_day_count::integer
     and expected.lead_day_count <= 7

@@ -10,7 +10,6 @@
 -- columns:
 --   device_count      GPUs that were seen; of a node without telemetry on average over the time that is known
 --   usable_gpu_hours  h of whole GPUs that were seen and could be used
---   is_counted        whether the day was seen for nearly all of its GPUs' time
 with model as (
     select
         cluster,

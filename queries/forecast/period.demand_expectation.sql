@@ -5,22 +5,14 @@
 --
 -- grain:  cluster, gpu_model, origin_day, lead_day_count
 -- reads:  period.demand_day, period.demand_profile
--- params: until_at
 -- source: period.demand_day, period.demand_profile
 -- columns:
---   origin_day          day from which it is expected
 --   lead_day_count      days from there
 --   carried_gpu_hours   h on that day
 --   low_gpu_hours       h, below it one in ten is expected to fall; null where no two days are so far apart
 --   expected_gpu_hours  h, the middle
 --   high_gpu_hours      h, above it one in ten is expected to rise; null likewise
-with past as (
-    select *
-    from period.demand_day
-    where is_counted and day + interval 1 day <= $until_at
-),
-
-origin as (
+with origin as (
     select
         * exclude (day),
         day as origin_day,
@@ -32,16 +24,16 @@ error as (
     select
         origin.* similar to '^(cluster|gpu_model|origin_day|lead_day_count)$',
         quantile_cont(
-            later.allocated_gpu_hours - first.allocated_gpu_hours - origin.lead_day_count * origin.change_gpu_hours
-            - origin.above_gpu_hours[isodow(later.day)] + origin.above_gpu_hours[isodow(first.day)],
+            later.allocated_gpu_hours - start_day.allocated_gpu_hours - origin.lead_day_count * origin.change_gpu_hours
+            - origin.above_gpu_hours[isodow(later.day)] + origin.above_gpu_hours[isodow(start_day.day)],
             [0.1, 0.9]
         ) as edges
     from origin
-    inner join past as first
+    inner join period.demand_day as start_day
         using (cluster, gpu_model)
-    inner join past as later
+    inner join period.demand_day as later
         using (cluster, gpu_model)
-    where later.day <= origin.origin_day and later.day = first.day + origin.lead_day_count::integer
+    where start_day.is_counted and later.is_counted and later.day <= origin.origin_day and later.day = start_day.day + origin.lead_day_count::integer
     group by all
 )
 

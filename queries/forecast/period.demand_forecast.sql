@@ -4,7 +4,6 @@
 --
 -- grain:  cluster, gpu_model, day
 -- reads:  period.demand_backtest, period.demand_day, period.demand_expectation
--- params: until_at
 -- source: period.demand_expectation
 -- columns:
 --   low_gpu_hours       h, below it one in ten is expected to fall
@@ -17,7 +16,7 @@ with extent as (
         max(day) as last_day,
         count(*) // 2 as horizon_day_count
     from period.demand_day
-    where is_counted and day + interval 1 day <= $until_at
+    where is_counted
     group by cluster, gpu_model
     having count(*) >= 28
 ),

@@ -2,23 +2,15 @@
 --
 -- grain:  cluster, gpu_model, day
 -- reads:  period.demand_day
--- params: until_at
 -- source: period.demand_day
 -- columns:
---   above_gpu_hours   by weekday, 1 is Monday: h above the mean of the seven days that end with it, in the median
---   change_gpu_hours  h a day: a seventh of the median change over a week
-with past as (
-    select *
-    from period.demand_day
-    where is_counted and day + interval 1 day <= $until_at
-),
-
-step as (
+with step as (
     select
         *,
         if(count(*) over week = 7, allocated_gpu_hours - avg(allocated_gpu_hours) over week, null) as above_gpu_hours,
         allocated_gpu_hours - any_value(allocated_gpu_hours) over week_before as change_gpu_hours
-    from past
+    from period.demand_day
+    where is_counted
     window
         week as (partition by cluster, gpu_model order by day range between interval 6 day preceding and current row),
         week_before as (
@@ -34,7 +26,7 @@ weekday as (
         isodow(step.day) as weekday,
         median(step.above_gpu_hours) as above_gpu_hours,
         list(step.change_gpu_hours) filter (where step.change_gpu_hours is not null) as changes
-    from past as origin
+    from step as origin
     inner join step
         using (cluster, gpu_model)
     where step.day <= origin.day

@@ -2,7 +2,6 @@
 --
 -- grain:  cluster, gpu_model
 -- reads:  period.demand_backtest, period.demand_day, period.demand_forecast
--- params: until_at
 -- source: period.demand_forecast against what was usable in the last week
 -- columns:
 --   day_count             days that count
@@ -13,7 +12,6 @@ with past as (
         *,
         max(day) filter (where is_counted) over (partition by cluster, gpu_model) as last_day
     from period.demand_day
-    where day + interval 1 day <= $until_at
 ),
 
 recent as (

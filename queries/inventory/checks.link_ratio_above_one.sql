@@ -5,8 +5,6 @@
 -- reads:  period.link, period.sum
 -- source: period.sum, period.link
 -- columns: cluster, device_uuid, link, link_ratio
---   link        pcie_tx, pcie_rx, nvlink_tx or nvlink_rx
---   link_ratio  mean bytes/s over what the link can carry in one direction
 with link as (
     select
         total.cluster,

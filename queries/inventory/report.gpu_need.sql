@@ -5,46 +5,14 @@
 -- of the usable time. Nodes without telemetry count by requests and placements.
 --
 -- grain:  cluster, gpu_model
--- reads:  facts.node_allocation, period.capacity, report.gpu_hour_course
--- params: figure_min_coverage_ratio, since_at, until_at
--- source: report.gpu_hour_course; facts.node_allocation
+-- reads:  report.gpu_hour_course
+-- params: figure_min_coverage_ratio
+-- source: report.gpu_hour_course
 -- columns: cluster, gpu_model, hour_count, usable_gpus_avg, allocated_gpus_p50, allocated_gpus_p95, allocated_gpus_max, active_gpus_p50,
 --          active_gpus_p95, active_gpus_max, unknown_reasons
 --   gpu_model           model; '(all)' for all of the cluster, whose busiest hours need not be those of each model
 --   hour_count          hours that are known
-with requested as (
-    select
-        node.cluster,
-        node.state,
-        capacity.gpu_model,
-        unnest(generate_series(date_trunc('hour', node.start_at), node.end_at - interval 1 millisecond, interval 1 hour)) as hour_start_at,
-        node.gpu_count * overlap_ms(
-            greatest(node.start_at, $since_at::timestamp), least(node.end_at, $until_at::timestamp),
-            hour_start_at, hour_start_at + interval 1 hour
-        ) / 3600000 as gpu_hours
-    from facts.node_allocation as node
-    inner join period.capacity as capacity
-        on
-            node.cluster = capacity.cluster
-            and node.node_name = capacity.node_name
-            and node.start_at::date = capacity.day
-            and capacity.unseen_cause = 'no_exporter'
-    where node.state in ('allocated', 'free')
-),
-
-known as (
-    select *
-    from report.gpu_hour_course
-    union all by name
-    select
-        columns('^(cluster|gpu_model|hour_start_at)$'),
-        gpu_hours as usable_gpu_hours,
-        if(state = 'allocated', gpu_hours, 0) as allocated_gpu_hours
-    from requested
-    where gpu_hours > 0
-),
-
-hour as (
+with hour as (
     select
         cluster,
         coalesce(gpu_model, '(all)') as gpu_model,
@@ -54,7 +22,7 @@ hour as (
         sum(unnamed_gpu_hours) as unnamed_gpus,
         sum(active_gpu_hours) as active_gpus,
         sum(active_gpu_hours + allocated_idle_gpu_hours) as known_gpus
-    from known
+    from report.gpu_hour_course
     group by grouping sets ((cluster, gpu_model, hour_start_at), (cluster, hour_start_at))
 ),
 

@@ -9,13 +9,9 @@
 -- source: facts.device_capacity
 -- columns: those of facts.device_capacity without start_at, end_at; seen_until_at, observed_seconds, healthy_seconds,
 --          free_core_percent_avg, free_memory_bytes_avg
---   seen_until_at          UTC, until when the last snapshot stands; what follows is of that snapshot
 --   core_percent           computing power in all; of rdma and fpga the percent of the device
 --   free_core_percent      what may still be given
 --   observed_seconds       s in which it was looked at
---   healthy_seconds        s in which it was fit
---   free_core_percent_avg  computing power that was free, mean over time
---   free_memory_bytes_avg  memory that was free, mean over time
 with cut as (
     select
         * exclude (start_at, end_at),

@@ -10,18 +10,12 @@
 --          free_core_percent, free_memory_bytes, free_memory_ratio_percent, whole_device_count, largest_percent, largest_minors,
 --          largest_memory_bytes, fragmentation_ratio
 --   device_count               devices
---   healthy_device_count       those that are fit
 --   core_percent               computing power of fit devices, 100 each; of rdma and fpga the percent of the devices
 --   memory_bytes               memory of fit devices
 --   memory_ratio_percent       the same in percent, 100 each
 --   free_core_percent          what of it is free
 --   free_memory_bytes          what of it is free
 --   free_memory_ratio_percent  what of it is free
---   whole_device_count         healthy devices without any allocation
---   largest_percent            the largest request for computing power and memory alike (koordinator.sh/gpu) that would fit
---   largest_minors             devices that it would be given, in the scheduler's order; '' where nothing fits
---   largest_memory_bytes       the most memory that is free on one device
---   fragmentation_ratio        share of the free percent that the largest request could not have; null where nothing is free
 with device as (
     select
         *,

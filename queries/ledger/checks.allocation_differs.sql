@@ -8,9 +8,6 @@
 -- reads:  facts.node_allocation, period.capacity, period.ledger
 -- source: facts.node_allocation against period.ledger
 -- columns: cluster, node_name, day, unnamed_pods, unrequested_pods, different_pods
---   unnamed_pods      pods that GPUs are allocated to and no GPU names, as namespace/pod
---   unrequested_pods  pods that a GPU names and that request none there
---   different_pods    pods with the GPU-hours that they requested and those of the GPUs that name them
 with seen as (
     select
         cluster,

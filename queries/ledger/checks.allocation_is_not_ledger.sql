@@ -6,7 +6,6 @@
 -- source: facts.power_day against facts.ledger_day
 -- columns: cluster, namespace, pod, pod_uid, day, allocated_gpu_hours, ledger_gpu_hours
 --   allocated_gpu_hours  h by the pod's containers on their GPUs
---   ledger_gpu_hours     h in the ledger's buckets
 with part as (
     select
         columns('^(cluster|namespace|pod|pod_uid|day)$'),

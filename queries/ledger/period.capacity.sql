@@ -8,9 +8,7 @@
 -- source: facts.device_hour, period.device_day, period.node_gap
 -- columns:
 --   device_uuid       UUID of the physical GPU; '' of those that no exporter tells of
---   capacity_seconds  s of GPUs, seen and unseen together
 --   unseen_seconds    s in which they were expected and without data
---   unseen_cause      unseen; not_exported on a day of which the lake has nothing of the cluster; of those that no exporter tells of why (period.node_gap)
 with seen as (
     select
         columns('^(cluster|device_uuid|day)$'),

@@ -12,7 +12,6 @@
 --   team           the namespace's team, else the namespace; '' where unallocated
 --   gpu_hours      h of whole GPUs
 --   hour_cost      price of an hour; null without one
---   hours_cost     gpu_hours x hour_cost
 select
     ledger.cluster,
     ledger.node_name,

@@ -17,24 +17,28 @@
 with lost as (
     select
         columns('^(cluster|device_uuid|day)$'),
-        sum(gpu_seconds) as lost_seconds
+        coalesce(sum(gpu_seconds) filter (where activity = 'unseen' and gpu_instance_id = '' and not is_unsliced), 0) as lost_seconds,
+        sum(gpu_seconds) filter (where activity != 'unseen' and pod = '' and not is_reserved) as unnamed_seconds
     from facts.ledger_day
-    where activity = 'unseen' and gpu_instance_id = '' and not is_unsliced
     group by all
 ),
 
 node as (
     select
         columns('^(cluster|node_name|day)$'),
-        round(sum(unseen_ratio), 9) as known_ratio
+        round(sum(unseen_ratio), 9) as known_ratio,
+        bool_or(tells_unnamed) as tells_unnamed
     from period.unseen_allocation
     group by all
 ),
 
--- Of what had no data Kubernetes' word comes first.
+-- Of what had no data, or no labels, Kubernetes' word comes first.
 capacity as (
     select
         capacity.*,
+        coalesce(holder_day.cause, '') as label_cause,
+        if(label_cause != '' and node.tells_unnamed, node.known_ratio, 0) as named_ratio,
+        if(named_ratio > 0, coalesce(lost.unnamed_seconds, 0), 0) as unnamed_seconds,
         capacity.unseen_seconds * greatest(0, 1 - coalesce(node.known_ratio, 0)) as untold_seconds,
         least(untold_seconds, coalesce(lost.lost_seconds, 0)) as lost_seconds,
         lost_seconds / nullif(lost.lost_seconds, 0) as fit_ratio
@@ -43,6 +47,8 @@ capacity as (
         using (cluster, device_uuid, day)
     left join node
         using (cluster, node_name, day)
+    left join period.holder_day as holder_day
+        using (cluster, device_uuid, day)
 ),
 
 placed as (
@@ -50,15 +56,15 @@ placed as (
         daily.* exclude (gpu_seconds),
         coalesce(capacity.node_name, '') as node_name,
         coalesce(capacity.gpu_model, '') as gpu_model,
-        coalesce(holder_day.cause, '') as label_cause,
+        coalesce(capacity.label_cause, '') as label_cause,
         'unseen' as unseen_cause,
-        daily.gpu_seconds * if(
-            daily.activity = 'unseen' and daily.gpu_instance_id = '' and not daily.is_unsliced, coalesce(capacity.fit_ratio, 0), 1
-        ) as gpu_seconds
+        daily.gpu_seconds * case
+            when daily.activity = 'unseen' then if(daily.gpu_instance_id = '' and not daily.is_unsliced, coalesce(capacity.fit_ratio, 0), 1)
+            when daily.pod = '' and not daily.is_reserved then 1 - coalesce(capacity.named_ratio, 0)
+            else 1
+        end as gpu_seconds
     from facts.ledger_day as daily
     left join capacity
-        using (cluster, device_uuid, day)
-    left join period.holder_day as holder_day
         using (cluster, device_uuid, day)
     union all by name
     select
@@ -73,12 +79,14 @@ placed as (
         '' as pod,
         '' as pod_uid,
         '' as hours_method,
-        '' as label_cause,
         untold_seconds - lost_seconds as gpu_seconds
-    from capacity
+    from (select * replace ('' as label_cause) from capacity) as capacity
     union all by name
     select
-        capacity.*,
+        capacity.* replace (
+            '' as label_cause,
+            if(capacity.unnamed_seconds > capacity.unseen_seconds, capacity.label_cause, capacity.unseen_cause) as unseen_cause
+        ),
         '' as gpu_instance_id,
         if(reported.state in ('allocated', 'free'), '', reported.state) as outage,
         false as is_reserved,
@@ -90,8 +98,7 @@ placed as (
         coalesce(nullif(reported.pod, ''), reported.pod_uid) as pod,
         reported.pod_uid,
         if(reported.state = 'allocated', 'requests', '') as hours_method,
-        '' as label_cause,
-        capacity.unseen_seconds * reported.unseen_ratio as gpu_seconds
+        (capacity.unseen_seconds + capacity.unnamed_seconds) * reported.unseen_ratio as gpu_seconds
     from capacity
     inner join period.unseen_allocation as reported
         using (cluster, node_name, day)

@@ -9,7 +9,6 @@
 -- columns:
 --   gpu_model  '' where unknown
 --   hour_cost  price of an hour of the GPU; null without one
---   kwh_cost   price of a kWh; null without one
 with wanted as (
     select
         coalesce(gpu_model, '') as gpu_model,

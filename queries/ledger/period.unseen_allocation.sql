@@ -1,14 +1,14 @@
--- Time without telemetry of each node and day by what Kubernetes knows of it: allocated to whom, free, unavailable.
+-- Time without telemetry, or without labels, of each node and day by what Kubernetes knows of it: allocated to whom, free, unavailable.
 --
--- What requests and placements say of the whole node (facts.node_allocation) less what was seen of its GPUs, at most the time without
--- telemetry. Which of the node's GPUs a pod had is not known: each has an equal part of every pod.
+-- What requests and placements say of the whole node (facts.node_allocation) less what was seen of its GPUs, at most that time. Which of the
+-- node's GPUs a pod had is not known: each has an equal part of every pod. Where GPUs without labels are active for longer than requests
+-- explain, requests say nothing of these.
 --
 -- grain:  cluster, node_name, day, state, namespace, pod, pod_uid
--- reads:  facts.ledger_day, facts.node_allocation, period.capacity
+-- reads:  facts.ledger_day, facts.node_allocation, period.capacity, period.holder_day
 -- params: since_at, until_at
 -- source: facts.node_allocation; facts.ledger_day
 -- columns:
---   unseen_ratio  the same ÷ s without telemetry of the node's GPUs
 with said as (
     select
         cluster,
@@ -22,41 +22,68 @@ with said as (
     group by all
 ),
 
-node as (
+gpu as (
     select
-        columns('^(cluster|node_name|day)$'),
-        sum(unseen_seconds) as unseen_seconds
-    from period.capacity
-    group by all
-    having sum(unseen_seconds) > 0
-),
-
-place as (
-    select distinct columns('^(cluster|node_name|device_uuid|day)$')
-    from period.capacity
-    where device_uuid != ''
+        capacity.*,
+        coalesce(holder_day.lacking_seconds, 0) as unnamed_seconds,
+        coalesce(holder_day.active_seconds, 0) as active_seconds
+    from period.capacity as capacity
+    left join period.holder_day as holder_day
+        using (cluster, device_uuid, day)
 ),
 
 seen as (
     select
-        place.cluster,
-        place.node_name,
-        place.day,
+        gpu.cluster,
+        gpu.node_name,
+        gpu.day,
         case when ledger.pod != '' then 'allocated' when ledger.outage != '' then 'unavailable' else 'free' end as kind,
         ledger.namespace,
         ledger.pod,
         sum(ledger.gpu_seconds) as gpu_seconds
     from facts.ledger_day as ledger
-    inner join place
+    inner join gpu
         using (cluster, device_uuid, day)
-    where ledger.activity != 'unseen' or ledger.pod != ''
+    where gpu.device_uuid != '' and (ledger.pod != '' or (ledger.activity != 'unseen' and gpu.unnamed_seconds = 0))
     group by all
+),
+
+allocated as (
+    select
+        columns('^(cluster|node_name|day)$'),
+        sum(gpu_seconds) as gpu_seconds
+    from (
+        select *
+        from said
+        union all by name
+        select
+            * exclude (gpu_seconds),
+            -gpu_seconds as gpu_seconds
+        from seen
+    ) as part
+    where kind = 'allocated'
+    group by all
+),
+
+node as (
+    select
+        gpu.cluster,
+        gpu.node_name,
+        gpu.day,
+        coalesce(sum(gpu.active_seconds) <= any_value(allocated.gpu_seconds), false) as tells_unnamed,
+        sum(gpu.unseen_seconds) + if(tells_unnamed, sum(gpu.unnamed_seconds), 0) as unseen_seconds
+    from gpu
+    left join allocated
+        using (cluster, node_name, day)
+    group by all
+    having unseen_seconds > 0
 ),
 
 rest as (
     select
         said.* exclude (kind, gpu_seconds),
         node.unseen_seconds,
+        node.tells_unnamed,
         said.gpu_seconds * greatest(0, 1 - coalesce(seen.gpu_seconds, 0) / sum(said.gpu_seconds) over same_holder) as gpu_seconds
     from said
     inner join node

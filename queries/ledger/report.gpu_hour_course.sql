@@ -2,20 +2,47 @@
 --
 -- Time without data has no hour here; report.gpu_hour_balance has it by day. Active and allocated_idle are parts of held,
 -- effective is a part of active; what of held is neither has no signal. The allocation is unknown where the GPU was active and no
--- pod is named, or where labels are missing.
+-- pod is named, or where labels are missing. Nodes without telemetry, or without labels, count by requests, their activity as unknown.
 --
 -- grain:  cluster, gpu_model, hour_start_at
--- reads:  facts.ledger_hour, period.capacity, period.holder_day
+-- reads:  facts.ledger_hour, facts.node_allocation, period.capacity, period.holder_day, period.unseen_allocation
 -- params: since_at, until_at
--- source: facts.ledger_hour; missing labels: period.holder_day
+-- source: facts.ledger_hour; missing labels: period.holder_day; without telemetry or labels: facts.node_allocation
 -- columns: cluster, gpu_model, hour_start_at, usable_gpu_hours, allocated_gpu_hours, unnamed_gpu_hours, active_gpu_hours, effective_gpu_hours,
 --          allocated_idle_gpu_hours
 --   usable_gpu_hours     h seen in which the GPU could be used
-with model as (
+with told as (
     select
-        columns('^(cluster|device_uuid|day)$'),
-        max(gpu_model) as gpu_model
-    from period.capacity
+        columns('^(cluster|node_name|day)$'),
+        bool_or(tells_unnamed) as tells_unnamed
+    from period.unseen_allocation
+    group by all
+),
+
+-- Nodes that are known by requests alone.
+silent as (
+    select
+        capacity.* similar to '^(cluster|node_name|day)$',
+        max(capacity.gpu_model) as gpu_model
+    from period.capacity as capacity
+    inner join told
+        using (cluster, node_name, day)
+    left join period.holder_day as holder_day
+        using (cluster, device_uuid, day)
+    group by all
+    having bool_and(capacity.unseen_cause = 'no_exporter' or (told.tells_unnamed and coalesce(holder_day.cause, '') != ''))
+),
+
+model as (
+    select
+        capacity.cluster,
+        capacity.device_uuid,
+        capacity.day,
+        max(capacity.gpu_model) as gpu_model,
+        bool_or(silent.day is not null) as is_silent
+    from period.capacity as capacity
+    left join silent
+        using (cluster, node_name, day)
     group by all
 ),
 
@@ -41,23 +68,64 @@ step as (
         is_in_period(ledger.hour_start_at, $since_at, $until_at)
         and (ledger.outage = '' or ledger.pod != '' or ledger.activity in ('effective', 'ineffective', 'busy'))
         and ledger.activity != 'unseen'
+        and not coalesce(model.is_silent, false)
+),
+
+requested as (
+    select
+        node.cluster,
+        node.state,
+        silent.gpu_model,
+        unnest(generate_series(date_trunc('hour', node.start_at), node.end_at - interval 1 millisecond, interval 1 hour)) as hour_start_at,
+        node.gpu_count * overlap_ms(
+            greatest(node.start_at, $since_at::timestamp), least(node.end_at, $until_at::timestamp),
+            hour_start_at, hour_start_at + interval 1 hour
+        ) / 3600000 as gpu_hours
+    from facts.node_allocation as node
+    inner join silent
+        on
+            node.cluster = silent.cluster
+            and node.node_name = silent.node_name
+            and node.start_at::date = silent.day
+    where node.state in ('allocated', 'free')
+),
+
+hour as (
+    select
+        cluster,
+        gpu_model,
+        hour_start_at,
+        sum(gpu_seconds) / 3600 as usable_gpu_hours,
+        coalesce(sum(gpu_seconds) filter (where is_held), 0) / 3600 as allocated_gpu_hours,
+        coalesce(sum(gpu_seconds) filter (where not is_held and needs_holder), 0) / 3600 as unnamed_gpu_hours,
+        coalesce(
+            sum(gpu_seconds) filter (where is_held and activity in ('effective', 'ineffective', 'busy')), 0
+        ) / 3600 as active_gpu_hours,
+        if(
+            bool_or(is_held and activity = 'busy') and not bool_or(is_held and activity in ('effective', 'ineffective')),
+            null,
+            coalesce(sum(gpu_seconds) filter (where is_held and activity = 'effective'), 0) / 3600
+        ) as effective_gpu_hours,
+        coalesce(sum(gpu_seconds) filter (where is_held and activity = 'inactive'), 0) / 3600 as allocated_idle_gpu_hours
+    from step
+    group by all
+    union all by name
+    select
+        cluster,
+        gpu_model,
+        hour_start_at,
+        sum(gpu_hours) as usable_gpu_hours,
+        coalesce(sum(gpu_hours) filter (where state = 'allocated'), 0) as allocated_gpu_hours,
+        0 as unnamed_gpu_hours
+    from requested
+    where gpu_hours > 0
+    group by all
 )
 
 select
     cluster,
     gpu_model,
     hour_start_at,
-    sum(gpu_seconds) / 3600 as usable_gpu_hours,
-    coalesce(sum(gpu_seconds) filter (where is_held), 0) / 3600 as allocated_gpu_hours,
-    coalesce(sum(gpu_seconds) filter (where not is_held and needs_holder), 0) / 3600 as unnamed_gpu_hours,
-    coalesce(
-        sum(gpu_seconds) filter (where is_held and activity in ('effective', 'ineffective', 'busy')), 0
-    ) / 3600 as active_gpu_hours,
-    if(
-        bool_or(is_held and activity = 'busy') and not bool_or(is_held and activity in ('effective', 'ineffective')),
-        null,
-        coalesce(sum(gpu_seconds) filter (where is_held and activity = 'effective'), 0) / 3600
-    ) as effective_gpu_hours,
-    coalesce(sum(gpu_seconds) filter (where is_held and activity = 'inactive'), 0) / 3600 as allocated_idle_gpu_hours
-from step
+    sum(columns('_gpu_hours$'))
+from hour
 group by all

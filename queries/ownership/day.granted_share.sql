@@ -10,7 +10,6 @@
 --          lake.device_sample, lake.sample, lake.series
 -- source: facts.claim_device, facts.claim_use; day.device_grant, day.authoritative_use; hami_vgpu_memory_limit_bytes, requests of gpucores and gpumem
 -- columns:
---   grant_key    the claim's uid, share and request, the pod's uid, or namespace, pod and container
 with limited as (
     select
         series.* similar to '^(cluster|device_uuid|namespace|pod|container)$',

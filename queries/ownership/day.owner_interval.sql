@@ -7,8 +7,6 @@
 -- source: day.owner_label_run, day.owner_gap; day.authoritative_use
 -- columns:
 --   source      as in day.owner_label_run, day.owner_gap and day.authoritative_use
---   is_absence  labels did not name it
---   is_stated   Kubernetes says so
 --   claims      resource claims that Kubernetes names
 with labelled as (
     select

@@ -9,8 +9,6 @@
 -- reads:  day.authoritative_use, day.claim_share, day.container_run, day.device_grant, facts.claim_device, lake.pod_device
 -- source: facts.claim_device, day.claim_share, day.authoritative_use, day.device_grant
 -- columns: cluster, device_uuid, gpu_instance_id, start_at, end_at, granted_ratio, grants
---   granted_ratio  largest allocated part of any capacity: 2 is twice; parts of unknown size count 0
---   grants         who had it, by whose word, sorted
 with run as (
     select
         cluster,

@@ -8,7 +8,6 @@
 -- source: day.pod_controller, day.namespace_label
 -- columns: cluster, namespace, pod, pod_uid, workload_kind, workload, namespace_labels
 --   workload_kind     Deployment, StatefulSet, Job, …; Pod of one that no one made; '' where unknown
---   namespace_labels  label → value
 with holder as (
     select distinct columns('^(cluster|namespace|pod|pod_uid)$')
     from facts.ownership

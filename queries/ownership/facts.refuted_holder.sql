@@ -10,7 +10,6 @@
 -- columns: cluster, namespace, pod, evidence, device_count, named_seconds
 --   evidence       scraped_address or no_request
 --   device_count   devices on which it is named
---   named_seconds  s for which it is named, over all of them
 with named as (
     select
         columns('^(cluster|namespace|pod)$'),

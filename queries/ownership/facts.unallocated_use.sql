@@ -10,7 +10,6 @@
 --   device_uuid    UUID of the physical GPU on which it is named
 --   start_at       UTC, start of the interval in which it was named there and given others
 --   source         what says which devices it was given
---   given_devices  UUIDs of those, sorted
 with met as (
     select
         run.* similar to '^(cluster|device_uuid|gpu_instance_id|namespace|pod)$',

@@ -7,7 +7,6 @@
 -- reads:  facts.device_hour
 -- source: facts.device_hour
 -- columns: device_uuid, clusters, first_hour_at, hour_count
---   clusters       the clusters that saw it so
 --   first_hour_at  UTC, start of the first such hour
 --   hour_count     hours in which they did
 with shared as (

@@ -5,7 +5,6 @@
 -- reads:  day.interval_saturation
 -- source: day.interval_saturation
 -- columns: cluster, device_uuid, gpu_instance_id, start_at, other_start_at
---   other_start_at  UTC, start of the interval that begins within it
 select
     part.* similar to '^(cluster|device_uuid|gpu_instance_id|start_at)$',
     other.start_at as other_start_at

@@ -5,8 +5,6 @@
 -- reads:  facts.device_hour
 -- source: facts.device_hour; counters are nanoseconds (DCGM fields 240-243)
 -- columns: cluster, device_uuid, gpu_instance_id, hour_start_at, violation, violation_seconds, seen_seconds
---   violation          which counter
---   violation_seconds  s by which it grew
 --   seen_seconds       s over which it grew
 with counter as (
     select

@@ -10,7 +10,6 @@
 --   owner_count           holders of the GPU and of its instances in the interval
 --   instance_owner_count  those of the same instance, or of the whole GPU
 --   pod_owner_count       those of the same pod among the latter
---   hours_ratio           0..1, its part of the hours of the GPU or instance; 1 together
 with owned_hour as (
     select
         *,

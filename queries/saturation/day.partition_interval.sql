@@ -10,9 +10,7 @@
 --   profile       its profile; of several under one id the one of the longest time
 --   is_unsliced   the rest, which no instance has
 --   seen_seconds  s in which the whole GPU was seen
---   due_seconds   s of them in which the part was there
 --   part_ratio    its share of the GPU by its profile, without the parts inside it
---   gpu_ratio     0..1, the same, cut to the GPU
 --   gpu_seconds   s x its part
 with step as (
     select columns('^(cluster|device_uuid|gpu_instance_id|hour_start_at|start_at|end_at|observed_seconds)$')

@@ -32,17 +32,7 @@
 --          counter_unknown_seconds, begun_joules, powered_seconds, powered_joules, powered_active_seconds, powered_active_joules,
 --          powered_unknown_seconds, active_watts_max
 --   end_at                   UTC, end of the last row's interval, outside it; the hour's where nothing is cut
---   is_whole_hour            the hour has no change of owners
---   counter_integral_joules  J, power over energy_seen_seconds
---   counter_active_seconds   s of energy_seen_seconds in active intervals; what is not known to be inactive counts as active
---   counter_active_joules    J of energy_joules in active intervals
---   counter_unknown_seconds  s of energy_seen_seconds without data for activity
 --   begun_joules             J, growth of the energy counter beyond power in inactive intervals, of work that began within them
---   powered_seconds          s with power and without an energy counter
---   powered_joules           J, power over them
---   powered_active_seconds   s of powered_seconds in active intervals
---   powered_active_joules    J of powered_joules in active intervals
---   powered_unknown_seconds  s of powered_seconds without data for activity
 --   active_watts_max         largest power of an active interval
 with cut_hour as (
     select

@@ -8,10 +8,6 @@
 -- source: facts.container_hour
 -- columns: those of facts.container_hour without hour_start_at, certainty, scope, memory_threshold_ratio; day, busiest_sm_active_ratio,
 --          busiest_sm_occupancy_ratio, busiest_dram_active_ratio, first_hour_at, power_at, heat_at, hardware_at, memory_at
---   power_at                    UTC, first hour with throttling by power; null without
---   heat_at                     UTC, first hour with throttling by heat; null without
---   hardware_at                 UTC, first hour with hardware slowdown; null without
---   memory_at                   UTC, first hour with memory pressure; null without
 with hour as (
     select *
     from facts.container_hour

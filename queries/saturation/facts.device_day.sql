@@ -9,7 +9,6 @@
 -- columns: those of facts.device_hour without hour_start_at, memory_threshold_ratio; day, active_seconds, board_observed_seconds,
 --          first_hour_at, last_hour_at
 --   active_seconds          s with activity, by the engine or by GPU utilization, whichever is more in each hour
---   last_hour_at            UTC, start of the last hour
 with hour as (
     select
         *,

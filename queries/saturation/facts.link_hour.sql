@@ -9,7 +9,6 @@
 -- reads:  lake.device_sample
 -- source: DCGM_FI_DEV_PCIE_LINK_GEN, DCGM_FI_DEV_PCIE_LINK_WIDTH; PCI Express base specification, line codes
 -- columns: cluster, device_uuid, hour_start_at, pcie_link_bytes_per_second_max
---   pcie_link_bytes_per_second_max  bytes/s that the link could carry in one direction, in its fastest state
 select
     cluster,
     device_uuid,

@@ -7,9 +7,6 @@
 -- source: DCGM_FI_DEV_ROW_REMAP_FAILURE, DCGM_FI_DEV_UNCORRECTABLE_REMAPPED_ROWS, DCGM_FI_DEV_ECC_DBE_AGG_TOTAL and their like
 -- columns: cluster, device_uuid, seen_at, row_remap_failure_count, remapped_row_uncorrectable_count, ecc_uncorrectable_count
 --   seen_at                           UTC, the scrape that first showed any of them
---   row_remap_failure_count           1 where a row could not be remapped, else 0; null where unknown
---   remapped_row_uncorrectable_count  rows remapped for errors that ECC could not correct
---   ecc_uncorrectable_count           errors that ECC could not correct
 select
     cluster,
     device_uuid,

@@ -10,15 +10,7 @@
 -- columns: cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at, gpu_util_scope, gpu_util_metric,
 --          gpu_util_seen_seconds, gpu_util_ratio_seconds, gpu_util_ratio_max, fb_used_scope, fb_used_metric, fb_used_seen_seconds,
 --          fb_used_byte_seconds, fb_used_bytes_max, fb_total_scope, fb_total_metric, fb_total_bytes_max, is_mapped
---   gpu_util_scope          pod or container, whose utilization it is; '' where none was measured
---   gpu_util_metric         metric that it was read from; several of the day are listed
---   gpu_util_ratio_max      largest share of time with a kernel of the holder running
---   fb_used_scope           pod or container, whose memory in use it is; '' where none was measured
---   fb_used_metric          metric that it was read from; several of the day are listed
---   fb_total_scope          pod or container, whose memory limit it is; '' where none was measured
---   fb_total_metric         metric that it was read from; several of the day are listed
 --   fb_total_bytes_max      largest memory limit
---   is_mapped               false where every pod reads 0 while the device was busy: processes were not mapped to pods
 with measured as (
     select
         * exclude (scope),

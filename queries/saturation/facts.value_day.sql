@@ -8,7 +8,6 @@
 --   namespace         namespace of the workload; '' where unallocated
 --   workload_kind     kind of the workload (Deployment, StatefulSet, Job, …), by name where unknown; '' where unallocated
 --   workload          name of the workload (workload_of); '' where unallocated
---   bins              numbers of bins (value_bin), ascending
 --   bin_milliseconds  ms x parts of GPUs with a value in each of the bins
 with binned as (
     select

@@ -8,9 +8,6 @@
 -- source: DCGM_EXP_XID_ERRORS_TOTAL, nvidia_smi_xid_errors_total; DCGM_EXP_XID_ERRORS_COUNT; DCGM_FI_DEV_XID_ERRORS; codes: NVIDIA XID catalog
 -- columns: cluster, device_uuid, gpu_instance_id, seen_at, xid_code, event_count, source_signal
 --   seen_at        UTC, the scrape that first showed the error
---   xid_code       the code
---   event_count    errors of that code
---   source_signal  xid_error_count, xid_error_window_count or xid_code
 --
 -- Copies of a device's series (one per sharing pod) say the same at one instant: the largest counts.
 with detail as (

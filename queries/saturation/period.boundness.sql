@@ -7,21 +7,6 @@
 -- params: figure_min_coverage_ratio, thresholds
 -- source: period.figure; rules: NVIDIA's guidance on profiling metrics (SM activity of 0.8 is needed for good use, below 0.5 is likely ineffective)
 -- columns:
---   busy_ratio                 0..1, the larger of engine activity and GPU utilization
---   pcie_bytes_per_second_avg  bytes/s over PCIe, sent and received
---   power_throttle_ratio       share of time with power capping: the larger of counter and reason
---   thermal_throttle_ratio     share of time with thermal throttling, likewise
---   hw_throttle_ratio          share of time with hardware slowdown
---   is_compute_bound           SM activity is at compute_sm_ratio or more
---   is_bandwidth_bound         DRAM activity is high and SM activity is not
---   is_io_bound                PCIe carries much and SM activity is low
---   is_latency_bound           the engine is active and SM activity very low, and neither of the two before
---   is_ineffective             busy, SM activity not high, and none of the three before
---   is_power_limited           the power limit holds it back
---   is_heat_limited            heat holds it back
---   is_hardware_limited        the hardware holds it back
---   is_memory_pressured        memory is at or above the threshold at some time
---   is_work_rejected           that, and XID errors of programs (13, 31, 43, 45)
 with threshold as (
     select unnest(from_json($thresholds::json, '{
         "bandwidth_dram_ratio": "DOUBLE",

@@ -10,7 +10,6 @@
 -- columns:
 --   device_seconds    the same, added over devices
 --   lifetime_seconds  s of the holder's life; null for a device, and where unknown
---   reasons_code    of those with the same unknown_reasons
 with split as (
     select distinct
         cluster,

@@ -18,9 +18,6 @@
 --   pod_count                   pods that were alone on a GPU of the model
 --   allocated_gpu_hours              h for which GPUs were seen while the containers held them
 --   memory_used_bytes_max       largest memory in use; null where unknown
---   is_known                    whether all that is compared is known
---   is_catalogued               whether the catalog has the GPU's model
---   is_peak_within              whether the largest sample of SM activity is within the profile's part too
 --   smaller_model               model of the cluster in which it fits; '' for none
 with profile as (
     select

@@ -8,8 +8,6 @@
 -- params: gpu_models, links, since_at, until_at
 -- source: facts.link_hour; links.<model> of gpureport.toml; queries/catalog/gpu_model.csv
 -- columns:
---   pcie_bytes_per_second    bytes/s over PCIe; null where neither the exporter nor the configuration tells
---   nvlink_bytes_per_second  bytes/s over all NVLinks together; null where neither configuration nor data sheet tells
 --   nvlink_source            configuration or data sheet; '' where neither tells
 with configured as (
     select

@@ -10,7 +10,6 @@
 -- source: facts.device_signal
 -- columns:
 --   source_metrics  signal → metric that it was read from; several are listed; null of a container
---   left_out        signal → for what most of its values were left out, copies aside
 with reported as (
     select
         columns('^(cluster|device_uuid|gpu_instance_id|day|signal)$'),

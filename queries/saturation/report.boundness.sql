@@ -7,8 +7,6 @@
 -- params: boundness_seconds_min
 -- source: period.boundness
 -- columns: cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, node_name, gpu_model, bound_by, boundness, scope
---   bound_by   compute, bandwidth, io, latency, ineffective, power, heat, hardware, rejected, memory: those that hold; unclear where none does
---   boundness  the same as a sentence
 with sentenced as (
     select
         *,

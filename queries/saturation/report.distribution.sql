@@ -9,19 +9,7 @@
 --          value_units_avg, value_units_p10, value_units_p25, value_units_p50, value_units_p75, value_units_p90, value_units_p95,
 --          value_units_p99, value_units_max, cumulative_ratios
 --   scope               whose distribution it is: cluster, model, team or workload
---   known_gpu_hours     GPU-h in which the signal was known
---   weighted_gpu_hours  GPU-h x value in the signal's unit: of ratios the GPU-hours weighted by them, of power Wh
---   zero_ratio          0..1, part of known_gpu_hours with the value 0
---   value_units_avg     time-weighted mean, in the signal's unit
---   value_units_p10     value that is not exceeded in 10 % of the time
---   value_units_p25     as p10, in 25 % of the time
---   value_units_p50     as p10, in 50 % of the time
---   value_units_p75     as p10, in 75 % of the time
---   value_units_p90     as p10, in 90 % of the time
---   value_units_p95     as p10, in 95 % of the time
---   value_units_p99     as p10, in 99 % of the time
 --   value_units_max     largest value
---   cumulative_ratios   value → 0..1, part of the time in which it is not exceeded, in steps of five bins
 with team as (
     select
         cluster,

@@ -42,12 +42,29 @@ def test_the_command_prints_what_was_recorded_replayed_and_changed(simulated: Pa
     assert "allocated GPU-hours" in printed.err
 
 
+def test_idle_pods_give_gpus_back(simulated: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With the planted idle pods stopped or cut down others wait no longer, and GPU-hours are returned."""
+    found = {}
+    for asked in (["--idle-timeout", "1h"], ["--return-idle"], ["--idle-timeout", "1h", "--return-idle"]):
+        capsys.readouterr()
+        assert main(["whatif", "--since", DAY, "--lake", str(simulated), *asked, "-o", "json"], environ={}, now=NOW) == 0
+        recorded, again, changed = json.loads(capsys.readouterr().out)
+        assert recorded["returned_gpu_hours"] == again["returned_gpu_hours"] == 0 < changed["returned_gpu_hours"]
+        assert changed["allocated_gpu_hours"] < again["allocated_gpu_hours"]
+        assert changed["room_gpus"] == again["room_gpus"]
+        assert changed["pending_gpu_hours"] <= again["pending_gpu_hours"]
+        found[" ".join(asked)] = changed["returned_gpu_hours"]
+    assert max(found.values()) == found["--idle-timeout 1h --return-idle"]
+
+
 @pytest.mark.parametrize(
     ("asked", "sentence"),
     [
         (["--nodes", "-99"], "can take away no more"),
         (["--nodes", "1", "--like", "B200"], "no GPU model here"),
-        (["--nodes", "1", "--add-gpus", "2"], "without it"),
+        (["--nodes", "1", "--add-gpus", "2"], "by themselves"),
+        (["--idle-timeout", "soon"], "no duration"),
+        (["--mig", "1g.10gb", "for", "nobody/*"], "no pod of such a workload"),
     ],
 )
 def test_what_cannot_be_asked_is_a_sentence(
