@@ -60,19 +60,7 @@ reported as (
 )
 
 select
-    reported.code,
-    reported.cluster,
-    reported.namespace,
-    reported.workload_kind,
-    reported.workload,
-    reported.pod,
-    reported.pod_uid,
-    reported.container,
-    reported.node_name,
-    reported.device_uuid,
-    reported.gpu_instance_id,
-    reported.detail,
-    reported.change,
+    reported.* similar to '^(code|cluster|namespace|workload.*|pod.*|container|node_name|device_uuid|gpu_instance_id|detail|change)$',
     rule.title,
     coalesce(reported.severity, rule.severity) as severity,
     reported.evidence,

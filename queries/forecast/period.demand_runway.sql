@@ -31,14 +31,14 @@ ahead as (
     select
         recent.cluster,
         recent.gpu_model,
-        max(forecast.day - recent.last_day) as horizon_day_count,
         min(forecast.day - recent.last_day) filter (
             where forecast.expected_gpu_hours >= 0.99 * recent.daily_usable_gpu_hours
         ) as runway_day_count,
         min(forecast.day - recent.last_day) filter (
             where forecast.high_gpu_hours >= 0.99 * recent.daily_usable_gpu_hours
         ) as early_runway_day_count,
-        sum(greatest(0, forecast.expected_gpu_hours - recent.daily_usable_gpu_hours)) as short_gpu_hours
+        sum(greatest(0, forecast.expected_gpu_hours - recent.daily_usable_gpu_hours)) as short_gpu_hours,
+        max(forecast.day - recent.last_day) as horizon_day_count
     from recent
     inner join period.demand_forecast as forecast
         using (cluster, gpu_model)
@@ -60,9 +60,10 @@ backtest as (
 
 select
     recent.* exclude (last_day),
-    backtest.* exclude (cluster, gpu_model, backtest_day_count),
+    backtest.weekly_change_gpu_hours,
     ahead.* exclude (cluster, gpu_model),
-    coalesce(backtest.backtest_day_count, 0) as backtest_day_count
+    coalesce(backtest.backtest_day_count, 0) as backtest_day_count,
+    backtest.* similar to '_ratio$'
 from recent
 left join ahead
     using (cluster, gpu_model)

@@ -43,19 +43,7 @@ select
             )
         else format('not all are expected to be allocated within {} days', horizon_day_count)
     end as sentence,
-    day_count,
-    left_out_count,
-    daily_allocated_gpu_hours,
-    daily_usable_gpu_hours,
-    weekly_change_gpu_hours,
-    runway_day_count,
-    early_runway_day_count,
-    short_gpu_hours,
-    horizon_day_count,
-    backtest_day_count,
-    backtest_error_ratio,
-    naive_error_ratio,
-    backtest_within_ratio,
+    * exclude (cluster, gpu_model, is_worse, no_forecast),
     unknown_reasons([
         ('daily_allocated_gpu_hours', if(daily_allocated_gpu_hours is null, 'too_few_days', null)),
         ('daily_usable_gpu_hours', if(daily_usable_gpu_hours is null, 'too_few_days', null)),

@@ -46,29 +46,9 @@ last_seen as (
 )
 
 select
-    last_seen.cluster,
-    last_seen.node_name,
-    last_seen.device_type,
-    last_seen.minor,
-    last_seen.device_id,
+    last_seen.* similar to '^(cluster|node_name|device_type|minor|device_id)$',
     last_seen.end_at as seen_until_at,
-    last_seen.is_healthy,
-    last_seen.health_reason,
-    last_seen.socket_id,
-    last_seen.numa_node,
-    last_seen.pcie_id,
-    last_seen.pci_bus_id,
-    last_seen.partition_minors,
-    last_seen.core_percent,
-    last_seen.memory_bytes,
-    last_seen.memory_ratio_percent,
-    last_seen.held_core_percent,
-    last_seen.held_memory_bytes,
-    last_seen.held_memory_ratio_percent,
-    last_seen.free_core_percent,
-    last_seen.free_memory_bytes,
-    last_seen.free_memory_ratio_percent,
-    last_seen.pod_count,
+    last_seen.* similar to '^(is_healthy|health_reason|(socket|pcie|pci_bus)_id|numa_node|partition_minors|.*_percent|.*_bytes|pod_count)$',
     mean.* similar to '^(observed_seconds|healthy_seconds|free_core_percent_avg|free_memory_bytes_avg)$'
 from last_seen
 inner join mean

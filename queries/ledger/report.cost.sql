@@ -118,15 +118,9 @@ priced as (
 )
 
 select
-    cluster,
-    day,
-    namespace,
-    gpu_model,
-    team,
-    allocated_gpu_hours,
-    used_gpu_hours,
-    allocated_cost,
-    used_cost,
+    columns('^(cluster|day|namespace|gpu_model|team)$'),
+    columns('^(allocated|used)_gpu_hours$'),
+    columns('^(allocated|used)_cost$'),
     energy_kwh,
     coalesce(energy_method, 'none') as energy_method,
     energy_accuracy_ratio,
