@@ -1,4 +1,4 @@
--- Lives of pods under the names that labels give, from snapshots.
+-- Lives of pods under the names that labels give, or that request extended resources, claims or fractions of a GPU, from snapshots.
 --
 -- A pod ended when its last container did, else at the first snapshot that found it done; one that was deleted before ended when labels with its
 -- uid did after the last snapshot with it, at the first without it, or at its deletion deadline where no snapshot was near, whichever is
@@ -52,7 +52,15 @@ seen as (
         using (cluster, pod_uid)
     where
         pod.pod_uid != ''
-        and (pod.cluster, pod.namespace, pod.pod) in (select (cluster, namespace, pod) from lake.owner_label)
+        and (
+            (pod.cluster, pod.namespace, pod.pod) in (select (cluster, namespace, pod) from lake.owner_label)
+            or pod.annotations['gpu-fraction'] is not null
+            or (pod.cluster, pod.pod_uid) in (
+                select (container.cluster, container.pod_uid)
+                from lake.pod_container as container
+                where len(container.claims) > 0 or contains(array_to_string(map_keys(container.requests), ' '), '/')
+            )
+        )
     group by pod.cluster, pod.namespace, pod.pod, pod.pod_uid
 )
 

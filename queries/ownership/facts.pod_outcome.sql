@@ -2,7 +2,7 @@
 --
 -- Of snapshots and kube-state-metrics a final state counts before running, and one with a reason before failed.
 --
--- revision: 2
+-- revision: 3
 -- grain:  cluster, namespace, pod, pod_uid
 -- reads:  day.pod_life, day.snapshot_life, facts.node_allocation, facts.ownership
 -- source: Pod status.phase, status.reason and containerStatuses; kube_pod_status_phase, kube_pod_status_reason,
