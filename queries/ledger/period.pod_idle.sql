@@ -48,7 +48,7 @@ found as (
 
 select
     hour.* similar to '^(cluster|namespace|pod|pod_uid)$',
-    count(distinct (device_uuid, gpu_instance_id)) filter (where is_used) / count(distinct (device_uuid, gpu_instance_id)) as used_ratio,
+    count(distinct device_uuid || gpu_instance_id) filter (where is_used) / count(distinct device_uuid || gpu_instance_id) as used_ratio,
     coalesce(any_value(found.idle_runs), []) as idle_runs
 from hour
 left join found
