@@ -1,6 +1,6 @@
--- Hourly sums of devices, of containers on each device, and of containers over all their devices, added over the window.
+-- Hourly sums of devices, of containers on each device, and of containers over several devices, added over the window.
 --
--- Nodes, models and other labels are listed where there are several.
+-- Nodes, models and other labels are listed where there are several. A container on one device has its sums there alone.
 --
 -- grain:  subject, cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id
 -- reads:  facts.container_day, facts.device_day, facts.ownership
@@ -9,8 +9,8 @@
 -- columns:
 --   device_seconds    s in which devices were seen, added over devices
 --   sharing_mode      the least exclusive of the hours; '' for a device
---   observed_seconds  s in which any of the devices was seen
---   lifetime_seconds  s of the holder's life on the device, or on any of them; null for a device, and where unknown
+--   observed_seconds  the same
+--   lifetime_seconds  s of the holder's life on the device; null for other subjects, and where unknown
 with daily as not materialized (
     select
         'device' as subject,
@@ -31,36 +31,6 @@ with daily as not materialized (
     from facts.container_day
 ),
 
--- A container is seen while any of its devices is: the union of its intervals, within the hours that count.
-owned as (
-    select
-        columns('^(cluster|namespace|pod|pod_uid|container)$'),
-        greatest(start_at, date_trunc('hour', $since_at)) as start_at,
-        least(end_at, date_trunc('hour', $until_at - interval 1 millisecond) + interval 1 hour) as end_at
-    from facts.ownership
-),
-
-followed as (
-    select
-        *,
-        max(end_at) over (
-            partition by cluster, namespace, pod, pod_uid, container
-            order by start_at, end_at
-            rows between unbounded preceding and 1 preceding
-        ) as covered_until_at
-    from owned
-    where start_at < end_at
-),
-
-united as (
-    select
-        columns('^(cluster|namespace|pod|pod_uid|container)$'),
-        sum(epoch_ms(end_at) - epoch_ms(greatest(start_at, coalesce(covered_until_at, start_at)))) / 1000 as observed_seconds
-    from followed
-    where covered_until_at is null or end_at > covered_until_at
-    group by all
-),
-
 -- The holder's life within the same hours. One interval, also over days: a uid lives once.
 allocated as (
     select
@@ -73,31 +43,15 @@ allocated as (
     having count(life_start_at) > 0
 ),
 
-life as (
-    select
-        'container_device' as subject,
-        *
-    from allocated
-    union all by name
-    select
-        'container' as subject,
-        columns('^(cluster|namespace|pod|pod_uid|container)$'),
-        '' as device_uuid,
-        '' as gpu_instance_id,
-        min(start_at) as start_at,
-        max(end_at) as end_at
-    from allocated
-    group by cluster, namespace, pod, pod_uid, container
-),
-
 lifetime as (
     select
+        'container_device' as subject,
         * exclude (start_at, end_at),
         greatest(
             0, epoch_ms(least(end_at, date_trunc('hour', $until_at - interval 1 millisecond) + interval 1 hour))
             - epoch_ms(greatest(start_at, date_trunc('hour', $since_at)))
         ) / 1000 as lifetime_seconds
-    from life
+    from allocated
 ),
 
 -- An exporter that shows XID errors of any device of the node would have shown this one's (no series until the first XID,
@@ -187,12 +141,6 @@ summed as (
     from (
         from of_device
         union all by name
-        select * replace ('container' as subject, '' as device_uuid, '' as gpu_instance_id)
-        from of_device
-        anti join several_devices
-            using (cluster, namespace, pod, pod_uid, container)
-        where subject = 'container_device'
-        union all by name
         select
             'container' as subject,
             columns('^(cluster|namespace|pod|pod_uid|container)$'),
@@ -232,12 +180,10 @@ listed as (
 select
     summed.* exclude (labels),
     listed.* exclude (labels),
-    if(summed.subject = 'container', united.observed_seconds, summed.device_seconds) as observed_seconds,
+    summed.device_seconds as observed_seconds,
     lifetime.lifetime_seconds
 from summed
 inner join listed
     using (labels)
 left join lifetime
     using (subject, cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id)
-left join united
-    using (cluster, namespace, pod, pod_uid, container)

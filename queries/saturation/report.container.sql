@@ -4,13 +4,19 @@
 -- _max, throttling, violation and pressure; sum for XID errors and bytes per second; union for XID codes.
 --
 -- grain:  cluster, namespace, pod, pod_uid, container
--- reads:  period.figure
--- source: period.figure
+-- reads:  facts.ownership, period.figure
+-- params: since_at, until_at
+-- source: period.figure; how long it was there: facts.ownership
 -- columns: those of report.container_saturation without device_uuid, gpu_instance_id; device_count, device_seconds
 --   observed_seconds                    s in which any of its devices was seen while held
 --   device_seconds                      s in which its devices were seen, added over devices
 --   device_count                        devices and MIG instances that it held
-with part as (
+with total as (
+    from period.figure
+    where subject = 'container'
+),
+
+part as (
     select
         columns('^(cluster|namespace|pod|pod_uid|container)$'),
         count(*) as device_count,
@@ -24,23 +30,37 @@ with part as (
         if(count(nvlink_rx_ratio_avg) = count(*), sum(nvlink_rx_ratio_avg * nvlink_rx_seen_seconds) / sum(nvlink_rx_seen_seconds), null) as nvlink_rx_ratio_avg,
         list_sort(list_distinct(list(reasons_code))) as device_reasons
     from period.figure
+    semi join total
+        using (cluster, namespace, pod, pod_uid, container)
     where subject = 'container_device'
     group by all
 ),
 
-total as (
+-- Most have one device, and its figures.
+figure as (
+    select
+        *,
+        1 as device_count,
+        [reasons_code] as device_reasons
     from period.figure
-    where subject = 'container'
+    anti join total
+        using (cluster, namespace, pod, pod_uid, container)
+    where subject = 'container_device'
+    union all by name
+    select
+        total.* similar to '^(cluster|namespace|pod|pod_uid|container|reasons_code|gpu_device|gpu_model|node_name|sharing_.*|.*_seconds|(gpu_usage|gpu_util_ratio|memory_used_ratio|dram_active|sm_active|sm_occupancy|tensor_active)_avg)$',
+        part.* exclude (cluster, namespace, pod, pod_uid, container)
+    from total
+    inner join part
+        using (cluster, namespace, pod, pod_uid, container)
 ),
 
 -- Nearly all have the same few reasons: each combination of the container's own and its devices' is worked out once.
 combination as (
     select distinct
-        total.reasons_code,
-        part.device_reasons
-    from total
-    inner join part
-        using (cluster, namespace, pod, pod_uid, container)
+        reasons_code,
+        device_reasons
+    from figure
 ),
 
 said as (
@@ -100,26 +120,80 @@ found as (
     left join explained
         using (reasons_code, device_reasons)
     group by combination.reasons_code, combination.device_reasons
+),
+
+-- A container is seen while any of its devices is: the union of its intervals, within the hours that count.
+followed as (
+    select
+        columns('^(cluster|namespace|pod|pod_uid|container)$'),
+        greatest(start_at, date_trunc('hour', $since_at)) as begun_at,
+        least(end_at, date_trunc('hour', $until_at - interval 1 millisecond) + interval 1 hour) as ended_at,
+        max(ended_at) over (
+            partition by cluster, namespace, pod, pod_uid, container
+            order by begun_at, ended_at
+            rows between unbounded preceding and 1 preceding
+        ) as covered_until_at
+    from facts.ownership
+    where begun_at < ended_at
+),
+
+united as (
+    select
+        columns('^(cluster|namespace|pod|pod_uid|container)$'),
+        sum(epoch_ms(ended_at) - epoch_ms(greatest(begun_at, coalesce(covered_until_at, begun_at)))) / 1000 as observed_seconds
+    from followed
+    where covered_until_at is null or ended_at > covered_until_at
+    group by all
+),
+
+-- The holder's life on each device within the same hours. One interval, also over days: a uid lives once.
+allocated as (
+    select
+        columns('^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$'),
+        -- The day on which it was seen to begin knows best; later ones know its creation.
+        least(max(life_start_at), min(start_at)) as start_at,
+        greatest(max(life_end_at), max(end_at)) as end_at
+    from facts.ownership
+    group by all
+    having count(life_start_at) > 0
+),
+
+life as (
+    select
+        columns('^(cluster|namespace|pod|pod_uid|container)$'),
+        greatest(
+            0, epoch_ms(least(max(end_at), date_trunc('hour', $until_at - interval 1 millisecond) + interval 1 hour))
+            - epoch_ms(greatest(min(start_at), date_trunc('hour', $since_at)))
+        ) / 1000 as lifetime_seconds
+    from allocated
+    group by all
 )
 
 select
-    total.* similar to '^(cluster|namespace|pod|pod_uid|container|observed_seconds)$',
-    total.observed_seconds / nullif(total.lifetime_seconds, 0) as coverage_ratio,
-    total.* similar to '(gpu_usage|gpu_util_ratio|memory_used_ratio|dram_active|sm_active|sm_occupancy|tensor_active)_avg',
-    part.* exclude (cluster, namespace, pod, pod_uid, container, device_reasons),
-    total.* similar to '^(gpu_device|gpu_model|node_name|sharing_mode|sharing_evidence)$',
+    figure.* similar to '^(cluster|namespace|pod|pod_uid|container)$',
+    united.observed_seconds,
+    united.observed_seconds / nullif(life.lifetime_seconds, 0) as coverage_ratio,
+    figure.* similar to '^(gpu_usage|gpu_util_ratio|memory_used_ratio|dram_active|sm_active|sm_occupancy|tensor_active)_avg$',
+    figure.device_count,
+    figure.* similar to '_(ratio|max|ratio_min)$',
+    figure.xid_error_count,
+    figure.xid_codes,
+    figure.* similar to '_per_second_avg$|^(pcie|nvlink)_.*_ratio_avg$',
+    figure.* similar to '^(gpu_device|gpu_model|node_name|sharing_mode|sharing_evidence)$',
     'device' as scope,
-    if(total.sharing_mode = 'mig', 'board', 'device') as throttle_scope,
-    if(total.sharing_mode = 'mig', 'instance', 'device') as memory_scope,
-    total.* similar to '^([^dlo]|dram).*_seconds$',
-    total.device_seconds,
+    if(figure.sharing_mode = 'mig', 'board', 'device') as throttle_scope,
+    if(figure.sharing_mode = 'mig', 'instance', 'device') as memory_scope,
+    figure.* similar to '^([^dlo]|dram).*_seconds$',
+    figure.device_seconds,
     if(
-        coalesce(total.lifetime_seconds, 0) > 0,
+        coalesce(life.lifetime_seconds, 0) > 0,
         found.unknown_reasons,
         map_concat(found.unknown_reasons, map { 'coverage_ratio': 'lifetime_unknown' })
     ) as unknown_reasons
-from total
-inner join part
-    using (cluster, namespace, pod, pod_uid, container)
+from figure
 inner join found
     using (reasons_code, device_reasons)
+left join united
+    using (cluster, namespace, pod, pod_uid, container)
+left join life
+    using (cluster, namespace, pod, pod_uid, container)
