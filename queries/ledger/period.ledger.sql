@@ -23,12 +23,27 @@ with lost as (
     group by all
 ),
 
+-- Pods have the node's time without data one after the other, and so have its GPUs: which GPU was whose is not known, and each pod
+-- has no more of them than it needs.
+reported as (
+    select
+        *,
+        sum(unseen_ratio) over filled as pod_until,
+        sum(unseen_ratio) over (partition by cluster, node_name, day) as known_ratio
+    from period.unseen_allocation
+    window filled as (
+        partition by cluster, node_name, day
+        order by state, namespace, pod, pod_uid
+        rows unbounded preceding
+    )
+),
+
 node as (
     select
         columns('^(cluster|node_name|day)$'),
-        round(sum(unseen_ratio), 9) as known_ratio,
+        round(any_value(known_ratio), 9) as known_ratio,
         bool_or(tells_unnamed) as tells_unnamed
-    from period.unseen_allocation
+    from reported
     group by all
 ),
 
@@ -49,6 +64,19 @@ capacity as (
         using (cluster, node_name, day)
     left join period.holder_day as holder_day
         using (cluster, device_uuid, day)
+),
+
+filled as (
+    select
+        columns('^(cluster|node_name|device_uuid|day)$'),
+        unseen_seconds + unnamed_seconds as lacking_seconds,
+        sum(lacking_seconds) over (
+            partition by cluster, node_name, day
+            order by device_uuid
+            rows unbounded preceding
+        ) as device_until,
+        sum(lacking_seconds) over (partition by cluster, node_name, day) as node_seconds
+    from capacity
 ),
 
 placed as (
@@ -98,10 +126,15 @@ placed as (
         coalesce(nullif(reported.pod, ''), reported.pod_uid) as pod,
         reported.pod_uid,
         if(reported.state = 'allocated', 'requests', '') as hours_method,
-        (capacity.unseen_seconds + capacity.unnamed_seconds) * reported.unseen_ratio as gpu_seconds
+        node_seconds * greatest(0, least(device_until / node_seconds * known_ratio, pod_until) - greatest(
+            (device_until - lacking_seconds) / node_seconds * known_ratio, pod_until - reported.unseen_ratio
+        )) as gpu_seconds
     from capacity
-    inner join period.unseen_allocation as reported
+    inner join filled
+        using (cluster, node_name, device_uuid, day)
+    inner join reported
         using (cluster, node_name, day)
+    where filled.lacking_seconds > 0
 ),
 
 bucketed as (
@@ -145,7 +178,7 @@ bucketed as (
             ] if entry.holds
         ]) as bucket
     from placed
-    where gpu_seconds > 0
+    where gpu_seconds > 1e-9
 )
 
 select
