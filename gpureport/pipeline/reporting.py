@@ -133,7 +133,6 @@ def report(config: Config, window: Window, out: Place, now: datetime, salt: str 
 
     The failure tells of too little that was seen, or of a finding that is to fail the run.
     """
-    from gpureport.pipeline.notifying import notify
     from gpureport.report import Forms, write_report  # polars and jinja2: an export should not wait for them
 
     check(config)
@@ -157,10 +156,18 @@ def report(config: Config, window: Window, out: Place, now: datetime, salt: str 
         unmatched = [] if salt else _unmatched(con, config)
         forms = Forms(config.report.csv_rows, config.report.facts, config.report.only)
         written = deliver(out, write)
-    title = f"GPU usage report: {', '.join(header.clusters)}, {window}"
-    unsent = notify(config.report.notify, title, [*answers, str(written[0])])
+    unsent = _sent(config, f"GPU usage report: {', '.join(header.clusters)}, {window}", [*answers, str(written[0])])
     failure = _failure(config, out, header.coverage_ratio or 0.0, failing)
     return Reported(written, tuple(answers), (*unmatched, *unsent), failure)
+
+
+def _sent(config: Config, title: str, lines: list[str]) -> list[str]:
+    """Send the answers where it is configured; a sentence for each way on which they did not arrive."""
+    if not config.report.notify.model_fields_set:
+        return []
+    from gpureport.pipeline.notifying import notify  # requests and smtplib: most reports are sent nowhere
+
+    return notify(config.report.notify, title, lines)
 
 
 def _failure(config: Config, out: Place, ratio: float, failing: Mapping[str, int]) -> CoverageError | FindingError | None:

@@ -64,8 +64,9 @@ def _move(con: duckdb.DuckDBPyConnection, result: Result) -> None:
     """The table into the file, and a view of it in its place."""
     table = result.query.table
     columns = ", ".join(f"{sql} as {name}" for name, sql in rounded(result.kinds).items())
+    ordered = f"select {columns} from {table} order by {', '.join(result.query.grain)}"
     with _at_once(con):
-        con.execute(f"create table file.{table} as select {columns} from {table} order by {', '.join(result.query.grain)}")
+        con.execute(f"create table file.{table} as {ordered if result.row_count else f'from {table}'}")
     con.execute(f"drop table {table}; create view {table} as from file.{table}")
 
 
