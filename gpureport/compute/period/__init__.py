@@ -83,7 +83,7 @@ def report_tables(
     """
     tables = WindowTables(con, lake, window, settings, made_with, earlier, releases)
     absent = () if tables.has_earlier else tables.previous
-    tables.build(tables.kept)
+    tables.build(tables.read if releases else tables.kept)
     targets = without(tables.queries, [*_without_input(con, settings), *absent])
     tables.build_checked([*targets, *compared_tables(tables.queries)])
     return {table: with_values(tables.queries[table], tables.params) for table in targets}
@@ -150,8 +150,15 @@ class WindowTables:
                 self._con.execute(f"drop table {table}")
         self.built.update(made)
 
+    @property
+    def read(self) -> list[str]:
+        """The kept tables that a report and its checks read: to open others is to work out their files' digests for nothing."""
+        makers = [query for query in self.queries.values() if query.life not in ("day", "facts") and not self._held_already(query)]
+        read = {table for query in makers for table in query.reads}
+        return [table for table in self.kept if table in read]
+
     def _held_already(self, check: Query) -> bool:
-        return check.severity == "fail" and set(self.kept).issuperset(check.reads)
+        return check.severity == "fail" and {*self.kept}.issuperset(check.reads)
 
     def _asked(self, tables: Collection[str]) -> set[str]:
         """Tables and what they read, however far down, as far as it is not there."""
