@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ from gpureport.config import Config, findings
 from gpureport.config.section import existing
 from gpureport.errors import CoverageError, FindingError, LakeError, UsageError
 from gpureport.lake import Lake, open_lake, views
-from gpureport.pipeline.delivering import deliver
+from gpureport.pipeline.delivering import DATABASE, deliver
 from gpureport.pipeline.settings import (
     REPORT_THREADS,
     catalog_of,
@@ -150,7 +151,8 @@ def report(config: Config, window: Window, out: Place, now: datetime, salt: str 
     with connection(config.compute.memory_limit, REPORT_THREADS) as con:
         refuse_cut_hours(con, lake, window)
         owners = _owners(con, config, lake, window)
-        header, queries = open_report(con, config, lake, window, now, salt)
+        leave = None if salt else _into_file(con, lake, window)
+        header, queries = open_report(con, config, lake, window, now, salt, leave)
         header = replace(header, notes=(*provisional, *header.notes))
         failing = findings.failing(con, config.report.fail_on)
         unmatched = [] if salt else _unmatched(con, config)
@@ -159,6 +161,19 @@ def report(config: Config, window: Window, out: Place, now: datetime, salt: str 
     unsent = _sent(config, f"GPU usage report: {', '.join(header.clusters)}, {window}", [*answers, str(written[0])])
     failure = _failure(config, out, header.coverage_ratio or 0.0, failing)
     return Reported(written, tuple(answers), (*unmatched, *unsent), failure)
+
+
+def _into_file(con: DuckDBPyConnection, lake: Lake, window: Window) -> Callable[[Query], None]:
+    """Begin the report's database beside what is spilled: moves each table there that memory need not hold any longer."""
+    from gpureport.report.database import begin, move
+
+    days = {*window.days()}
+    files = {file for each in lake.partitions("facts/ledger_day") if each.date in days for file in each.stored}
+    ((spill,),) = con.execute("select current_setting('temp_directory')").fetchall()
+    begin(
+        con, Path(spill) / DATABASE, 6 * sum(file.row_count for file in files)
+    )  # all tables have about six times the ledger's rows
+    return partial(move, con)
 
 
 def _sent(config: Config, title: str, lines: list[str]) -> list[str]:
@@ -246,14 +261,20 @@ def _owners(con: DuckDBPyConnection, config: Config, lake: Lake, window: Window)
 
 
 def open_report(
-    con: DuckDBPyConnection, config: Config, lake: Lake, window: Window, now: datetime, salt: str = ""
+    con: DuckDBPyConnection,
+    config: Config,
+    lake: Lake,
+    window: Window,
+    now: datetime,
+    salt: str = "",
+    leave: Callable[[Query], None] | None = None,
 ) -> tuple[Header, dict[str, Query]]:
-    """report.* built over the facts of the window, and what the report says of itself."""
+    """report.* built over the facts of the window (``leave``: see ``report_tables``), and what the report says of itself."""
     from gpureport.report.header import read_header
 
     settings = report_settings(config)
     made_with = facts_made_with(config)
-    queries = report_tables(con, lake, window, settings, made_with, releases=not config.report.facts)
+    queries = report_tables(con, lake, window, settings, made_with, releases=not config.report.facts, leave=leave)
     views(con, lake, ["source"], dates=list(window.days()))
     if salt:
         from gpureport.compute.period.anonymous import anonymise  # nobody else should wait for it

@@ -245,16 +245,22 @@ def of_life(queries: Mapping[str, Query], life: str) -> tuple[str, ...]:
 
 
 def needed(queries: Mapping[str, Query], targets: Iterable[str], given: Iterable[str] = ()) -> list[Query]:
-    """The queries behind the targets, in runnable order; those in ``given`` are there already and are not entered."""
-    there = set(given)
-    wanted: set[str] = set()
-    open_tables = [table for table in targets if table not in there]
-    while open_tables:
-        table = open_tables.pop()
-        if table in queries and table not in wanted and table not in there:
-            wanted.add(table)
-            open_tables += queries[table].reads
-    return [query for table, query in queries.items() if table in wanted]
+    """The queries behind the targets, in runnable order; those in ``given`` are there already and are not entered.
+
+    Each target comes right after what it is made of, so that few tables wait in memory at a time.
+    """
+    entered, plan = {*given}, list[Query]()
+
+    def enter(table: str) -> None:
+        if table in queries and table not in entered:
+            entered.add(table)
+            for read in queries[table].reads:
+                enter(read)
+            plan.append(queries[table])
+
+    for table in targets:
+        enter(table)
+    return plan
 
 
 def in_turn(plan: Sequence[Query]) -> Iterator[tuple[Query, list[str]]]:

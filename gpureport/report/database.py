@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,25 +19,46 @@ _BLOCK_BYTES, _MANY_BLOCK_BYTES, _MANY_ROWS = 16_384, 65_536, 100_000
 """A column takes a block or more, and most tables are small; of many rows larger blocks are written in two thirds of the time."""
 
 
+def begin(con: duckdb.DuckDBPyConnection, path: Path, row_count: int) -> None:
+    """Attach a new file as ``file``, for ``move`` and then ``finished``; its blocks suit about so many rows in all tables."""
+    path.unlink(missing_ok=True)
+    block_bytes = _MANY_BLOCK_BYTES if row_count > _MANY_ROWS else _BLOCK_BYTES
+    con.execute(f"attach {_quoted(str(path))} as file (block_size {block_bytes})")
+    with _at_once(con):
+        con.execute("create schema file.report; create schema file.facts; create schema file.period")
+        define_functions(con, schema="file.main")
+
+
+def move(con: duckdb.DuckDBPyConnection, query: Query) -> None:
+    """A report table into the file, rounded, in the order of its keys, and a view of it in its place."""
+    table, result = query.table, Result(query, con)
+    columns = ", ".join(f"{sql} as {name}" for name, sql in rounded(result.kinds).items())
+    ordered = f"select {columns} from {table} order by {', '.join(query.grain)}"
+    with _at_once(con):
+        con.execute(f"create table file.{table} as {ordered if result.row_count else f'from {table}'}")
+    con.execute(f"drop table {table}; create view {table} as from file.{table}")
+
+
 @contextmanager
 def finished(
     con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], header: Header, path: Path, has_facts: bool = False
 ) -> Iterator[list[Result]]:
-    """Every report table by name, written into a new file: rounded, in the order of its keys.
+    """Every report table by name, moved into the file, which is at its path when the block ends.
 
     Within the block ``report.*`` are views of the file, so that memory holds no table twice. After it they are gone. The file
     also has what the report says of itself (meta), what a later report is compared with, and on request all facts.
     """
-    path.unlink(missing_ok=True)
     results = [Result(queries[table], con) for table in sorted(queries)]
-    block_bytes = _MANY_BLOCK_BYTES if sum(each.row_count for each in results) > _MANY_ROWS else _BLOCK_BYTES
-    con.execute(f"attach {_quoted(str(path))} as file (block_size {block_bytes})")
+    attached = "select path from duckdb_databases() where database_name = 'file'"
+    if not con.execute(attached).fetchone():
+        begin(con, path, sum(each.row_count for each in results))
+    ((made_at,),) = con.execute(attached).fetchall()
     try:
-        with _at_once(con):
-            con.execute("create schema file.report; create schema file.facts; create schema file.period")
-            define_functions(con, schema="file.main")
+        moved = "select 'report.' || table_name from duckdb_tables() where database_name = 'file' and schema_name = 'report'"
+        there = {table for (table,) in con.execute(moved).fetchall()}
         for result in results:
-            _move(con, result)
+            if result.query.table not in there:
+                move(con, result.query)
         for name, order in _facts(con, has_facts).items():
             con.execute(f"create table file.{name} as select * from {name} order by {order}")
         with _at_once(con):
@@ -45,6 +67,7 @@ def finished(
         yield results
     finally:
         con.execute("use memory; detach file")
+    shutil.move(made_at, path)
 
 
 @contextmanager
@@ -58,16 +81,6 @@ def _at_once(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
         with suppress(duckdb.Error):  # where the disk is full there may be nothing left to roll back
             con.rollback()
         raise
-
-
-def _move(con: duckdb.DuckDBPyConnection, result: Result) -> None:
-    """The table into the file, and a view of it in its place."""
-    table = result.query.table
-    columns = ", ".join(f"{sql} as {name}" for name, sql in rounded(result.kinds).items())
-    ordered = f"select {columns} from {table} order by {', '.join(result.query.grain)}"
-    with _at_once(con):
-        con.execute(f"create table file.{table} as {ordered if result.row_count else f'from {table}'}")
-    con.execute(f"drop table {table}; create view {table} as from file.{table}")
 
 
 def _quoted(text: str) -> str:

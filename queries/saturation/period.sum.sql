@@ -64,27 +64,11 @@ xid_node as (
     where xid_event_count is not null
 ),
 
-label as materialized (
+marked as not materialized (
     select
         *,
-        (cluster, node_name) in (from xid_node) as is_xid_node,
-        row_number() over () as label
-    from (
-        select distinct
-            cluster,
-            columns('^(node_name|gpu_index|gpu_device|gpu_model|gpu_instance_profile|pci_bus_id|driver_version|make)$')
-        from daily
-    ) as each_set
-),
-
-labelled as (
-    select
-        daily.*,
-        label.label,
-        label.is_xid_node
+        (cluster, node_name) in (from xid_node) as is_xid_node
     from daily
-    inner join label
-        using (cluster, node_name, gpu_index, gpu_device, gpu_model, gpu_instance_profile, pci_bus_id, driver_version, make)
 ),
 
 -- Most pods live on one day and hold one device: only the others are added up, for a hundred sums take much memory.
@@ -95,7 +79,19 @@ several_days as (
     having count(*) > 1
 ),
 
-of_device as (
+several_devices as (
+    select
+        columns('^(cluster|namespace|pod|pod_uid|container)$'),
+        'container_device' as subject
+    from (
+        select distinct columns('^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$')
+        from facts.container_day
+    ) as each_device
+    group by all
+    having count(*) > 1
+),
+
+summed as (
     select
         columns('^(subject|cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$'),
         sum(observed_seconds) as device_seconds,
@@ -106,10 +102,17 @@ of_device as (
         if(bool_or(is_xid_node), coalesce(flatten(list(xid_codes) filter (where xid_codes is not null)), []), null) as xid_codes,
         max(sharing_mode) as sharing_mode,
         arg_max(sharing_evidence, sharing_mode) as sharing_evidence,
-        list(label) as labels
-    from labelled
-    semi join several_days
-        using (subject, cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id)
+        coalesce(array_to_string(list_sort(list_distinct(list(nullif(columns('^(node_name|gpu_index|gpu_device|gpu_model|gpu_instance_profile|pci_bus_id|driver_version|make)$'), '')))), ', '), '') as "\0"
+    from (
+        from marked
+        semi join several_days
+            using (subject, cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id)
+        union all by name
+        select * replace ('container' as subject, '' as device_uuid, '' as gpu_instance_id)
+        from marked
+        semi join several_devices
+            using (subject, cluster, namespace, pod, pod_uid, container)
+    ) as each_row
     group by all
     union all by name
     select
@@ -122,68 +125,16 @@ of_device as (
         if(is_xid_node, coalesce(xid_codes, []), null) as xid_codes,
         sharing_mode,
         sharing_evidence,
-        [label] as labels
-    from labelled
+        columns('^(node_name|gpu_index|gpu_device|gpu_model|gpu_instance_profile|pci_bus_id|driver_version|make)$')
+    from marked
     anti join several_days
         using (subject, cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id)
-),
-
-several_devices as (
-    select columns('^(cluster|namespace|pod|pod_uid|container)$')
-    from of_device
-    where subject = 'container_device'
-    group by all
-    having count(*) > 1
-),
-
-summed as (
-    select * replace (list_sort(list_distinct(xid_codes)) as xid_codes, list_sort(list_distinct(labels)) as labels)
-    from (
-        from of_device
-        union all by name
-        select
-            'container' as subject,
-            columns('^(cluster|namespace|pod|pod_uid|container)$'),
-            '' as device_uuid,
-            '' as gpu_instance_id,
-            sum(columns('_(seconds|joules|bytes)$|^pcie_replay(_gap)?_count$')) as "\0",
-            sum(columns('sample_count$|^xid_event_count$'))::bigint as "\0",
-            max(columns('_max$')) as "\0",
-            flatten(list(xid_codes) filter (where xid_codes is not null)) as xid_codes,
-            max(sharing_mode) as sharing_mode,
-            arg_max(sharing_evidence, sharing_mode) as sharing_evidence,
-            flatten(list(labels)) as labels
-        from of_device
-        semi join several_devices
-            using (cluster, namespace, pod, pod_uid, container)
-        where subject = 'container_device'
-        group by all
-    ) as each_subject
-),
-
--- Nearly all have the same few sets of labels: each set is listed once.
-listed as (
-    select
-        each_set.labels,
-        coalesce(array_to_string(list_sort(list_distinct(list(nullif(columns('^(node_name|gpu_index|gpu_device|gpu_model|gpu_instance_profile|pci_bus_id|driver_version|make)$'), '')))), ', '), '') as "\0"
-    from (
-        select
-            labels,
-            unnest(labels) as label
-        from (select distinct labels from summed) as each_labels
-    ) as each_set
-    inner join label
-        using (label)
-    group by each_set.labels
 )
 
 select
-    summed.* exclude (labels),
-    listed.* exclude (labels),
+    summed.* replace (list_sort(list_distinct(summed.xid_codes)) as xid_codes),
     summed.device_seconds as observed_seconds,
     lifetime.lifetime_seconds
 from summed
-inner join listed
-    using (labels)
 left join lifetime
     using (subject, cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from functools import cached_property
@@ -73,19 +73,21 @@ def report_tables(
     made_with: MadeWith | None = None,
     earlier: Window | None = None,
     releases: bool = False,
+    leave: Callable[[Query], None] | None = None,
 ) -> dict[str, Query]:
     """Build ``report.*`` over the facts of the window; their queries as they were run, by table.
 
     Tables that compare it with an earlier window (the one before) are left out where the lake does not hold all of that.
     Checks that found something of severity warn stand in ``checks.*``. With ``releases`` a table of the period is dropped when
-    nothing more is made of it and no file of the report shows it: those of a quarter would fill the memory. LakeError, naming
-    the days, where facts are missing, or were made with other settings than ``made_with`` and can be made again.
+    nothing more is made of it and no file of the report shows it: those of a quarter would fill the memory. For the same reason
+    ``leave`` is called with the query of each table of pods as soon as nothing more reads it. LakeError, naming the days, where
+    facts are missing, or were made with other settings than ``made_with`` and can be made again.
     """
     tables = WindowTables(con, lake, window, settings, made_with, earlier, releases)
     absent = () if tables.has_earlier else tables.previous
     tables.build(tables.read if releases else tables.kept)
     targets = without(tables.queries, [*_without_input(con, settings), *absent])
-    tables.build_checked([*targets, *compared_tables(tables.queries)])
+    tables.build_checked([*targets, *compared_tables(tables.queries)], leave)
     return {table: with_values(tables.queries[table], tables.params) for table in targets}
 
 
@@ -130,7 +132,7 @@ class WindowTables:
             raise LakeError(f"no comparison: the lake lacks days of {self._earlier}, or their facts were made otherwise")
         self._open(self._asked(tables).intersection(self.kept))
 
-    def build_checked(self, tables: Collection[str]) -> None:
+    def build_checked(self, tables: Collection[str], leave: Callable[[Query], None] | None = None) -> None:
         """Build tables, and hold them to each check; what fails over kept tables alone failed when they were made."""
         self._prepare(tables)
         there = {*self.kept, *self.built}
@@ -148,12 +150,17 @@ class WindowTables:
                 build(self._con, query, self.params)
             for table in self._passing.intersection(over):
                 self._con.execute(f"drop table {table}")
+            for table in over:
+                if leave and table.startswith("report.") and "pod" in self.queries[table].grain:
+                    leave(self.queries[table])
         self.built.update(made)
 
     @property
     def read(self) -> list[str]:
         """The kept tables that a report and its checks read: to open others is to work out their files' digests for nothing."""
-        makers = [query for query in self.queries.values() if query.life not in ("day", "facts") and not self._held_already(query)]
+        makers = [
+            query for query in self.queries.values() if query.life not in ("day", "facts") and not self._held_already(query)
+        ]
         read = {table for query in makers for table in query.reads}
         return [table for table in self.kept if table in read]
 
