@@ -79,7 +79,7 @@ label as (
         columns('^(cluster|day|node_name)$'),
         max(try_cast(labels['label_nvidia_com_gpu_count'] as bigint)) as gpu_count,
         max(try_cast(labels['label_nvidia_com_gpu_replicas'] as bigint)) as replica_count,
-        max(regexp_extract(labels['label_nvidia_com_gpu_product'], '-MIG-(.+?)(-SHARED)?$', 1)) as profile,
+        max(regexp_extract(labels['label_nvidia_com_gpu_product'], '-MIG-(\d+g\..+?)(-SHARED)?$', 1)) as profile,
         -- A shared GPU has -SHARED behind its model, one that is all cut alike the profile: its units, and its count, are instances.
         max(coalesce(
             regexp_replace(labels['label_nvidia_com_gpu_product'], '(-MIG-.*)?(-SHARED)?$', ''),
@@ -190,8 +190,8 @@ select
     coalesce(capacity.accelerator_count, snapshot.slice_device_count, 0) as accelerator_count,
     coalesce(capacity.accelerator_resources, snapshot.slice_drivers, '') as accelerator_resources,
     case
-        when coalesce(label.profile, '') = '' and label.gpu_count is not null then label.gpu_count
-        when not capacity.has_instances and label.replica_count > 0 then capacity.accelerator_count // label.replica_count
+        when coalesce(label.profile, '') = '' and label.gpu_count between 1 and 1000 then label.gpu_count  -- as many as no node has
+        when not capacity.has_instances and label.replica_count between 1 and capacity.accelerator_count then capacity.accelerator_count // label.replica_count
         else coalesce(snapshot.slice_device_count, capacity.percent_device_count)
     end as device_count,
     case
