@@ -13,7 +13,7 @@ from gpureport.catalog import PER_SECOND, Catalog, Meaning
 from gpureport.shape.copies import Merges, Points, merge_targets
 from gpureport.shape.derive import growth_per_second, growth_ratio, mask_of
 from gpureport.shape.identity import DeviceKey
-from gpureport.shape.physics import believe, believed
+from gpureport.shape.physics import believe, believed, can_be_power
 from gpureport.shape.prepare import Prepared, Tally
 from gpureport.shape.spans import StepFallback, Times, distinct, is_among, median_step_ms
 from gpureport.tables import SIGNAL_BY_NAME
@@ -161,13 +161,16 @@ def _add(
     by_signal: Mapping[str, list[Prepared]],
     batch: _Batch,
 ) -> None:
-    """One signal's points from its sources: a later one serves only where the earlier ones are silent."""
+    """One signal's points from its sources: a later one serves only where the earlier ones are silent, or show no power at all."""
     dropped: Counter[str] = Counter()
     usable = []
     for series in sources:
         points = _points(series, by_signal, batch, dropped)
         if points.count:
             usable.append((series, points))
+    if signal == "power_watts" and len(usable) > 1:
+        limit, watts = found.points.get("power_limit_watts"), batch.catalog.board(model_of(by_signal)).watts
+        usable = [each for each in usable if can_be_power(each[1], limit, watts)] or usable
     served = usable[0][0] if usable else sources[0]
     found.fallback[signal] = batch.steps.of(served[0])
     if usable:

@@ -51,6 +51,12 @@ def believe(found: DeviceSignals, board: Board) -> None:
             found.points[name] = believed(points, rate, found.fallback[name], found.origin[name].dropped, beside, refill_steps)
 
 
+def can_be_power(points: Points, limit: Points | None, board_watts: float) -> bool:
+    """Whether any of the values is one that the board can draw."""
+    least, bound = _LEAST * board_watts or 1.0, bound_watts(limit, board_watts)
+    return bool(((points.values >= least) & (points.values <= bound)).any())
+
+
 def bound_watts(limit: Points | None, board_watts: float) -> float:
     """What the board cannot exceed; a limit counts that two samples show, for a single one may be wrong."""
     shown = 0.0

@@ -250,6 +250,14 @@ def test_kilowatts_under_a_name_of_watts_are_no_power() -> None:
     assert dropped(shaped, "power_watts") == {"implausible": 3}
 
 
+def test_power_under_another_name_serves_where_the_preferred_one_is_none() -> None:
+    shaped = run(
+        (gpu("DEV_BOARD_POWER_WATTS", modelName="NVIDIA H200"), every(STEP, [0.3] * 3)),
+        (gpu("DEV_POWER_USAGE", modelName="NVIDIA H200"), every(STEP, [300] * 3)),
+    )
+    assert {row["power_watts"] for row in shaped.device_sample.to_pylist()} == {300}
+
+
 @pytest.mark.parametrize(("model", "kept"), [("NVIDIA H200", 1050.0), ("NVIDIA L4", 108.0), ("a model of tomorrow", 3000.0)])
 def test_the_bound_is_the_models_where_no_limit_is_exported(model: str, kept: float) -> None:
     shaped = run((gpu("DEV_POWER_USAGE", modelName=model), every(STEP, [50, kept, kept + 1, 50])))
