@@ -161,7 +161,7 @@ def _add(
     by_signal: Mapping[str, list[Prepared]],
     batch: _Batch,
 ) -> None:
-    """One signal's points from its sources: a later one serves only where the earlier ones are silent, or show no power at all."""
+    """One signal's points from its sources: a later one serves only where the earlier ones are silent or cannot be."""
     dropped: Counter[str] = Counter()
     usable = []
     for series in sources:
