@@ -65,6 +65,20 @@ PUBLISHER_LABEL, PUBLISHER = "publisher", "gpureport"
 """On gauges of ours whose names are OpenCost's: a run that read its own words as OpenCost's would agree with itself."""
 
 
+_STEADY = (
+    *(
+        "_resource_requests",
+        "_resource_limits",
+        "_allocatable",
+        "_capacity",
+        "_nominal_quota",
+        "_borrowing_limit",
+        "_lending_limit",
+    ),
+    *("_deserved_gpus", "_deserved_scalar_resources", "_capacity_scalar_resources"),
+)
+
+
 @dataclass(frozen=True)
 class Meaning:
     """One catalog row: how a metric is read.
@@ -121,8 +135,8 @@ class Meaning:
 
     @property
     def is_steady(self) -> bool:
-        """Whether its values stand still: when something happened, what a pod requests, what a node has."""
-        return self.is_instant or self.signal.endswith(("_resource_requests", "_resource_limits", "_allocatable", "_capacity"))
+        """Whether its values stand still: when something happened, what a pod requests, what a node or a quota has."""
+        return self.is_instant or (self.scope == "cluster" and self.signal.endswith(_STEADY))
 
     @property
     def allows_infinite(self) -> bool:

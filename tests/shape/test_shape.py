@@ -290,6 +290,7 @@ def test_compute_instances_have_their_own_activity_and_slices() -> None:
 
 
 CREATED = {"__name__": "kube_pod_created", "namespace": "ns", "pod": "p", "uid": "u", "job": "ksm"}
+QUOTA = {"__name__": "kueue_cluster_queue_nominal_quota", "cluster_queue": "a", "resource": "nvidia.com/gpu", "job": "kueue"}
 CAPACITY = {"__name__": "kube_node_status_capacity", "node": "n", "resource": "nvidia_com_gpu", "job": "ksm"}
 
 
@@ -300,6 +301,7 @@ CAPACITY = {"__name__": "kube_node_status_capacity", "node": "n", "resource": "n
         pytest.param(CREATED, [1.7e12] * 3, [], {"out_of_range": 3}, id="milliseconds"),
         pytest.param(CREATED, [1.7e9, 1.5e9, 1.7e9, 1.7e9], [1.7e9], {"outlier": 1}, id="created otherwise once"),
         pytest.param(CAPACITY, [8, 800, 8, 8], [8], {"outlier": 1}, id="800 GPUs once"),
+        pytest.param(QUOTA, [8, 8, 1e12, 8], [8], {"outlier": 1}, id="a quota of 1e12 once"),
         pytest.param(CAPACITY, [800, 8, 8, 8], [8], {"outlier": 1}, id="800 GPUs first"),
         pytest.param(CAPACITY, [8, 8, 8, 800], [8], {"outlier": 1}, id="800 GPUs last"),
         pytest.param(CAPACITY, [8, 8, 0, 8], [8, 0, 8], {}, id="none for a scrape"),
