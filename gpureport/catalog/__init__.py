@@ -66,16 +66,8 @@ PUBLISHER_LABEL, PUBLISHER = "publisher", "gpureport"
 
 
 _STEADY = (
-    *(
-        "_resource_requests",
-        "_resource_limits",
-        "_allocatable",
-        "_capacity",
-        "_nominal_quota",
-        "_borrowing_limit",
-        "_lending_limit",
-    ),
-    *("_deserved_gpus", "_deserved_scalar_resources", "_capacity_scalar_resources"),
+    *("_resource_requests", "_resource_limits", "_allocatable", "_capacity"),
+    *("quota_guaranteed", "quota_cap", "quota_borrowing_limit", "quota_lending_limit", "quota_weight"),
 )
 
 
