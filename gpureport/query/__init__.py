@@ -183,8 +183,10 @@ def build(con: duckdb.DuckDBPyConnection, query: Query, params: Mapping[str, Any
         raise QueryError(f"{query.table}: no value was given for ${missing[0]}")
     define_functions(con, query.sql)
     con.execute(f"create schema if not exists {query.life}")
-    # The view that opens a kept table may stand under this name.
-    making = f"create or replace table {query.table} as {query.sql}"
+    keys = ", ".join(query.grain)
+    # What people read begins with its keys. The view that opens a kept table may stand under this name.
+    rows = f"select {keys}, * exclude ({keys}) from (\n{query.sql}\n)" if query.life == "report" else query.sql
+    making = f"create or replace table {query.table} as {rows}"
     try:
         [count] = con.execute(_parsed(con, making), {name: params[name] for name in query.params}).fetchall()[0]
     except duckdb.OutOfMemoryException as error:
