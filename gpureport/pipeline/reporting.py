@@ -60,6 +60,9 @@ _NAMESPACE_OWNERS = """
 """
 """Whose a namespace is: the label's value as the last snapshot or, of namespaces that held GPUs, the last day's facts have it."""
 
+_ROWS_PER_LEDGER_ROW = 6
+"""About so many rows have all tables of a report together."""
+
 
 def check(config: Config) -> None:
     """UsageError for what would end a report after hours of work: its settings, the files in them, and its folder."""
@@ -170,9 +173,7 @@ def _into_file(con: DuckDBPyConnection, lake: Lake, window: Window) -> Callable[
     days = {*window.days()}
     files = {file for each in lake.partitions("facts/ledger_day") if each.date in days for file in each.stored}
     ((spill,),) = con.execute("select current_setting('temp_directory')").fetchall()
-    begin(
-        con, Path(spill) / DATABASE, 6 * sum(file.row_count for file in files)
-    )  # all tables have about six times the ledger's rows
+    begin(con, Path(spill) / DATABASE, _ROWS_PER_LEDGER_ROW * sum(file.row_count for file in files))
     return partial(move, con)
 
 
