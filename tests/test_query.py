@@ -117,6 +117,20 @@ def test_only_what_leads_to_the_targets_is_needed(tmp_path):
     assert [query.table for query in needed(queries, ["facts.b"], given=["facts.a"])] == ["facts.b"]
 
 
+def test_what_a_target_is_made_of_comes_right_before_it(tmp_path):
+    for name in ("a", "b"):
+        write_query(tmp_path, f"day.{name}", "select device_uuid from lake.device_sample")
+        write_query(tmp_path, f"facts.of_{name}", f"select device_uuid from day.{name}")
+    plan = [query.table for query in needed(load(tmp_path), ["facts.of_a", "facts.of_b"])]
+    assert plan == ["day.a", "facts.of_a", "day.b", "facts.of_b"]
+
+
+def test_a_report_table_begins_with_its_keys(tmp_path, con):
+    write_query(tmp_path, "report.t", "select 1.5 as ratio, 'p' as pod, 'c' as cluster", "cluster, pod")
+    build(con, read(tmp_path / "devices" / "report.t.sql"), {})
+    assert [name for name, *_ in con.execute("describe report.t").fetchall()] == ["cluster", "pod", "ratio"]
+
+
 def test_a_table_is_built_with_its_parameters_and_no_others(tmp_path, con):
     write_query(tmp_path, "day.b", "select 'GPU-a' as device_uuid, $factor::double as held_seconds")
     build(con, read(tmp_path / "devices" / "day.b.sql"), {"factor": 3, "unused": 1})

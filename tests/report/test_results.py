@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from gpureport.query import Query
 from gpureport.report.csv_files import write_csv, write_parquet
-from gpureport.report.database import finished
+from gpureport.report.database import begin, finished, move
 from gpureport.report.results import Result, rounded
 from tests.report.conftest import a_header
 
@@ -48,11 +48,27 @@ def con() -> Iterator[duckdb.DuckDBPyConnection]:
         yield con
 
 
-@pytest.fixture
-def results(con: duckdb.DuckDBPyConnection, tmp_path: Path) -> Iterator[list[Result]]:
+@pytest.fixture(params=[[], ["report.large"]], ids=["all moved at the end", "one moved before"])
+def results(con: duckdb.DuckDBPyConnection, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[list[Result]]:
     """The two tables in a report's file."""
+    if request.param:
+        begin(con, tmp_path / "begun", ROWS)
+    for table in request.param:
+        move(con, QUERIES[table])
     with finished(con, QUERIES, a_header(), tmp_path / "gpureport.duckdb") as found:
         yield found
+
+
+def test_a_file_that_was_begun_elsewhere_is_in_its_place_at_the_end(con: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
+    begin(con, tmp_path / "begun", ROWS)
+    move(con, QUERIES["report.small"])
+    with finished(con, QUERIES, a_header(), tmp_path / "gpureport.duckdb"):
+        pass
+    assert [path.name for path in tmp_path.iterdir()] == ["gpureport.duckdb"]
+    with duckdb.connect(str(tmp_path / "gpureport.duckdb"), read_only=True) as file:
+        assert file.execute("select (select count(*) from large), (select list(number) from small)").fetchall() == [
+            (ROWS, [0, 1, 2])
+        ]
 
 
 def test_rows_are_read_as_far_as_they_are_asked_for(results: list[Result]) -> None:
