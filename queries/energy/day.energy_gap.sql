@@ -1,4 +1,4 @@
--- Growth of a GPU's energy counter over a gap or reset beyond its power: unattributed energy.
+-- Growth of a GPU's energy counter over a gap or reset beyond its power.
 --
 -- Before a gap power is in force for three steps at most; where it goes on over the gap it tells all of it.
 --
@@ -6,13 +6,15 @@
 -- reads:  day.energy_edge
 -- source: day.energy_edge
 -- columns:
+--   begun_at            UTC, since when no sample is in force; null where the day has none before
 --   ended_at            UTC, the first sample after the gap or reset
 --   told_joules         J of it, or over a reset, by power
 with bridge as (
     -- A sample that ends a gap may begin the next.
     select
         columns('^(cluster|device_uuid|gap_count)$'),
-        sum(told_joules) as told_joules
+        sum(told_joules) as told_joules,
+        max(end_at) as begun_at
     from day.energy_edge
     where is_within_gap
     group by cluster, device_uuid, gap_count
@@ -21,6 +23,7 @@ with bridge as (
 select
     edge.cluster,
     edge.device_uuid,
+    bridge.begun_at,
     edge.start_at as ended_at,
     date_trunc('hour', edge.start_at) as hour_start_at,
     edge.gap_joules,

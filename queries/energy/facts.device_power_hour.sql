@@ -1,11 +1,12 @@
 -- Energy of each GPU per hour, and where it went: idle, attributed, unattributed.
 --
 -- measured = idle + attributed + unattributed. Each is summed on its own, so that the closing error tells of a mistake.
--- Unallocated is what was used above idle while the GPU was unallocated, by active instances without a holder, and over gaps of the counter.
+-- Unallocated is what was used above idle while the GPU was unallocated, by active instances without a holder, and over gaps of the counter
+-- in which no one certainly held it throughout.
 --
 -- revision: 5
 -- grain:  cluster, device_uuid, hour_start_at
--- reads:  day.claim_snapshot, day.energy_gap, day.power_activity, day.power_interval, day.power_step, facts.power_hour, facts.reserved_power_hour, lake.device_sample
+-- reads:  day.claim_snapshot, day.energy_gap, day.gap_holder, day.power_activity, day.power_interval, day.power_step, facts.power_hour, facts.reserved_power_hour, lake.device_sample
 -- source: day.power_interval, facts.power_hour, day.energy_gap
 -- columns: cluster, device_uuid, hour_start_at, layout, idle_watts, idle_source, measured_joules, counter_seconds, counter_joules,
 --          integral_joules, step_joules, idle_joules, held_idle_joules, measured_seconds, held_seconds, power_watts_min, power_watts_max, reserved_joules,
@@ -79,12 +80,40 @@ changed as (
     group by cluster, device_uuid, hour_start_at
 ),
 
+held_gap as (
+    select
+        cluster,
+        device_uuid,
+        hour_start_at,
+        sum(gap_seconds) as held_gap_seconds,
+        sum(gap_part_joules) as held_gap_joules,
+        sum(idle_joules) as held_gap_idle_joules
+    from day.gap_holder
+    group by cluster, device_uuid, hour_start_at
+),
+
+free_gap as (
+    select
+        cluster,
+        device_uuid,
+        hour_start_at,
+        sum(unexplained_joules) as free_gap_joules
+    from day.energy_gap
+    anti join day.gap_holder
+        using (cluster, device_uuid, ended_at)
+    group by cluster, device_uuid, hour_start_at
+),
+
 gap as (
     select
         columns('^(cluster|device_uuid|hour_start_at)$'),
-        sum(unexplained_joules) as gap_joules
-    from day.energy_gap
-    group by cluster, device_uuid, hour_start_at
+        if(held_gap_joules is null, free_gap_joules, held_gap_joules + coalesce(free_gap_joules, 0)) as gap_joules,
+        coalesce(free_gap_joules, 0) as free_gap_joules,
+        coalesce(held_gap_seconds, 0) as held_gap_seconds,
+        coalesce(held_gap_idle_joules, 0) as held_gap_idle_joules
+    from held_gap
+    full join free_gap
+        using (cluster, device_uuid, hour_start_at)
 ),
 
 refused as (
@@ -131,14 +160,20 @@ reserved as (
 
 split as (
     select
-        seen.*,
+        seen.* replace (
+            if(gap.held_gap_seconds > 0, coalesce(seen.measured_seconds, 0) + gap.held_gap_seconds, seen.measured_seconds) as measured_seconds,
+            if(gap.held_gap_seconds > 0, coalesce(seen.counter_seconds, 0) + gap.held_gap_seconds, seen.counter_seconds) as counter_seconds,
+            if(gap.held_gap_seconds > 0, coalesce(seen.held_seconds, 0) + gap.held_gap_seconds, seen.held_seconds) as held_seconds,
+            if(gap.held_gap_idle_joules > 0, coalesce(seen.idle_joules, 0) + gap.held_gap_idle_joules, seen.idle_joules) as idle_joules,
+            if(gap.held_gap_idle_joules > 0, coalesce(seen.held_idle_joules, 0) + gap.held_gap_idle_joules, seen.held_idle_joules) as held_idle_joules
+        ),
         changed.step_joules,
         if(snapshot.cluster is null, null, coalesce(reserved.reserved_joules, 0)) as reserved_joules,
         gap.gap_joules,
         if(judged.cluster is null, null, coalesce(refused.refused_joules, 0)) as refused_joules,
         coalesce(seen.measured_joules, 0) + coalesce(gap.gap_joules, 0) as all_joules,
         coalesce(allocated.attributed_joules, 0) as attributed_joules,
-        coalesce(seen.free_joules, 0) + coalesce(bystander.active_joules, 0) + coalesce(gap.gap_joules, 0) as unattributed_joules,
+        coalesce(seen.free_joules, 0) + coalesce(bystander.active_joules, 0) + coalesce(gap.free_gap_joules, 0) as unattributed_joules,
         seen.measured_joules is not null or gap.gap_joules is not null as is_measured
     from seen
     left join changed

@@ -5,10 +5,11 @@
 -- several of one as those of a whole GPU (day.instance_util). Where the baseline is unknown all that was measured counts as
 -- above it. Idle is shared out beside it as hours are: by what each was given of the GPU where that is known, else in equal parts; under MIG by
 -- compute slices of the whole GPU.
+-- Over a gap of the counter's samples the one who certainly held the GPU throughout has its growth (day.gap_holder).
 --
--- revision: 6
+-- revision: 7
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at
--- reads:  day.allocated_interval, day.instance_util, day.partition_interval, day.power_activity, day.power_interval, day.power_util
+-- reads:  day.allocated_interval, day.gap_holder, day.instance_util, day.partition_interval, day.power_activity, day.power_interval, day.power_util
 -- source: day.power_interval, day.power_util, day.power_activity
 -- columns: cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at, observed_seconds, gpu_seconds,
 --          measured_seconds, active_joules, active_joules_unweighted, active_joules_kepler, held_joules, idle_joules, active_seconds,
@@ -83,6 +84,25 @@ reported as (
         using (cluster, device_uuid, gpu_instance_id, start_at)
     left join day.instance_util as util on allocated.holder_number = util.holder_number
     where allocated.share is null or allocated.share = 'activity'
+    union all by name
+    select
+        * exclude (ended_at, gap_seconds, gap_part_joules),
+        '' as gpu_instance_id,
+        0 as observed_seconds,
+        0 as gpu_seconds,
+        gap_seconds as measured_seconds,
+        gap_part_joules - coalesce(idle_joules, 0) as active_joules,
+        active_joules as active_joules_unweighted,
+        active_joules as active_joules_kepler,
+        0 as held_joules,
+        gap_seconds as active_seconds,
+        gap_seconds as activity_unknown_seconds,
+        0 as equal_seconds,
+        0 as clamped_count,
+        'exclusive' as hours_method,
+        'exclusive' as method,
+        'device' as scope
+    from day.gap_holder
 )
 
 select
