@@ -1,6 +1,6 @@
 -- Growth of the energy counter over a gap in which one holder certainly had the GPU throughout, by hour.
 --
--- Spread over the time without samples; as much of it as the baseline takes is idle. Gaps that touch more than two hours are nobody's.
+-- Spread over the time without samples; as much of it as the baseline takes is idle. Gaps that touch more than two hours are unallocated.
 --
 -- grain:  cluster, device_uuid, ended_at, hour_start_at
 -- reads:  day.energy_gap, day.idle_baseline, facts.ownership
