@@ -98,9 +98,7 @@ pod as (
 
 bound as (
     select
-        consumer.cluster,
-        consumer.namespace,
-        consumer.claim_uid,
+        consumer.* similar to '^(cluster|namespace|claim_uid)$',
         min(pod.scheduled_at) as scheduled_at
     from lake.claim_consumer as consumer
     inner join pod

@@ -70,11 +70,7 @@ life as (
 
 reported as (
     select
-        series.cluster,
-        series.namespace,
-        series.claim,
-        series.pod,
-        series.pod_uid,
+        series.* similar to '^(cluster|namespace|claim|pod|pod_uid)$',
         min(snapshot.first_at) as first_at,
         max(snapshot.last_until_at) as last_until_at
     from series

@@ -56,9 +56,7 @@ left join day.claim_share as share
     using (cluster, namespace, claim_uid, driver, pool, device, share_id, request)
 union all by name
 select
-    cluster,
-    namespace,
-    claim,
+    columns('^(cluster|namespace|claim)$'),
     '' as claim_uid,
     max(driver) as driver,
     max(pool) as pool,

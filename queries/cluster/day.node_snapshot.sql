@@ -76,9 +76,7 @@ shown as (
     select
         device.cluster,
         device.node_name,
-        snapshot.day,
-        snapshot.observed_at,
-        snapshot.until_at,
+        snapshot.* similar to '^(day|observed_at|until_at)$',
         string_agg(distinct device.driver, ', ' order by device.driver) as drivers,
         count(distinct coalesce(
             nullif(device.device_uuid, ''), nullif(device.pci_bus_id, ''), device.driver || '/' || device.pool || '/' || device.device

@@ -105,9 +105,7 @@ where sample.value = series.bad_count and sample.held_seconds > 0
 group by all
 union all by name
 select
-    cluster,
-    node_name,
-    device_uuid,
+    columns('^(cluster|node_name|device_uuid)$'),
     observed_at::timestamp as start_at,
     max(least(coalesce(next_at, observed_at + interval 15 minute), observed_at + interval 15 minute)::timestamp) as end_at,
     cause

@@ -182,9 +182,7 @@ node as (
 )
 
 select
-    node.cluster,
-    node.node_name,
-    node.day,
+    node.* similar to '^(cluster|node_name|day)$',
     coalesce(capacity.start_at, snapshot.offered_from_at, node.start_at) as start_at,
     coalesce(capacity.end_at, snapshot.offered_until_at, node.end_at) as end_at,
     coalesce(capacity.accelerator_count, snapshot.slice_device_count, 0) as accelerator_count,

@@ -41,9 +41,7 @@ from facts.signal_day
 where day < $until_at and day + interval 1 day > $since_at
 union all by name
 select
-    silent.cluster,
-    silent.node_name,
-    silent.day,
+    silent.* similar to '^(cluster|node_name|day)$',
     catalog.signal,
     '' as cause,
     sum(silent.device_count)::bigint as device_count,

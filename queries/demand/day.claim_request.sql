@@ -138,9 +138,7 @@ entry as (
 
 given as (
     select
-        step.cluster,
-        step.claim_uid,
-        step.first_number,
+        step.* similar to '^(cluster|claim_uid|first_number)$',
         device_turn.request,
         device_turn.subrequest,
         count(*) as device_count

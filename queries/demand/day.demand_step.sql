@@ -166,9 +166,7 @@ known as (
 )
 
 select
-    running.cluster,
-    running.source,
-    running.resource,
+    running.* similar to '^(cluster|source|resource)$',
     resource.is_opencosts,
     running.start_at,
     running.end_at,

@@ -102,9 +102,7 @@ run as (
 
 staged as (
     select
-        run.cluster,
-        run.pod_uid,
-        run.phase,
+        run.* similar to '^(cluster|pod_uid|phase)$',
         unnest(
             case
                 when run.phase != 'Pending'

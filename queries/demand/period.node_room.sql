@@ -33,9 +33,7 @@ changed as (
 )
 
 select
-    cluster,
-    node_name,
-    start_at,
+    columns('^(cluster|node_name|start_at)$'),
     max(model) over node as gpu_model,
     max(names) over node as resources,
     round(sum(gpus) over (node order by start_at), 6) as room_gpus

@@ -28,9 +28,7 @@ instance as (
 )
 
 select
-    cluster,
-    device_uuid,
-    hour_start_at,
+    columns('^(cluster|device_uuid|hour_start_at)$'),
     string_agg(profile, ',' order by profile) as layout
 from instance
 group by cluster, device_uuid, hour_start_at

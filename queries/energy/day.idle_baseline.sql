@@ -127,9 +127,7 @@ found as (
 )
 
 select
-    cluster,
-    device_uuid,
-    layout,
+    columns('^(cluster|device_uuid|layout)$'),
     coalesce(configured_watts, observed_watts, model_watts, documented_watts) as idle_watts,
     case
         when configured_watts is not null then 'configured'

@@ -305,9 +305,7 @@ select
     + if(instance.signal = 'none', power.untold_kepler_joules * instance.equal_share_ratio, 0) as active_joules_kepler,
     power.held_joules * instance.equal_share_ratio as held_joules,
     power.idle_joules * instance.idle_share_ratio as idle_joules,
-    power.active_seconds,
-    power.activity_unknown_seconds,
-    power.equal_seconds,
+    power.* similar to '^(active_seconds|activity_unknown_seconds|equal_seconds)$',
     greatest(
         summed.slice_watts_max * instance.slice_count, power.untold_watts_max * instance.slice_share_ratio
     ) as active_watts_max,

@@ -193,9 +193,7 @@ select
     summed.kepler_joules + power.untold_kepler_joules / sharer.owner_count as active_joules_kepler,
     power.held_joules / sharer.owner_count as held_joules,
     power.idle_joules * sharer.idle_ratio as idle_joules,
-    power.active_seconds,
-    power.activity_unknown_seconds,
-    power.equal_seconds,
+    power.* similar to '^(active_seconds|activity_unknown_seconds|equal_seconds)$',
     greatest(summed.watts_max, power.untold_watts_max / sharer.owner_count) as active_watts_max,
     sharer.method,
     sharer.scope

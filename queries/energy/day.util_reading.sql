@@ -27,9 +27,7 @@ reading as (
 )
 
 select
-    holder_number,
-    step_at,
-    until_at,
+    columns('^(holder_number|step_at|until_at)$'),
     weight
 from reading
 where is_alone

@@ -82,9 +82,7 @@ changed as (
 
 held_gap as (
     select
-        cluster,
-        device_uuid,
-        hour_start_at,
+        columns('^(cluster|device_uuid|hour_start_at)$'),
         sum(gap_seconds) as held_gap_seconds,
         sum(gap_part_joules) as held_gap_joules,
         sum(idle_joules) as held_gap_idle_joules

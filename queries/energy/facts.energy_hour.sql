@@ -101,9 +101,7 @@ part as (
         board.hour_start_at,
         '' as namespace,
         false as is_held,
-        board.node_name,
-        board.gpu_model,
-        board.energy_method,
+        board.* similar to '^(node_name|gpu_model|energy_method)$',
         0 as active_joules,
         0 as held_joules,
         -- What is left of a difference of sums is no energy.

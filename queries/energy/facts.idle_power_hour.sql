@@ -98,9 +98,7 @@ select
     binned.cluster,
     binned.device_uuid,
     coalesce(device_layout.layout, '') as layout,
-    binned.hour_start_at,
-    binned.bin_watts,
-    binned.idle_seconds,
+    binned.* similar to '^(hour_start_at|bin_watts|idle_seconds)$',
     coalesce(model.gpu_model, '') as gpu_model
 from binned
 left join day.device_layout

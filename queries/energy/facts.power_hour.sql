@@ -63,9 +63,7 @@ reported as (
     select
         allocated.* similar to '^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id|hour_start_at|idle_watts)$',
         coalesce(allocated.idle_source, 'unknown') as idle_source,
-        allocated.hours_method,
-        allocated.observed_seconds,
-        allocated.gpu_seconds,
+        allocated.* similar to '^(hours_method|observed_seconds|gpu_seconds)$',
         activity.measured_seconds,
         coalesce(util.active_joules, activity.active_joules / allocated.instance_owner_count) as active_joules,
         coalesce(util.active_joules_unweighted, activity.active_joules_unweighted / allocated.instance_owner_count) as active_joules_unweighted,

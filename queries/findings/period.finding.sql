@@ -65,9 +65,7 @@ counted as (
 )
 
 select
-    code,
-    detail,
-    cluster,
+    columns('^(code|detail|cluster)$'),
     only_one(list(namespace)) as namespace,
     workload_kind,
     workload,

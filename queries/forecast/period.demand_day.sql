@@ -29,9 +29,7 @@ place as (
 
 device_day as (
     select
-        ledger.cluster,
-        ledger.device_uuid,
-        ledger.day,
+        ledger.* similar to '^(cluster|device_uuid|day)$',
         coalesce(place.node_name, '') as node_name,
         coalesce(model.gpu_model, '') as gpu_model,
         sum(ledger.gpu_seconds) filter (where ledger.activity != 'unseen') as seen_seconds,

@@ -34,10 +34,7 @@ weekday as (
 )
 
 select
-    cluster,
-    gpu_model,
-    day,
-    allocated_gpu_hours,
+    columns('^(cluster|gpu_model|day|allocated_gpu_hours)$'),
     map_from_entries(list((weekday, above_gpu_hours))) as above_gpu_hours,
     list_median(flatten(list(changes))) / 7 as change_gpu_hours
 from weekday

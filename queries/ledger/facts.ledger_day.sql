@@ -14,9 +14,7 @@ with hour as (
 )
 
 select
-    cluster,
-    device_uuid,
-    gpu_instance_id,
+    columns('^(cluster|device_uuid|gpu_instance_id)$'),
     hour_start_at::date as day,
     * exclude (cluster, device_uuid, gpu_instance_id, hour_start_at, gpu_seconds),
     min(hour_start_at) as first_hour_at,

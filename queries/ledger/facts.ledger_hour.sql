@@ -75,9 +75,7 @@ holder as (
 
 claimant as (
     select
-        gpu.cluster,
-        gpu.device_uuid,
-        gpu.start_at,
+        gpu.* similar to '^(cluster|device_uuid|start_at)$',
         reservation.* exclude (cluster, device_uuid, start_at, end_at),
         count(*) over same_unit as claim_count,
         if(count(reservation.share_ratio) over same_unit = claim_count, nullif(sum(reservation.share_ratio) over same_unit, 0), null)
@@ -160,9 +158,7 @@ outage_hour as (
 
 lost as (
     select
-        outage_hour.cluster,
-        outage_hour.device_uuid,
-        outage_hour.hour_start_at,
+        outage_hour.* similar to '^(cluster|device_uuid|hour_start_at)$',
         outage_hour.cause as outage,
         (
             epoch_ms(least(outage_hour.end_at, outage_hour.hour_start_at + interval 1 hour))

@@ -182,12 +182,7 @@ bucketed as (
 )
 
 select
-    cluster,
-    node_name,
-    device_uuid,
-    gpu_instance_id,
-    day,
-    bucket,
+    columns('^(cluster|node_name|device_uuid|gpu_instance_id|day|bucket)$'),
     case
         when bucket = 'unavailable' then outage
         when not is_seen or (bucket = 'free' and first_hour_at is null) then unseen_cause

@@ -34,9 +34,7 @@ gpu as (
 
 seen as (
     select
-        gpu.cluster,
-        gpu.node_name,
-        gpu.day,
+        gpu.* similar to '^(cluster|node_name|day)$',
         case when ledger.pod != '' then 'allocated' when ledger.outage != '' then 'unavailable' else 'free' end as kind,
         ledger.namespace,
         ledger.pod,
@@ -67,9 +65,7 @@ allocated as (
 
 node as (
     select
-        gpu.cluster,
-        gpu.node_name,
-        gpu.day,
+        gpu.* similar to '^(cluster|node_name|day)$',
         coalesce(sum(gpu.active_seconds) <= any_value(allocated.gpu_seconds), false) as tells_unnamed,
         sum(gpu.unseen_seconds) + if(tells_unnamed, sum(gpu.unnamed_seconds), 0) as unseen_seconds
     from gpu

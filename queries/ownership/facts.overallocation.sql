@@ -52,9 +52,7 @@ part as (
 
 given as (
     select
-        allocated.cluster,
-        allocated.device_uuid,
-        allocated.gpu_instance_id,
+        allocated.* similar to '^(cluster|device_uuid|gpu_instance_id)$',
         allocated.claim_uid as grant_key,
         allocated.share_id,
         'claim ' || allocated.namespace || '/' || allocated.claim as grant_name,
@@ -67,9 +65,7 @@ given as (
     where allocated.claim_uid != '' and allocated.device_uuid != '' and allocated.gpu_instance_id is not null and not allocated.is_admin_access
     union all by name
     select
-        use.cluster,
-        use.device_uuid,
-        use.gpu_instance_id,
+        use.* similar to '^(cluster|device_uuid|gpu_instance_id)$',
         use.pod_uid as grant_key,
         '' as share_id,
         use.source || ' ' || use.namespace || '/' || use.pod as grant_name,
@@ -124,9 +120,7 @@ slot as (
 taken as (
     select
         slot.*,
-        unit.grant_key,
-        unit.grant_name,
-        unit.share_id,
+        unit.* similar to '^(grant_key|grant_name|share_id)$',
         unnest(map_entries(unit.capacity_ratios), recursive := true)
     from slot
     inner join unit

@@ -104,9 +104,7 @@ judged as (
 )
 
 select distinct
-    cluster,
-    namespace,
-    pod,
+    columns('^(cluster|namespace|pod)$'),
     if(is_scraped, 'scraped_address', 'no_request') as evidence,
     device_count,
     named_seconds

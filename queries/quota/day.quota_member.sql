@@ -195,9 +195,7 @@ select
     own.system,
     above.above as quota,
     coalesce(part.flavor, '') as flavor,
-    pod.namespace,
-    pod.pod,
-    pod.pod_uid,
+    pod.* similar to '^(namespace|pod|pod_uid)$',
     above.depth_count = 1 as is_own,
     coalesce(part.resources, []) as resources
 from own

@@ -76,9 +76,7 @@ marked as (
 )
 
 select
-    cluster,
-    node_name,
-    resource,
+    columns('^(cluster|node_name|resource)$'),
     min(start_at) as start_at,
     max(end_at) as end_at,
     amount as offered_native

@@ -78,9 +78,7 @@ snapshot as (
 
 asked as (
     select
-        request.cluster,
-        request.pod_uid,
-        request.series_id,
+        request.* similar to '^(cluster|pod_uid|series_id)$',
         request.signal = 'kube_pod_init_container_resource_requests' as is_init,
         coalesce(name.resource, case
             when request.resource like 'gpu_intel_com_%' then 'gpu.intel.com/' || request.resource[15:]

@@ -92,9 +92,7 @@ pod_group as (
 
 claim_seen as (
     select
-        claim.cluster,
-        claim.namespace,
-        claim.claim_uid,
+        claim.* similar to '^(cluster|namespace|claim_uid)$',
         any_value(claim.requests) as requests,
         least(min(claim.created_at)::timestamp, min(snapshot.observed_at)) as created_at,
         coalesce(min(claim.allocated_at)::timestamp, min(snapshot.observed_at) filter (where claim.is_allocated)) as allocated_at,

@@ -10,9 +10,7 @@
 --   scope  the quota or the root of its tree, where those alone count; else ''
 with tree as (
     select
-        contained.cluster,
-        contained.system,
-        contained.quota,
+        contained.* similar to '^(cluster|system|quota)$',
         arg_max(coalesce(nullif(term.parent, ''), contained.above), contained.depth_count) as root
     from day.quota_above as contained
     inner join day.quota_terms as term

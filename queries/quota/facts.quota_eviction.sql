@@ -55,9 +55,7 @@ grown as (
 
 -- What was counted before the first sample is of another time.
 select
-    cluster,
-    system,
-    quota,
+    columns('^(cluster|system|quota)$'),
     date_trunc('hour', start_at) as hour_start_at,
     sum(case when growth is null then 0 when growth < 0 then amount_native else growth end)::bigint as evicted_count
 from grown

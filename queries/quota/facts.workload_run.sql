@@ -28,9 +28,7 @@ requested as (
 
 size as (
     select
-        requested.cluster,
-        requested.workload_uid,
-        requested.attempt,
+        requested.* similar to '^(cluster|workload_uid|attempt)$',
         sum(requested.part.amount * unit.gpus_per_native) as request_gpus
     from requested
     inner join day.quota_unit as unit
@@ -42,9 +40,7 @@ size as (
 
 ran as (
     select
-        run.cluster,
-        run.workload_uid,
-        run.attempt,
+        run.* similar to '^(cluster|workload_uid|attempt)$',
         min(pod.running_at)::timestamp as running_at
     from day.workload_run as run
     inner join lake.pod as pod

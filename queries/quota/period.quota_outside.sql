@@ -18,9 +18,7 @@ outside as (
     select
         pod.cluster,
         system.system,
-        pod.pod_uid,
-        pod.bound_at,
-        pod.ended_at,
+        pod.* similar to '^(pod_uid|bound_at|ended_at)$',
         max(native.amount_gpus) as held_gpus
     from day.quota_pod as pod
     inner join system

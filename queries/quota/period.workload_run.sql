@@ -5,9 +5,7 @@
 -- params: since_at, until_at
 -- source: facts.workload_run
 select
-    cluster,
-    workload_uid,
-    queued_at,
+    columns('^(cluster|workload_uid|queued_at)$'),
     max(columns(* exclude (cluster, workload_uid, queued_at, owner_kind, admitted_at)))
 from facts.workload_run
 where queued_at < $until_at and coalesce(ended_at, 'infinity'::timestamp) > $since_at

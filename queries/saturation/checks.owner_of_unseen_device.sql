@@ -6,14 +6,7 @@
 -- source: facts.ownership, facts.device_hour
 -- columns: cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at, end_at
 select
-    ownership.cluster,
-    ownership.device_uuid,
-    ownership.gpu_instance_id,
-    ownership.namespace,
-    ownership.pod,
-    ownership.pod_uid,
-    ownership.container,
-    ownership.start_at,
+    ownership.* similar to '^(cluster|device_uuid|gpu_instance_id|namespace|pod|pod_uid|container|start_at)$',
     ownership.end_at
 from facts.ownership
 asof left join facts.device_hour

@@ -31,9 +31,7 @@ with part as (
 
 event as (
     select
-        xid_event.cluster,
-        xid_event.device_uuid,
-        xid_event.gpu_instance_id,
+        xid_event.* similar to '^(cluster|device_uuid|gpu_instance_id)$',
         ownership_interval.start_at,
         sum(xid_event.event_count)::bigint as event_count,
         list(distinct xid_event.xid_code order by xid_event.xid_code) as codes

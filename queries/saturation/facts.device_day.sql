@@ -26,9 +26,7 @@ with hour as (
 )
 
 select
-    cluster,
-    device_uuid,
-    gpu_instance_id,
+    columns('^(cluster|device_uuid|gpu_instance_id)$'),
     hour_start_at::date as day,
     columns('^(node_name|gpu_index|gpu_device|gpu_model|gpu_instance_profile|pci_bus_id|driver_version|make)$'),
     sum(columns('_(seconds|joules|bytes)$|^pcie_replay(_gap)?_count$')),

@@ -21,9 +21,7 @@ with value as (
 )
 
 select
-    part.cluster,
-    part.device_uuid,
-    part.gpu_instance_id,
+    part.* similar to '^(cluster|device_uuid|gpu_instance_id)$',
     coalesce(holder.namespace, '') as namespace,
     coalesce(holder.pod, '') as pod,
     coalesce(holder.pod_uid, '') as pod_uid,
