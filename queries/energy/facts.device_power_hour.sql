@@ -80,38 +80,30 @@ changed as (
     group by cluster, device_uuid, hour_start_at
 ),
 
-held_gap as (
+growth as (
+    select
+        columns('^(cluster|device_uuid|hour_start_at|gap_seconds|idle_joules)$'),
+        gap_part_joules as gap_joules
+    from day.gap_holder
+    union all by name
     select
         columns('^(cluster|device_uuid|hour_start_at)$'),
-        sum(gap_seconds) as held_gap_seconds,
-        sum(gap_part_joules) as held_gap_joules,
-        sum(idle_joules) as held_gap_idle_joules
-    from day.gap_holder
-    group by cluster, device_uuid, hour_start_at
-),
-
-free_gap as (
-    select
-        cluster,
-        device_uuid,
-        hour_start_at,
-        sum(unexplained_joules) as free_gap_joules
+        unexplained_joules as gap_joules,
+        unexplained_joules as free_joules
     from day.energy_gap
     anti join day.gap_holder
         using (cluster, device_uuid, ended_at)
-    group by cluster, device_uuid, hour_start_at
 ),
 
 gap as (
     select
         columns('^(cluster|device_uuid|hour_start_at)$'),
-        if(held_gap_joules is null, free_gap_joules, held_gap_joules + coalesce(free_gap_joules, 0)) as gap_joules,
-        coalesce(free_gap_joules, 0) as free_gap_joules,
-        coalesce(held_gap_seconds, 0) as held_gap_seconds,
-        coalesce(held_gap_idle_joules, 0) as held_gap_idle_joules
-    from held_gap
-    full join free_gap
-        using (cluster, device_uuid, hour_start_at)
+        sum(gap_joules) as gap_joules,
+        coalesce(sum(free_joules), 0) as free_gap_joules,
+        coalesce(sum(gap_seconds), 0) as held_gap_seconds,
+        coalesce(sum(idle_joules), 0) as held_gap_idle_joules
+    from growth
+    group by cluster, device_uuid, hour_start_at
 ),
 
 refused as (
