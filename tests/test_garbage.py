@@ -191,3 +191,55 @@ def test_no_single_sample_changes_a_total_of_the_report_by_more_than_its_own_ste
             assert right is not None, query
             wrong = {device: value for device, value in found.items() if value is None or abs(value - right) > most * 3 * STEP}
             assert wrong == {}, query
+
+
+KUBE_STEP, KUBE_STEPS, NODES = 300, 140, 60
+KUBE = 'job="ksm",instance="10.9.9.9:8080"'
+INSTANTS = ("kube_pod_created", "kube_pod_status_scheduled_time", "kube_pod_start_time", "kube_pod_container_state_started")
+BEFORE_2014 = 1.2e9
+
+
+def one_value_of_kubernetes_wrong(random: Random) -> Iterator[str]:
+    """Nodes of eight GPUs with a pod of two, without an exporter; of each but the first a single sample is anything."""
+    for node in range(NODES):
+        pod = f'namespace="ns",pod="p{node}",uid="u{node}"'
+        gpus = f'node="n{node}",resource="nvidia_com_gpu"'
+        series = {
+            f'kube_node_info{{node="n{node}"': 1.0,
+            f'kube_node_spec_unschedulable{{node="n{node}"': 0.0,
+            f'kube_node_status_condition{{node="n{node}",condition="Ready",status="true"': 1.0,
+            f"kube_node_status_capacity{{{gpus}": 8.0,
+            f"kube_node_status_allocatable{{{gpus}": 8.0,
+            f'kube_pod_info{{{pod},node="n{node}"': 1.0,
+            f'kube_pod_status_phase{{{pod},phase="Running"': 1.0,
+            f'kube_pod_container_resource_requests{{{pod},container="c",{gpus}': 2.0,
+            **{f'{metric}{{{pod},container="c"': NOON - 60.0 for metric in INSTANTS},
+        }
+        wrong = random.choice(list(series)) if node else ""
+        at, value = random.choice([0, 1, KUBE_STEPS - 1, random.randrange(KUBE_STEPS)]), random.choice([*GARBAGE, BEFORE_2014])
+        for labels, usual in series.items():
+            for number in range(KUBE_STEPS):
+                shown = value if (labels, number) == (wrong, at) else usual
+                found = str(shown).replace("inf", "Inf").replace("nan", "NaN")
+                yield f"{labels},{KUBE}}} {found} {NOON + number * KUBE_STEP:.3f}"
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_no_single_sample_of_kubernetes_changes_whose_gpu_hours_are_whose(seed: int, tmp_path: Path) -> None:
+    """Of eleven hours two GPUs are the pod's and six free; a sample lasts five minutes, three times that where it is left out."""
+    (tmp_path / "metrics.txt").write_text(openmetrics(one_value_of_kubernetes_wrong(Random(seed))))
+    gpureport("import", tmp_path / "metrics.txt", "--cluster", "c", "--lake", tmp_path / "lake")
+    gpureport("compute", "--date", "2026-11-20", "--lake", tmp_path / "lake")
+    window = ("--since", "2026-11-20T12:00:00Z", "--until", "2026-11-20T23:00:00Z")
+    gpureport("report", *window, "--lake", tmp_path / "lake", "--out", tmp_path / "out")
+    with duckdb.connect(str(tmp_path / "out" / "gpureport.duckdb"), read_only=True) as con:
+        hours = con.execute("""
+            select node_name, coalesce(sum(gpu_hours) filter (pod != ''), 0), coalesce(sum(gpu_hours) filter (bucket = 'free'), 0)
+            from report.gpu_hour_ledger group by all
+        """).fetchall()
+        most = 3 * 8 * KUBE_STEP / 3600
+        assert len(hours) == NODES
+        assert [row for row in hours if abs(row[1] - 22) > most or abs(row[2] - 66) > most] == []
+        waits = con.execute("select min(placing_seconds_p50), max(placing_seconds_max) from report.pod_wait").fetchone()
+        assert waits is not None
+        assert waits[0] is None or 0 <= waits[0] <= waits[1] <= 3 * KUBE_STEP

@@ -29,6 +29,8 @@ _NOT_APPLICABLE = (255.0, 65_535.0, 2_147_483_647.0, 4_294_967_295.0, 18_446_744
 
 _INSTANTS = (1.4e9, 2.0**31)
 """Seconds since 1970 from Kubernetes' first release on."""
+_AMOUNTS = (0.0, 1e15)
+"""Bytes of memory are the most that a node has of anything."""
 
 _NO_MARKER: Times = np.empty(0, np.int64)
 
@@ -165,12 +167,19 @@ def _is_plain(raw: Raw, meaning: Meaning, rule: _Rule) -> bool:
 def _range(meaning: Meaning, factor: float) -> tuple[float, float]:
     """The values, as scraped, that a signal can have; what is derived from growth is judged by its own figures."""
     below_blanks = float(_BLANKS[0][0] - 1)
-    if meaning.is_instant:
-        return _INSTANTS
+    if meaning.signal.startswith("kube_"):
+        return _range_of_object(meaning)
     if meaning.signal not in SIGNAL_BY_NAME:
         return -below_blanks, below_blanks
     low, high = _bounds(meaning, factor)
     return low, min(high, below_blanks)
+
+
+def _range_of_object(meaning: Meaning) -> tuple[float, float]:
+    """The values of an object of Kubernetes: instants, amounts, and what holds (1) or does not."""
+    if meaning.is_instant:
+        return _INSTANTS
+    return _AMOUNTS if meaning.is_steady else (0.0, 1.0)
 
 
 def _bounds(meaning: Meaning, factor: float) -> tuple[float, float]:
@@ -208,8 +217,9 @@ def _reasons(values: Values, meaning: Meaning, factor: float) -> dict[str, NDArr
         found["not_applicable"] = np.isin(values, _NOT_APPLICABLE)
     if meaning.is_steady:
         found["outlier"] = _lone(values, meaning.is_instant)
-    if meaning.is_instant:
-        found["out_of_range"] = (values < _INSTANTS[0]) | (values > _INSTANTS[1])
+    if meaning.signal.startswith("kube_"):
+        low, high = _range_of_object(meaning)
+        found["out_of_range"] = (values < low) | (values > high)
     elif meaning.signal in SIGNAL_BY_NAME or meaning.kind == "counter":
         found["out_of_range"] = _out_of_range(values, meaning, factor)
     if math.isnan(factor):
