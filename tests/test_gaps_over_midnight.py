@@ -35,7 +35,7 @@ CASES: dict[str, tuple[Spans, Spans, int, int | None, tuple[float, float]]] = {
     "reset": (AROUND, ALL, 200, 0, (480, 480)),
     # Power tells of 12 kJ on either day, 24 in all: of 180 kJ the next day counts what is left.
     "reset_in_low_power": (AROUND, ALL, 20, 0, (372, 528)),
-    # The driver is loaded anew at midnight to the second: power tells of the last minute of the day, without it 18 kJ are not known.
+    # The driver is loaded anew at midnight: power tells of the day's last minute, without it 18 kJ are not known.
     "reset_at_midnight": (ALL, ALL, 300, 0, (540, 540)),
     "reset_at_midnight_without_power": (ALL, [], 0, 0, (522, 540)),
     # Single samples: 150 minutes' kJ are known by power but for the gap's 10 minutes: 180 kJ, 60 of them the day before.
