@@ -24,9 +24,9 @@ Times are UTC without a zone. Null means unknown or none, never zero; in a text 
 nodes, models or methods lists them. `cluster` is part of each key of facts and report, `observed_at` of the cluster's state.
 
 A column is described once: in its table where it means something particular there; else in [figures](figures.md) if it is a
-figure; else under [shared columns](#shared-columns); not where its name says all. The table `meaning` of `gpureport.duckdb`
-has the whole sentences of the report's tables, with when a column is null. How a table is made is in its SQL,
-`queries/<subject>/<table>.sql`. The reasons in `dropped` are [those of figures](figures.md#why-a-figure-is-absent).
+figure; else under [shared columns](#shared-columns); not where its name says all. Comments in `gpureport.duckdb` say more, and
+when a column is null. How a table is made is in its SQL, `queries/<subject>/<table>.sql`. The reasons in `dropped` are
+[those of figures](figures.md#why-a-figure-is-absent).
 """
 _FLOORS = {"lake": "Lake", "facts": "Facts", "report": "Report"}
 _FIGURES = {name for group in GROUPS.values() for name in group}
@@ -35,7 +35,7 @@ _SAID = re.compile(
     r"|[;,] '' (?:where|while)[^;]*$|; null (?:where|while)[^;]*(?:not|no|none|un\w+)\b[^;]*$"
 )
 """What the introduction says of all columns."""
-_SMALL = ("at", "by", "for", "its", "it", "name", "names", "of", "pods", "the", "that", "was", "when", "workload")
+_SMALL = ("at", "by", "for", "in", "its", "it", "name", "names", "of", "on", "pods", "the", "that", "was", "when", "workload")
 """Words that say no more than a column's name."""
 
 Columns = Mapping[str, str]
@@ -53,7 +53,7 @@ def render_schema(queries: Mapping[str, Query]) -> str:
     parts = [_INTRO]
     for floor, title in _FLOORS.items():
         parts += [f"## {title}\n"]
-        parts += [f"### {name}\n\n{texts[name]}\n{_own(name, columns, shared)}" for name in texts if name.startswith(f"{floor}.")]
+        parts += [f"### {name}\n{texts[name]}{_own(name, columns, shared)}" for name in texts if name.startswith(f"{floor}.")]
     rest = {name: text for name, text in shared.items() if name not in _FIGURES}
     return "\n".join([*parts, "## Shared columns\n", _lines(rest)])
 

@@ -7,7 +7,6 @@
 -- reads:  lake.device, lake.device_class
 -- source: DeviceClass spec.selectors; ResourceSlice
 -- columns:
---   device_class  class
 with class as (
     select
         *,

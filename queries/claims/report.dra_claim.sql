@@ -1,8 +1,7 @@
 -- Devices of each resource claim: time allocated, reserved and used, and GPU-hours without use.
 --
--- Reserved is by a pod or a group of pods, used is by a running container that names the claim. Admin access takes nothing and
--- has no GPU-hours. A share of a device counts by the part that it takes; where its size is unknown, as an equal part. Claims
--- that no snapshot saw are known by labels alone, from first to last use.
+-- Reserved is by a pod or a group of pods, used is by a running container that names the claim. Admin access takes nothing. A share of a device
+-- counts by the part that it takes; where that is unknown, as an equal part. Claims that no snapshot saw are known by labels alone.
 --
 -- grain:  cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request
 -- reads:  facts.claim_device, facts.claim_hour, facts.claim_reservation, facts.claim_use

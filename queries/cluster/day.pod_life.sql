@@ -11,8 +11,6 @@
 -- source: kube-state-metrics (kube_pod_info, _created, _start_time, _status_phase, _status_scheduled_time, _completion_time, _deletion_timestamp,
 --         _status_reason, _container_status_terminated_reason)
 -- columns:
---   listed_until_at  UTC, end of the last look at which it was listed; null where kube_pod_info was not collected
---   started_at       UTC, when it began to run; null where it did not, or unknown
 --   end_source       completion time, phase, series end, or '' without an end
 --   outcome          running, succeeded, failed, evicted, node_shutdown or out_of_memory; null where no phase was seen
 with series as (

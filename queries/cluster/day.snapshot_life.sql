@@ -8,8 +8,6 @@
 -- reads:  day.label_end, day.state_snapshot, lake.owner_label, lake.pod, lake.pod_container
 -- source: Pod metadata and status by looks; day.label_end
 -- columns:
---   listed_until_at  UTC, until when the last look at which it was listed stands
---   started_at       UTC, when it began to run; null where it did not
 with snapshot as (
     select *
     from day.state_snapshot

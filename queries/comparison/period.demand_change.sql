@@ -4,7 +4,6 @@
 -- reads:  period.demand, previous.demand
 -- source: period.demand of both windows
 -- columns:
---   unscheduled_unit_hours  h x units of it that pods without a place requested; null where nothing tells
 with most_offered as (
     select
         cluster,

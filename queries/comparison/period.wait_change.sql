@@ -6,7 +6,6 @@
 -- reads:  period.wait, previous.wait
 -- source: period.wait of both windows
 -- columns:
---   placed_pod_count  pods that were given a place; null where there were none
 with commonest as (
     select
         cluster,

@@ -1,10 +1,8 @@
 -- Bridge from the GPU-hours of the previous period to those of this one; the steps add up exactly.
 --
--- In this order: before; window_length (a longer or shorter window); capacity_removed and capacity_added (GPUs of one window
--- only); ended and new (workloads of one window only); grew and shrank (workloads of both, at the effectiveness of before; of
--- capacity GPUs that were there for longer or less long); more_effective and less_effective; after. Effective hours are null
--- where that is not measured for more than half of what was held in a window. Only clusters with data for all days of both
--- periods.
+-- In this order: before; window_length; capacity_removed and capacity_added (GPUs of one window only); ended and new (workloads of one window
+-- only); grew and shrank (of both, at the effectiveness of before); more_effective and less_effective; after. Effective hours are null where
+-- less than half of what was held is measured. Only clusters with data for all days of both periods.
 --
 -- grain:  cluster, gpu_model, measure, step
 -- reads:  period.allocated_change, period.capacity, previous.capacity

@@ -16,8 +16,6 @@
 --   device_count             GPUs that an exporter tells of
 --   energy_joules            J, as far as it is known
 --   allocated_cost           allocated GPU-hours x the model's price, of models that have one
---   unscheduled_unit_hours   h x units of it that pods without a node requested
---   placed_pod_count         pods of that request that were given a node; null where there were none
 with capacity as (
     select
         'before' as period,

@@ -12,13 +12,11 @@
 -- source: facts.device_hour; dcgm-exporter 50, 216 (MIG), 512 (driver 535), 700 (XID), 726 (links under MIG); DCGM 226, queries/catalog/gpu_model.csv (models)
 -- columns:
 --   observed_seconds     s in which the signal was known
---   unseen_seconds       s in which the device was expected and without data at all
 --   lacking_seconds      s in which the device was seen and the signal not known
 --   source_metric        metric that it was read from; several are listed; '' where none came
 --   sample_count         instants that were kept
 --   left_out_count       values left out for the reason that is the cause; null where the cause is another
 --   sibling_count        other signals that the device had on the day
---   peer_count           GPUs of its model that had the signal by the same exporter
 --   other_count          GPUs of any model in the cluster that had the signal by the same exporter
 --   cause                why it lacks, a code; '' where it does not
 with hourly as (

@@ -9,10 +9,8 @@
 -- source: facts.ownership against activity and against kube-state-metrics; dcgm-exporter 27, 127, 138, 151 (labels that are missing)
 -- columns:
 --   observed_seconds       s in which its holder, or that it had none, is known
---   unseen_seconds         s in which the GPU was expected and without data at all
 --   lacking_seconds        s in which it was seen and its holder is not known
 --   active_seconds         s x activity, of what lacks
---   accelerator_pod_count  pods on its node that requested accelerators, by kube-state-metrics
 --   cause                  no_pod_labels; no_permission where no series of the cluster names anybody; '' where nothing lacks
 with gpu as (
     select

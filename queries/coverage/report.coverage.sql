@@ -1,9 +1,8 @@
 -- Data coverage of each signal, node and day: device time expected, observed and unknown, with the reason.
 --
--- Observed and unknown add up to expected, to the millisecond. Each node has two rows beside the signals: 'any', whether its GPUs
--- were seen at all (the only row with GPUs that Kubernetes lists and no exporter reports), and 'workload', whether it is known
--- who held them. Of several reasons it is the one that costs most time, but for a signal that was never known why it is absent
--- while devices were seen; '' where at most 1 % is unknown: a counter's last sample has no growth.
+-- Observed and unknown add up to expected. Each node has two rows beside the signals: 'any', whether its GPUs were seen at all (the only row
+-- with GPUs that Kubernetes lists and no exporter reports), and 'workload', whether it is known who held them. Of several reasons it is the one
+-- that costs most time; '' where at most 1 % is unknown: a counter's last sample has no growth.
 --
 -- grain:  cluster, signal, node_name, day
 -- reads:  facts.refuted_holder, period.device_day, period.holder_day, period.node_gap, period.signal_day
@@ -14,7 +13,6 @@
 --   reason                   most likely reason of what is unknown, a code; '' where at most 1 % is
 --   evidence                 what the reason was read from; of workload also the pods of the cluster that labels name and that cannot hold a GPU
 --   source_metrics           metrics that were read; several are listed
---   expected_series_count    label sets that these devices' signals have, as most of them do
 with part as (
     select
         columns('^(cluster|signal|node_name|day|observed_seconds|unseen_seconds)$'),

@@ -8,7 +8,6 @@
 -- reads:  day.state_snapshot, lake.claim, lake.claim_device, lake.pod
 -- source: ResourceClaim spec and status; Pod status.resourceClaimStatuses
 -- columns:
---   device_class     the class
 with snapshot as (
     select *
     from day.state_snapshot

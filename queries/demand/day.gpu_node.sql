@@ -9,7 +9,6 @@
 -- source: labels of GPU series; facts.node_day; Node objects
 -- columns:
 --   labels        labels by snapshots; null without one
---   taints        keys of taints that keep pods away, sorted; null without a snapshot
 with exported as (
     select
         cluster,

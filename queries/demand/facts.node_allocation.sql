@@ -12,7 +12,6 @@
 --          largest_part_gpus, gpu_model, resources, taints
 --   is_claim      by resource claims
 --   gpu_model     model on the node; '' where unknown
---   taints        keys of its taints that keep pods away, sorted; null without a snapshot
 with best as (
     select
         cluster,

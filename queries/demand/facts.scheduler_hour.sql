@@ -11,7 +11,6 @@
 --   is_opencosts        OpenCost itself would count it
 --   source              snapshot, kube-state-metrics or opencost
 --   observed_seconds    s in which it was known
---   value_units_max     its largest value
 with step as (
     select
         * exclude (pending_pod_count, pending_request_units),

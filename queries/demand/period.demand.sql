@@ -8,7 +8,6 @@
 -- params: since_at, until_at
 -- source: facts.scheduler_hour
 -- columns:
---   unscheduled_unit_hours  h x units that pods without a place requested
 with hour as (
     select
         *,

@@ -5,7 +5,6 @@
 -- source: misfit, without its amounts
 -- columns: cluster, resource, wanted_model, node_name
 --   resource      resource that it requests, as kube-state-metrics writes it; '' where unknown
---   wanted_model  models whose nodes it allows (facts.pod_wait)
 with request as (
     select distinct
         cluster,

@@ -8,7 +8,6 @@
 -- source: facts.node_allocation for places and times, facts.pod_wait for creation and requests
 -- columns: cluster, namespace, pod, pod_uid, resource, wanted_model, requested_gpus, node_name, created_at, start_at, end_at
 --   resource        resource that it requests, as kube-state-metrics writes it; '' where unknown
---   wanted_model    models whose nodes it allows (facts.pod_wait)
 --   requested_gpus  GPUs that it was allocated; of one that never had a place those that it requests
 --   node_name       node on which it ran first; '' where none
 --   created_at      UTC, its creation; where that is unknown its start

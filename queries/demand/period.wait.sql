@@ -7,9 +7,7 @@
 -- reads:  period.pod_wait
 -- source: period.pod_wait
 -- columns:
---   placed_pod_count   pods that were given a place in the window
 --   waiting_pod_count  pods that were last seen waiting for a place
---   refused_pod_count  those of all these for which the scheduler found no place at some time
 select
     cluster,
     size,

@@ -1,9 +1,8 @@
 -- Free GPUs of each model that a request drawn from the window's own mix cannot use, by reason; the rest is usable.
 --
--- The FGD measure: of each node, all that is free for requests that do not fit there, else the parts that are too small for them; over
--- time, and over the requests of pods that waited, were placed or began to run in the window, each as one. Of shares no more is known than
--- the largest free part, so parts too small for them count only where they do not fit. CPU, memory and taints are
--- not in it, nor nodes whose requests are unknown.
+-- The FGD measure: of each node, all that is free for requests that do not fit there, else the parts that are too small for them; over time, and
+-- over the requests of pods that waited, were placed or began to run in the window, each as one. Of shares only the largest free part is known.
+-- CPU, memory and taints are not in it, nor nodes whose requests are unknown.
 --
 -- grain:  cluster, gpu_model, reason
 -- reads:  facts.node_allocation, period.pod_wait

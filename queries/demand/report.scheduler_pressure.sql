@@ -1,8 +1,7 @@
 -- Requested and allocatable units of each accelerator resource per hour: mean over time and maximum.
 --
--- First in OpenCost's sense, then in Kubernetes', then OpenCost's own gauges where Prometheus has them. OpenCost's sense is read
--- from kube-state-metrics, Kubernetes' from snapshots, or from the other one if that saw more than twice the time. Never add
--- resources: a device may be offered under several names.
+-- First in OpenCost's sense, from kube-state-metrics, then in Kubernetes', from snapshots (or from the other one if that saw more than twice
+-- the time), then OpenCost's own gauges. Never add resources: a device may be offered under several names.
 --
 -- grain:  cluster, resource, hour_start_at
 -- reads:  facts.scheduler_hour

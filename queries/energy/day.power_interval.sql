@@ -11,7 +11,6 @@
 -- source: day.sample_sum, day.idle_baseline
 -- columns:
 --   interval_number      number of the row: a short key
---   owner_count       holders of the GPU or of its instances
 with board as (
     select *
     from day.sample_sum

@@ -12,7 +12,6 @@
 --          integral_joules, step_joules, idle_joules, held_idle_joules, measured_seconds, held_seconds, power_watts_min, power_watts_max, reserved_joules,
 --          gap_joules, attributed_joules, unattributed_joules, corrected_joules, closing_error_joules
 --   counter_joules        J, growth of the counter where power is known too
---   step_joules           J that integrated power may miss: its change from sample to sample; of hours in which the counter differs by over 1 %
 --   idle_joules           J of the idle baseline, held or not; null where the baseline is unknown
 --   held_seconds          s of them in which somebody held it
 with step as (

@@ -16,7 +16,6 @@
 --   idle_joules                  J of the idle baseline; unknown counts as 0, for then all is above it
 --   never_active_joules          J of containers that were not active on the device in all of the day
 --   measured_seconds             s whose energy is known, of each holder; of the unallocated part the time without a holder
---   sm_active_gpu_seconds        gpu_seconds x SM activity; null where that is unknown
 --   gpu_seconds                  s x its part of the GPU, measured or not; 0 of the unallocated part
 --   used_gpu_seconds             gpu_seconds x engine activity, else GPU utilization; null where neither is known of some of them
 with place as (

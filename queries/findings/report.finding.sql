@@ -10,14 +10,6 @@
 -- columns: code, cluster, namespace, workload_kind, workload, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail,
 --          title, severity, confidence, evidence, gpu_hours, at_stake_cost, owner, gpu_model, rule, thresholds, action, first_seen_at,
 --          suppressed_until, suppression, sql, unknown_reasons
---   at_stake_cost     gpu_hours x the model's mean price in the window; null without one, or where models of several prices are meant
---   owner             the namespace; platform where it is about a node or GPU, throttling among it
---   rule              when it is said
---   thresholds        the thresholds in force
---   action            what to do
---   suppressed_until  day until which it is suppressed; null where it is not
---   suppression       why it is suppressed; '' where it is not
---   sql               a statement that shows what it was read from
 with rule as (
     select unnest(from_json(
         $finding_rules::json,
@@ -78,18 +70,7 @@ suppressed as (
 )
 
 select
-    found.code,
-    found.cluster,
-    found.namespace,
-    found.workload_kind,
-    found.workload,
-    found.pod,
-    found.pod_uid,
-    found.container,
-    found.node_name,
-    found.device_uuid,
-    found.gpu_instance_id,
-    found.detail,
+    found.* similar to '^(code|cluster|namespace|workload_kind|workload|pod|pod_uid|container|node_name|device_uuid|gpu_instance_id|detail)$',
     rule.title,
     coalesce(found.severity, rule.severity) as severity,
     found.confidence,

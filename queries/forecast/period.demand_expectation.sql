@@ -9,9 +9,6 @@
 -- columns:
 --   lead_day_count      days from there
 --   carried_gpu_hours   h on that day
---   low_gpu_hours       h, below it one in ten is expected to fall; null where no two days are so far apart
---   expected_gpu_hours  h, the middle
---   high_gpu_hours      h, above it one in ten is expected to rise; null likewise
 with origin as (
     select
         * exclude (day),

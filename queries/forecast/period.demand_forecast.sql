@@ -6,9 +6,6 @@
 -- reads:  period.demand_backtest, period.demand_day, period.demand_expectation
 -- source: period.demand_expectation
 -- columns:
---   low_gpu_hours       h, below it one in ten is expected to fall
---   expected_gpu_hours  h, the middle
---   high_gpu_hours      h, above it one in ten is expected to rise
 with extent as (
     select
         cluster,

@@ -4,9 +4,6 @@
 -- reads:  period.demand_backtest, period.demand_day, period.demand_forecast
 -- source: period.demand_forecast against what was usable in the last week
 -- columns:
---   day_count             days that count
---   daily_allocated_gpu_hours  h held a day, mean of the last week's days
---   runway_day_count      days until the expected demand reaches 99 % of what is usable; null where it does not, or nothing is said
 with past as (
     select
         *,

@@ -10,9 +10,7 @@
 --   kind                observed, left out or forecast
 --   allocated_gpu_hours      h held; of an observed day
 --   usable_gpu_hours    h usable; of an observed day
---   low_gpu_hours       h, one day in ten is expected to fall below
 --   expected_gpu_hours  h expected
---   high_gpu_hours      h, one day in ten is expected to rise above
 select
     cluster,
     gpu_model,

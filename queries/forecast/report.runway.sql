@@ -1,7 +1,6 @@
 -- Capacity runway of each GPU model from at least four weeks of history, with the error of such forecasts in the past.
 --
--- Forecast: from the last day on, with its weekdays and its change from day to day (period.demand_expectation). Where carrying the last
--- day on was as close in the past there is none.
+-- Forecast by weekday and daily change from the last day on (period.demand_expectation); none where carrying that day on was as close in the past.
 --
 -- grain:  cluster, gpu_model
 -- reads:  period.demand_runway
@@ -10,9 +9,6 @@
 --          runway_day_count, early_runway_day_count, short_gpu_hours, horizon_day_count, backtest_day_count, backtest_error_ratio,
 --          naive_error_ratio, backtest_within_ratio, unknown_reasons
 --   sentence              what it comes to, in words
---   day_count             days of data that count
---   daily_allocated_gpu_hours  h held a day, mean of the last week
---   runway_day_count      days until the expected demand reaches what is usable; null where it does not within the horizon
 with judged as (
     select
         *,

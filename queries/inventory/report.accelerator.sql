@@ -14,7 +14,6 @@
 --          duty_cycle_seen_seconds, unknown_reasons
 --   memory_total_bytes          memory of the device, the instance, or the holder's limit: see memory_total_scope
 --   memory_used_bytes           mean memory in use of the window
---   memory_used_bytes_max       largest memory in use of one instant
 --   observed_seconds            s in which the device was seen while held
 with own as (
     select

@@ -99,15 +99,7 @@ judged as (
 -- Energy and counts are sums, over gaps too; the limit and the memory's size hardly change: none of them needs to be seen for long.
 health as (
     select
-        cluster,
-        device_uuid,
-        gpu_instance_id,
-        board_reason,
-        power_reason,
-        gpu_temp_reason,
-        memory_temp_reason,
-        sm_clock_reason,
-        memory_clock_reason,
+        columns('^(cluster|device_uuid|gpu_instance_id|(board|power|gpu_temp|memory_temp|sm_clock|memory_clock)_reason)$'),
         -- Without a counter it is power over the time in which that was seen: no energy of the day where it is little.
         if(energy_joules is null and energy_gap_joules is null, power_reason, null) as seen_energy_reason,
         case when power_reason is null then power_joules / power_seen_seconds end as power_watts_avg,

@@ -1,15 +1,15 @@
 -- GPUs that were enough: how many were allocated, and how many active, in the median hour, in 95 of 100 hours, and at most.
 --
--- A GPU that is active for half an hour counts as half of one there, so this is a floor. Active GPUs are unknown where activity
--- is known for less than figure_min_coverage of the allocated time; allocated GPUs where the allocation is known for less than that
--- of the usable time. Nodes without telemetry count by requests and placements.
+-- A GPU that is active for half an hour counts as half of one there: a floor. Unknown where that is known for less than
+-- figure_min_coverage of the allocated, or usable, time. GPUs to add for waits below wait_hours_max are those that overdue pods waited for;
+-- pods that a quota held back are left out (whatif --nodes places pods on more nodes).
 --
 -- grain:  cluster, gpu_model
--- reads:  report.gpu_hour_course
--- params: figure_min_coverage_ratio
--- source: report.gpu_hour_course
+-- reads:  period.pod_wait, report.gpu_hour_course
+-- params: figure_min_coverage_ratio, wait_hours_max
+-- source: report.gpu_hour_course; period.pod_wait
 -- columns: cluster, gpu_model, hour_count, usable_gpus_avg, allocated_gpus_p50, allocated_gpus_p95, allocated_gpus_max, active_gpus_p50,
---          active_gpus_p95, active_gpus_max, unknown_reasons
+--          active_gpus_p95, active_gpus_max, overdue_gpus_p95, unknown_reasons
 --   gpu_model           model; '(all)' for all of the cluster, whose busiest hours need not be those of each model
 --   hour_count          hours that are known
 with hour as (
@@ -41,22 +41,63 @@ summed as (
         ) as active
     from hour
     group by cluster, gpu_model
+),
+
+-- A pod that waits for one model alone counts for that model too.
+waiting as (
+    select
+        cluster,
+        unnest(list_distinct(['(all)', wanted_model])) as gpu_model,
+        requested_gpus,
+        created_at + to_milliseconds(round($wait_hours_max * 3600000)::bigint) as due_at,
+        coalesce(created_at + to_milliseconds(round(placing_seconds * 1000)::bigint), pending_until_at) as until_at
+    from period.pod_wait
+    where (is_placed or is_waiting) and requested_gpus is not null and refusal not in ('gate', 'quota')
+),
+
+edge as (
+    select
+        columns('^(cluster|gpu_model)$'),
+        unnest([{ 'edge_at': due_at, 'gpus': requested_gpus }, { 'edge_at': until_at, 'gpus': -requested_gpus }], recursive := true)
+    from waiting
+    where until_at > due_at
+),
+
+overdue as (
+    select
+        columns('^(cluster|gpu_model|edge_at)$'),
+        sum(sum(gpus)) over (partition by cluster, gpu_model order by edge_at) as gpus
+    from edge
+    group by cluster, gpu_model, edge_at
+),
+
+missing as (
+    select
+        waiting.* similar to '^(cluster|gpu_model)$',
+        quantile_disc(if(waiting.until_at > waiting.due_at, overdue.gpus, 0), 0.95) as overdue_gpus_p95
+    from waiting
+    left join overdue
+        on
+            waiting.cluster = overdue.cluster
+            and waiting.gpu_model = overdue.gpu_model
+            and waiting.due_at = overdue.edge_at
+    group by all
 )
 
 select
-    * exclude (allocated, active),
+    summed.* exclude (allocated, active),
     allocated[1] as allocated_gpus_p50,
     allocated[2] as allocated_gpus_p95,
     allocated[3] as allocated_gpus_max,
     active[1] as active_gpus_p50,
     active[2] as active_gpus_p95,
     active[3] as active_gpus_max,
-    unknown_reasons([
-        ('allocated_gpus_p50', if(allocated is null, 'low_coverage', null)),
-        ('allocated_gpus_p95', if(allocated is null, 'low_coverage', null)),
-        ('allocated_gpus_max', if(allocated is null, 'low_coverage', null)),
-        ('active_gpus_p50', if(active is null, 'low_coverage', null)),
-        ('active_gpus_p95', if(active is null, 'low_coverage', null)),
-        ('active_gpus_max', if(active is null, 'low_coverage', null))
-    ]) as unknown_reasons
+    missing.overdue_gpus_p95,
+    unknown_reasons(
+        [(name, if(allocated is null, 'low_coverage', null)) for name in ['allocated_gpus_p50', 'allocated_gpus_p95', 'allocated_gpus_max']]
+        || [('overdue_gpus_p95', if(overdue_gpus_p95 is null, 'no_pod', null))]
+        || [(name, if(active is null, 'low_coverage', null)) for name in ['active_gpus_p50', 'active_gpus_p95', 'active_gpus_max']]
+    ) as unknown_reasons
 from summed
+left join missing
+    using (cluster, gpu_model)

@@ -1,7 +1,7 @@
 -- Request of each container on each of its GPUs beside its use: percent of cores against SM activity, bytes against framebuffer in use.
 --
--- A whole device is 100 %. A share of memory becomes bytes by the device's own total. Use with scope device repeats on the row of
--- each sharer. MIG instances and claims are requested by the interval and are not here.
+-- A whole device is 100 %. A share of memory becomes bytes by the device's total. Use with scope device repeats on the row of each sharer.
+-- MIG instances and claims are not here.
 --
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid
 -- reads:  facts.device_request, report.accelerator, report.container_saturation

@@ -11,12 +11,10 @@
 --          memory_used_bytes_max, memory_used_ratio_max, unknown_reasons
 --   pod_count                   pods that were alone on a GPU of the model
 --   profile                     MIG profile in which it fits; '' for none
---   smaller_model               smaller model of the cluster in which it fits; '' for none
 --   allocated_gpu_hours              h for which GPUs were seen while the containers held them
 --   busiest_sm_active_ratio     SM activity of its busiest hour
 --   busiest_sm_occupancy_ratio  SM occupancy of its busiest hour
 --   busiest_dram_active_ratio   DRAM activity of its busiest hour
---   memory_used_bytes_max       largest memory in use
 --   memory_used_ratio_max       the same, of what it and the free memory come to
 select
     columns('^(cluster|namespace|workload_kind|workload|container|gpu_model|pod|pod_uid|node_name|device_uuid|pod_count)$'),

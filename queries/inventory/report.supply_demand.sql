@@ -1,9 +1,8 @@
 -- Free GPUs against waiting ones: for each class of pods that waited, all free GPUs by model and by the reason why the pods do not use them.
 --
--- Now is the last minute of the window that is known; hours are those in which pods of the class waited. Where pods of one class meet
--- different reasons on a node, its free GPUs are divided by the GPUs for which they wait. First by what is counted (model, size, share), then by
--- the scheduler's words: a node that has the GPUs lacks something else that it named, one of several where it named several. On nodes whose
--- requests are not known, free GPUs are those that the ledger has, on average over each hour.
+-- Now is the last minute of the window that is known; hours are those in which pods of the class waited. Free GPUs of a node are divided over
+-- reasons by the GPUs for which pods wait: first what is counted (model, size, share), then the scheduler's words. On nodes whose requests are
+-- not known, free GPUs are the ledger's, on average over each hour.
 --
 -- grain:  cluster, wanted_model, size, gpu_model, reason
 -- reads:  facts.ledger_hour, facts.node_allocation, period.capacity, period.holder_day, period.pod_wait

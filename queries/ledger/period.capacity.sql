@@ -8,7 +8,6 @@
 -- source: facts.device_hour, period.device_day, period.node_gap
 -- columns:
 --   device_uuid       UUID of the physical GPU; '' of those that no exporter tells of
---   unseen_seconds    s in which they were expected and without data
 with seen as (
     select
         columns('^(cluster|device_uuid|day)$'),

@@ -11,7 +11,6 @@
 --   hours_method   how hours of a GPU that several have are shared out; '' where unallocated
 --   team           the namespace's team, else the namespace; '' where unallocated
 --   gpu_hours      h of whole GPUs
---   hour_cost      price of an hour; null without one
 select
     ledger.cluster,
     ledger.node_name,

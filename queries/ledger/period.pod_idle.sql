@@ -8,7 +8,6 @@
 -- source: facts.ledger_hour
 -- columns:
 --   used_ratio  GPUs and MIG instances that were active in any hour ÷ those that it had
---   idle_runs   s since 1970: first and last instant of hours on end without activity, in order
 with hour as (
     select
         columns('^(cluster|namespace|pod|pod_uid|device_uuid|gpu_instance_id|hour_start_at)$'),

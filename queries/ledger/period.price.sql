@@ -8,7 +8,6 @@
 -- source: prices of the configuration
 -- columns:
 --   gpu_model  '' where unknown
---   hour_cost  price of an hour of the GPU; null without one
 with wanted as (
     select
         coalesce(gpu_model, '') as gpu_model,

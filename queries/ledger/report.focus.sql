@@ -1,7 +1,7 @@
 -- Charges for GPU-hours in the columns of FOCUS 1.3: one a day, node, model, workload and bucket.
 --
--- Idle and unallocated hours are charges of their own, so all charges are the whole ledger. FOCUS has no unknown cost: hours of a model
--- without a price are not charges, and without prices or a currency code the table is not made. Energy is not in it (report.cost).
+-- Idle and unallocated hours are charges of their own. Hours of a model without a price are not charges; without prices or a currency code
+-- the table is not made. Energy is not in it (report.cost).
 --
 -- grain:  BillingAccountId, ResourceId, SkuId, ChargePeriodStart, SubAccountId, AllocatedResourceId, x_Bucket, x_HoursMethod
 -- reads:  period.charge

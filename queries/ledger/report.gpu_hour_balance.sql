@@ -1,7 +1,6 @@
 -- Ledger against capacity by cluster, day, model and node: GPU-hours of capacity, and GPU-hours per bucket.
 --
--- Capacity is worked out from what was seen and expected of each GPU (period.capacity); the difference is 0 unless the program is
--- wrong. Never add rows of different dimensions: each is the whole.
+-- Capacity is worked out from period.capacity alone. Never add rows of different dimensions: each is the whole.
 --
 -- grain:  cluster, dimension, value
 -- reads:  period.capacity, period.ledger

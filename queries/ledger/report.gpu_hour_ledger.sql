@@ -1,8 +1,7 @@
 -- GPU-hours of capacity by bucket: each interval of each GPU in exactly one of ten buckets.
 --
--- The figures of the buckets' names (effective_gpu_hours, ...) say what they are, period.ledger has the conditions,
--- report.gpu_hour_balance the check. Hours of a shared GPU are divided as hours_method says. A MIG instance counts its share of
--- its GPU's compute slices.
+-- Figures of the buckets' names (effective_gpu_hours, ...) say what they are. Hours of a shared GPU are divided as hours_method says; a MIG
+-- instance counts its share of its GPU's compute slices.
 --
 -- grain:  cluster, node_name, device_uuid, gpu_instance_id, day, bucket, cause, namespace, pod, pod_uid
 -- reads:  period.ledger

@@ -1,6 +1,6 @@
 -- Allocated GPU-hours by how the pods of each workload ended, as far as it is known.
 --
--- Deleted is a pod that was seen running and was gone an hour before the last one was seen: stopped, replaced, or evicted by a deletion.
+-- Deleted: seen running, and gone an hour before the last pod was seen.
 --
 -- grain:  cluster, namespace, workload_kind, workload, outcome
 -- reads:  facts.pod_outcome, period.ledger, period.workload

@@ -4,8 +4,6 @@
 -- reads:  day.quota_terms
 -- source: parents that quota objects and series name
 -- columns:
---   above        the quota itself, or one that contains it
---   depth_count  1 for itself, 2 for its parent, …; 8 at most, deeper than any tree that is known
 with recursive quota as (
     select
         columns('^(cluster|system|quota)$'),

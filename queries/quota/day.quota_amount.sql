@@ -7,15 +7,7 @@
 -- reads:  day.quota_request, day.quota_change, day.quota_pod, day.quota_reported, day.quota_scope, day.quota_terms, day.quota_watch
 -- source: day.quota_terms, day.quota_request, day.quota_reported
 -- columns:
---   uid                     uid of the object; '' where unknown
---   deserved_native         Volcano's capacity plugin; null elsewhere
---   borrowing_limit_native  Kueue; null where there is none
---   lending_limit_native    Kueue; null where all may be lent
---   demanded_native         requested by pods that wait or hold; null where unknown
 --   delivered_native        held by pods
---   waiting_native          smallest request that waits; null where none waits or it is unknown
---   waiting_pod_native      smallest pod that waits; null as that
---   reported_share_native   fair share that the system says; null where it says none
 --   amount_source           workloads of Kueue, pods, or what the system says: series or status
 with by_pods as (
     select distinct

@@ -4,7 +4,6 @@
 -- reads:  day.quota_native, day.quota_node, day.quota_terms, day.quota_unit
 -- source: kube_node_status_allocatable; Node status.allocatable
 -- columns:
---   capacity_native  all nodes' in the resource's own unit
 with system as (
     select distinct
         cluster,

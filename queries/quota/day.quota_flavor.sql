@@ -4,9 +4,7 @@
 -- reads:  day.quota_terms, lake.quota
 -- source: ClusterQueue and ResourceFlavor objects; Kueue's series of quotas, which tell no order
 -- columns:
---   place_count  1, 2, … in the queue's order, else by name
 --   labels       node labels of the flavor; none where it fits every node
---   label_names  names of the labels of all flavors of the resource: others of a pod's choice do not matter
 with flavor as (
     select distinct columns('^(cluster|quota|resource|flavor)$')
     from day.quota_terms

@@ -4,7 +4,6 @@
 -- reads:  day.state_snapshot, lake.pod, lake.sample, lake.series
 -- source: kube_pod_labels (label_nos_nebuly_com_capacity); Pod label nos.nebuly.com/capacity
 -- columns:
---   label     in-quota or over-quota
 with reported as (
     select
         series.cluster,

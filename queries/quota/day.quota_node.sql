@@ -4,7 +4,6 @@
 -- reads:  day.accelerator_resource, day.kube_series, day.state_snapshot, lake.node, lake.sample
 -- source: kube_node_status_allocatable; Node status.allocatable
 -- columns:
---   offered_native  how much of it, in base units
 with offer as (
     select
         offer.* exclude (resource),

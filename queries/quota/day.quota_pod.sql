@@ -12,10 +12,6 @@
 -- columns:
 --   requests           what it requests, in base units
 --   scheduler          scheduler that places it; '' where unknown
---   scheduling_group   group of pods that are placed together; '' where unknown
---   volcano_queue      Volcano: queue that it names
---   kai_queue          KAI: queue that it names
---   koordinator_quota  Koordinator: quota that it names
 with listed as (
     select
         pod.cluster,

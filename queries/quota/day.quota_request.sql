@@ -8,8 +8,6 @@
 -- reads:  day.quota_above, day.quota_placement, day.quota_pod, day.quota_pod_interval, day.quota_terms, day.quota_unit, day.quota_watch, day.state_snapshot, day.workload_run, lake.claim, lake.device_class, lake.quota
 -- source: day.quota_pod_interval; Workload, PodGroup, ResourceClaim and DeviceClass objects
 -- columns:
---   request_uid uid, of a workload with the number of its attempt
---   pod_native  what one pod of it requests
 --   pod_gpus    the same in GPUs; null where the resource is none
 with counted as (
     select distinct cluster

@@ -11,20 +11,8 @@
 -- source: day.quota_amount, day.quota_share
 -- columns:
 --   pool                     quotas of one pool lend to each other
---   demanded_native          requested; null where unknown
 --   delivered_native         held
---   borrowed_native          held beyond its own; null where the system has no such notion
---   lendable_native          its own that it leaves unused and may lend; null as above
---   lent_native              its part of what others borrowed, inferred; null as above, and of a quota that contains others
---   fair_share_native        what it may have by its scheduler's rules; null where there is no such number
 --   share_reason             why the fair share is null
---   entitled_native          part of the fair share that is beyond its own; null as the fair share
---   over_entitlement_native  held beyond the fair share; null as the fair share
---   unmet_native             requested, guaranteed and not held; null where demand or guarantee is unknown
---   free_native              free devices that fit what waits; null where nothing waits, or capacity is unknown
---   others_borrowed_native   what others of the pool borrow
---   violated_native          part of unmet that free devices and others' borrowing could have covered; null as unmet, or where not decided
---   is_capped                demand waits because the hard limit is reached; null where unknown
 with whole as (
     select
         cluster,

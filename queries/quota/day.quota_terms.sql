@@ -8,10 +8,6 @@
 -- reads:  day.quota_series, day.state_snapshot, lake.quota_term
 -- source: quota objects; Kueue, Koordinator, Volcano and KAI metrics; kube_resourcequota
 -- columns:
---   uid                     uid of the object; '' where it was not looked at
---   deserved_native         Volcano's capacity plugin: what it has before others may reclaim; null elsewhere
---   borrowing_limit_native  Kueue: most that it may borrow; null where there is no limit
---   lending_limit_native    Kueue: most that it lends; null where all may be lent
 --   source                  series, object, or both
 --   certainty               certain, or inferred between snapshots that are far apart
 with seen as (

@@ -5,7 +5,6 @@
 -- reads:  day.kube_watch, day.state_snapshot
 -- source: kube_pod_info; gpureport snapshot, gpureport import --kubernetes
 -- columns:
---   watched   pods, or workloads of Kueue
 with step as (
     select
         cluster,

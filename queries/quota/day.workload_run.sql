@@ -7,9 +7,6 @@
 -- reads:  day.state_snapshot, lake.quota, lake.workload
 -- source: Workload and LocalQueue objects
 -- columns:
---   attempt        1, 2, …
---   owner_name     name of that
---   admitted_at    UTC, from when it may run; null where it was not, or unknown
 --   end_reason     Finished, Deleted, Deactivated, or why it was evicted; '' where it goes on, or unknown
 --   requests       what it requests or has, by pod set and resource
 with seen as (

@@ -10,7 +10,6 @@
 --          reported_native_hours, recomputed_native_hours
 --   measure                  use, fair share, or Kueue's weighted share of all resources
 --   observed_seconds         s in which both are known
---   reported_native_hours    ∫ amount that the scheduler reports
 --   recomputed_native_hours  ∫ the same from requests of pods and workloads, or by the scheduler's rules
 with pair as (
     select

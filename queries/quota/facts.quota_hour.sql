@@ -17,17 +17,6 @@
 --   pool                           quotas of one pool lend to each other
 --   parent                         quota that contains it at the end of the hour, '' where none does
 --   observed_seconds               s in which its terms and what it held were known
---   guaranteed_seconds             s in which it had a guarantee that is a number
---   unmet_seconds                  s in which demand and guarantee were known
---   violated_known_seconds         s in which it is decided what free devices and borrowers could have covered
---   cap_seconds                    s in which it had a hard limit
---   cap_known_seconds              s in which it was known whether demand waited at the limit
---   lendable_native_hours          ∫ what it could lend
---   shared_delivered_native_hours  ∫ held while the fair share was known
---   due_native_hours               ∫ least of fair share and requested, while both were known
---   due_delivered_native_hours     ∫ held in that time
---   honourable_native_hours        ∫ least of guaranteed and requested
---   honoured_native_hours          ∫ least of guaranteed, requested and held
 --   share_reason                   why the fair share is not known, where it never was
 with step as (
     select

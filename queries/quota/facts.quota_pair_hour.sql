@@ -11,7 +11,6 @@
 --   quota                   quota that was short
 --   borrower                quota that borrowed
 --   contested_native_hours  ∫ the borrower's part of what the quota was short of
---   contested_native_max    largest part at one instant
 with starved as (
     select *
     from day.quota_step

@@ -6,8 +6,6 @@
 -- source: day.quota_step
 -- columns: cluster, system, resource, flavor, quota, start_at, end_at, is_ended, is_reclaim, unmet_native_hours, violated_native_hours
 --   end_at                 UTC, end: it has what it is due, requests less, or is no longer known
---   is_ended               whether it was seen to end; not at the end of what is known
---   is_reclaim             others of its pool borrowed during it
 --   unmet_native_hours     ∫ what it was short of
 --   violated_native_hours  ∫ part of that which free devices and others' borrowing could have covered; null where not decided
 with marked as (

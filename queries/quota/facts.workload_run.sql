@@ -6,7 +6,6 @@
 -- source: day.workload_run; pods of the same owner
 -- columns: cluster, cluster_queue, namespace, local_queue, workload, workload_uid, owner_kind, priority, priority_class, queued_at,
 --          reserved_at, admitted_at, running_at, ended_at, end_reason, preemption_reason, preemptor_uid, waiting_message, request_gpus
---   admitted_at   UTC, from when it might run; null where it was not, or unknown
 --   ended_at      UTC, when it finished, lost its quota or was gone; null where it went on
 --   end_reason    Finished, Deleted, Deactivated, or why it was evicted; '' where it went on
 with seen as (

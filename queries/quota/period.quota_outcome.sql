@@ -9,15 +9,7 @@
 --   observed_seconds            s in which its terms and what it held were known
 --   guaranteed_gpu_hours        GPU-h guaranteed; null where the system has no such notion
 --   demanded_gpu_hours          GPU-h requested; null where unknown
---   borrowed_gpu_hours          GPU-h held beyond its own; null as the guarantee
---   lent_gpu_hours              GPU-h of its own that others borrowed, inferred; null as above
---   fair_share_gpu_hours        GPU-h that it may have by its scheduler's rules; null where there is no such number
---   over_entitlement_gpu_hours  GPU-h held beyond the fair share; null as the fair share
---   unmet_gpu_hours             GPU-h guaranteed, requested and not held; null where unknown
---   violated_gpu_hours          GPU-h of these that free GPUs and others' borrowing could have covered; null where not decided
---   guarantee_honoured_ratio    0..1, held of what was guaranteed and requested; null where that was nothing, or unknown
 --   over_quota_gpu_hours        GPU-h of its pods while they were over quota by nos' rules; null for other systems
---   exposed_pod_count           pods that waiting pods might have preempted; null but for nos and scheduler-plugins
 with hour as (
     select
         columns('^(cluster|system|resource|flavor|quota)$'),

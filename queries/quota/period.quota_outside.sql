@@ -6,7 +6,6 @@
 -- reads:  day.quota_member, day.quota_native, day.quota_pod
 -- source: day.quota_pod less day.quota_member
 -- columns:
---   held_gpus  GPUs held by pods outside its quotas
 with system as (
     select distinct
         cluster,

@@ -5,11 +5,9 @@
 -- params: since_at, until_at
 -- source: facts.quota_pod_hour, period.ledger
 -- columns:
---   evicted_pod_count     pods that were seen to have been preempted or evicted; null where none was
 --   lost_gpu_hours        GPU-h that these had held in the window; null likewise
 --   idle_gpu_hours        GPU-h that its pods held and did not use; null where no GPU of theirs is known
 --   over_quota_gpu_hours  GPU-h that its pods held while they were over quota by nos' rules; null for other systems
---   first_idle_at         UTC, the first hour of the window in which that was so
 with pod as (
     select
         columns('^(cluster|system|quota|resource|flavor|namespace|pod|pod_uid)$'),

@@ -7,7 +7,6 @@
 -- params: added_gpus
 -- source: day.quota_capacity, period.quota_outside, day.quota_amount
 -- columns:
---   capacity_native  what there is to share, in the resource's own unit
 with allocatable as (
     select distinct
         cluster,

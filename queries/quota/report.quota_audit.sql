@@ -8,9 +8,6 @@
 -- source: facts.quota_audit_hour
 -- columns: those of facts.quota_audit_hour without system, hour_start_at, gpus_per_native, reported_native_hours, recomputed_native_hours;
 --          scheduler, reported_native_avg, recomputed_native_avg, difference_native_avg
---   reported_native_avg    mean that the scheduler reports
---   recomputed_native_avg  mean from requests of pods and workloads, or by the scheduler's rules
---   difference_native_avg  recomputed less reported
 select
     cluster,
     system as scheduler,

@@ -21,25 +21,12 @@
 --   observed_seconds               s in which its terms and what it held are known
 --   coverage_ratio                 the same over the window
 --   guaranteed_gpu_hours           GPU-h guaranteed
---   cap_gpu_hours                  GPU-h of its hard limit
 --   demanded_gpu_hours             GPU-h requested
---   borrowed_gpu_hours             GPU-h held beyond its own
---   lent_gpu_hours                 GPU-h of its own that others borrowed, inferred
---   fair_share_gpu_hours           GPU-h that it may have by its scheduler's rules
---   entitled_gpu_hours             GPU-h of that beyond its own: entitled over-quota
---   over_entitlement_gpu_hours     GPU-h held beyond the fair share
---   unmet_gpu_hours                GPU-h guaranteed, requested and not held
---   violated_gpu_hours             GPU-h of these that free GPUs that fit and others' borrowing could have covered
---   guarantee_honoured_ratio       held of what was guaranteed and requested
---   over_quota_share_ratio         its part of all guarantees of its pool
---   longest_starvation_seconds     s of the longest time without a break in which it was short
---   starvation_count               times in which it was short
 --   reclaim_seconds_avg            s that such a time lasted on average, of those that ended and in which others borrowed
 --   reclaim_seconds_max            s of the longest of them
 --   lost_gpu_hours                 GPU-h that these pods had held in the window
 --   allocated_idle_gpu_hours       GPU-h that its pods held and did not use, by the ledger
 --   over_quota_gpu_hours           GPU-h that its pods held while they were over quota by nos' rules: more than borrowed
---   borrowed_idle_gpu_hours        its part that was borrowed, in proportion: inferred
 with hour as (
     select *
     from facts.quota_hour

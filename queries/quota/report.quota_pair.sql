@@ -9,8 +9,6 @@
 --   quota                   quota that was short of what it was guaranteed and requested
 --   borrower                quota that held more than its own at the same time
 --   method                  inferred: what the one lacked, shared out among borrowers by what each borrowed
---   contested_gpu_hours     GPU-h of what the quota lacked that are laid at this borrower's door
---   contested_gpus_max      most GPUs of that at one time
 --   contested_native_hours  the same hours in the resource's own unit
 select
     cluster,

@@ -7,7 +7,6 @@
 -- columns: cluster, cluster_queue, reason, preemption_reason, preemptor_queue, evicted_count, lost_gpu_hours
 --   cluster_queue      ClusterQueue that lost the workload
 --   reason             why: Preempted, PodsReadyTimeout, AdmissionCheck, …
---   preemptor_queue    ClusterQueue for whose workload it was preempted; '' where unknown, or it was not
 --   evicted_count      workloads evicted
 --   lost_gpu_hours     GPU-h that they had held since they last got quota: all of it, for what they had saved is not known
 with queue as (

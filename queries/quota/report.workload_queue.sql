@@ -9,12 +9,9 @@
 -- columns: cluster, cluster_queue, ahead_count, namespace, local_queue, workload, workload_uid, priority_class, priority, queued_at,
 --          waiting_seconds, request_gpus, ahead_gpus, allocated_gpus, allocated_to, borrowers, waiting_message,
 --          unknown_reasons
---   ahead_count      workloads of its ClusterQueue that come before it
 --   waiting_seconds  s since the request
 --   ahead_gpus       GPUs of the requests ahead of it; null where one of them is unknown
---   allocated_gpus   GPUs that the ClusterQueue's workloads have
 --   allocated_to     largest three of these workloads, with their GPUs
---   borrowers        queues that borrowed in the last hour of the window while this ClusterQueue was short, largest first
 with run as (
     select
         *,

@@ -10,14 +10,9 @@
 -- columns: cluster, cluster_queue, namespace, local_queue, priority_class, attempt_count, reserved_count, waiting_count, wait_seconds_p50,
 --          wait_seconds_p90, wait_seconds_p95, waiting_seconds_max, start_seconds_p50, pending_gpu_hours, unknown_reasons
 --   namespace            namespace of the LocalQueue
---   attempt_count        times that a workload asked
 --   reserved_count       of these, that got quota in the window
 --   waiting_count        of these, that wait still at the window's end
---   wait_seconds_p50     s until quota, median
---   wait_seconds_p90     s until quota of nine in ten at most
---   wait_seconds_p95     s until quota of 95 in 100 at most
 --   waiting_seconds_max  s that the longest of those has waited that wait still
---   start_seconds_p50    s from quota to the first running pod, median
 --   pending_gpu_hours    GPU-h that were requested and waited in the window
 with judged as (
     select

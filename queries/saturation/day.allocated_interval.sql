@@ -7,7 +7,6 @@
 -- reads:  day.granted_share, day.ownership_interval, facts.ownership
 -- source: facts.ownership, day.granted_share
 -- columns:
---   owner_count           holders of the GPU and of its instances in the interval
 --   instance_owner_count  those of the same instance, or of the whole GPU
 --   pod_owner_count       those of the same pod among the latter
 with owned_hour as (

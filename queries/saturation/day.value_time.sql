@@ -7,7 +7,6 @@
 -- source: bin_width, value_bin
 -- columns: cluster, device_uuid, gpu_instance_id, start_at, signal, bins, bin_milliseconds
 --   start_at          UTC, start of the ownership interval; of the hour where nothing is cut
---   bin_milliseconds  ms with a value in each of the bins
 with sampled as (
     select
         columns('^(cluster|device_uuid|gpu_instance_id)$'),

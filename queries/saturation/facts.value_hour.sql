@@ -11,7 +11,6 @@
 --   namespace         namespace of the workload; '' where unallocated
 --   start_at          UTC, start of the ownership interval; of the hour where holders do not change
 --   part_ratio        0..1, the holder's part of the GPU's hours: that of its instance times that among those who share it
---   bin_milliseconds  ms with a value in each of the bins
 with value as (
     select
         * exclude (gpu_instance_id),

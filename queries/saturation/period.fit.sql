@@ -17,8 +17,6 @@
 --   device_uuid                 UUID of the GPU; '' where there are several
 --   pod_count                   pods that were alone on a GPU of the model
 --   allocated_gpu_hours              h for which GPUs were seen while the containers held them
---   memory_used_bytes_max       largest memory in use; null where unknown
---   smaller_model               model of the cluster in which it fits; '' for none
 with profile as (
     select
         entry.gpu_model,

@@ -10,7 +10,6 @@
 --   device_seconds    s in which devices were seen, added over devices
 --   sharing_mode      the least exclusive of the hours; '' for a device
 --   observed_seconds  the same
---   lifetime_seconds  s of the holder's life on the device; null for other subjects, and where unknown
 with daily as not materialized (
     select
         'device' as subject,

@@ -9,7 +9,6 @@
 --          value_units_avg, value_units_p10, value_units_p25, value_units_p50, value_units_p75, value_units_p90, value_units_p95,
 --          value_units_p99, value_units_max, cumulative_ratios
 --   scope               whose distribution it is: cluster, model, team or workload
---   value_units_max     largest value
 with team as (
     select
         cluster,

@@ -1,0 +1,102 @@
+-- Expected wait by queue (namespace), size and models, from the last 20 pods alike, where that was closer in the past than the median.
+--
+-- Back-tested on each pod that was given a place by what was known when it was created: of its class, and the median of all pods.
+--
+-- grain:  cluster, namespace, size, wanted_model
+-- reads:  period.pod_wait
+-- source: period.pod_wait
+-- columns: cluster, namespace, size, wanted_model, expected_seconds_p50, expected_seconds_p90, backtest_pod_count, error_seconds_avg,
+--          median_error_seconds_avg, within_minute_ratio, within_ten_minutes_ratio, unknown_reasons
+with placed as (
+    select
+        columns('^(cluster|namespace|pod|size|wanted_model|created_at|placing_seconds)$'),
+        created_at + to_milliseconds(round(placing_seconds * 1000)::bigint) as placed_at
+    from period.pod_wait
+    where is_placed and placing_seconds is not null
+),
+
+rolled as (
+    select
+        *,
+        quantile_cont(placing_seconds, [0.5, 0.9]) over last_ones as said,
+        median(placing_seconds) over (partition by cluster order by placed_at, namespace, pod rows unbounded preceding) as median_seconds
+    from placed
+    window last_ones as (
+        partition by cluster, namespace, size, wanted_model
+        order by placed_at, pod
+        rows between 19 preceding and current row
+    )
+),
+
+known as (
+    select *
+    from rolled
+    qualify row_number() over (partition by cluster, namespace, size, wanted_model, placed_at order by pod desc) = 1
+),
+
+plain as (
+    select *
+    from rolled
+    qualify row_number() over (partition by cluster, placed_at order by namespace desc, pod desc) = 1
+),
+
+judged as (
+    select
+        placed.* similar to '^(cluster|namespace|size|wanted_model)$',
+        abs(placed.placing_seconds - known.said[1]) as error_seconds,
+        abs(placed.placing_seconds - plain.median_seconds) as median_error_seconds
+    from (select * replace (created_at as placed_at) from placed) as placed
+    asof inner join known
+        using (cluster, namespace, size, wanted_model, placed_at)
+    asof inner join plain
+        using (cluster, placed_at)
+),
+
+tested as (
+    select
+        columns('^(cluster|namespace|size|wanted_model)$'),
+        count(*) as backtest_pod_count,
+        avg(error_seconds) as error_seconds_avg,
+        avg(median_error_seconds) as median_error_seconds_avg,
+        count(*) filter (where error_seconds <= 60) / count(*) as within_minute_ratio,
+        count(*) filter (where error_seconds <= 600) / count(*) as within_ten_minutes_ratio
+    from judged
+    group by all
+),
+
+latest as (
+    select
+        columns('^(cluster|namespace|size|wanted_model)$'),
+        arg_max(said, placed_at) as said
+    from known
+    group by all
+),
+
+why as (
+    select
+        latest.*,
+        tested.* exclude (cluster, namespace, size, wanted_model, backtest_pod_count),
+        coalesce(tested.backtest_pod_count, 0) as backtest_pod_count,
+        case
+            when coalesce(tested.backtest_pod_count, 0) < 20 then 'too_few_pods'
+            when tested.error_seconds_avg >= tested.median_error_seconds_avg then 'no_better'
+        end as reason
+    from latest
+    left join tested
+        using (cluster, namespace, size, wanted_model)
+)
+
+select
+    columns('^(cluster|namespace|size|wanted_model)$'),
+    if(reason is null, said[1], null) as expected_seconds_p50,
+    if(reason is null, said[2], null) as expected_seconds_p90,
+    backtest_pod_count,
+    columns('^(error_seconds_avg|median_error_seconds_avg|within_.*_ratio)$'),
+    unknown_reasons(
+        [(name, reason) for name in ['expected_seconds_p50', 'expected_seconds_p90']]
+        || [
+            (name, if(error_seconds_avg is null, 'too_few_pods', null))
+            for name in ['error_seconds_avg', 'median_error_seconds_avg', 'within_minute_ratio', 'within_ten_minutes_ratio']
+        ]
+    ) as unknown_reasons
+from why

@@ -1,0 +1,40 @@
+-- Scheduling goodput of each team: allocated GPU-hours that no eviction or lost node brought to nothing. Restarts are not known.
+--
+-- grain:  cluster, team
+-- reads:  period.workload, report.outcome
+-- source: report.outcome
+-- columns: cluster, team, allocated_gpu_hours, evicted_gpu_hours, node_lost_gpu_hours, failed_gpu_hours, untold_gpu_hours,
+--          scheduling_goodput_ratio, program_goodput_ratio, unknown_reasons
+with team as (
+    select
+        cluster,
+        namespace,
+        max(team) as team
+    from period.workload
+    group by all
+),
+
+summed as (
+    select
+        cluster,
+        coalesce(nullif(team.team, ''), namespace) as team,
+        sum(allocated_gpu_hours) as allocated_gpu_hours,
+        coalesce(sum(allocated_gpu_hours) filter (where outcome in ('evicted', 'preempted')), 0) as evicted_gpu_hours,
+        coalesce(sum(allocated_gpu_hours) filter (where outcome = 'node_shutdown'), 0) as node_lost_gpu_hours,
+        coalesce(sum(allocated_gpu_hours) filter (where outcome in ('failed', 'out_of_memory')), 0) as failed_gpu_hours,
+        coalesce(sum(allocated_gpu_hours) filter (where outcome in ('unknown', 'deleted')), 0) as untold_gpu_hours
+    from report.outcome
+    left join team
+        using (cluster, namespace)
+    group by all
+)
+
+select
+    *,
+    1 - (evicted_gpu_hours + node_lost_gpu_hours) / nullif(allocated_gpu_hours - untold_gpu_hours, 0) as scheduling_goodput_ratio,
+    null::double as program_goodput_ratio,
+    unknown_reasons([
+        ('scheduling_goodput_ratio', if(scheduling_goodput_ratio is null, 'not_observed', null)),
+        ('program_goodput_ratio', 'not_measurable')
+    ]) as unknown_reasons
+from summed
