@@ -197,6 +197,12 @@ def build(con: duckdb.DuckDBPyConnection, query: Query, params: Mapping[str, Any
         hold_to_grain(con, query)
 
 
+def build_view(con: duckdb.DuckDBPyConnection, query: Query) -> None:
+    """Make the query a view: for what would be large, and one other reads."""
+    define_functions(con, query.sql)
+    con.execute(f"create or replace view {query.table} as {query.sql}")
+
+
 def build_empty(con: duckdb.DuckDBPyConnection, query: Query) -> None:
     """Make the query's table without rows, where nothing is to be read for it."""
     define_functions(con, query.sql)

@@ -11,7 +11,7 @@ import duckdb
 from gpureport.compute.quotas import QUOTA_FACTS, build_quota_facts
 from gpureport.compute.quotas.rows import TERMS, QuotaRows, Row
 from gpureport.errors import LakeError, UsageError
-from gpureport.query import Query, build, needed
+from gpureport.query import Query, build, build_view, needed
 from gpureport.schedulers.change import Change, Pool, changed, doubts, resolved
 from gpureport.schedulers.model import Past, Rules
 from gpureport.schedulers.nos_memory import uncounted
@@ -29,16 +29,10 @@ group by all
 order by all
 """
 _LABELS = (QUOTA_POD_LABEL.name, QUOTA_EXPOSURE.name)
-_AFTER_REPLAY = (
-    "day.quota_share",
-    "day.quota_lending",
-    "day.quota_step",
-    "facts.quota_hour",
-    OUTCOME,
-)
+_AFTER_REPLAY = ("day.quota_share", "day.quota_lending")
 _AFTER_LABELS = (*_LABELS, "facts.quota_pod_hour")
-_UNASKED = {*QUOTA_FACTS, QUOTA_WEIGHTED_SHARE.name} - {*_AFTER_REPLAY, *_AFTER_LABELS}
-"""Outcomes are told without these."""
+_UNASKED = {*QUOTA_FACTS, "day.quota_step", QUOTA_WEIGHTED_SHARE.name} - {*_AFTER_LABELS}
+"""Outcomes are told without these, or make them themselves."""
 _REQUESTS = """
 select
     pod.requests,
@@ -58,6 +52,7 @@ where member.system = 'nos' and member.is_own
 group by pod.requests
 order by all
 """
+_AS_RECORDED = "create or replace view day.quota_amount as from recorded_moment"
 _LATEST = """
 select
     *,
@@ -67,19 +62,19 @@ qualify row_number() over (partition by cluster, system, resource, flavor, quota
 """
 _ERRORS = """
 select
-    now.cluster,
-    now.system,
-    now.resource,
-    now.flavor,
-    now.quota,
+    recorded.cluster,
+    recorded.system,
+    recorded.resource,
+    recorded.flavor,
+    recorded.quota,
     sum(
-        abs(now.delivered_native - recorded.delivered_native)
+        abs(replayed.delivered_native - recorded.delivered_native)
         * unit.gpus_per_native
-        * epoch_ms(now.end_at - now.start_at) / 3600000
+        * epoch_ms(recorded.end_at - recorded.start_at) / 3600000
     )
-from day.quota_amount as now
+from replayed
 inner join recorded_moment as recorded
-    using (cluster, system, resource, flavor, quota, start_at)
+    on replayed.row_id = recorded.rowid
 inner join day.quota_unit as unit
     using (system, resource)
 group by all
@@ -143,8 +138,10 @@ def answer(
     pools = _pools(con)
     changes = resolved(question.change, pools)
     added = _added_gpus(con, question, sorted({pool.cluster for pool in pools}))
-    con.execute("create or replace table recorded_moment as from day.quota_amount")
-    con.execute("create or replace table recorded_capacity as from day.quota_capacity")
+    con.execute("create table recorded_capacity as from day.quota_capacity")
+    con.execute("create table recorded_moment as from day.quota_amount")
+    con.execute("drop table day.quota_amount")
+    con.execute(_AS_RECORDED)
     recorded = _outcome(con, queries)
     known = given(con, rules, past)
     left_out = _replay(con, queries, known, 0.0)
@@ -215,7 +212,7 @@ def _errors(con: duckdb.DuckDBPyConnection) -> dict[tuple[str, ...], float]:
 
 def _replay(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], known: Given, added_gpus: float) -> LeftOut:
     con.execute("create or replace table day.quota_capacity as from recorded_capacity")
-    con.execute("create or replace table day.quota_amount as from recorded_moment")
+    con.execute(_AS_RECORDED)
     build(con, queries["period.quota_usable"], {"added_gpus": added_gpus})
     left_out = replay_steps(con, known)
     con.execute("create or replace table day.quota_capacity as from period.quota_usable")
@@ -264,6 +261,8 @@ def _standing(queries: Mapping[str, Query], rebuilt: Collection[str]) -> set[str
 
 
 def _outcome(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query]) -> list[Row]:
-    build(con, queries[OUTCOME], {})
+    build_view(con, queries["day.quota_step"])
+    for name in ("facts.quota_hour", OUTCOME):
+        build(con, queries[name], {})
     rows: list[Row] = con.sql(f"from {OUTCOME} order by cluster, system, resource, flavor, quota").to_arrow_table().to_pylist()
     return rows

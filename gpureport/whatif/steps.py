@@ -95,7 +95,7 @@ where kind = 'clusterqueues.kueue.x-k8s.io'
 group by all
 """
 _PUT_BACK = f"""
-create or replace table day.quota_amount as
+create or replace view day.quota_amount as
 select
     moment.* exclude (
         row_id, said, parent, guaranteed_native, cap_native, weight, deserved_native, borrowing_limit_native,
@@ -158,10 +158,10 @@ def replay_steps(con: duckdb.DuckDBPyConnection, given: Given) -> LeftOut:
     for number, rows in groupby(_recorded(con), key=itemgetter(1)):
         found.replay(*found.scopes[number], rows)
     for name, table in (("replayed", found.rows()), ("replayed_quota", found.terms())):
-        con.register(name, table)
+        con.register("_made", table)
+        con.execute(f"create or replace table {name} as from _made")
+        con.unregister("_made")
     con.execute(_PUT_BACK)
-    con.unregister("replayed")
-    con.unregister("replayed_quota")
     return dict(found.left_out)
 
 
