@@ -11,7 +11,7 @@ import math
 from collections import ChainMap
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import date
 from functools import partial
 from itertools import chain
@@ -38,7 +38,7 @@ from gpureport.query import Failure, Query, build, hold_to_checks, in_turn, load
 from gpureport.query.database import connection
 from gpureport.runtime.spill import spill_folder
 from gpureport.runtime.stopping import left_when_stopped
-from gpureport.schedulers.model import DEFAULT_RULES, REPLAYED_RULES, Rules
+from gpureport.schedulers.model import DEFAULT_RULES, Rules
 
 _WIDEST, _HOLDERS = "facts.container_hour", "facts.ownership"
 _HOLDERS_AT_ONCE = 5_000
@@ -62,7 +62,7 @@ class ComputeSettings:
         return {
             "saturation.memory_threshold_ratio": self.memory_threshold_ratio,
             "power.idle_watts": dict(self.idle_watts),
-            **{f"quota {name}": value for name, value in asdict(self.quota_rules).items() if name not in REPLAYED_RULES},
+            **{f"quota {name}": value for name, value in self.quota_rules.of_facts.items()},
         }
 
 

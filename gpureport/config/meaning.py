@@ -43,11 +43,18 @@ class Koordinator(Section):
     enable_min_quota_scale: bool = True
 
 
+class Kueue(Section):
+    """What Kueue's configuration says."""
+
+    usage_half_life_hours: float = Field(0, ge=0, le=100_000)
+
+
 class QuotaSystems(Section):
     """What quota systems count by, where their objects do not say."""
 
     nos: Nos = Nos()
     koordinator: Koordinator = Koordinator()
+    kueue: Kueue = Kueue()
 
 
 class Owners(Section):

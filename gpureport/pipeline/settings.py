@@ -53,7 +53,12 @@ def facts_made_with(config: Config) -> MadeWith:
 
 def quota_rules(config: Config) -> Rules:
     """How the quota systems are configured."""
-    return Rules(config.quota.nos.gpu_memory_gb_per_gpu, config.quota.koordinator.enable_min_quota_scale)
+    said = config.quota
+    return Rules(
+        said.nos.gpu_memory_gb_per_gpu,
+        said.koordinator.enable_min_quota_scale,
+        usage_half_life_hours=said.kueue.usage_half_life_hours,
+    )
 
 
 def report_settings(config: Config) -> ReportSettings:

@@ -243,6 +243,21 @@ def cohorts(resource: str, holdings: Sequence[Holding], places: Iterable[Node] =
     return Cohorts(nodes)
 
 
+def consumed(before: float, since: float, until: float, runs: Iterable[tuple[float, float, float]], half_life: float) -> float:
+    """What Admission Fair Sharing counts as used until a time: what was counted at ``since`` and use since, older less.
+
+    ``runs``: from when until when how much was in use; times in one unit. Kueue samples what this integrates.
+    """
+
+    def left(at: float) -> float:
+        return float(0.5 ** ((until - at) / half_life))
+
+    parts = (
+        amount * (left(min(end, until)) - left(max(start, since))) for start, end, amount in runs if start < until and end > since
+    )
+    return before * left(since) + sum(parts)
+
+
 class KueuePolicy(Policy):
     """What fits its queue's quota and what its cohort lends; taking from others only as the ClusterQueue allows."""
 

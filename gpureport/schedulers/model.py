@@ -8,7 +8,7 @@ koordinator, volcano, kai, kueue, kubernetes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import NamedTuple
 
 
@@ -28,6 +28,15 @@ class Rules:
     """KAI: after how long use counts half; 0 where all of it counts alike."""
     window_hours: float = 168.0
     """KAI: how far back use counts."""
+    usage_half_life_hours: float = 0.0
+    """Kueue usageHalfLifeTime of its Admission Fair Sharing; 0 where it is not known."""
+
+    @property
+    def of_facts(self) -> dict[str, float]:
+        """Those that facts depend on; older facts do not name the half-life of use, so it is where it is set."""
+        named = asdict(self)
+        del named["window_hours"]
+        return {name: value for name, value in named.items() if value or name != "usage_half_life_hours"}
 
     def but(self, settings: Iterable[tuple[str, float]]) -> Rules:
         """With other values, by the fields' names."""
@@ -36,8 +45,6 @@ class Rules:
 
 DEFAULT_RULES = Rules()
 """Everything as it is installed."""
-REPLAYED_RULES = ("window_hours",)
-"""Rules that only a replay asks for: facts do not depend on them."""
 
 
 @dataclass(frozen=True)

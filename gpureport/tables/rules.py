@@ -75,11 +75,13 @@ QUOTA_LENDING = Table(
 )
 QUOTA_WEIGHTED_SHARE = Table(
     "day.quota_weighted_share",
-    "Kueue's weighted share of queues and cohorts at each snapshot; no row where fair sharing is off.",
-    ("cluster", "quota", "start_at"),
+    "Kueue's weighted shares, and past use by its Admission Fair Sharing, at each snapshot; no row where it has none.",
+    ("cluster", "quota", "measure", "resource", "start_at"),
     (
         _CLUSTER,
-        Column("quota", pa.string(), "queue or cohort"),
+        Column("quota", pa.string(), "queue or cohort; NAMESPACE/NAME of a LocalQueue"),
+        Column("measure", pa.string(), "weighted share, or past use"),
+        Column("resource", pa.string(), "resource of past use; else ''"),
         *_span("the snapshot"),
         Column("reported_native", pa.float64(), "what its status says"),
         Column("recomputed_native", pa.float64(), "the same from what queues have reserved; null where that is unknown", True),

@@ -8,7 +8,7 @@
 -- source: day.quota_reported; day.quota_amount and day.quota_share; day.quota_weighted_share
 -- columns: cluster, system, resource, flavor, quota, measure, hour_start_at, gpus_per_native, native_unit, observed_seconds,
 --          reported_native_hours, recomputed_native_hours
---   measure                  use, fair share, or Kueue's weighted share of all resources
+--   measure                  use, fair share, Kueue's weighted share of all resources, or past use of a LocalQueue
 --   observed_seconds         s in which both are known
 --   recomputed_native_hours  ∫ the same from requests of pods and workloads, or by the scheduler's rules
 with pair as (
@@ -43,10 +43,10 @@ with pair as (
     select
         cluster,
         'kueue' as system,
-        '' as resource,
+        resource,
         '' as flavor,
         quota,
-        'weighted share' as measure,
+        measure,
         unnest(generate_series(date_trunc('hour', start_at), end_at, interval 1 hour)) as hour_start_at,
         overlap_ms(start_at, end_at, hour_start_at, hour_start_at + interval 1 hour) / 1000 as seconds,
         reported_native,

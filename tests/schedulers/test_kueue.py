@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpureport.schedulers.kueue import MAX_WEIGHTED_SHARE, Cohorts, Node, cohorts
+from gpureport.schedulers.kueue import MAX_WEIGHTED_SHARE, Cohorts, Node, cohorts, consumed
 from gpureport.schedulers.model import Terms
 from tests.schedulers.made import holding
 
@@ -193,3 +193,19 @@ def test_what_may_be_borrowed_is_never_more_than_others_lend(rows, random):
         assert node.terms[GPU].guaranteed <= found.potential(node.name, GPU) <= node.terms[GPU].guaranteed + lent
     shuffled = Cohorts(random.sample(nodes, len(nodes)))
     assert all(shuffled.weighted_share(node.name) == found.weighted_share(node.name) for node in nodes)
+
+
+def test_use_that_kueue_missed_is_told():
+    """Kueue issue 15383: one cpu for 180 s and a half-life of 30 s are 469m half a minute later, not the 7m that it said."""
+    assert consumed(0, 0, 212, [(0, 180, 1)], 30) == pytest.approx(0.469, abs=1e-3)
+
+
+@given(st.lists(st.integers(0, 8), min_size=1, max_size=20), st.floats(0.5, 20), st.floats(0, 8))
+def test_kueue_sampling_use_that_stays_is_the_integral(used, half_life, before):
+    """Kueue adds 1 - 0.5^(sampling / half-life) of what is in use to what is left of what it had."""
+    expected = before
+    for amount in used:
+        left = 0.5 ** (1 / half_life)
+        expected = expected * left + amount * (1 - left)
+    runs = [(at, at + 1, amount) for at, amount in enumerate(used)]
+    assert consumed(before, 0, len(used), runs, half_life) == pytest.approx(expected)

@@ -91,7 +91,7 @@ def build_quota_facts(
     _put(con, built, "day.quota_share", quota_share_table(con, rules))
     _put(con, built, "day.quota_lending", quota_lending_table(con))
     if QUOTA_WEIGHTED_SHARE.name not in built:
-        _put(con, built, QUOTA_WEIGHTED_SHARE.name, quota_weighted_share_table(con, window))
+        _put(con, built, QUOTA_WEIGHTED_SHARE.name, quota_weighted_share_table(con, window, rules))
     if not built.issuperset(_LABELS):
         for name, rows in quota_label_tables(con, pod_order).items():
             _put(con, built, name, rows)

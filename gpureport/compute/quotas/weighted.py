@@ -1,7 +1,12 @@
-"""``day.quota_weighted_share``: Kueue's weighted shares at each snapshot, as it says them and from what queues have reserved."""
+"""``day.quota_weighted_share``: what Kueue orders by at each snapshot, as it says it and from what queues had reserved.
+
+Weighted shares of ClusterQueues and cohorts, and the past use of LocalQueues, of which older use counts less.
+"""
 
 from __future__ import annotations
 
+import json
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
@@ -10,8 +15,9 @@ import duckdb
 import pyarrow as pa
 
 from gpureport.compute.quotas.rows import Row
-from gpureport.schedulers.kueue import MAX_WEIGHTED_SHARE, Cohorts, Node
-from gpureport.schedulers.model import Terms
+from gpureport.schedulers.kueue import MAX_WEIGHTED_SHARE, Cohorts, Node, consumed
+from gpureport.schedulers.model import Rules, Terms
+from gpureport.state.quantity import amounts
 from gpureport.tables.rules import QUOTA_WEIGHTED_SHARE
 from gpureport.window import Window, plain
 
@@ -32,14 +38,64 @@ where term.system = 'kueue' and snapshot.observed_at < $until and snapshot.stand
 qualify bool_or(reported is not null) over (partition by term.cluster, snapshot.observed_at)
 order by term.cluster, snapshot.observed_at, term.quota
 """
+_LOOKS = """
+select
+    cluster,
+    namespace || '/' || name as quota,
+    observed_at as start_at,
+    epoch_ms(observed_at) as at_ms,
+    snapshot.stands_until_at as end_at,
+    status -> '$.fairSharing.admissionFairSharingStatus.consumedResources' as said
+from lake.quota
+inner join day.state_snapshot as snapshot
+    using (cluster, kind, observed_at)
+where kind = 'localqueues.kueue.x-k8s.io' and said is not null
+order by all
+"""
+_RUNS = """
+select
+    run.cluster,
+    run.namespace || '/' || run.local_queue,
+    run.part.resource,
+    epoch_ms(coalesce(admitted_at, reserved_at)) as start_ms,
+    coalesce(epoch_ms(ended_at), 1e999) as end_ms,
+    run.part.amount
+from (select *, unnest(requests) as part from day.workload_run where reserved_at is not null) as run
+inner join day.quota_unit as unit
+    on unit.system = 'kueue' and run.part.resource = unit.resource
+order by all
+"""
+_HOUR_MS = 3_600_000
 
 
-def quota_weighted_share_table(con: duckdb.DuckDBPyConnection, window: Window) -> pa.Table:
+def quota_weighted_share_table(con: duckdb.DuckDBPyConnection, window: Window, rules: Rules) -> pa.Table:
     """A row for each queue and cohort of which Kueue says one; those of weight 0 that borrow are left out."""
     limits = {"since": plain(window.start_at), "until": plain(window.end_at)}
     rows = con.sql(_OBJECTS, params=limits).to_arrow_table().to_pylist()
     snapshots = groupby(rows, itemgetter("cluster", "start_at"))
-    return pa.Table.from_pylist([each for _, found in snapshots for each in _shares(list(found))], QUOTA_WEIGHTED_SHARE.schema)
+    found = [each for _, snapshot in snapshots for each in _shares(list(snapshot))]
+    if rules.usage_half_life_hours:
+        found += _past_use(con, window, rules.usage_half_life_hours * _HOUR_MS)
+    return pa.Table.from_pylist(found, QUOTA_WEIGHTED_SHARE.schema)
+
+
+def _past_use(con: duckdb.DuckDBPyConnection, window: Window, half_life_ms: float) -> Iterator[Row]:
+    """Use that Kueue counts; the same from workloads, beginning with what it said at the first look, maybe a day before."""
+    runs: dict[tuple[str, str, str], list[tuple[float, float, float]]] = defaultdict(list)
+    for cluster, quota, resource, *run in con.execute(_RUNS).fetchall():
+        runs[cluster, quota, resource].append((run[0], run[1], run[2]))
+    counted: dict[tuple[str, str, str], tuple[float, float]] = {}
+    for look in con.sql(_LOOKS).to_arrow_table().to_pylist():
+        for resource, reported in amounts(json.loads(look["said"])).items():
+            key = look["cluster"], look["quota"], resource
+            before, since_ms = counted.get(key, (reported, look["at_ms"]))
+            if key in runs and before is not None:
+                now = consumed(before, since_ms, look["at_ms"], runs[key], half_life_ms)
+                counted[key] = now, look["at_ms"]
+                start_at, end_at = max(look["start_at"], plain(window.start_at)), min(look["end_at"], plain(window.end_at))
+                same = {"cluster": key[0], "quota": key[1], "measure": "past use", "resource": resource}
+                if start_at < end_at:
+                    yield {**same, "start_at": start_at, "end_at": end_at, "reported_native": reported, "recomputed_native": now}
 
 
 def _shares(rows: Sequence[Row]) -> Iterator[Row]:
@@ -49,7 +105,13 @@ def _shares(rows: Sequence[Row]) -> Iterator[Row]:
     for quota, (first, *_) in said.items():
         if first["reported"] is not None and first["reported"] < MAX_WEIGHTED_SHARE and quota in trees.nodes:
             share = trees.weighted_share(quota).as_status if is_known else None
-            yield {**first, "reported_native": first["reported"], "recomputed_native": share}
+            yield {
+                **first,
+                "measure": "weighted share",
+                "resource": "",
+                "reported_native": first["reported"],
+                "recomputed_native": share,
+            }
 
 
 def _node(quota: str, rows: Sequence[Row]) -> Node:
