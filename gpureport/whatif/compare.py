@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 import duckdb
+import pyarrow as pa
 
 from gpureport.compute.quotas import QUOTA_FACTS, build_quota_facts
 from gpureport.compute.quotas.rows import TERMS, QuotaRows, Row
@@ -52,7 +53,8 @@ where member.system = 'nos' and member.is_own
 group by pod.requests
 order by all
 """
-_AS_RECORDED = "create or replace view day.quota_amount as from recorded_moment"
+_AS_RECORDED = "create or replace view replayed_moment as from recorded_moment"
+_AMOUNTS = "create or replace view day.quota_amount as from replayed_moment"
 _LATEST = """
 select
     *,
@@ -142,12 +144,12 @@ def answer(
     con.execute("create table recorded_moment as from day.quota_amount")
     con.execute("drop table day.quota_amount")
     con.execute(_AS_RECORDED)
-    recorded = _outcome(con, queries)
+    recorded = _outcome(con, queries, window)
     known = given(con, rules, past)
     left_out = _replay(con, queries, known, 0.0)
     errors = _errors(con)
     build_quota_facts(con, queries, rules, window, _standing(queries, _AFTER_REPLAY))
-    replayed = _outcome(con, queries)
+    replayed = _outcome(con, queries, window)
     _replay(con, queries, replace(known, changes=changes, rules=rules.but(question.rules)), added)
     _change_terms(con, changes)
     build_quota_facts(con, queries, rules, window, _standing(queries, (*_AFTER_REPLAY, *_AFTER_LABELS)), question.pod_order)
@@ -156,7 +158,7 @@ def answer(
     return Answer(
         recorded,
         replayed,
-        _outcome(con, queries),
+        _outcome(con, queries, window),
         left_out,
         quotas,
         _uncounted_pods(con),
@@ -213,8 +215,10 @@ def _errors(con: duckdb.DuckDBPyConnection) -> dict[tuple[str, ...], float]:
 def _replay(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], known: Given, added_gpus: float) -> LeftOut:
     con.execute("create or replace table day.quota_capacity as from recorded_capacity")
     con.execute(_AS_RECORDED)
+    con.execute(_AMOUNTS)
     build(con, queries["period.quota_usable"], {"added_gpus": added_gpus})
     left_out = replay_steps(con, known)
+    con.execute(_AMOUNTS)
     con.execute("create or replace table day.quota_capacity as from period.quota_usable")
     return left_out
 
@@ -260,9 +264,17 @@ def _standing(queries: Mapping[str, Query], rebuilt: Collection[str]) -> set[str
     return {*queries, *(table.name for table in RULE_TABLES)} - set(rebuilt)
 
 
-def _outcome(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query]) -> list[Row]:
-    build_view(con, queries["day.quota_step"])
-    for name in ("facts.quota_hour", OUTCOME):
-        build(con, queries[name], {})
+def _outcome(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], window: Window) -> list[Row]:
+    """The hours are made day by day: steps of a month at once would not fit into memory."""
+    hours = []
+    for day in window.days():
+        con.execute(f"{_AMOUNTS} where start_at >= date '{day}' and start_at < date '{day}' + 1")
+        build_view(con, queries["day.quota_step"])
+        build(con, queries["facts.quota_hour"], {})
+        hours.append(con.sql("from facts.quota_hour").to_arrow_table())
+    con.register("_made", pa.concat_tables(hours))
+    con.execute("create or replace table facts.quota_hour as from _made")
+    con.unregister("_made")
+    build(con, queries[OUTCOME], {})
     rows: list[Row] = con.sql(f"from {OUTCOME} order by cluster, system, resource, flavor, quota").to_arrow_table().to_pylist()
     return rows

@@ -95,7 +95,7 @@ where kind = 'clusterqueues.kueue.x-k8s.io'
 group by all
 """
 _PUT_BACK = f"""
-create or replace view day.quota_amount as
+create or replace view replayed_moment as
 select
     moment.* exclude (
         row_id, said, parent, guaranteed_native, cap_native, weight, deserved_native, borrowing_limit_native,
@@ -149,7 +149,7 @@ def given(con: duckdb.DuckDBPyConnection, rules: Rules, past: Mapping[str, Seque
 
 
 def replay_steps(con: duckdb.DuckDBPyConnection, given: Given) -> LeftOut:
-    """Put ``recorded_moment`` through the systems' rules with the changes made, into ``day.quota_amount``.
+    """Put ``recorded_moment`` through the systems' rules with the changes made, into ``replayed_moment``.
 
     ``period.quota_usable`` is what there is to share. What had to be left out is in neither.
     """
