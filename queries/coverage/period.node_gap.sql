@@ -29,13 +29,7 @@ node as (
         columns('^(cluster|node_name|day)$'),
         min(start_at) as start_at,
         max(end_at) as end_at,
-        max(accelerator_count) as accelerator_count,
-        max(accelerator_resources) as accelerator_resources,
-        max(device_count) as device_count,
-        max(device_count_min) as device_count_min,
-        max(gpu_model) as gpu_model,
-        max(hardware_make) as hardware_make,
-        max(driver_version) as driver_version
+        max(columns('^(accelerator_count|accelerator_resources|device_count|device_count_min|gpu_model|hardware_make|driver_version)$'))
     from facts.node_day
     where day < $until_at and day + interval 1 day > $since_at
     group by all

@@ -233,14 +233,7 @@ select
     explained.found.reason,
     concat_ws('; ', nullif(explained.found.evidence, ''), refuted.refuted) as evidence,
     coalesce(explained.source_metrics, '') as source_metrics,
-    explained.expected_device_count,
-    explained.observed_device_count,
-    explained.expected_series_count,
-    explained.observed_series_count,
-    explained.expected_device_seconds,
-    explained.observed_device_seconds,
-    explained.unknown_device_seconds,
-    explained.dropped
+    explained.* similar to '^((expected|observed)_(device|series)_count|(expected|observed|unknown)_device_seconds|dropped)$'
 from explained
 left join refuted
     using (cluster, signal)

@@ -61,11 +61,7 @@ part as (
 
 summed as (
     select
-        part.cluster,
-        part.day,
-        part.namespace,
-        part.node_name,
-        part.gpu_model,
+        part.* similar to '^(cluster|day|namespace|node_name|gpu_model)$',
         if(min(part.energy_method) = max(part.energy_method), min(part.energy_method), 'mixed') as energy_method,
         sum(part.corrected_joules) as corrected_joules,
         any_value(accuracy.accuracy_ratio) as sensor_ratio,

@@ -22,11 +22,7 @@ with shown as (
 -- The pod of a name and time: ours may lack the uid.
 ours as (
     select
-        shown.cluster,
-        shown.namespace,
-        shown.pod,
-        shown.pod_uid,
-        shown.hour_start_at,
+        shown.* similar to '^(cluster|namespace|pod|pod_uid|hour_start_at)$',
         -- Above an unknown baseline is everything, which is not the same.
         if(bool_or(power.idle_source = 'unknown'), null, sum(power.active_joules + power.held_joules)) as above_idle_joules,
         bool_or(power.idle_source = 'unknown') as is_idle_unknown,
