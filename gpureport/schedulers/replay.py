@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 from gpureport.schedulers.allocation import allocate
 from gpureport.schedulers.change import NO_CHANGE, Change, changed
@@ -71,10 +70,11 @@ def replay(
     if asks is not None and system != "kubernetes":
         policy = POLICIES[system]()
         policy.begin(past, rules)
-        yield from _pod_by_pod(policy, resource, steps, change, Replaying(asks, rules, system in _UNGOVERNED))
+        governed = [ask for ask in asks if ask.quota not in change.removed]
+        yield from _pod_by_pod(Replay(policy, resource, governed, rules), resource, steps, change, system in _UNGOVERNED)
         return
     before: dict[str, float] = {}
-    end_ms, changing = None, Changing(resource, change)
+    end_ms, changing = None, _changing(resource, change)
     for step in steps:
         now = _replayed(
             system, resource, step, changing(step.holdings), change, before if step.start_ms == end_ms else step.delivered
@@ -83,21 +83,11 @@ def replay(
         before, end_ms = now.delivered, step.end_ms
 
 
-class Replaying(NamedTuple):
-    """What comes, how the scheduler is configured, and whether pods of removed quotas run on."""
-
-    asks: Sequence[Ask]
-    rules: Rules
-    is_ungoverned: bool
-
-
-def _pod_by_pod(policy: Policy, resource: str, steps: Iterable[Step], change: Change, given: Replaying) -> Iterator[Step]:
-    governed = [ask for ask in given.asks if ask.quota not in change.removed]
-    found, end_ms = Replay(policy, resource, governed, given.rules), None
-    changing = Changing(resource, change)
+def _pod_by_pod(found: Replay, resource: str, steps: Iterable[Step], change: Change, runs_on: bool) -> Iterator[Step]:
+    end_ms, changing = None, _changing(resource, change)
     for step in steps:
         holdings = changing(step.holdings)
-        outside = _ungoverned(given.is_ungoverned, step.holdings, change, step.capacity)
+        outside = _ungoverned(runs_on, step.holdings, change, step.capacity)
         there = [each for each in holdings if each.quota.name not in change.removed] if change.removed else holdings
         capacity = step.capacity - sum(outside.values())
         if step.start_ms == end_ms:
@@ -111,23 +101,18 @@ def _pod_by_pod(policy: Policy, resource: str, steps: Iterable[Step], change: Ch
         end_ms = step.end_ms
 
 
-class Changing:
-    """Quotas as changed, one object for each: they recur at every step."""
+def _changing(resource: str, change: Change) -> Callable[[Sequence[Holding]], Sequence[Holding]]:
+    """The same held of the quotas as changed, one object for each: they recur at every step."""
+    known: dict[int, tuple[Quota, Quota]] = {}
 
-    def __init__(self, resource: str, change: Change) -> None:
-        self._resource, self._change = resource, change
-        self._known: dict[int, tuple[Quota, Quota]] = {}
+    def quota_of(quota: Quota) -> Quota:
+        if id(quota) not in known:
+            known[id(quota)] = quota, changed(quota, resource, change)  # kept, so the id stays its own
+        return known[id(quota)][1]
 
-    def __call__(self, holdings: Sequence[Holding]) -> Sequence[Holding]:
-        """The same held of the changed quotas."""
-        if self._change == NO_CHANGE:
-            return holdings
-        return [Holding(self._quota(quota), demanded, delivered) for quota, demanded, delivered in holdings]
-
-    def _quota(self, quota: Quota) -> Quota:
-        if id(quota) not in self._known:
-            self._known[id(quota)] = quota, changed(quota, self._resource, self._change)  # kept, so the id stays its own
-        return self._known[id(quota)][1]
+    if change == NO_CHANGE:
+        return lambda holdings: holdings
+    return lambda holdings: [Holding(quota_of(quota), demanded, delivered) for quota, demanded, delivered in holdings]
 
 
 def _replayed(

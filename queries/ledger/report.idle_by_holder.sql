@@ -45,12 +45,7 @@ idle as (
 )
 
 select
-    cluster,
-    namespace,
-    idle_gpu_hours,
-    allocated_idle_gpu_hours,
-    reserved_idle_gpu_hours,
-    underutilized_gpu_hours,
+    columns('^(cluster|namespace|idle_gpu_hours|allocated_idle_gpu_hours|reserved_idle_gpu_hours|underutilized_gpu_hours)$'),
     idle_gpu_hours / sum(idle_gpu_hours) over (partition by cluster) as idle_ratio,
     sum(idle_gpu_hours) over (
         partition by cluster
