@@ -113,7 +113,7 @@ def _build(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], targets
 def _build_empty(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], built: set[str]) -> None:
     """Where there are no quotas of accelerators nothing is read for them."""
     empty_rule_tables(con)
-    for query in needed(queries, QUOTA_FACTS, built):
+    for query in needed(queries, (*_STEPS, *QUOTA_FACTS), built):
         build_empty(con, query)
 
 
