@@ -27,11 +27,6 @@ class Labelled:
     pod: Pod
     label: str
 
-    @property
-    def is_over_quota(self) -> bool:
-        """Whether others may preempt it."""
-        return self.label == OVER_QUOTA
-
 
 def nano(amount: float) -> int:
     """Billionths of the unit, whole: sums of them are exact, as the original's quantities are."""

@@ -157,7 +157,7 @@ def replay_steps(con: duckdb.DuckDBPyConnection, given: Given) -> LeftOut:
     found = Replayed(con, given)
     for number, rows in groupby(_recorded(con), key=itemgetter(1)):
         found.replay(*found.scopes[number], rows)
-    for name, table in (("replayed", found.rows()), ("replayed_quota", found.terms())):
+    for name, table in (("replayed", pa.table(found.held)), ("replayed_quota", found.terms())):
         con.register("_made", table)
         con.execute(f"create or replace table {name} as from _made")
         con.unregister("_made")
@@ -187,7 +187,7 @@ class Replayed:
         self._capacities: dict[tuple[str, ...], list[tuple[int, int, float]]] = defaultdict(list)
         for *key, start_ms, end_ms, amount in con.execute(_CAPACITY).fetchall():
             self._capacities[tuple(key)].append((start_ms, end_ms, amount))
-        self._row_ids, self._held = array("q"), array("d")
+        self.held = {"row_id": array("q"), "delivered_native": array("d")}
 
     def replay(self, pool: Pool, scope: str, rows: Iterable[_Recorded]) -> None:
         """Those of one scope, in order of time."""
@@ -196,7 +196,7 @@ class Replayed:
         past = given.past.get(pool.cluster, ()) if (pool.system, pool.resource) == ("kai", "gpu") else ()
         change = given.changes.get(pool, NO_CHANGE)
         for step in replay(pool.system, pool.resource, self._steps(pool, rows), change, asks, given.rules, past):
-            self._held.extend([each.delivered for each in step.holdings])
+            self.held["delivered_native"].extend([each.delivered for each in step.holdings])
 
     def _quota(self, row: Row) -> Quota:
         policies = self._given.policies.get(row["cluster"]) if row["system"] == "kueue" else None
@@ -218,12 +218,8 @@ class Replayed:
                 why = "capacity_unknown" if is_known else "demand_unknown"
                 self.left_out[pool, why] += (end_ms - start_ms) / 1000
                 continue
-            self._row_ids.extend([row[0] for row in there])
+            self.held["row_id"].extend([row[0] for row in there])
             yield Step(start_ms, end_ms, holdings, capacity)
-
-    def rows(self) -> pa.Table:
-        """By ``row_id`` of recorded_moment what is held."""
-        return pa.table({"row_id": self._row_ids, "delivered_native": self._held})
 
     def terms(self) -> pa.Table:
         """Where each quota stands, and its terms, as changed."""

@@ -100,17 +100,11 @@ pool as (
         owned.* similar to '^(cluster|system|resource|flavor|pool|start_at)$',
         sum(borrowed_native) filter (where not is_parent) as pool_borrowed_native,
         sum(lendable_native) filter (where not is_parent) as pool_lendable_native,
-        sum(delivered_native) filter (where not is_parent) as delivered_native
+        sum(sum(delivered_native) filter (where not is_parent)) over (
+            partition by cluster, system, resource, flavor, start_at
+        ) as allocated_native
     from owned
-    group by all
-),
-
-allocated as (
-    select
-        * exclude (pool, pool_borrowed_native, pool_lendable_native, delivered_native),
-        sum(delivered_native) as delivered_native
-    from pool
-    group by all
+    group by cluster, system, resource, flavor, pool, start_at
 ),
 
 -- What was free is looked up where something is unmet.
@@ -119,11 +113,11 @@ short as (
         owned.* similar to '^(cluster|system|resource|flavor|quota|start_at)$',
         coalesce(
             if(owned.start_at < free.end_at, free.free_gpus, null) / owned.gpus_per_native,
-            if(owned.start_at < capacity.end_at, greatest(0, capacity.capacity_native - allocated.delivered_native), null)
+            if(owned.start_at < capacity.end_at, greatest(0, capacity.capacity_native - pool.allocated_native), null)
         ) as free_native
     from owned
-    inner join allocated
-        using (cluster, system, resource, flavor, start_at)
+    inner join pool
+        using (cluster, system, resource, flavor, pool, start_at)
     asof left join capacity
         on
             owned.cluster = capacity.cluster

@@ -25,16 +25,10 @@ with pair as (
             else amount.delivered_native
         end as recomputed_native
     from day.quota_amount as amount
+    left join day.quota_share as share
+        using (cluster, system, resource, flavor, quota, start_at)
     inner join day.quota_reported as report
         using (cluster, system, resource, flavor, quota)
-    left join day.quota_share as share
-        on
-            amount.cluster = share.cluster
-            and amount.system = share.system
-            and amount.resource = share.resource
-            and amount.flavor = share.flavor
-            and amount.quota = share.quota
-            and amount.start_at = share.start_at
     where
         report.field in ('delivered', 'fair_share')
         and report.start_at < amount.end_at

@@ -24,16 +24,10 @@ borrowed as (
         borrower.quota as borrower,
         borrower.borrowed_native as part_native
     from starved
+    anti join day.quota_lending
+        using (cluster, system, resource, flavor, quota, start_at)
     inner join day.quota_step as borrower
         using (cluster, system, resource, flavor, pool, start_at)
-    anti join day.quota_lending as lending
-        on
-            starved.cluster = lending.cluster
-            and starved.system = lending.system
-            and starved.resource = lending.resource
-            and starved.flavor = lending.flavor
-            and starved.quota = lending.quota
-            and starved.start_at = lending.start_at
     where
         starved.quota != borrower.quota
         and borrower.borrowed_native > 0 and not borrower.is_parent

@@ -11,10 +11,7 @@
 select
     cluster,
     system as scheduler,
-    quota,
-    resource,
-    flavor,
-    measure,
+    columns('^(quota|resource|flavor|measure)$'),
     any_value(native_unit) as native_unit,
     sum(observed_seconds)::double as observed_seconds,
     sum(reported_native_hours) * 3600 / sum(observed_seconds) as reported_native_avg,

@@ -11,11 +11,9 @@ with day as (
         columns('^(cluster|system|quota|resource|flavor)$'),
         local_time(hour_start_at, $timezone)::date as day,
         any_value(native_unit) as unit,
-        sum(delivered_native_hours) * 3600 / sum(observed_seconds) as delivered,
+        sum(columns('^(delivered|borrowed|lent)_native_hours$')) * 3600 / sum(observed_seconds) as '\1',
         sum(demanded_native_hours) * 3600 / nullif(sum(demand_seconds), 0) as demanded,
         sum(guaranteed_native_hours) * 3600 / nullif(sum(guaranteed_seconds), 0) as guaranteed,
-        sum(borrowed_native_hours) * 3600 / sum(observed_seconds) as borrowed,
-        sum(lent_native_hours) * 3600 / sum(observed_seconds) as lent,
         sum(starved_seconds) as starved_seconds,
         sum(capped_seconds) as capped_seconds
     from facts.quota_hour

@@ -12,7 +12,7 @@ from gpureport.schedulers.nos import (
     shares,
     sum_of_min,
 )
-from gpureport.schedulers.nos_labels import in_order, labelled
+from gpureport.schedulers.nos_labels import OVER_QUOTA, in_order, labelled
 from gpureport.schedulers.nos_memory import GPU_MEMORY, gpu_memory_gb, mig_memory_gb, pod_request, uncounted, with_gpu_memory
 from tests.schedulers.made import elastic, holding, memory, pod, used
 
@@ -174,7 +174,7 @@ def test_after_the_first_pod_over_quota_all_are_though_they_would_fit():
     found = labelled(elastic("a", {GPU_MEMORY: 64}), pods)
     assert [each.label for each in found] == ["in-quota", "in-quota", "over-quota", "over-quota"]
     asked = [each.pod.requests[GPU_MEMORY] for each in found]
-    over = [each.pod.requests[GPU_MEMORY] for each in found if each.is_over_quota]
+    over = [each.pod.requests[GPU_MEMORY] for each in found if each.label == OVER_QUOTA]
     assert (sum(asked), sum(over), sum(asked) - 64) == (84, 42, 20)  # by label 42, by use beyond min 20
 
 

@@ -1,7 +1,7 @@
 """Who may preempt whom under nos, from the documents' two times t1 and t2 on; all pods ask for 10 GB."""
 
 from gpureport.schedulers.nos import Used, rejections
-from gpureport.schedulers.nos_labels import labelled
+from gpureport.schedulers.nos_labels import OVER_QUOTA, labelled
 from gpureport.schedulers.nos_memory import GPU_MEMORY
 from gpureport.schedulers.nos_preemption import Situation, exposures
 from tests.schedulers.made import elastic, pod
@@ -17,7 +17,7 @@ def situation(counts, quotas=QUOTAS, **more):
         each.pod.uid
         for q in quotas.values()
         for each in labelled(q, (p for p in pods if p.quota == q.name))
-        if each.is_over_quota
+        if each.label == OVER_QUOTA
     ]
     held = [Used(quota, {GPU_MEMORY: 10.0 * counts.get(name, 0)}) for name, quota in quotas.items()]
     return Situation(held, pods, frozenset(over), **more)

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpureport.schedulers.nos import Used, available_over_quota, exceeds, fits, guaranteed_over_quota, sum_of_min
-from gpureport.schedulers.nos_labels import labelled
+from gpureport.schedulers.nos_labels import OVER_QUOTA, labelled
 from gpureport.schedulers.nos_memory import GPU_MEMORY
 from gpureport.schedulers.nos_preemption import Situation, exposures
 from tests.schedulers.made import elastic, memory, pod
@@ -47,7 +47,7 @@ def test_labels_are_in_quota_until_min_is_passed_and_over_quota_from_then_on(row
     pods = made(rows)
     found = labelled(elastic("a", {GPU_MEMORY: minimum}), pods)
     sums = [sum(each.pod.requests[GPU_MEMORY] for each in found[: n + 1]) for n in range(len(found))]
-    assert [each.is_over_quota for each in found] == [total > minimum for total in sums]
+    assert [each.label == OVER_QUOTA for each in found] == [total > minimum for total in sums]
     assert labelled(elastic("a", {GPU_MEMORY: minimum}), random.sample(pods, len(pods))) == found
 
 
@@ -83,7 +83,7 @@ def test_who_is_exposed_is_who_the_conditions_name(rows, minima, name, gb, prior
         each.pod.uid
         for quota in quotas.values()
         for each in labelled(quota, (p for p in pods if p.quota == quota.name))
-        if each.is_over_quota
+        if each.label == OVER_QUOTA
     )
     held = [
         Used(quota, {GPU_MEMORY: sum(p.requests[GPU_MEMORY] for p in pods if p.quota == key)}) for key, quota in quotas.items()

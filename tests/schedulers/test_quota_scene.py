@@ -77,7 +77,7 @@ def one_by_one(rows, minima, now):
         Members(elastic(name, {GPU_MEMORY: gb}), [each for each in pods[True] if each.quota == name], {})
         for name, gb in minima.items()
     ]
-    over = {found.pod.uid for each in members for found in labelled(each.quota, each.pods) if found.is_over_quota}
+    over = {found.pod.uid for each in members for found in labelled(each.quota, each.pods) if found.label == OVER_QUOTA}
     situation = Situation([each.used for each in members], pods[True], frozenset(over))
     return {(each.pod_uid, each.by_quota, each.condition) for new in pods[False] for each in exposures([new], situation)}
 
