@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -187,7 +188,7 @@ class Replayed:
         self._capacities: dict[tuple[str, ...], list[tuple[int, int, float]]] = defaultdict(list)
         for *key, start_ms, end_ms, amount in con.execute(_CAPACITY).fetchall():
             self._capacities[tuple(key)].append((start_ms, end_ms, amount))
-        self.held = {"row_id": array("q"), "delivered_native": array("d")}
+        self.held: dict[str, array[Any]] = {"row_id": array("q"), "delivered_native": array("d")}
 
     def replay(self, pool: Pool, scope: str, rows: Iterable[_Recorded]) -> None:
         """Those of one scope, in order of time."""
