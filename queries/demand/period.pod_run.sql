@@ -40,10 +40,7 @@ request as (
 )
 
 select
-    cluster,
-    namespace,
-    pod,
-    pod_uid,
+    columns('^(cluster|namespace|pod|pod_uid)$'),
     coalesce(request.resource, '') as resource,
     coalesce(request.wanted_model, 'unknown') as wanted_model,
     coalesce(run.gpu_count, request.requested_gpus) as requested_gpus,

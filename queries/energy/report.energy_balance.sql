@@ -188,11 +188,7 @@ select
     if(range_reason is null, (rated_joules + range_joules) / energy_joules, null) as energy_accuracy_ratio,
     active_joules,
     held_joules as allocated_idle_joules,
-    idle_joules,
-    unattributed_joules,
-    never_active_joules,
-    power_watts_avg,
-    hour_power_watts_max,
+    columns('^(idle_joules|unattributed_joules|never_active_joules|power_watts_avg|hour_power_watts_max)$'),
     if(sm_reason is null, sm_active_joules / sm_active_gpu_seconds, null) as sm_active_watts,
     measured_gpu_hours,
     unknown_reasons([

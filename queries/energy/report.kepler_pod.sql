@@ -37,10 +37,7 @@ ours as (
 
 summed as (
     select
-        shown.cluster,
-        shown.namespace,
-        shown.pod,
-        shown.pod_uid,
+        shown.* similar to '^(cluster|namespace|pod|pod_uid)$',
         sum(shown.kepler_seconds) as kepler_seconds,
         sum(shown.kepler_joules) as kepler_joules,
         max(shown.kepler_watts_max) as kepler_watts_max,

@@ -35,10 +35,7 @@ error as (
 )
 
 select
-    cluster,
-    gpu_model,
-    origin_day,
-    lead_day_count,
+    columns('^(cluster|gpu_model|origin_day|lead_day_count)$'),
     allocated_gpu_hours as carried_gpu_hours,
     greatest(
         0,
