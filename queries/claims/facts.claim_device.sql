@@ -58,9 +58,7 @@ union all by name
 select
     columns('^(cluster|namespace|claim)$'),
     '' as claim_uid,
-    max(driver) as driver,
-    max(pool) as pool,
-    max(device) as device,
+    max(columns('^(driver|pool|device)$')),
     '' as share_id,
     '' as request,
     '' as subrequest,

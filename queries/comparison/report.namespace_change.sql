@@ -13,10 +13,7 @@ with summed as (
     select
         cluster,
         namespace,
-        sum(previous_allocated_gpu_hours) as previous_allocated_gpu_hours,
-        sum(allocated_gpu_hours) as allocated_gpu_hours,
-        sum(previous_effective_gpu_hours) as previous_effective_gpu_hours,
-        sum(effective_gpu_hours) as effective_gpu_hours,
+        sum(columns('^(previous_allocated_gpu_hours|allocated_gpu_hours|previous_effective_gpu_hours|effective_gpu_hours)$')),
         count(distinct workload) filter (where not allocated_before) as new_workload_count,
         count(distinct workload) filter (where not allocated_now) as ended_workload_count
     from period.allocated_change

@@ -34,9 +34,7 @@ select
     sum(counter_joules) as counter_joules,
     sum(integral_joules) as integral_joules,
     if(sum(idle_known_count) = sum(measured_known_count), sum(idle_joules), null) as idle_joules,
-    sum(attributed_joules) as attributed_joules,
-    sum(unattributed_joules) as unattributed_joules,
-    sum(closing_error_joules) as closing_error_joules
+    sum(columns('^(attributed_joules|unattributed_joules|closing_error_joules)$'))
 from facts.device_power_day
 left join corrected
     using (cluster, device_uuid)

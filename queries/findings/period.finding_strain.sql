@@ -12,10 +12,7 @@ with first_hour as (
     select
         columns('^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$'),
         min(first_hour_at) as held_at,
-        min(power_at) as power_at,
-        min(heat_at) as heat_at,
-        min(hardware_at) as hardware_at,
-        min(memory_at) as memory_at
+        min(columns('^(power_at|heat_at|hardware_at|memory_at)$'))
     from facts.container_day
     group by cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id
 ),

@@ -16,9 +16,7 @@ with seen as (
     select
         cluster,
         count(distinct nullif(node_name, '')) as node_count,
-        sum(expected_device_seconds) as expected_device_seconds,
-        sum(observed_device_seconds) as observed_device_seconds,
-        sum(unknown_device_seconds) as unknown_device_seconds,
+        sum(columns('^(expected_device_seconds|observed_device_seconds|unknown_device_seconds)$')),
         max(day) filter (where observed_device_seconds > 0) as last_seen_day
     from report.coverage
     where signal = 'any'

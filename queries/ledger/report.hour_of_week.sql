@@ -13,10 +13,7 @@ select
     isodow(local_time(hour_start_at, $timezone))::utinyint as weekday,
     hour(local_time(hour_start_at, $timezone))::utinyint as hour_of_day,
     count(distinct hour_start_at) as hour_count,
-    sum(usable_gpu_hours) as usable_gpu_hours,
-    sum(allocated_gpu_hours) as allocated_gpu_hours,
-    sum(unnamed_gpu_hours) as unnamed_gpu_hours,
-    sum(allocated_idle_gpu_hours) as allocated_idle_gpu_hours,
+    sum(columns('^(usable_gpu_hours|allocated_gpu_hours|unnamed_gpu_hours|allocated_idle_gpu_hours)$')),
     sum(allocated_gpu_hours) / nullif(sum(usable_gpu_hours - unnamed_gpu_hours), 0) as allocated_ratio,
     sum(allocated_idle_gpu_hours) / nullif(sum(usable_gpu_hours - unnamed_gpu_hours), 0) as allocated_idle_ratio
 from report.gpu_hour_course

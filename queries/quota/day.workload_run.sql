@@ -35,10 +35,7 @@ life as (
     select
         seen.cluster,
         seen.workload_uid,
-        max(namespace) as namespace,
-        max(workload) as workload,
-        max(owner_kind) as owner_kind,
-        max(owner_name) as owner_name,
+        max(columns('^(namespace|workload|owner_kind|owner_name)$')),
         arg_max(local_queue, snapshot_at) as local_queue,
         arg_max(priority, snapshot_at) as priority,
         arg_max(priority_class, snapshot_at) as priority_class,

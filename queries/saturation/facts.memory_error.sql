@@ -11,9 +11,7 @@ select
     cluster,
     device_uuid,
     min(seen_at)::timestamp as seen_at,
-    max(row_remap_failure_count) as row_remap_failure_count,
-    max(remapped_row_uncorrectable_count) as remapped_row_uncorrectable_count,
-    max(ecc_uncorrectable_count) as ecc_uncorrectable_count
+    max(columns('^(row_remap_failure_count|remapped_row_uncorrectable_count|ecc_uncorrectable_count)$'))
 from lake.device_sample
 where
     gpu_instance_id = ''
