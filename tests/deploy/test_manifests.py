@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,16 @@ ROLE: dict[str, Any] = {
     "prometheus": {"url": "https://aps-workspaces.eu-central-1.amazonaws.com/workspaces/ws-1", "identity": "aws"},
     "serviceAccount": {"annotations": {"eks.amazonaws.com/role-arn": "arn:aws:iam::111122223333:role/gpureport"}},
 }
-CHARTS = {"defaults": {}, "full": FULL, "namespaced": NAMESPACED, "without": WITHOUT, "objects": OBJECTS, "role": ROLE}
+DASHBOARD: dict[str, Any] = {"dashboard": {"enabled": True}}
+CHARTS = {
+    "defaults": {},
+    "full": FULL,
+    "namespaced": NAMESPACED,
+    "without": WITHOUT,
+    "objects": OBJECTS,
+    "role": ROLE,
+    "dashboard": DASHBOARD,
+}
 EVERYTHING = [*CHARTS, "kustomize base", "kustomize namespaced", "kustomize object-storage"]
 
 
@@ -273,3 +283,14 @@ def test_the_alerts_become_a_rule_of_the_prometheus_operator_where_they_are_aske
     assert rule["spec"] == yaml.safe_load((CHART / "alerts.yaml").read_text())
     assert rule["metadata"]["labels"]["release"] == "prometheus"
     assert of_kind(chart(), "PrometheusRule") == []
+
+
+def test_the_dashboard_is_a_config_map_where_it_is_asked_for(tmp_path: Path) -> None:
+    assert refusals(chart(DASHBOARD), tmp_path) == []
+    assert helm(DASHBOARD)["lint"]["errors"] == []
+    asked, plain = (
+        {each["metadata"]["name"]: each for each in of_kind(chart(values), "ConfigMap")} for values in (DASHBOARD, {})
+    )
+    [name] = asked.keys() - plain.keys()
+    assert asked[name]["metadata"]["labels"]["grafana_dashboard"] == "1"
+    assert json.loads(asked[name]["data"]["gpureport.json"]) == json.loads((CHART / "dashboard.json").read_text())

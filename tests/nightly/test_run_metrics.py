@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
+import json
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
@@ -22,6 +25,7 @@ from gpureport.pipeline.job_metrics import HELP, Night, publish
 
 NOW = datetime(2026, 11, 23, 1, 30, tzinfo=UTC)
 RULES = Path(__file__).parents[2] / "deploy" / "helm" / "gpureport" / "alerts.yaml"
+DASHBOARD = RULES.with_name("dashboard.json")
 LAST_SUCCESS = "gpureport_run_last_success_timestamp_seconds"
 Values = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
@@ -223,3 +227,42 @@ def test_the_alerts_speak_of_metrics_that_are_published() -> None:
     rules = yaml.safe_load(RULES.read_text())["groups"][0]["rules"]
     named = {name for rule in rules for name in re.findall(r"gpureport_\w+", rule["expr"])}
     assert named <= set(HELP)
+
+
+def expressions(dashboard: dict[str, Any]) -> list[str]:
+    return [target["expr"].replace("$cluster", ".*") for panel in dashboard["panels"] for target in panel["targets"]]
+
+
+def test_the_dashboard_speaks_of_metrics_that_are_published_in_promql_that_prometheus_takes(tmp_path: Path) -> None:
+    import re
+
+    found = expressions(json.loads(DASHBOARD.read_text()))
+    named = {name for expression in found for name in re.findall(r"(?:gpureport|cluster_gpu)_\w+", expression)}
+    assert named == set(HELP) - {"gpureport_snapshot_success", "gpureport_snapshot_exit_code"}
+    rules = [{"record": f"rule:{number}", "expr": expression} for number, expression in enumerate(found)]
+    (tmp_path / "rules.yaml").write_text(json.dumps({"groups": [{"name": "g", "rules": rules}]}))
+    told = subprocess.run(
+        [program("PROMTOOL_BIN"), "check", "rules", "rules.yaml"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert told.returncode == 0, told.stdout + told.stderr
+
+
+def test_the_dashboard_has_nothing_that_grafanas_schema_does_not() -> None:
+    models = pytest.importorskip("grafana_foundation_sdk.models.dashboard")
+    encoder = importlib.import_module("grafana_foundation_sdk.cog.encoder")
+    importlib.import_module("grafana_foundation_sdk.cog.plugins").register_default_plugins()
+    given = json.loads(DASHBOARD.read_text())
+    read = json.loads(encoder.JSONEncoder(sort_keys=True).encode(models.Dashboard.from_json(given)))
+    assert list(lost(given, read)) == []
+
+
+def lost(given: Any, read: Any, place: str = "") -> Iterator[str]:
+    """Places whose value the schema's types did not take over."""
+    if isinstance(given, dict):
+        for name, value in given.items():
+            yield from lost(value, read[name], f"{place}/{name}") if name in read else [f"{place}/{name}"]
+    elif isinstance(given, list):
+        for number, (one, other) in enumerate(zip(given, read, strict=True)):
+            yield from lost(one, other, f"{place}/{number}")
+    elif given != read:
+        yield place
