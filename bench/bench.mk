@@ -30,6 +30,7 @@ bench-night: $(VENV)/.installed-dev
 
 bench-quota: $(VENV)/.installed-dev
 	@$(PY) -m bench.quota
+	@$(PY) -m bench.kueue
 
 bench-months: $(VENV)/.installed-dev
 	@$(PY) -m bench.months

@@ -140,6 +140,7 @@ KINDS = {
     "podgroups": ("PodGroup", VOLCANO),
     "clusterqueues": ("ClusterQueue", ""),
     "localqueues": ("LocalQueue", ""),
+    "cohorts": ("Cohort", ""),
     "resourceflavors": ("ResourceFlavor", ""),
     "workloads": ("Workload", ""),
 }

@@ -222,3 +222,27 @@ def test_what_a_snapshot_shows_was_there_by_then_whatever_its_clock_says(tmp_pat
         return cluster(JOBS, [*HELD, *([] if minute < FROM + 15 else [waits] if minute < FROM + 30 else [runs])])
 
     assert amounts(told(tmp_path, listed), "demanded", "delivered", "unmet")["team", "h100"] == (9.5, 9, 0.5)
+
+
+def test_a_queue_that_is_deleted_while_a_workload_waits_ends_with_its_demand(tmp_path):
+    """team and what it waits for are known from 12:00 until the look of 12:30 that finds the queue gone: half of the truth."""
+    wants = workload("wants", "team", 2, FROM)
+
+    def listed(minute):
+        lists = cluster(JOBS, [*HELD, wants])
+        if minute >= FROM + 30:
+            lists["clusterqueues"] = [each for each in lists["clusterqueues"] if each["metadata"]["name"] != "team"]
+        return lists
+
+    found = amounts(told(tmp_path, listed), *FIGURES)
+    assert found == {("team", "h100"): (5, 5, 4, 0, 1), ("other", "h100"): TRUTH["other", "h100"]}
+
+
+def test_cohorts_in_a_circle_leave_their_queues_with_what_they_have(tmp_path):
+    """Kueue admits nothing more there; what the queues request and hold is told all the same."""
+    lists = cluster(JOBS, [*HELD, workload("wants", "team", 2, FROM)])
+    lists["cohorts"] = [
+        {"metadata": {"name": name, "uid": f"c-{name}"}, "spec": {"parentName": parent}}
+        for name, parent in (("all", "above"), ("above", "all"))
+    ]
+    assert amounts(told(tmp_path, lambda minute: lists), *FIGURES) == TRUTH
