@@ -111,6 +111,22 @@ def test_gpus_to_return_are_idle_ones_and_smaller_sizes(con: duckdb.DuckDBPyConn
     assert found.detail == f"1 idle on average · 0.5 by a MIG profile or smaller model · {by_team} · allocated part: $72"
 
 
+def test_what_is_not_measured_is_no_zero() -> None:
+    """48 of the 72 allocated hours, then all of them, have no use that is known: none is said to be idle, nor not to be."""
+    with duckdb.connect() as con:
+        _fill(con, [("serving", "web-0", "effective", 24.0), ("research", "hold-0", "allocated_unmeasured", 48.0)])
+        found = _answers(con)
+        assert (found["Largest waste"].headline, found["Largest waste"].detail) == (
+            "None",
+            "The use of 48 GPU-h is not measured.",
+        )
+        assert found["GPUs to return"].detail == "0 idle on average, the use of 2 not measured"
+        con.execute("delete from report.gpu_hour_ledger where bucket = 'effective'")
+        found = _answers(con)
+        assert (found["Largest waste"].headline, found["Largest waste"].tone) == ("No data", "")
+        assert (found["GPUs to return"].headline, found["GPUs to return"].detail) == ("No data", "the use of 2 not measured")
+
+
 def test_gpus_that_were_free_in_every_hour_can_be_returned_too(con: duckdb.DuckDBPyConnection) -> None:
     con.execute("""
         create or replace table report.gpu_hour_course as select * from (values

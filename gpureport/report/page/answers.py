@@ -103,6 +103,16 @@ class _Asked:
     def whole(self) -> Hours:
         return ledger(self.tables, self.team)
 
+    @property
+    def unmeasured(self) -> float:
+        """Allocated GPU-hours whose use is not known."""
+        return self.whole.of("allocated_unmeasured")
+
+    @property
+    def is_unmeasured(self) -> bool:
+        """Whether that is all of them."""
+        return 0 < self.unmeasured == self.whole.of(*ALLOCATED)
+
     def is_notable(self, gpu_hours: float | None) -> bool:
         return (gpu_hours or 0.0) > _TRACE * self.whole.capacity
 
@@ -122,7 +132,7 @@ class _Asked:
             if self.is_notable(hours.of(*names))
         ]
         unmeasured = hours.of("active_unmeasured", "allocated_unmeasured")
-        if allocated and allocated == hours.of("allocated_unmeasured"):
+        if self.is_unmeasured:
             headline = f"{formats.percent(hours.share('allocated_unmeasured'))} allocated"
             parts = [*parts[1:], "use is not measured"]
         elif unmeasured and not hours.of("effective", "underutilized"):
@@ -159,9 +169,10 @@ class _Asked:
             if found and self.is_notable(found["gpu_hours"])
         ]
         if not told:
-            return Answer(
-                "Largest waste", "None", "No allocated GPU was idle or underutilized.", tab="workloads", link="Workloads"
-            )
+            detail = "No allocated GPU was idle or underutilized."
+            if self.is_notable(self.unmeasured):
+                detail = f"The use of {formats.gpu_hours(self.unmeasured)} is not measured."
+            return Answer("Largest waste", "No data" if self.is_unmeasured else "None", detail, tab="workloads", link="Workloads")
         told.sort(key=lambda each: -each[0])
         whole = self.whole
         first, rest = told[0][1], told[1:]
@@ -172,16 +183,8 @@ class _Asked:
             f" In all: {formats.gpu_hours(whole.of(*IDLE))} idle, {formats.gpu_hours(whole.of('underutilized'))} underutilized."
         )
         detail = f"{told[0][2]}{pods}{self.money.tail(first['cost'])}.{second}{totals}"
-        return Answer(
-            "Largest waste",
-            f"{first['team']} / {first['workload']}",
-            detail,
-            "warn",
-            self.confidence,
-            "workloads",
-            "",
-            "Workloads",
-        )
+        name = f"{first['team']} / {first['workload']}"
+        return Answer("Largest waste", name, detail, "warn", self.confidence, "workloads", link="Workloads")
 
     def return_(self) -> Answer:
         """How many GPUs could be returned: idle ones on average, smaller sizes, and GPUs that were free in every hour."""
@@ -200,7 +203,9 @@ class _Asked:
             )
         """)
         )
-        parts = [f"{_per(idle, self.hours)} idle on average"]
+        parts = [] if self.is_unmeasured else [f"{_per(idle, self.hours)} idle on average"]
+        if self.is_notable(self.unmeasured):
+            parts = [", ".join([*parts, f"the use of {_per(self.unmeasured, self.hours)} not measured"])]
         if self.is_notable(freed):
             parts.append(f"{_per(freed, self.hours)} by a MIG profile or smaller model")
         if whole_spare := int(float(spare.get("gpus") or 0) + 1e-6):
@@ -220,15 +225,8 @@ class _Asked:
         of = "" if self.team else f" of {count:,}"
         tone = "warn" if gpus >= 0.5 else ""
         detail = " · ".join(parts) + self.money.tail(sum(costs) if costs else None, " · allocated part: ")
-        return Answer(
-            "GPUs to return",
-            f"{formats.significant(round(gpus, 1))}{of}",
-            detail,
-            tone,
-            self.confidence,
-            "workloads",
-            link="Workloads",
-        )
+        headline = "No data" if self.is_unmeasured and not gpus else f"{formats.significant(round(gpus, 1))}{of}"
+        return Answer("GPUs to return", headline, detail, tone, self.confidence, "workloads", link="Workloads")
 
     def pending(self) -> Answer:
         """Who waits or is starved, and because of whom."""
