@@ -1,16 +1,21 @@
--- Workload and namespace labels of each holder; one label may name its team.
+-- Workload and namespace labels of each pod with GPUs, by telemetry or requests; one label may name its team.
 --
 -- A ReplicaSet that a Deployment made bears its name and a hash: then the Deployment is the workload. Where nothing tells of the pod
 -- the workload is ''. A holder without a uid is the pod of its name.
 --
+-- revision: 2
 -- grain:  cluster, namespace, pod, pod_uid
--- reads:  day.namespace_label, day.pod_controller, facts.ownership
+-- reads:  day.namespace_label, day.pod_controller, facts.node_allocation, facts.ownership
 -- source: day.pod_controller, day.namespace_label
 -- columns: cluster, namespace, pod, pod_uid, workload_kind, workload, namespace_labels
 --   workload_kind     Deployment, StatefulSet, Job, …; Pod of one that no one made; '' where unknown
 with holder as (
     select distinct columns('^(cluster|namespace|pod|pod_uid)$')
     from facts.ownership
+    union by name
+    select columns('^(cluster|namespace|pod|pod_uid)$')
+    from facts.node_allocation
+    where pod != ''
 ),
 
 named as (
