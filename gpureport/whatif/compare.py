@@ -265,10 +265,10 @@ def _standing(queries: Mapping[str, Query], rebuilt: Collection[str]) -> set[str
 
 
 def _outcome(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], window: Window) -> list[Row]:
-    """The hours are made day by day: steps of a month at once would not fit into memory."""
+    """The hours are made week by week: steps of a month at once would not fit into memory."""
     hours = []
-    for day in window.days():
-        con.execute(f"{_AMOUNTS} where start_at >= date '{day}' and start_at < date '{day}' + 1")
+    for day in list(window.days())[::7]:
+        con.execute(f"{_AMOUNTS} where start_at >= date '{day}' and start_at < date '{day}' + 7")
         build_view(con, queries["day.quota_step"])
         build(con, queries["facts.quota_hour"], {})
         hours.append(con.sql("from facts.quota_hour").to_arrow_table())
