@@ -99,6 +99,8 @@ SIGNALS: tuple[Signal, ...] = (
     Signal("thermal_violation_seconds", "counter", "board", "time below the wanted clock because of heat"),
     Signal("sync_boost_violation_seconds", "counter", "board", "time below the wanted clock because of sync boost"),
     Signal("board_limit_violation_seconds", "counter", "board", "time below the wanted clock because of board limits"),
+    Signal("low_util_violation_seconds", "counter", "board", "time below the wanted clock because of low utilization"),
+    Signal("reliability_violation_seconds", "counter", "board", "time below the wanted clock because of reliability"),
     Signal("pcie_replay_count", "counter", "board", "PCIe retransmissions"),
     Signal("row_remap_failure_count", "gauge", "board", "1 where a faulty row of memory could not be remapped, else 0"),
     Signal("remapped_row_uncorrectable_count", "gauge", "board", "rows of memory remapped for errors that ECC could not correct"),

@@ -7,25 +7,15 @@
 -- reads:  facts.ownership, period.device_power, period.figure, period.holder_day, period.link, period.sum
 -- params: since_at, until_at, figure_min_coverage_ratio
 -- source: period.figure; energy: DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION
--- columns: cluster, device_uuid, gpu_instance_id, kind, node_name, gpu_index, gpu_device, gpu_model, gpu_instance_profile, pci_bus_id,
---          driver_version, observed_seconds, coverage_ratio, gpu_usage_avg, power_violation_ratio, thermal_violation_ratio,
---          sync_boost_violation_ratio, board_limit_violation_ratio, sw_power_cap_ratio, hw_slowdown_ratio, sync_boost_ratio,
---          sw_thermal_ratio, hw_thermal_ratio, hw_power_brake_ratio, any_throttle_ratio, memory_used_ratio_avg, memory_used_ratio_max,
---          memory_pressure_ratio, xid_error_count, xid_codes, dram_active_avg, dram_active_max, sm_active_avg, sm_active_max,
---          sm_occupancy_avg, tensor_active_avg, pcie_tx_bytes_per_second_avg, pcie_rx_bytes_per_second_avg, nvlink_tx_bytes_per_second_avg,
---          nvlink_rx_bytes_per_second_avg, pcie_tx_ratio_avg, pcie_rx_ratio_avg, nvlink_tx_ratio_avg, nvlink_rx_ratio_avg, nvlink_source,
---          any_throttle_ratio_min, energy_joules, energy_method, corrected_sample_count, corrected_joules, idle_joules, attributed_joules,
---          unattributed_joules, closing_error_joules, counter_joules, integral_joules, counter_difference_joules, power_watts_avg, power_watts_max, power_limit_watts_max, gpu_util_ratio_avg,
---          gpu_temp_celsius_avg, gpu_temp_celsius_max, memory_temp_celsius_avg, memory_temp_celsius_max, sm_clock_hertz_avg,
---          sm_clock_hertz_max, memory_clock_hertz_avg, memory_clock_hertz_max, pcie_replay_count, memory_total_bytes, gpu_usage_seen_seconds,
---          power_violation_seconds, power_violation_seen_seconds, thermal_violation_seconds, thermal_violation_seen_seconds,
---          sync_boost_violation_seconds, sync_boost_violation_seen_seconds, board_limit_violation_seconds,
---          board_limit_violation_seen_seconds, sw_power_cap_seconds, hw_slowdown_seconds, sync_boost_seconds, sw_thermal_seconds,
---          hw_thermal_seconds, hw_power_brake_seconds, any_throttle_seconds, throttle_seen_seconds, memory_pressure_seconds,
---          memory_seen_seconds, dram_active_seen_seconds, sm_active_seen_seconds, sm_occupancy_seen_seconds, tensor_active_seen_seconds,
---          pcie_tx_seen_seconds, pcie_rx_seen_seconds, nvlink_tx_seen_seconds, nvlink_rx_seen_seconds, power_seen_seconds,
---          energy_seen_seconds, unheld_seconds, source_metrics, unknown_reasons
+-- columns: those of report.container_saturation without namespace, pod, pod_uid, container, sharing_mode, sharing_evidence, scope,
+--          throttle_scope, memory_scope, gpu_util_seen_seconds; kind, gpu_index, gpu_instance_profile, pci_bus_id, driver_version,
+--          nvlink_source, energy_joules, energy_method, corrected_sample_count, corrected_joules, idle_joules, attributed_joules,
+--          unattributed_joules, closing_error_joules, counter_joules, integral_joules, counter_difference_joules, power_watts_avg,
+--          power_watts_max, power_limit_watts_max, gpu_temp_celsius_avg, gpu_temp_celsius_max, memory_temp_celsius_avg,
+--          memory_temp_celsius_max, sm_clock_hertz_avg, sm_clock_hertz_max, memory_clock_hertz_avg, memory_clock_hertz_max,
+--          pcie_replay_count, memory_total_bytes, power_seen_seconds, energy_seen_seconds, unheld_seconds, source_metrics
 --   kind                                gpu, or mig for an instance
+--   observed_seconds                    s in which the device was observed
 --   coverage_ratio                      seen time over the window's length; whole hours count, so it may exceed 1 where the window cuts one
 --   nvlink_source                       what says what its NVLinks can carry: configuration or data sheet (of all links); '' for neither
 --   energy_joules                       J, growth of the energy counter, gaps included; power integrated over time where there is none
@@ -157,7 +147,7 @@ select
     health.* similar to '^power_(limit_)?watts_(avg|max)$',
     figure.gpu_util_ratio_avg,
     health.* similar to '^(.*_(celsius|hertz)_(avg|max)|pcie_replay_count|memory_total_bytes)$',
-    figure.* similar to '^(gpu_usage_seen|[^dglo].*|dram.*)_seconds$',
+    figure.* similar to '^(gpu_usage_seen|[^dglo].*|dram.*|low_.*)_seconds$',
     coalesce(total.power_seen_seconds, 0) as power_seen_seconds,
     coalesce(total.energy_seen_seconds, 0) as energy_seen_seconds,
     if(total.is_split or unnamed.cause is not null, null, greatest(0, figure.observed_seconds - coalesce(allocated.held_seconds, 0))) as unheld_seconds,

@@ -13,7 +13,9 @@ with counter as (
             { 'violation': 'power', 'violation_seconds': power_violation_seconds, 'seen_seconds': power_violation_seen_seconds },
             { 'violation': 'thermal', 'violation_seconds': thermal_violation_seconds, 'seen_seconds': thermal_violation_seen_seconds },
             { 'violation': 'sync_boost', 'violation_seconds': sync_boost_violation_seconds, 'seen_seconds': sync_boost_violation_seen_seconds },
-            { 'violation': 'board_limit', 'violation_seconds': board_limit_violation_seconds, 'seen_seconds': board_limit_violation_seen_seconds }
+            { 'violation': 'board_limit', 'violation_seconds': board_limit_violation_seconds, 'seen_seconds': board_limit_violation_seen_seconds },
+            { 'violation': 'low_util', 'violation_seconds': low_util_violation_seconds, 'seen_seconds': low_util_violation_seen_seconds },
+            { 'violation': 'reliability', 'violation_seconds': reliability_violation_seconds, 'seen_seconds': reliability_violation_seen_seconds }
         ], recursive := true)
     from facts.device_hour
 )

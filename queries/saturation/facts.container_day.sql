@@ -2,6 +2,7 @@
 --
 -- A row for each set of labels that the device had on the day.
 --
+-- revision: 2
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, day, node_name, gpu_index, gpu_device, gpu_model, gpu_instance_profile, pci_bus_id, driver_version, make
 -- reads:  facts.container_hour
 -- params: since_at, until_at

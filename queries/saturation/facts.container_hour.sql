@@ -3,6 +3,7 @@
 -- Every owner of a shared device sees the device's figures (scope device). Of a MIG instance, memory and activity are
 -- the instance's own, power, clocks, throttling and errors the board's.
 --
+-- revision: 2
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at
 -- reads:  day.interval_saturation, day.ownership_interval, facts.device_hour, facts.ownership
 -- params: memory_threshold_ratio

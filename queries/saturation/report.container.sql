@@ -183,7 +183,7 @@ select
     'device' as scope,
     if(figure.sharing_mode = 'mig', 'board', 'device') as throttle_scope,
     if(figure.sharing_mode = 'mig', 'instance', 'device') as memory_scope,
-    figure.* similar to '^([^dlo]|dram).*_seconds$',
+    figure.* similar to '^([^dlo]|dram|low_).*_seconds$',
     figure.device_seconds,
     if(
         coalesce(life.lifetime_seconds, 0) > 0,
