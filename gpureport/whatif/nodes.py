@@ -118,7 +118,8 @@ def _returned(
     return count, sum(hours.values()), cost if is_priced else None
 
 
-_USE = """, pod_run.namespace || '/' || coalesce(workload.workload, pod_run.pod), idle.used_ratio, idle.idle_runs from period.pod_run as pod_run
+_USE = """, pod_run.namespace || '/' || coalesce(workload.workload, pod_run.pod),
+    idle.used_ratio, idle.idle_runs from period.pod_run as pod_run
     left join period.workload as workload using (cluster, namespace, pod, pod_uid)
     left join period.pod_idle as idle using (cluster, namespace, pod, pod_uid)"""
 
