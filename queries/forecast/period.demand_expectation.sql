@@ -1,7 +1,7 @@
 -- Demand that was to be expected of each GPU model, from each day of the past for the week after it, from the last one for 90 days.
 --
 -- The day's value, plus what the weekday is above its own, plus the change from day to day (period.demand_profile). Around it the 80 % interval
--- of the errors that this would have had between days that were known then.
+-- of the errors that this would have had in the quarter before.
 --
 -- grain:  cluster, gpu_model, origin_day, lead_day_count
 -- reads:  period.demand_day, period.demand_profile
@@ -17,20 +17,31 @@ with origin as (
     from period.demand_profile
 ),
 
+pair as (
+    select
+        later.* similar to '^(cluster|gpu_model|day)$',
+        (later.day - start_day.day)::bigint as lead_day_count,
+        isodow(start_day.day) as start_weekday,
+        isodow(later.day) as weekday,
+        later.allocated_gpu_hours - start_day.allocated_gpu_hours as growth_gpu_hours
+    from period.demand_day as later
+    inner join period.demand_day as start_day
+        using (cluster, gpu_model)
+    where start_day.is_counted and later.is_counted and later.day - start_day.day between 1 and 90
+),
+
 error as (
     select
         origin.* similar to '^(cluster|gpu_model|origin_day|lead_day_count)$',
         quantile_cont(
-            later.allocated_gpu_hours - start_day.allocated_gpu_hours - origin.lead_day_count * origin.change_gpu_hours
-            - origin.above_gpu_hours[isodow(later.day)] + origin.above_gpu_hours[isodow(start_day.day)],
+            pair.growth_gpu_hours - origin.lead_day_count * origin.change_gpu_hours
+            - origin.above_gpu_hours[pair.weekday] + origin.above_gpu_hours[pair.start_weekday],
             [0.1, 0.9]
         ) as edges
     from origin
-    inner join period.demand_day as start_day
-        using (cluster, gpu_model)
-    inner join period.demand_day as later
-        using (cluster, gpu_model)
-    where start_day.is_counted and later.is_counted and later.day <= origin.origin_day and later.day = start_day.day + origin.lead_day_count::integer
+    inner join pair
+        using (cluster, gpu_model, lead_day_count)
+    where pair.day <= origin.origin_day and pair.day > origin.origin_day - 91
     group by all
 )
 

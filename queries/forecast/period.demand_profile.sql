@@ -35,7 +35,7 @@ weekday as (
 
 select
     columns('^(cluster|gpu_model|day|allocated_gpu_hours)$'),
-    map_from_entries(list((weekday, above_gpu_hours))) as above_gpu_hours,
+    list(above_gpu_hours order by weekday) as above_gpu_hours,
     list_median(flatten(list(changes))) / 7 as change_gpu_hours
 from weekday
 group by cluster, gpu_model, day, allocated_gpu_hours
