@@ -50,9 +50,8 @@ class PodChange:
             if self.idle_timeout_seconds is not None:
                 end = _stop(pod, self.idle_timeout_seconds) or end
             pods.append(pod._replace(gpus=gpus, end=end))
-        for profile, pattern in self.slices:
-            if (profile, pattern) not in fitted:
-                raise UsageError(f"--mig {profile} for {pattern}: no pod of such a workload has whole GPUs of a model with it")
+        for profile, pattern in {*self.slices} - fitted:
+            raise UsageError(f"--mig {profile} for {pattern}: no pod of such a workload has whole GPUs of a model with it")
         return replace(scene, pods=pods)
 
 
@@ -82,8 +81,7 @@ def returned_gpu_hours(before: Scene, after: Scene, starts: Sequence[float | Non
     found: dict[str, float] = {}
     for pod, other, start in zip(before.pods, after.pods, starts, strict=True):
         if start is not None and pod != other:
-            hours = _hours(before, pod, start) - _hours(before, other, start)
-            found[pod.node] = found.get(pod.node, 0.0) + hours
+            found[pod.node] = found.get(pod.node, 0.0) + _hours(before, pod, start) - _hours(before, other, start)
     return found
 
 

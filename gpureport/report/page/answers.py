@@ -169,9 +169,8 @@ class _Asked:
             if found and self.is_notable(found["gpu_hours"])
         ]
         if not told:
-            detail = "No allocated GPU was idle or underutilized."
-            if self.is_notable(self.unmeasured):
-                detail = f"The use of {formats.gpu_hours(self.unmeasured)} is not measured."
+            unknown = f"The use of {formats.gpu_hours(self.unmeasured)} is not measured."
+            detail = unknown if self.is_notable(self.unmeasured) else "No allocated GPU was idle or underutilized."
             return Answer("Largest waste", "No data" if self.is_unmeasured else "None", detail, tab="workloads", link="Workloads")
         told.sort(key=lambda each: -each[0])
         whole = self.whole
