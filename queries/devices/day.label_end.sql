@@ -4,7 +4,6 @@
 -- reads:  day.owner_run, lake.device_label
 -- source: day.owner_run; labels of the device's series
 -- columns:
---   unnamed_from_at  UTC, the last end of its labels
 select
     run.cluster,
     run.pod_uid,

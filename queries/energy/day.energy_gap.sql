@@ -6,7 +6,6 @@
 -- reads:  day.energy_edge
 -- source: day.energy_edge
 -- columns:
---   begun_at            UTC, since when no sample is in force; null where the day has none before
 --   ended_at            UTC, the first sample after the gap or reset
 --   told_joules         J of it, or over a reset, by power
 with bridge as (

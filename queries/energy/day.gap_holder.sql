@@ -7,8 +7,6 @@
 -- source: day.energy_gap; facts.ownership
 -- columns:
 --   ended_at         UTC, end of the gap
---   gap_seconds      s of the gap in the hour
---   gap_part_joules  J of the growth in the hour
 with met as (
     select
         gap.* similar to '^(cluster|device_uuid|begun_at|ended_at|unexplained_joules)$',
