@@ -19,6 +19,8 @@ NOT_ON_MIG = frozenset({"gpu_util_ratio", "mem_copy_util_ratio", "enc_util_ratio
 """What NVML does not define for a MIG instance (dcgm-exporter 50, 216)."""
 UNTIL_FIRST_ERROR = "xid_code"
 """Its series is absent until the first error from DCGM 4.5.3 on (dcgm-exporter 700)."""
+_READ_IF_THERE = frozenset({"low_util_violation_seconds", "reliability_violation_seconds"})
+"""What no report needs: slowdowns that are rare, or the work's own."""
 _SAYS_ZERO_BELOW = (4, 5)
 _SHOWN_PLACES = 5
 _PROFILING = "profiling: some GPUs have none, and one of those can end it for its whole node; DCGM 226, dcgm-exporter 50"
@@ -40,7 +42,7 @@ def signal_findings(evidence: Evidence, catalog: Catalog) -> list[Finding]:
     for signal in (signal.name for signal in SIGNALS):
         if signal in seen.signals:
             findings.append(_present(signal, seen, evidence))
-        elif signal in lost:
+        elif signal in lost and signal not in _READ_IF_THERE:
             findings.append(_absent(signal, lost[signal], seen, catalog, evidence))
     return findings + _unread(evidence)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from functools import partial
 from pathlib import Path
+from tempfile import gettempdir
 from typing import TYPE_CHECKING, Any
 
 from duckdb import DuckDBPyConnection
@@ -25,6 +26,7 @@ from gpureport.config.section import existing
 from gpureport.errors import CoverageError, FindingError, LakeError, UsageError
 from gpureport.lake import Lake, open_lake, views
 from gpureport.pipeline.delivering import DATABASE, deliver
+from gpureport.pipeline.refusal import out_errors
 from gpureport.pipeline.settings import (
     REPORT_THREADS,
     catalog_of,
@@ -59,9 +61,6 @@ _NAMESPACE_OWNERS = """
     select cluster, namespace, arg_max(owner, (told_at, owner)) from told where owner != '' group by cluster, namespace
 """
 """Whose a namespace is: the label's value as the last snapshot or, of namespaces that held GPUs, the last day's facts have it."""
-
-_ROWS_PER_LEDGER_ROW = 6
-"""About so many rows have all tables of a report together."""
 
 
 def check(config: Config) -> None:
@@ -154,36 +153,36 @@ def report(config: Config, window: Window, out: Place, now: datetime, salt: str 
     with connection(config.compute.memory_limit, REPORT_THREADS) as con:
         refuse_cut_hours(con, lake, window)
         owners = _owners(con, config, lake, window)
-        leave = None if salt else _into_file(con, lake, window)
-        header, queries = open_report(con, config, lake, window, now, salt, leave)
+        with out_errors(Path(gettempdir()), "set TMPDIR to another folder"):
+            leave = None if salt else _into_file(con, lake, window)
+            header, queries = open_report(con, config, lake, window, now, salt, leave)
         header = replace(header, notes=(*provisional, *header.notes))
         failing = findings.failing(con, config.report.fail_on)
         unmatched = [] if salt else _unmatched(con, config)
         forms = Forms(config.report.csv_rows, config.report.facts, config.report.only)
         written = deliver(out, write)
-    unsent = _sent(config, f"GPU usage report: {', '.join(header.clusters)}, {window}", [*answers, str(written[0])])
+    unsent = list[str]()
+    if config.report.notify.model_fields_set:
+        from gpureport.pipeline.notifying import notify  # requests and smtplib: most reports are sent nowhere
+
+        title = f"GPU usage report: {', '.join(header.clusters)}, {window}"
+        unsent = notify(config.report.notify, title, [*answers, str(written[0])])
     failure = _failure(config, out, header.coverage_ratio or 0.0, failing)
     return Reported(written, tuple(answers), (*unmatched, *unsent), failure)
 
 
 def _into_file(con: DuckDBPyConnection, lake: Lake, window: Window) -> Callable[[Query], None]:
-    """Begin the report's database beside what is spilled: moves each table there that memory need not hold any longer."""
+    """Begin the report's database beside what is spilled: moves each table there that memory need not hold any longer.
+
+    All tables together have about six times the ledger's rows.
+    """
     from gpureport.report.database import begin, move
 
     days = {*window.days()}
     files = {file for each in lake.partitions("facts/ledger_day") if each.date in days for file in each.stored}
     ((spill,),) = con.execute("select current_setting('temp_directory')").fetchall()
-    begin(con, Path(spill) / DATABASE, _ROWS_PER_LEDGER_ROW * sum(file.row_count for file in files))
+    begin(con, Path(spill) / DATABASE, 6 * sum(file.row_count for file in files))
     return partial(move, con)
-
-
-def _sent(config: Config, title: str, lines: list[str]) -> list[str]:
-    """Send the answers where it is configured; a sentence for each way on which they did not arrive."""
-    if not config.report.notify.model_fields_set:
-        return []
-    from gpureport.pipeline.notifying import notify  # requests and smtplib: most reports are sent nowhere
-
-    return notify(config.report.notify, title, lines)
 
 
 def _failure(config: Config, out: Place, ratio: float, failing: Mapping[str, int]) -> CoverageError | FindingError | None:

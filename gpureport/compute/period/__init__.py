@@ -158,10 +158,8 @@ class WindowTables:
     @property
     def read(self) -> list[str]:
         """The kept tables that a report and its checks read: to open others is to work out their files' digests for nothing."""
-        makers = [
-            query for query in self.queries.values() if query.life not in ("day", "facts") and not self._held_already(query)
-        ]
-        read = {table for query in makers for table in query.reads}
+        makers = (query for query in self.queries.values() if query.life not in ("day", "facts"))
+        read = {table for query in makers if not self._held_already(query) for table in query.reads}
         return [table for table in self.kept if table in read]
 
     def _held_already(self, check: Query) -> bool:
