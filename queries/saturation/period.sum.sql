@@ -3,8 +3,7 @@
 -- Nodes, models and other labels are listed where there are several. A container on one device has its sums there alone.
 --
 -- grain:  subject, cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id
--- reads:  facts.container_day, facts.device_day, facts.ownership
--- params: since_at, until_at
+-- reads:  facts.container_day, facts.device_day, period.life
 -- source: facts.device_hour, facts.container_hour
 -- columns:
 --   device_seconds    s in which devices were seen, added over devices
@@ -28,29 +27,6 @@ with daily as not materialized (
         coalesce(columns('^(node_name|gpu_index|gpu_device|gpu_model|gpu_instance_profile|pci_bus_id|driver_version|make)$'), '') as "\0",
         * exclude (node_name, gpu_index, gpu_device, gpu_model, gpu_instance_profile, pci_bus_id, driver_version, make)
     from facts.container_day
-),
-
--- The holder's life within the same hours. One interval, also over days: a uid lives once.
-allocated as (
-    select
-        columns('^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$'),
-        -- The day on which it was seen to begin knows best; later ones know its creation.
-        least(max(life_start_at), min(start_at)) as start_at,
-        greatest(max(life_end_at), max(end_at)) as end_at
-    from facts.ownership
-    group by all
-    having count(life_start_at) > 0
-),
-
-lifetime as (
-    select
-        'container_device' as subject,
-        * exclude (start_at, end_at),
-        greatest(
-            0, epoch_ms(least(end_at, date_trunc('hour', $until_at - interval 1 millisecond) + interval 1 hour))
-            - epoch_ms(greatest(start_at, date_trunc('hour', $since_at)))
-        ) / 1000 as lifetime_seconds
-    from allocated
 ),
 
 -- An exporter that shows XID errors of any device of the node would have shown this one's (no series until the first XID,
@@ -133,7 +109,7 @@ summed as (
 select
     summed.* replace (list_sort(list_distinct(summed.xid_codes)) as xid_codes),
     summed.device_seconds as observed_seconds,
-    lifetime.lifetime_seconds
+    if(life.start_at is null, null, greatest(0, epoch_ms(life.end_at) - epoch_ms(life.start_at)) / 1000) as lifetime_seconds
 from summed
-left join lifetime
-    using (subject, cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id)
+left join period.life as life
+    using (cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id)

@@ -4,7 +4,7 @@
 -- _max, throttling, violation and pressure; sum for XID errors and bytes per second; union for XID codes.
 --
 -- grain:  cluster, namespace, pod, pod_uid, container
--- reads:  facts.ownership, period.figure
+-- reads:  facts.ownership, period.figure, period.life
 -- params: since_at, until_at
 -- source: period.figure; how long it was there: facts.ownership
 -- columns: those of report.container_saturation without device_uuid, gpu_instance_id; device_count, device_seconds
@@ -146,26 +146,11 @@ united as (
     group by all
 ),
 
--- The holder's life on each device within the same hours. One interval, also over days: a uid lives once.
-allocated as (
-    select
-        columns('^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$'),
-        -- The day on which it was seen to begin knows best; later ones know its creation.
-        least(max(life_start_at), min(start_at)) as start_at,
-        greatest(max(life_end_at), max(end_at)) as end_at
-    from facts.ownership
-    group by all
-    having count(life_start_at) > 0
-),
-
 life as (
     select
         columns('^(cluster|namespace|pod|pod_uid|container)$'),
-        greatest(
-            0, epoch_ms(least(max(end_at), date_trunc('hour', $until_at - interval 1 millisecond) + interval 1 hour))
-            - epoch_ms(greatest(min(start_at), date_trunc('hour', $since_at)))
-        ) / 1000 as lifetime_seconds
-    from allocated
+        greatest(0, epoch_ms(max(end_at)) - epoch_ms(min(start_at))) / 1000 as lifetime_seconds
+    from period.life
     group by all
 )
 

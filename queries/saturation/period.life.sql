@@ -1,0 +1,17 @@
+-- Life of each container on each of its devices, within the hours that count; none where no source tells of its beginning.
+--
+-- One interval, also over days: a uid lives once.
+--
+-- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id
+-- reads:  facts.ownership
+-- params: since_at, until_at
+-- source: facts.ownership
+-- columns:
+select
+    columns('^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$'),
+    -- The day on which it was seen to begin knows best; later ones know its creation.
+    greatest(least(max(life_start_at), min(start_at)), date_trunc('hour', $since_at)) as start_at,
+    least(greatest(max(life_end_at), max(end_at)), date_trunc('hour', $until_at - interval 1 millisecond) + interval 1 hour) as end_at
+from facts.ownership
+group by all
+having count(life_start_at) > 0
