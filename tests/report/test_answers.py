@@ -120,11 +120,11 @@ def test_what_is_not_measured_is_no_zero() -> None:
             "None",
             "The use of 48 GPU-h is not measured.",
         )
-        assert found["GPUs to return"].detail == "0 idle on average, the use of 2 not measured"
+        assert found["GPUs to return"].detail == "0 idle on average · use of 2 not measured"
         con.execute("delete from report.gpu_hour_ledger where bucket = 'effective'")
         found = _answers(con)
         assert (found["Largest waste"].headline, found["Largest waste"].tone) == ("No data", "")
-        assert (found["GPUs to return"].headline, found["GPUs to return"].detail) == ("No data", "the use of 2 not measured")
+        assert (found["GPUs to return"].headline, found["GPUs to return"].detail) == ("No data", "use of 2 not measured")
 
 
 def test_gpus_that_were_free_in_every_hour_can_be_returned_too(con: duckdb.DuckDBPyConnection) -> None:

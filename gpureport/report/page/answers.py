@@ -204,7 +204,7 @@ class _Asked:
         )
         parts = [] if self.is_unmeasured else [f"{_per(idle, self.hours)} idle on average"]
         if self.is_notable(self.unmeasured):
-            parts = [", ".join([*parts, f"the use of {_per(self.unmeasured, self.hours)} not measured"])]
+            parts.append(f"use of {_per(self.unmeasured, self.hours)} not measured")
         if self.is_notable(freed):
             parts.append(f"{_per(freed, self.hours)} by a MIG profile or smaller model")
         if whole_spare := int(float(spare.get("gpus") or 0) + 1e-6):
@@ -311,7 +311,9 @@ class _Asked:
         shown: dict[str, str] = {}
         for each in found:
             shown.setdefault(f"{each['code']} {each['node_name']}", f"{_place(each)}: {_trouble(each)}")
-        detail = " · ".join(list(shown.values())[:2]) + (f" · {len(shown) - 2} more" if len(shown) > 2 else "")
+        detail = " · ".join(list(shown.values())[:2]) + (
+            f" · {formats.counted(len(shown) - 2, 'more finding')}" if len(shown) > 2 else ""
+        )
         query = found[0]["device_uuid"] if found[0]["device_uuid"] else found[0]["node_name"]
         return Answer(
             "GPU health", headline, detail, "bad" if critical else "warn", found[0]["confidence"], "gpus", query, "GPUs"
