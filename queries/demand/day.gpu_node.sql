@@ -2,22 +2,60 @@
 --
 -- The model as an exporter names it, there or on another node, else as the node's labels do: these have '-' for a space. Without a label
 -- that has the number of GPUs a unit is one: an exporter that shows fewer may be silent about the others; of nvidia.com/gpu.shared it is a
--- part of those that are known, one at least.
+-- part of those that are known, one at least. Where pods are on one GPU at once, units are replicas of the GPUs that are shown.
 --
 -- grain:  cluster, node_name
--- reads:  facts.node_day, lake.device_label, lake.node
+-- reads:  day.kube_allocatable, day.owner_run, day.snapshot_allocatable, facts.node_day, lake.device_label, lake.node
 -- source: labels of GPU series; facts.node_day; Node objects
 -- columns:
 --   labels        labels by snapshots; null without one
-with exported as (
+with device as (
     select
-        cluster,
-        node_name,
-        max(nullif(gpu_model, '')) as exported_model,
-        count(distinct device_uuid) as device_count
+        columns('^(cluster|node_name|device_uuid)$'),
+        max(nullif(gpu_model, '')) as gpu_model,
+        bool_and(gpu_instance_id = '') as is_whole
     from lake.device_label
     where node_name != ''
-    group by all
+    group by cluster, node_name, device_uuid
+),
+
+-- A pod that another one follows may be named for some sampling steps more.
+shared as (
+    select distinct columns('^(cluster|device_uuid)$')
+    from day.owner_run as one
+    inner join day.owner_run as other
+        using (cluster, device_uuid, gpu_instance_id)
+    where
+        gpu_instance_id = ''
+        and (one.namespace, one.pod, one.pod_uid) < (other.namespace, other.pod, other.pod_uid)
+        and overlap_ms(one.start_at, one.end_at, other.start_at, other.end_at) >= 600000
+),
+
+unit as (
+    select
+        columns('^(cluster|node_name)$'),
+        max(allocatable_units) as unit_count
+    from (
+        from day.kube_allocatable
+        union all by name
+        from day.snapshot_allocatable
+    ) as each_source
+    where gpu_units(resource) = 1
+    group by cluster, node_name
+),
+
+exported as (
+    select
+        columns('^(cluster|node_name)$'),
+        max(device.gpu_model) as exported_model,
+        count(*) as device_count,
+        if(count(shared.device_uuid) > 0, least(1, count(*) filter (where device.is_whole) / max(unit.unit_count)), null) as shared_gpus
+    from device
+    left join shared
+        using (cluster, device_uuid)
+    left join unit
+        using (cluster, node_name)
+    group by cluster, node_name
 ),
 
 spelling as (
@@ -36,9 +74,9 @@ reported as (
     select
         node.* exclude (gpu_model, start_at, end_at),
         coalesce(spelling.exported_model, nullif(node.gpu_model, '')) as label_model,
-        least(1, coalesce(coalesce(
+        if(contains(node.accelerator_resources, '_mig_'), coalesce(gpu_units(node.accelerator_resources), exported.shared_gpus, 1), least(1, coalesce(coalesce(
             node.device_count, if(node.accelerator_resources like '%gpu_shared%', greatest(node.device_count_min, exported.device_count), null)
-        ) / node.accelerator_count, 1)) as replica_gpus
+        ) / node.accelerator_count, exported.shared_gpus, 1))) as replica_gpus
     from facts.node_day as node
     left join exported
         using (cluster, node_name)
@@ -54,7 +92,7 @@ select
     node_name,
     coalesce(max(exported_model), max(label_model), '') as gpu_model,
     coalesce(arg_max(accelerator_resources, day), '') as resources,
-    min(if(contains(accelerator_resources, '_mig_'), coalesce(gpu_units(accelerator_resources), 1), replica_gpus)) filter (where accelerator_count > 0) as replica_gpus,
+    min(replica_gpus) filter (where accelerator_count > 0) as replica_gpus,
     arg_max(labels, observed_at) as labels,
     array_to_string(list_sort([
         split_part(taint, '=', 1) for taint in arg_max(taints, observed_at) if not ends_with(taint, ':PreferNoSchedule')

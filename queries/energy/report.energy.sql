@@ -4,7 +4,7 @@
 -- unattributed. What was reserved for a namespace is part of the unallocated rows, and is named beside its own.
 --
 -- grain:  cluster, day, namespace, node_name, gpu_model
--- reads:  facts.device_hour, facts.device_power_hour, facts.energy_hour, facts.reserved_power_hour, period.sensor_accuracy, period.workload
+-- reads:  facts.device_hour, facts.device_power_hour, facts.energy_hour, facts.reserved_power_hour, period.sensor_accuracy, period.team
 -- params: timezone
 -- source: facts.energy_hour, facts.reserved_power_hour
 -- columns: cluster, day, namespace, node_name, gpu_model, team, energy_joules, energy_kwh, energy_method, corrected_joules, energy_accuracy_ratio, active_joules, allocated_idle_joules,
@@ -30,15 +30,6 @@ listed as (
         count(reserved_joules) > 0 as is_looked_at
     from facts.device_power_hour
     group by all
-),
-
-team as (
-    select
-        cluster,
-        namespace,
-        max(team) as team
-    from period.workload
-    group by cluster, namespace
 ),
 
 part as (
@@ -96,7 +87,7 @@ select
         ('power_watts_avg', if(summed.measured_seconds = 0, 'no_time', null))
     ]) as unknown_reasons
 from summed
-left join team
+left join period.team as team
     using (cluster, namespace)
 left join listed
     using (cluster, day)

@@ -5,7 +5,7 @@
 -- workload is not known. Workloads are added from days and have no mean or largest hour.
 --
 -- grain:  cluster, dimension, value
--- reads:  facts.device_day, facts.energy_hour, facts.power_day, period.device_power, period.sensor_accuracy, period.workload
+-- reads:  facts.device_day, facts.energy_hour, facts.power_day, period.device_power, period.sensor_accuracy, period.team, period.workload
 -- params: timezone
 -- source: facts.energy_hour, facts.power_day; label of the namespace that owners.team_label names
 -- columns: cluster, dimension, value, energy_joules, energy_kwh, energy_method, corrected_joules, energy_accuracy_ratio, active_joules, allocated_idle_joules, idle_joules,
@@ -16,25 +16,16 @@
 --   idle_joules           J of the idle baseline; unknown counts as 0
 --   power_watts_avg       W, mean over its hours: in each, a GPU's energy over the time it was measured, added over GPUs
 --   sm_active_watts       W above idle per unit of SM activity of a whole GPU, where that is known
-with team as (
-    select
-        cluster,
-        namespace,
-        coalesce(nullif(max(team), ''), '(no team)') as team
-    from period.workload
-    group by cluster, namespace
-),
-
-named as (
+with named as (
     select
         energy.*,
         local_time(energy.hour_start_at, $timezone)::date as day,
-        if(energy.is_held, coalesce(team.team, '(no team)'), '(unallocated)') as team,
+        if(energy.is_held, coalesce(nullif(team.team, ''), '(no team)'), '(unallocated)') as team,
         energy.energy_joules * accuracy.accuracy_ratio as rated_joules,
         if(accuracy.accuracy_ratio is null and energy.energy_joules > 0, 1, 0) as unrated_count,
         if(energy.corrected_joules is null and energy.energy_joules > 0, 1, 0) as uncounted_count
     from facts.energy_hour as energy
-    left join team
+    left join period.team as team
         using (cluster, namespace)
     left join period.sensor_accuracy as accuracy
         using (gpu_model)

@@ -4,7 +4,7 @@
 -- both bases. An hour has the mean of a grid's intensity in it.
 --
 -- grain:  cluster, day, namespace, gpu_model
--- reads:  facts.energy_hour, period.price, period.sensor_accuracy, period.workload
+-- reads:  facts.energy_hour, period.price, period.sensor_accuracy, period.team
 -- params: carbon, timezone
 -- source: facts.energy_hour; prices: period.price; carbon of the configuration
 -- columns: cluster, day, namespace, gpu_model, team, allocated_gpu_hours, used_gpu_hours, allocated_cost, used_cost, energy_kwh,
@@ -57,15 +57,6 @@ emission as (
     having min(intensity.start_at) <= hour.hour_start_at
 ),
 
-team as (
-    select
-        cluster,
-        namespace,
-        max(team) as team
-    from period.workload
-    group by cluster, namespace
-),
-
 part as (
     select
         energy.*,
@@ -113,7 +104,7 @@ priced as (
         price.kwh_cost
     from summed
     left join period.price as price on coalesce(summed.gpu_model, '') = price.gpu_model and summed.day = price.day
-    left join team
+    left join period.team as team
         using (cluster, namespace)
 )
 

@@ -1,20 +1,11 @@
 -- Scheduling goodput of each team: allocated GPU-hours that no eviction or lost node brought to nothing. Restarts are not known.
 --
 -- grain:  cluster, team
--- reads:  period.workload, report.outcome
+-- reads:  period.team, report.outcome
 -- source: report.outcome
 -- columns: cluster, team, allocated_gpu_hours, evicted_gpu_hours, node_lost_gpu_hours, failed_gpu_hours, untold_gpu_hours,
 --          scheduling_goodput_ratio, program_goodput_ratio, unknown_reasons
-with team as (
-    select
-        cluster,
-        namespace,
-        max(team) as team
-    from period.workload
-    group by all
-),
-
-summed as (
+with summed as (
     select
         cluster,
         coalesce(nullif(team.team, ''), namespace) as team,
@@ -24,7 +15,7 @@ summed as (
         coalesce(sum(allocated_gpu_hours) filter (where outcome in ('failed', 'out_of_memory')), 0) as failed_gpu_hours,
         coalesce(sum(allocated_gpu_hours) filter (where outcome in ('unknown', 'deleted')), 0) as untold_gpu_hours
     from report.outcome
-    left join team
+    left join period.team as team
         using (cluster, namespace)
     group by all
 )

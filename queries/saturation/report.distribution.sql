@@ -3,29 +3,20 @@
 -- Quantiles come of bins: within half a percentage point, 2.5 W, 0.5 °C. GPU-hours without a value count in none of the figures.
 --
 -- grain:  cluster, scope, gpu_model, team, namespace, workload_kind, workload, signal
--- reads:  facts.value_day, period.workload
+-- reads:  facts.value_day, period.team
 -- source: facts.value_day
 -- columns: cluster, scope, gpu_model, team, namespace, workload_kind, workload, signal, known_gpu_hours, weighted_gpu_hours, zero_ratio,
 --          value_units_avg, value_units_p10, value_units_p25, value_units_p50, value_units_p75, value_units_p90, value_units_p95,
 --          value_units_p99, value_units_max, cumulative_ratios
 --   scope               whose distribution it is: cluster, model, team or workload
-with team as (
-    select
-        cluster,
-        namespace,
-        max(team) as team
-    from period.workload
-    group by all
-),
-
-binned as (
+with binned as (
     select
         value_day.* exclude (day, bins, bin_milliseconds),
         coalesce(nullif(team.team, ''), value_day.namespace) as team,
         unnest(value_day.bins) as bin,
         unnest(value_day.bin_milliseconds) as milliseconds
     from facts.value_day
-    left join team
+    left join period.team as team
         using (cluster, namespace)
 ),
 

@@ -1,0 +1,12 @@
+-- Team of each namespace that held GPUs; '' where its label names none.
+--
+-- grain:  cluster, namespace
+-- reads:  period.workload
+-- source: period.workload
+-- columns:
+select
+    cluster,
+    namespace,
+    max(team) as team
+from period.workload
+group by cluster, namespace
