@@ -9,7 +9,7 @@
 -- reads:  day.gpu_node, day.gpu_request, day.node_capacity, facts.device_capacity
 -- source: day.gpu_request, day.node_capacity; facts.device_capacity at the end of the interval
 -- columns: cluster, node_name, source, state, is_claim, namespace, pod, pod_uid, start_at, end_at, gpu_count, whole_count,
---          largest_part_gpus, gpu_model, resources, taints
+--          largest_part_gpus, gpu_model, resources, replica_gpus, taints
 --   is_claim      by resource claims
 --   gpu_model     model on the node; '' where unknown
 with best as (
@@ -77,6 +77,7 @@ select
     max(least(device.free_core_percent, device.free_memory_ratio_percent)) / 100 as largest_part_gpus,
     coalesce(any_value(node.gpu_model), '') as gpu_model,
     coalesce(any_value(node.resources), '') as resources,
+    any_value(node.replica_gpus) as replica_gpus,
     any_value(node.taints) as taints
 from reported
 left join day.gpu_node as node

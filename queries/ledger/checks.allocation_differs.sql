@@ -1,7 +1,8 @@
 -- Node days on which Kubernetes and telemetry name different pods, or tell of different GPU-hours of a pod.
 --
 -- Labels are missing or stale, or placements had no data. Of nodes whose GPUs were all seen all day, in the window too, and some of which
--- name a pod; pods for half an hour and more. Hours differ by a fifth and an hour or more, of whole GPUs with one pod.
+-- name a pod; pods for half an hour and more. Hours differ by a fifth and an hour or more, of GPUs with one pod, not on
+-- nodes whose units are replicas: these are parts of a GPU on the average.
 --
 -- severity: warn
 -- grain:  cluster, node_name, day
@@ -37,7 +38,7 @@ requested as (
         namespace || '/' || pod as pod,
         sum(epoch_ms(end_at - start_at)) / 3600000 as placed_hours,
         sum(gpu_count * epoch_ms(end_at - start_at)) / 3600000 as requested_hours,
-        bool_and(gpu_count = round(gpu_count)) as is_whole
+        bool_and(replica_gpus = 1 or not contains(resources, '_gpu')) as is_sized
     from facts.node_allocation
     where state = 'allocated' and pod != ''
     group by all
@@ -57,7 +58,7 @@ compared as (
         *,
         named.gpu_hours is null and requested.placed_hours >= 0.5 as is_unnamed,
         requested.placed_hours is null and named.gpu_hours >= 0.5 as is_unrequested,
-        named.is_exclusive and requested.is_whole and abs(named.gpu_hours - requested.requested_hours) > 1 + 0.2 * requested.requested_hours as is_different
+        named.is_exclusive and requested.is_sized and abs(named.gpu_hours - requested.requested_hours) > 1 + 0.2 * requested.requested_hours as is_different
     from named
     full join requested
         using (cluster, node_name, day, pod)
