@@ -1,4 +1,4 @@
--- Expected wait by queue (namespace), size and models, from the last 20 pods alike, where that was closer in the past than the median.
+-- Expected wait by namespace, size and models, from the last 20 pods of the class, where that was closer in the past than the median.
 --
 -- Back-tested on each pod that was given a place by what was known when it was created: of its class, and the median of all pods.
 --

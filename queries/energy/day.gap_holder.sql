@@ -1,4 +1,4 @@
--- Growth of the energy counter over a gap in which one holder certainly had the GPU throughout, by hour.
+-- Growth of the energy counter over gaps with one certain holder throughout, by hour.
 --
 -- Spread over the time without samples; as much of it as the baseline takes is idle. Gaps that touch more than two hours are unallocated.
 --

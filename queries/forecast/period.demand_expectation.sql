@@ -1,4 +1,4 @@
--- Demand that was to be expected of each GPU model, from each day of the past for the week after it, from the last one for 90 days.
+-- Expected demand by GPU model: from each past day for the week after it, from the last one for 90 days.
 --
 -- The day's value, plus what the weekday is above its own, plus the change from day to day (period.demand_profile). Around it the 80 % interval
 -- of the errors that this would have had in the quarter before.

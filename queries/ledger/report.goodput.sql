@@ -1,4 +1,4 @@
--- Scheduling goodput of each team: allocated GPU-hours that no eviction or lost node brought to nothing. Restarts are not known.
+-- Scheduling goodput of each team: allocated GPU-hours without those of evicted pods and lost nodes. Restarts are not known.
 --
 -- grain:  cluster, team
 -- reads:  period.team, report.outcome
