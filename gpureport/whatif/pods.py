@@ -50,7 +50,7 @@ class PodChange:
             if self.idle_timeout_seconds is not None:
                 end = _stop(pod, self.idle_timeout_seconds) or end
             pods.append(pod._replace(gpus=gpus, end=end))
-        for profile, pattern in {*self.slices} - fitted:
+        for profile, pattern in sorted({*self.slices} - fitted):
             raise UsageError(f"--mig {profile} for {pattern}: no pod of such a workload has whole GPUs of a model with it")
         return replace(scene, pods=pods)
 
