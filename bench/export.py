@@ -18,9 +18,9 @@ import duckdb
 
 from bench.measure import CACHE, Measured, machine, measure, median, print_table
 from bench.server import filled_folder, prometheus, prometheus_binary, version
-from gpureport.catalog import load_catalog
 from gpureport.collect.export import load_loops
 from gpureport.simulate import SimulationPlan
+from gpureport.values.catalog import load_catalog
 
 DAY = date(2026, 11, 20)
 END_SECOND = 1_795_219_200

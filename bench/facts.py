@@ -21,8 +21,8 @@ import pyarrow.parquet as pq
 
 from bench.measure import CACHE, Measured, fingerprint, machine, measure, median, print_table
 from gpureport.compute.day import ComputeSettings, compute_day
+from gpureport.compute.query import Query, build, load, needed
 from gpureport.lake import open_lake, views
-from gpureport.query import Query, build, load, needed
 from gpureport.simulate import SIGNALS_14, SimulationPlan, fill_lake
 
 OF_SATURATION = ("facts.ownership", "facts.device_hour", "facts.container_hour", "facts.xid_event")
@@ -111,7 +111,7 @@ def numbers(lake: Path) -> list[str]:
 
 def _size(lake: Path) -> tuple[int, int]:
     """Rows, and values of the fourteen signals."""
-    from gpureport.catalog import load_catalog
+    from gpureport.values.catalog import load_catalog
 
     metrics = load_catalog().metrics
     counted = " + ".join(f"count({metrics[metric][0].signal})" for metric in SIGNALS_14)

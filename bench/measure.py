@@ -94,10 +94,10 @@ def _kilobytes(pid: int, file: str, name: str) -> float:
     return sum(int(line.split()[1]) for line in lines if line.startswith(name)) * 1.024
 
 
-def fingerprint(plan: SimulationPlan, parts: Sequence[str] = ("simulate", "shape", "lake")) -> str:
+def fingerprint(plan: SimulationPlan, parts: Sequence[str] = ("simulate", "collect/shape", "lake")) -> str:
     """Changes with the plan and with the code that makes data of it, so that what is kept is what would be made."""
     package = Path(gpureport.__file__).parent
-    told = (*parts, "tables") if "lake" in parts else parts
+    told = (*parts, "values/tables") if "lake" in parts else parts
     sources = [path for part in told for path in (package / part).glob("*.py")]
     told = repr(plan).encode() + b"".join(path.read_bytes() for path in sorted(sources))
     return hashlib.sha256(told).hexdigest()[:8]

@@ -19,9 +19,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from bench.measure import CACHE, machine, measure, print_table
+from gpureport.commands.work.reporting import compute
 from gpureport.config import Config
 from gpureport.lake import Lake, open_lake
-from gpureport.pipeline.reporting import compute
 from gpureport.simulate import SimulationPlan, fill_lake
 
 GPUS = int(os.environ.get("GPUS", "1000"))

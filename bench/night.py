@@ -57,7 +57,7 @@ def measured(gpus: int) -> dict[str, list[Measured]]:
 def night_lake(gpus: int) -> Path:
     """A simulated day of so many GPUs with their pods and objects, made once."""
     plan = SimulationPlan(gpus, 1, DAY)
-    path = CACHE / f"night-{gpus}-gpus-{fingerprint(plan, ('simulate', 'shape', 'state', 'lake'))}"
+    path = CACHE / f"night-{gpus}-gpus-{fingerprint(plan, ('simulate', 'collect/shape', 'collect/state', 'lake'))}"
     if not (path / "filled").exists():
         print(f"filling {path} (once) …", flush=True)
         fill_lake(plan, path, CLUSTER)

@@ -18,10 +18,10 @@ import duckdb
 from playwright.sync_api import sync_playwright
 
 from bench.measure import machine, median, print_table
-from gpureport.query import Query, load
+from gpureport.compute.query import Query, load
 from gpureport.report.header import Header, read_header
 from gpureport.report.page import write_pages
-from gpureport.window import Window, parse_instant
+from gpureport.values.window import Window, parse_instant
 
 sys.path.insert(0, "tests")
 from chromium import chromium_program

@@ -20,8 +20,8 @@ import duckdb
 from bench.facts import CLUSTER, DAY, MEMORY_LIMIT, ROUNDS, SIZES, files, simulated_lake
 from bench.measure import machine, measure, median, print_table
 from gpureport.compute.day import ComputeSettings, compute_day
+from gpureport.compute.query import Query, build, load, needed, of_life
 from gpureport.lake import open_lake
-from gpureport.query import Query, build, load, needed, of_life
 
 OF_ENERGY = (
     "facts.idle_power_hour",

@@ -13,13 +13,13 @@ from pathlib import Path
 from bench.facts import CLUSTER, DAY, MEMORY_LIMIT, ROUNDS, SIZES, told
 from bench.measure import CACHE, Measured, fingerprint, machine, measure, median, print_table
 from gpureport.collect.snapshot import import_folder
+from gpureport.compute.query import load, needed
+from gpureport.compute.query.database import connection
 from gpureport.compute.quotas import QUOTA_FACTS, quota_facts_of_day, quota_lake
 from gpureport.lake import Partition, open_lake
-from gpureport.query import load, needed
-from gpureport.query.database import connection
 from gpureport.schedulers.model import Rules
 from gpureport.simulate import SimulationPlan, write_kubernetes
-from gpureport.window import Window, day_start
+from gpureport.values.window import Window, day_start
 
 LOOKS = 12
 PLANNED = {"kube_state_step_seconds": 0, "mig_share": 0.0, "sharing_share": 0.0, "dra_share": 0.5}
@@ -48,7 +48,7 @@ def measured(gpus: int) -> dict[str, list[Measured]]:
 def state_lake(gpus: int) -> Path:
     """A day's looks at a simulated cluster with quotas, made once."""
     plan = SimulationPlan(gpus, 1, DAY, **PLANNED)  # type: ignore[arg-type]
-    path = CACHE / f"lake-of-quotas-{gpus}-gpus-{fingerprint(plan, ('simulate', 'state', 'lake'))}"
+    path = CACHE / f"lake-of-quotas-{gpus}-gpus-{fingerprint(plan, ('simulate', 'collect/state', 'lake'))}"
     if not (path / "filled").exists():
         print(f"filling {path} (once) …", flush=True)
         objects = path.with_name(f"{path.name}-objects")

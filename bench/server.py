@@ -18,8 +18,8 @@ import requests
 from numpy.typing import NDArray
 
 from bench.measure import CACHE, fingerprint
-from gpureport.series import SeriesBatch
 from gpureport.simulate import SimulationPlan, simulate_batches
+from gpureport.values.series import SeriesBatch
 
 _WINDOW_MS = 1_800_000
 """A head takes samples up to an hour older than its newest, so all series are sent half an hour at a time."""

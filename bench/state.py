@@ -110,8 +110,8 @@ def parse(url: str) -> None:
 def snapshot(config: Path, lake: Path) -> None:
     """The command's work, from the first request to the last file in its place."""
     from gpureport.collect import snapshot as stage
+    from gpureport.collect.sources.kubernetes import open_cluster
     from gpureport.config import Kubernetes
-    from gpureport.sources.kubernetes import open_cluster
 
     cluster = open_cluster(Kubernetes(kubeconfig=str(config)), {})
     begun = _clocks()

@@ -15,7 +15,7 @@ import pyarrow as pa
 from bench.facts import ROUNDS, SIZES, files, numbers, simulated_lake
 from bench.measure import machine, measure, median, print_table
 from gpureport.compute.intervals import INTERVALS, by_loops
-from gpureport.query import load
+from gpureport.compute.query import load
 
 _WHOLE_HOURS = pa.table({"device_uuid": pa.array([], pa.string()), "start_at": pa.array([], pa.timestamp("us"))})
 

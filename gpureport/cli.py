@@ -14,11 +14,11 @@ import click
 
 from gpureport import __version__
 from gpureport.commands.options import Invocation
-from gpureport.errors import GpureportError, UsageError
-from gpureport.runtime.garbage import imported
-from gpureport.runtime.stopping import EXIT_CODE, TERMINATED, is_terminated
-from gpureport.runtime.streams import INTERRUPTED, forget_output
-from gpureport.text.log import Log
+from gpureport.values.errors import GpureportError, UsageError
+from gpureport.values.runtime.garbage import imported
+from gpureport.values.runtime.stopping import EXIT_CODE, TERMINATED, is_terminated
+from gpureport.values.runtime.streams import INTERRUPTED, forget_output
+from gpureport.values.text.log import Log
 
 _QUERY_INTERRUPTED = "Query interrupted"
 """How DuckDB's Python says that Ctrl-C came while a statement ran."""

@@ -8,10 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from gpureport.compute.query.database import connection
 from gpureport.lake import Lake, open_lake, views
-from gpureport.query.database import connection
 from gpureport.store import Place
-from gpureport.tables import Table
+from gpureport.values.tables import Table
 
 DAY = date(2026, 3, 1)
 MIDNIGHT = datetime(2026, 3, 1)

@@ -8,7 +8,7 @@ from typing import Any
 
 import duckdb
 
-from gpureport.query import LIVES
+from gpureport.compute.query import LIVES
 
 
 def tables_read(con: duckdb.DuckDBPyConnection, sql: str) -> set[str]:

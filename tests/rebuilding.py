@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from gpureport.query import Query, needed
+from gpureport.compute.query import Query, needed
 
 
 def touched(

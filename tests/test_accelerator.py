@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from golden_case import GOLDEN, Told, told
 
-from gpureport.runtime.resources import RECORDING
+from gpureport.values.runtime.resources import RECORDING
 
 P100 = {
     "make": "nvidia",

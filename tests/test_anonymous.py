@@ -13,7 +13,7 @@ from page_data import unpacked
 from gpureport.cli import main
 from gpureport.commands.options import read_salt
 from gpureport.compute.period.anonymous import anonymise
-from gpureport.query import load
+from gpureport.compute.query import load
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 NOON = 1_795_176_000

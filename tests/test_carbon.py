@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gpureport.compute.period.carbon import intensities
-from gpureport.errors import UsageError
+from gpureport.values.errors import UsageError
 
 
 def test_nothing_configured_is_nothing() -> None:

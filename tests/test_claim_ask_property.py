@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpureport.query import build, load
+from gpureport.compute.query import build, load
 
 QUERY = load()["day.claim_request"]
 LOOKS = {0: 5, 5: 10, 10: 15, 15: 30, 60: 65, 65: 80}

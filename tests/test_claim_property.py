@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpureport.query import build, load
+from gpureport.compute.query import build, load
 
 QUERY = load()["facts.claim_hour"]
 MIDNIGHT = datetime(2026, 3, 1)

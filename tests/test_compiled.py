@@ -5,7 +5,7 @@ from __future__ import annotations
 import numba
 import pytest
 
-from gpureport.runtime.compiled import compiled
+from gpureport.values.runtime.compiled import compiled
 
 
 def doubled() -> object:

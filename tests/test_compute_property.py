@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from lake_rows import MIDNIGHT, arrow, owner, sample
 from rebuilding import touched
 
+from gpureport.compute.query import build, load, needed
+from gpureport.compute.query.database import connection
 from gpureport.lake import open_lake, views
-from gpureport.query import build, load, needed
-from gpureport.query.database import connection
-from gpureport.tables import DEVICE_SAMPLE, OWNER_LABEL, TABLE_BY_NAME
+from gpureport.values.tables import DEVICE_SAMPLE, OWNER_LABEL, TABLE_BY_NAME
 
 QUERIES = load()
 TARGETS = ("facts.device_hour", "facts.container_hour")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpureport.config import Config, load_config
-from gpureport.errors import UsageError
+from gpureport.values.errors import UsageError
 
 
 def load(toml: str = "", environ: dict[str, str] | None = None, tmp: Path | None = None, **flags: object) -> Config:

@@ -16,14 +16,14 @@ import duckdb
 import numpy as np
 import pytest
 
-from gpureport.catalog import load_catalog
+from gpureport.collect.shape import shape
 from gpureport.compute.day import ComputeSettings, compute_day
 from gpureport.compute.period import ReportSettings, report_tables
+from gpureport.compute.query.database import connection
 from gpureport.lake import Lake, open_lake
-from gpureport.query.database import connection
-from gpureport.series import STALE_BITS, SeriesBatch
-from gpureport.shape import shape
-from gpureport.window import Window
+from gpureport.values.catalog import load_catalog
+from gpureport.values.series import STALE_BITS, SeriesBatch
+from gpureport.values.window import Window
 
 CATALOG = load_catalog()
 DAY = date(2026, 3, 1)

@@ -10,9 +10,9 @@ import duckdb
 import pytest
 
 from gpureport import lake
+from gpureport.compute.query import build, load, needed
 from gpureport.config.findings import expectations
-from gpureport.query import build, load, needed
-from gpureport.tables import TABLE_BY_NAME
+from gpureport.values.tables import TABLE_BY_NAME
 
 QUERIES = load()
 READ = ("facts.device_hour", "facts.device_signal", "facts.node_day", "facts.ownership")

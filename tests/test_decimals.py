@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpureport.lake.parquet import scaled, write_parquet
-from gpureport.tables import DEVICE_SAMPLE
+from gpureport.values.tables import DEVICE_SAMPLE
 
 
 @settings(max_examples=200)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from gpureport.catalog.figures import FIGURES, REASONS
-from gpureport.query import load
-from gpureport.runtime.resources import catalog_rows
-from gpureport.tables import DROP_REASONS, SIGNAL_BY_NAME
+from gpureport.compute.query import load
+from gpureport.values.catalog.figures import FIGURES, REASONS
+from gpureport.values.runtime.resources import catalog_rows
+from gpureport.values.tables import DROP_REASONS, SIGNAL_BY_NAME
 
 QUERIES = load()
 REPORT = {name: query for name, query in QUERIES.items() if query.life == "report"}

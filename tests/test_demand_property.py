@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gpureport.compute.query import build, load, needed
 from gpureport.lake import open_lake, views
-from gpureport.query import build, load, needed
-from gpureport.tables import TABLE_BY_NAME
+from gpureport.values.tables import TABLE_BY_NAME
 
 QUERIES = load()
 MIDNIGHT = datetime(2026, 3, 1)

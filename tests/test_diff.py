@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpureport.cli import main
-from gpureport.query import build, load
+from gpureport.compute.query import build, load
 
 QUERIES = load()
 HOUR = 3600

@@ -16,12 +16,12 @@ from documents.findings import render_findings
 from documents.metrics import render_metrics
 
 from bench.written import BEGIN, END, written_into
-from gpureport.catalog import load_catalog
 from gpureport.cli import cli
+from gpureport.commands.work.schema import render_schema
+from gpureport.compute.query import load
 from gpureport.config import Config
-from gpureport.pipeline.schema import render_schema
-from gpureport.query import load
-from gpureport.tables import TABLES
+from gpureport.values.catalog import load_catalog
+from gpureport.values.tables import TABLES
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gpureport.errors import OutputError, first_line
-from gpureport.pipeline.refusal import out_errors
+from gpureport.commands.work.refusal import out_errors
+from gpureport.values.errors import OutputError, first_line
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ import pytest
 
 from gpureport import lake
 from gpureport.compute.fact_views import ROLLED_UP
+from gpureport.compute.query import build, load, needed, of_life
 from gpureport.config.findings import expectations
-from gpureport.query import build, load, needed, of_life
-from gpureport.tables import TABLE_BY_NAME
+from gpureport.values.tables import TABLE_BY_NAME
 
 QUERIES = load()
 KEPT = [table for table in of_life(QUERIES, "facts") if table not in ROLLED_UP]

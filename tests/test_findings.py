@@ -12,8 +12,8 @@ from golden_case import NOON, NOW, report_rows
 
 from gpureport.cli import main
 from gpureport.config.findings import SEVERITIES, failing, gpu_models, mig_profiles, not_on_model, rules, xid_classes
-from gpureport.runtime.resources import QUERIES
-from gpureport.tables import SIGNALS
+from gpureport.values.runtime.resources import QUERIES
+from gpureport.values.tables import SIGNALS
 
 OWNER = 'namespace="research",pod="idler-0",container="main"'
 GPU = 'UUID="GPU-a",gpu="0",modelName="NVIDIA H200",Hostname="node-a"'

@@ -13,7 +13,7 @@ import pytest
 from golden_case import NOON, gpureport
 from traps.notation import openmetrics
 
-from gpureport.tables.signals import SIGNAL_BY_NAME
+from gpureport.values.tables.signals import SIGNAL_BY_NAME
 
 HOURS, DEVICES = 2, 12
 GAUGES = {

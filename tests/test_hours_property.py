@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpureport.query import build, load
+from gpureport.compute.query import build, load
 
 QUERY = load()["day.allocated_interval"]
 KEYS = "cluster varchar, device_uuid varchar, gpu_instance_id varchar"

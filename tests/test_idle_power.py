@@ -11,11 +11,11 @@ import pytest
 
 from gpureport.compute.day import ComputeSettings, compute_day
 from gpureport.compute.idle_power import later_days_without
+from gpureport.compute.query.database import connection
 from gpureport.config import load_config
-from gpureport.errors import UsageError
 from gpureport.lake import Lake, open_lake, views
-from gpureport.query.database import connection
-from gpureport.tables import DEVICE_LABEL, DEVICE_SAMPLE, OWNER_LABEL, Table
+from gpureport.values.errors import UsageError
+from gpureport.values.tables import DEVICE_LABEL, DEVICE_SAMPLE, OWNER_LABEL, Table
 
 DAY = date(2026, 3, 28)
 Idle = tuple[float | None, str]

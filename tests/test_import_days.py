@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from gpureport.catalog import load_catalog
 from gpureport.collect import staging
 from gpureport.collect.file_import import import_files
 from gpureport.lake import open_lake
+from gpureport.values.catalog import load_catalog
 
 DAY_SECONDS = 86_400
 SINCE = 1_772_323_200  # 2026-03-01, midnight

@@ -8,7 +8,7 @@ from lake_rows import DAY, arrow, at, facts, owner, sample
 
 from gpureport.compute.day import ComputeSettings, compute_day
 from gpureport.lake import Lake, open_lake
-from gpureport.tables import DEVICE_LABEL, DEVICE_SAMPLE, OWNER_LABEL, SAMPLE, SERIES
+from gpureport.values.tables import DEVICE_LABEL, DEVICE_SAMPLE, OWNER_LABEL, SAMPLE, SERIES
 
 SAMPLES = [
     sample(device, start, 1800, power_watts=watts, gpu_util_ratio=util)

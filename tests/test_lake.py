@@ -16,11 +16,11 @@ import pyarrow as pa
 import pytest
 from lake_rows import seen
 
-from gpureport.errors import LakeError, UsageError
 from gpureport.lake import LakeBusyError, open_lake, views
 from gpureport.lake.paths import ROOT, partition_folder
 from gpureport.lake.root import MARKER
-from gpureport.tables import OWNER_LABEL, SAMPLE, SCHEMA_VERSION
+from gpureport.values.errors import LakeError, UsageError
+from gpureport.values.tables import OWNER_LABEL, SAMPLE, SCHEMA_VERSION
 
 DAY = date(2026, 11, 20)
 

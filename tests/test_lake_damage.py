@@ -17,11 +17,11 @@ from lake_rows import files, seen
 from msgspec import structs
 
 from gpureport.cli import main
-from gpureport.errors import LakeError
 from gpureport.lake import DamagedError, open_lake
 from gpureport.lake.migrate import migrate
 from gpureport.lake.paths import ROOT
 from gpureport.lake.root import Replaced, Stored, encode_root
+from gpureport.values.errors import LakeError
 
 OLDER = Path(__file__).parent / "older"
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)

@@ -14,9 +14,9 @@ from lake_rows import seen
 
 from gpureport.lake import open_lake
 from gpureport.lake.paths import ROOT
-from gpureport.tables import SAMPLE, SOURCE
-from gpureport.tables.state import NAMESPACE, NODE
-from gpureport.tables.table import Table
+from gpureport.values.tables import SAMPLE, SOURCE
+from gpureport.values.tables.state import NAMESPACE, NODE
+from gpureport.values.tables.table import Table
 
 DAY, NEXT = date(2026, 11, 20), date(2026, 11, 21)
 FIRST, SECOND, THIRD = (datetime(2026, 11, 20, hour, tzinfo=UTC) for hour in (6, 7, 8))

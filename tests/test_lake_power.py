@@ -16,10 +16,10 @@ from lake_rows import contents, seen
 from power_loss import power_losses as losses_of
 from test_lake_killed import CHANGES, DAY, FIRST, NEXT, SECOND, export, observe, rows
 
-from gpureport.errors import LakeError
 from gpureport.lake import Lake, open_lake
 from gpureport.store import Folder, Found
-from gpureport.tables import SAMPLE
+from gpureport.values.errors import LakeError
+from gpureport.values.tables import SAMPLE
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import oracle
 import pytest
 from golden_case import report_rows
 
-from gpureport.query import build, load
+from gpureport.compute.query import build, load
 
 QUERIES = load()
 WINDOW = {"since_at": datetime(2026, 3, 1), "until_at": datetime(2026, 3, 2)}

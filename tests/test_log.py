@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gpureport.cli import main
-from gpureport.text.log import Log
+from gpureport.values.text.log import Log
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 SAMPLE = 'DCGM_FI_DEV_POWER_USAGE{UUID="GPU-a",Hostname="n1"} 100 1795176000\n'

@@ -17,9 +17,9 @@ from golden_case import NOW
 from prometheus.programs import free_port
 
 from gpureport.cli import main
+from gpureport.commands.work.notifying import notify
 from gpureport.config.meaning import Notify
-from gpureport.errors import CoverageError
-from gpureport.pipeline.notifying import notify
+from gpureport.values.errors import CoverageError
 
 HOSTILE = "team <!channel> `rm` & @here\r\nSubject: other"
 

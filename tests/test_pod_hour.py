@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gpureport.compute.query import build, load, needed
+from gpureport.compute.query.database import connection
 from gpureport.lake import open_lake, views
-from gpureport.query import build, load, needed
-from gpureport.query.database import connection
-from gpureport.tables import TABLE_BY_NAME
+from gpureport.values.tables import TABLE_BY_NAME
 
 MIDNIGHT = datetime(2026, 3, 1)
 LAST_SECOND = 120

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from rebuilding import touched
 
 from gpureport import lake
-from gpureport.query import build, load, needed
-from gpureport.tables import DEVICE_LABEL, DEVICE_SAMPLE, SAMPLE, SERIES, TABLE_BY_NAME, Table
+from gpureport.compute.query import build, load, needed
+from gpureport.values.tables import DEVICE_LABEL, DEVICE_SAMPLE, SAMPLE, SERIES, TABLE_BY_NAME, Table
 
 QUERIES = load()
 BY_HOUR = ("facts.device_power_hour", "facts.power_hour")

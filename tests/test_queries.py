@@ -23,11 +23,11 @@ from rebuilding import touched
 
 from gpureport import lake
 from gpureport.compute.intervals import INTERVALS
+from gpureport.compute.query import SUBJECTS, Query, build, dictionary, functions, load
 from gpureport.compute.quotas import empty_rule_tables
 from gpureport.config import findings
-from gpureport.query import SUBJECTS, Query, build, dictionary, functions, load
-from gpureport.runtime import resources
-from gpureport.tables import TABLE_BY_NAME
+from gpureport.values.runtime import resources
+from gpureport.values.tables import TABLE_BY_NAME
 
 HERE = Path(__file__).parent / "queries"
 QUERIES = load()

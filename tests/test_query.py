@@ -4,8 +4,8 @@ import duckdb
 import pytest
 from query_text import parameters, tables_read
 
-from gpureport.errors import QueryError
-from gpureport.query import build, load, needed, read, run_checks
+from gpureport.compute.query import build, load, needed, read, run_checks
+from gpureport.values.errors import QueryError
 
 PARSER = duckdb.connect()
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from gpureport.compute.query import load, of_life
+from gpureport.compute.query.database import connection
 from gpureport.lake import open_lake, views
-from gpureport.query import load, of_life
-from gpureport.query.database import connection
 
 DIGESTS = Path(__file__).parent / "facts_digests.json"
 

@@ -20,10 +20,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle.spans import gap_growth, linked_growth, overlap_seconds
 
-from gpureport.catalog import load_catalog
-from gpureport.series import STALE_BITS, SeriesBatch
-from gpureport.shape import shape
-from gpureport.window import HOUR_MS, Window, from_ms
+from gpureport.collect.shape import shape
+from gpureport.values.catalog import load_catalog
+from gpureport.values.series import STALE_BITS, SeriesBatch
+from gpureport.values.window import HOUR_MS, Window, from_ms
 
 CATALOG = load_catalog()
 NOON_MS = 1_795_176_000_000

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from gpureport.runtime.spill import spill_folder
+from gpureport.values.runtime.spill import spill_folder
 
 CHILD = """
 import signal, sys
-from gpureport.runtime.spill import spill_folder
+from gpureport.values.runtime.spill import spill_folder
 with spill_folder() as folder:
     (folder / "spilled").write_text("much")
     print(folder, flush=True)

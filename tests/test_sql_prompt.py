@@ -15,10 +15,10 @@ import pytest
 from golden_case import NOW
 
 from gpureport.cli import main
-from gpureport.errors import QueryError, UsageError
-from gpureport.pipeline.sql_prompt import Session
-from gpureport.query import Query, build
-from gpureport.text.rows import Output
+from gpureport.commands.work.sql_prompt import Session
+from gpureport.compute.query import Query, build
+from gpureport.values.errors import QueryError, UsageError
+from gpureport.values.text.rows import Output
 
 STATEMENT = """
 select 'a,"b"' as name, timestamp '2026-11-20 23:51:40' as seen_at, sum(2)::hugeint as total, 0.5::decimal(9, 2) as half,
@@ -176,8 +176,8 @@ def test_nothing_is_built_for_a_statement_that_names_no_table(demo: Path, capsys
     lake = ["--lake", str(demo / "lake"), "-o", "csv"]
     for statement, first in (("select 1 as n", "n"), ("show tables", "table,holds"), ("select 'report.device' as n", "n")):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("gpureport.pipeline.asking.views", lambda *_, **__: pytest.fail("opened a table"))
-            patch.setattr("gpureport.pipeline.asking.WindowTables", lambda *_, **__: pytest.fail("built a table"))
+            patch.setattr("gpureport.commands.work.asking.views", lambda *_, **__: pytest.fail("opened a table"))
+            patch.setattr("gpureport.commands.work.asking.WindowTables", lambda *_, **__: pytest.fail("built a table"))
             assert main(["sql", statement, *lake], environ={}) == 0
         assert capsys.readouterr().out.splitlines()[0] == first
 

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from lake_rows import DAY, arrow, sample
 
 from gpureport.compute.intervals import INTERVALS, VALUES, by_loops, by_sql, schema_of
+from gpureport.compute.query import load
 from gpureport.lake import open_lake
-from gpureport.query import load
-from gpureport.tables import DEVICE_SAMPLE
-from gpureport.tables.signals import SIGNALS
+from gpureport.values.tables import DEVICE_SAMPLE
+from gpureport.values.tables.signals import SIGNALS
 
 QUERIES = [load()[INTERVALS], load()[VALUES]]
 PARAMS = {"memory_threshold_ratio": 0.5}

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpureport.errors import UsageError
-from gpureport.window import Window, from_ms, parse_date, parse_instant, parse_period, parse_zone, plain, rfc3339, to_ms
+from gpureport.values.errors import UsageError
+from gpureport.values.window import Window, from_ms, parse_date, parse_instant, parse_period, parse_zone, plain, rfc3339, to_ms
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 

@@ -16,18 +16,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from gpureport.catalog import Catalog
+from gpureport.collect.shape import Tally
+from gpureport.collect.sources.openmetrics import read_openmetrics
+from gpureport.collect.sources.provenance import Origin, add_tallies, source_table
 from gpureport.collect.staging import DayWriter, KnownSeries, RawDays
-from gpureport.errors import LakeError, SourceError
 from gpureport.lake import Lake, Partition, open_lake
 from gpureport.lake.parquet import ROW_GROUP_ROWS
-from gpureport.runtime.spill import spill_folder
-from gpureport.series import METRIC_LABEL, STALE_BITS, Labels, SeriesBatch
-from gpureport.shape import Tally
-from gpureport.sources.openmetrics import read_openmetrics
-from gpureport.sources.provenance import Origin, add_tallies, source_table
 from gpureport.store import Place
-from gpureport.window import Window, from_ms, rfc3339, to_ms
+from gpureport.values.catalog import Catalog
+from gpureport.values.errors import LakeError, SourceError
+from gpureport.values.runtime.spill import spill_folder
+from gpureport.values.series import METRIC_LABEL, STALE_BITS, Labels, SeriesBatch
+from gpureport.values.window import Window, from_ms, rfc3339, to_ms
 
 AHEAD = timedelta(hours=1)
 """How far clocks may differ."""

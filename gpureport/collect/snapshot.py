@@ -10,15 +10,15 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from gpureport.errors import AuthError, SourceError
+from gpureport.collect.sources.kubernetes import Cluster, FileReply, ForbiddenError, NotListedError, Page, read_folder
+from gpureport.collect.sources.provenance import Listed, listed_table
+from gpureport.collect.state import KINDS, Kind, Observation, kubelet_rows
+from gpureport.collect.state.kinds import PODS
 from gpureport.lake import Lake, open_lake
-from gpureport.runtime.garbage import uncollected
-from gpureport.sources.kubernetes import Cluster, FileReply, ForbiddenError, NotListedError, Page, read_folder
-from gpureport.sources.provenance import Listed, listed_table
-from gpureport.state import KINDS, Kind, Observation, kubelet_rows
-from gpureport.state.kinds import PODS
 from gpureport.store import Place
-from gpureport.window import rfc3339, to_ms
+from gpureport.values.errors import AuthError, SourceError
+from gpureport.values.runtime.garbage import uncollected
+from gpureport.values.window import rfc3339, to_ms
 
 AHEAD = timedelta(hours=1)
 """How far clocks may differ."""

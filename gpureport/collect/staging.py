@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpureport.catalog import Catalog
-from gpureport.errors import LakeError
+from gpureport.collect.shape import Reading, Tally, device_uuid, reading_of, shape, told_by
+from gpureport.collect.shape.known import series_id
+from gpureport.collect.sources.provenance import add_tallies
 from gpureport.lake import Change
-from gpureport.series import Labels, SeriesBatch
-from gpureport.shape import Reading, Tally, device_uuid, reading_of, shape, told_by
-from gpureport.shape.known import series_id
-from gpureport.sources.provenance import add_tallies
-from gpureport.window import DAY_MS, Window
+from gpureport.values.catalog import Catalog
+from gpureport.values.errors import LakeError
+from gpureport.values.series import Labels, SeriesBatch
+from gpureport.values.window import DAY_MS, Window
 
 MARGIN = timedelta(minutes=15)
 """Samples around a day that tell how far its first and last ones reach."""

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gpureport.commands.options import FORMAT, LAKE, ONE_CLUSTER, PLACE, Invocation, period
-from gpureport.errors import UsageError
 from gpureport.store import Place
-from gpureport.text.rows import Output
-from gpureport.window import Window, rfc3339
+from gpureport.values.errors import UsageError
+from gpureport.values.text.rows import Output
+from gpureport.values.window import Window, rfc3339
 
 if TYPE_CHECKING:
     from gpureport.config import Config
@@ -46,7 +46,7 @@ def sql(
 
     Example: gpureport sql "select namespace, bucket, sum(gpu_hours) from report.gpu_hour_ledger group by all order by all"
     """
-    from gpureport.pipeline import asking
+    from gpureport.commands.work import asking
 
     config = invocation.config(**flags)
     if until and not since:
@@ -88,7 +88,7 @@ def diff(
 
     Example: gpureport diff --since 2026-11-08 --until 2026-11-15
     """
-    from gpureport.pipeline import comparing
+    from gpureport.commands.work import comparing
 
     config = invocation.config(lake=lake, report__cluster=report__cluster)
     if reports:
@@ -130,7 +130,7 @@ def top(
 
     Example: gpureport top teams --since 7d
     """
-    from gpureport.pipeline import asking
+    from gpureport.commands.work import asking
 
     config = invocation.config(**flags)
     asking.top(config, what, period(invocation, config, since, until).over_by(invocation.now), output, count)
@@ -139,7 +139,7 @@ def top(
 @click.command()
 def schema() -> None:
     """Print every table and what its columns mean, as Markdown."""
-    from gpureport.pipeline.schema import render_schema
-    from gpureport.query import load
+    from gpureport.commands.work.schema import render_schema
+    from gpureport.compute.query import load
 
     click.echo(render_schema(load()), nl=False)

@@ -22,9 +22,9 @@ from gpureport.commands.options import (
     finished_day,
     print_paths,
 )
-from gpureport.errors import UsageError
 from gpureport.store import Place
-from gpureport.window import parse_instant
+from gpureport.values.errors import UsageError
+from gpureport.values.window import parse_instant
 
 if TYPE_CHECKING:
     from gpureport.config import Config
@@ -51,7 +51,7 @@ def export(invocation: Invocation, /, day: str | None, no_kubernetes: bool, bloc
 
     Example: gpureport export --date 2026-11-20 --prometheus-url http://prometheus:9090
     """
-    from gpureport.pipeline import collecting, observing
+    from gpureport.commands.work import collecting, observing
 
     config = invocation.changing(**flags)
     chosen = finished_day(invocation, day)
@@ -83,7 +83,7 @@ def snapshot(invocation: Invocation, /, **flags: Any) -> None:
 
     Example: gpureport snapshot --kubeconfig ~/.kube/config --context prod --cluster prod --lake lake
     """
-    from gpureport.pipeline.observing import take_snapshots
+    from gpureport.commands.work.observing import take_snapshots
 
     config = invocation.changing(**flags)
     chosen = [each for each in config.each_cluster() if each.kubernetes.enabled]
@@ -111,7 +111,7 @@ def import_(
 
     Example: gpureport import metrics.openmetrics.txt.gz --kubernetes state --cluster lab --lake lake
     """
-    from gpureport.pipeline import observing
+    from gpureport.commands.work import observing
 
     if not files and not kubernetes:
         raise UsageError("nothing to import; name files of OpenMetrics text, or a folder of list replies with --kubernetes")
@@ -126,8 +126,8 @@ def import_(
 
 
 def _import_samples(invocation: Invocation, config: Config, files: Sequence[Path]) -> None:
-    from gpureport.pipeline.collecting import describe_unread
-    from gpureport.pipeline.observing import import_files
+    from gpureport.commands.work.collecting import describe_unread
+    from gpureport.commands.work.observing import import_files
 
     imported = import_files(config, files, invocation.now)
     days = ", ".join(map(str, imported.days))
@@ -167,7 +167,7 @@ def simulate(invocation: Invocation, /, out: Path | None, lake: Place | None, cl
 
     Example: gpureport simulate --gpus 64 --days 1 --out out/simulated
     """
-    from gpureport.pipeline import rehearsing
+    from gpureport.commands.work import rehearsing
 
     if out is None and lake is None:
         raise UsageError("nothing to write; give --out for files, --lake for a lake, or both")

@@ -17,9 +17,9 @@ from gpureport.commands.options import (
     connection_options,
     finished_day,
 )
-from gpureport.errors import UsageError
-from gpureport.text.rows import Output
-from gpureport.window import day_start
+from gpureport.values.errors import UsageError
+from gpureport.values.text.rows import Output
+from gpureport.values.window import day_start
 
 
 @click.command()
@@ -58,7 +58,7 @@ def doctor(
 
     Example: gpureport doctor --prometheus-url http://prometheus:9090 --kubeconfig ~/.kube/config
     """
-    from gpureport.pipeline import examining
+    from gpureport.commands.work import examining
 
     if flags["lake"] and flags["prometheus__url"]:
         raise UsageError("give --prometheus-url or --lake, not both")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
-from gpureport.errors import UsageError
+from gpureport.values.errors import UsageError
 
 _SHELLS = click.Choice(["bash", "zsh", "fish"])
 

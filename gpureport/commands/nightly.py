@@ -23,7 +23,7 @@ from gpureport.commands.options import (
     print_report,
     report_options,
 )
-from gpureport.errors import UsageError
+from gpureport.values.errors import UsageError
 
 
 def retention_options(command: Any) -> Any:
@@ -65,7 +65,7 @@ def run(invocation: Invocation, /, day: str | None, no_kubernetes: bool, **flags
 
     Example: gpureport run --prometheus-url http://prometheus:9090 --keep-samples 30d --keep-facts 2y
     """
-    from gpureport.pipeline import nightly
+    from gpureport.commands.work import nightly
 
     try:
         config = invocation.changing(**flags)

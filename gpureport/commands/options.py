@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gpureport.errors import UsageError
 from gpureport.store import Place, parse_place
-from gpureport.text.log import Log
-from gpureport.window import Window, parse_date, parse_period, parse_zone
+from gpureport.values.errors import UsageError
+from gpureport.values.text.log import Log
+from gpureport.values.window import Window, parse_date, parse_period, parse_zone
 
 if TYPE_CHECKING:
+    from gpureport.commands.work.reporting import Reported
     from gpureport.config import Config
-    from gpureport.pipeline.reporting import Reported
 
 _SALT_CHARACTERS = 16
 
@@ -56,8 +56,8 @@ class Invocation:
 
     def publish_refusal(self, flags: Mapping[str, Any], error: UsageError) -> None:
         """Metrics of a run that a wrong configuration ended, where its part on metrics can be read."""
+        from gpureport.commands.work.job_metrics import Night, publish  # no one else should wait for it
         from gpureport.config import load_config
-        from gpureport.pipeline.job_metrics import Night, publish  # no one else should wait for it
 
         chosen = {name: value for name, value in flags.items() if name.startswith("metrics__") or name == "cluster"}
         with suppress(UsageError):
@@ -207,7 +207,7 @@ def period(invocation: Invocation, /, config: Config, since: str | None, until: 
     if since is None:
         if until:
             raise UsageError("--until needs --since. Give both, or neither for the last complete week.")
-        from gpureport.pipeline.reporting import default_window
+        from gpureport.commands.work.reporting import default_window
 
         return default_window(config)
     zone = parse_zone(config.report.timezone)

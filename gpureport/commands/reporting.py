@@ -21,7 +21,7 @@ from gpureport.commands.options import (
     read_salt,
     report_options,
 )
-from gpureport.errors import UsageError
+from gpureport.values.errors import UsageError
 
 
 @click.command()
@@ -40,7 +40,7 @@ def demo(invocation: Invocation, /, out: Path | None, simulated: bool, days: int
 
     Example: gpureport demo --simulated --out out/demo
     """
-    from gpureport.pipeline import rehearsing
+    from gpureport.commands.work import rehearsing
 
     config = invocation.config()
     if not simulated and (days or gpus):
@@ -66,7 +66,7 @@ def compute(invocation: Invocation, /, day: str | None, **flags: Any) -> None:
 
     Example: gpureport compute --date 2026-11-20
     """
-    from gpureport.pipeline import reporting
+    from gpureport.commands.work import reporting
 
     config = invocation.changing(**flags)
     for line in reporting.compute(config, finished_day(invocation, day)):
@@ -104,7 +104,7 @@ def report(
 
     Example: gpureport report --since 2026-11-01 --until 2026-12-01 --out out/november
     """
-    from gpureport.pipeline import reporting
+    from gpureport.commands.work import reporting
 
     config = invocation.config(**flags)
     window = period(invocation, config, since, until)

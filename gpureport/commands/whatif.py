@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gpureport.commands.options import FORMAT, LAKE, Invocation
-from gpureport.errors import UsageError
 from gpureport.schedulers.change import SETTABLE
 from gpureport.store import Place
-from gpureport.text.rows import Output
-from gpureport.window import Window, parse_instant
+from gpureport.values.errors import UsageError
+from gpureport.values.text.rows import Output
+from gpureport.values.window import Window, parse_instant
 
 if TYPE_CHECKING:
     from gpureport.whatif.placement import Policy
@@ -96,7 +96,7 @@ def whatif(
 
     Example: gpureport whatif --since 2026-11-20 --set quota.team-a.min=20 --add-nodes 1
     """
-    from gpureport.pipeline.comparing import what_if, what_if_nodes
+    from gpureport.commands.work.comparing import what_if, what_if_nodes
     from gpureport.whatif import parse_question
     from gpureport.whatif.nodes import NodeQuestion, parse_counts
     from gpureport.whatif.pods import PodChange, parse_duration

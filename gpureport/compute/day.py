@@ -28,17 +28,17 @@ from gpureport.compute.identity import made_with
 from gpureport.compute.idle_power import BASELINE, idle_baseline
 from gpureport.compute.intervals import INTERVALS, VALUES, give, interval_sums
 from gpureport.compute.lake_days import TELEMETRY
+from gpureport.compute.query import Failure, Query, build, hold_to_checks, in_turn, load, needed, of_life
+from gpureport.compute.query.database import connection
 from gpureport.compute.quotas import quota_facts_of_day
 from gpureport.compute.restatement import note_entries
 from gpureport.config.findings import expectations
-from gpureport.errors import LakeError
 from gpureport.lake import Change, Lake, Partition, scan_view, views
 from gpureport.lake.parquet import ROW_GROUP_ROWS
-from gpureport.query import Failure, Query, build, hold_to_checks, in_turn, load, needed, of_life
-from gpureport.query.database import connection
-from gpureport.runtime.spill import spill_folder
-from gpureport.runtime.stopping import left_when_stopped
 from gpureport.schedulers.model import DEFAULT_RULES, Rules
+from gpureport.values.errors import LakeError
+from gpureport.values.runtime.spill import spill_folder
+from gpureport.values.runtime.stopping import left_when_stopped
 
 _WIDEST, _HOLDERS = "facts.container_hour", "facts.ownership"
 _HOLDERS_AT_ONCE = 5_000

@@ -9,8 +9,8 @@ import duckdb
 import pyarrow as pa
 
 from gpureport.compute.lake_days import open_lake_days
+from gpureport.compute.query import Query, build, needed
 from gpureport.lake import Lake, Partition
-from gpureport.query import Query, build, needed
 
 _STEP, _COUNTED = "day.demand_step", "facts.scheduler_hour"
 """What is counted from steps when these are cut to the day; they themselves are not needed any more then."""

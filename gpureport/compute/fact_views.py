@@ -12,11 +12,11 @@ from itertools import groupby
 
 import duckdb
 
+from gpureport.compute.query import Query, build, define_functions, needed, of_life
 from gpureport.config.findings import expectations
 from gpureport.lake import Lake, Partition, views
 from gpureport.lake.views import create_view, make_way, rows_of
-from gpureport.query import Query, build, define_functions, needed, of_life
-from gpureport.window import Window, day_start, plain
+from gpureport.values.window import Window, day_start, plain
 
 EXPECTED = "facts.expected_device"
 _FOLDER = "facts/expected_device"

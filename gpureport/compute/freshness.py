@@ -9,7 +9,7 @@ from datetime import date
 from gpureport.compute.identity import MadeWith
 from gpureport.compute.lake_days import TELEMETRY
 from gpureport.lake import Lake
-from gpureport.tables import DEVICE_SAMPLE, SOURCE
+from gpureport.values.tables import DEVICE_SAMPLE, SOURCE
 
 _BASIS = "samples_hash"
 _TABLES = (DEVICE_SAMPLE.name, SOURCE.name, *TELEMETRY)

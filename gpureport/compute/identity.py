@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gpureport.query import Query, of_life
+from gpureport.compute.query import Query, of_life
 
 _REVISIONS, _SETTINGS = "revisions", "settings"
 

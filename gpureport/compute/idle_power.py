@@ -12,9 +12,9 @@ from datetime import date, timedelta
 import duckdb
 import pyarrow as pa
 
+from gpureport.compute.query import Query, build
 from gpureport.lake import Lake, Partition, views
-from gpureport.query import Query, build
-from gpureport.runtime.resources import catalog_rows
+from gpureport.values.runtime.resources import catalog_rows
 
 BASELINE = "day.idle_baseline"
 _DAYS_BEFORE = 27

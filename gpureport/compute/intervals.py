@@ -11,9 +11,9 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from gpureport.compute.query import Query, build
 from gpureport.lake import Partition, scan_view
-from gpureport.query import Query, build
-from gpureport.runtime.parallel import Threads
+from gpureport.values.runtime.parallel import Threads
 
 INTERVALS, VALUES = "day.sample_sum", "day.value_time"
 _OWNERSHIP = "day.ownership_interval"

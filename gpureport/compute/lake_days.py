@@ -7,8 +7,8 @@ from datetime import date
 
 import duckdb
 
+from gpureport.compute.query import Query
 from gpureport.lake import Lake, views
-from gpureport.query import Query
 
 TELEMETRY = ("owner_label", "device_label", "device_signal", "sample", "series")
 """The lake's tables beside ``device_sample`` that are made from samples."""

@@ -14,9 +14,9 @@ import duckdb
 
 from gpureport.compute.fact_views import open_facts
 from gpureport.compute.identity import MadeWith, recorded
+from gpureport.compute.query import Query, build, in_turn, needed, of_life
 from gpureport.lake import Lake, Partition
-from gpureport.query import Query, build, in_turn, needed, of_life
-from gpureport.window import Window, day_start, plain
+from gpureport.values.window import Window, day_start, plain
 
 HISTORY = ("period.demand_day",)
 """What is kept of all days up to the window's end."""

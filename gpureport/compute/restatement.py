@@ -15,7 +15,7 @@ import duckdb
 from gpureport.compute.freshness import basis_entry
 from gpureport.lake import DamagedError, Lake, Partition
 from gpureport.lake.views import create_view, rows_of
-from gpureport.window import Window
+from gpureport.values.window import Window
 
 _TABLE = "facts/ledger_hour"
 _ROWS, _STATED = "sample_rows", "stated_before"

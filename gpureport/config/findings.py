@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field, field_validator
 
 from gpureport.config.section import Section
-from gpureport.errors import UsageError
-from gpureport.runtime.resources import catalog_rows
+from gpureport.values.errors import UsageError
+from gpureport.values.runtime.resources import catalog_rows
 
 if TYPE_CHECKING:
     import duckdb

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 
 from gpureport.config.meaning import DEFAULT_MEMORY_THRESHOLD_RATIO
 from gpureport.config.whole import Config
-from gpureport.errors import UsageError
+from gpureport.values.errors import UsageError
 
 PREFIX = "GPUREPORT_"
 _ADDRESSES = {"prometheus": ("url",), "kubernetes": ("kubeconfig", "context")}

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from gpureport.config.section import Section, formed
-from gpureport.window import parse_zone
+from gpureport.values.window import parse_zone
 
 DEFAULT_MEMORY_THRESHOLD_RATIO = 0.9
 _LEAST_MB = 50

@@ -9,8 +9,8 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, model_validator
 
 from gpureport.config.section import Section, formed
-from gpureport.errors import UsageError
-from gpureport.window import AGE
+from gpureport.values.errors import UsageError
+from gpureport.values.window import AGE
 
 
 class Export(Section):

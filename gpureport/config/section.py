@@ -8,7 +8,7 @@ from typing import Annotated, Any, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from gpureport.errors import UsageError
+from gpureport.values.errors import UsageError
 
 
 class Section(BaseModel):

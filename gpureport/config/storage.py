@@ -10,8 +10,8 @@ from typing import Annotated
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from gpureport.config.section import Seconds, Section
-from gpureport.errors import UsageError
 from gpureport.store import KEYS, ObjectAddress, Place, Reach, parse_place
+from gpureport.values.errors import UsageError
 
 
 def _place(given: object) -> Place:

@@ -14,9 +14,9 @@ from gpureport.config.night import Export, Metrics, Retention
 from gpureport.config.section import ClusterName, Section
 from gpureport.config.servers import ClusterSource, Kubernetes, Prometheus
 from gpureport.config.storage import ConfiguredPlace, ObjectStore
-from gpureport.errors import UsageError
 from gpureport.store import ObjectAddress, Place
-from gpureport.text.log import LogFormat
+from gpureport.values.errors import UsageError
+from gpureport.values.text.log import LogFormat
 
 
 class Config(Section):

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import get_args
 
-from gpureport.catalog import Catalog
 from gpureport.doctor.access import access_findings
 from gpureport.doctor.cluster import cluster_findings, node_findings
 from gpureport.doctor.evidence import Evidence
@@ -21,6 +20,7 @@ from gpureport.doctor.prometheus import look_at_server
 from gpureport.doctor.scrape import rhythm_findings, server_findings
 from gpureport.doctor.signals import signal_findings
 from gpureport.doctor.workloads import replica_findings, workload_findings
+from gpureport.values.catalog import Catalog
 
 __all__ = [
     "Evidence",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from gpureport.collect.state import Kind
+from gpureport.collect.state.kinds import CLAIMS, DRA_GROUP, DRA_VERSIONS, KOORDINATOR_DEVICES, NODES, PODS, SLICES
 from gpureport.doctor import remedies
 from gpureport.doctor.evidence import ApiServer, Evidence, KubeState, Listing
 from gpureport.doctor.findings import Finding
 from gpureport.doctor.workloads import HOLDER_TABLES
-from gpureport.state import Kind
-from gpureport.state.kinds import CLAIMS, DRA_GROUP, DRA_VERSIONS, KOORDINATOR_DEVICES, NODES, PODS, SLICES
 
 _LEDGER = ("gpu_hour_ledger.*",)
 _COSTS: dict[Kind, tuple[str, tuple[str, ...]]] = {

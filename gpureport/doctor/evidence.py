@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from gpureport.series import Labels
-from gpureport.state import Kind
+from gpureport.collect.state import Kind
+from gpureport.values.series import Labels
 
 
 @dataclass(frozen=True)

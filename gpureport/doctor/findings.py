@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from gpureport.catalog.figures import FIGURES
+from gpureport.values.catalog.figures import FIGURES
 
 Status = Literal["missing", "partial", "note", "ok"]
 

@@ -9,14 +9,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from gpureport.collect.sources.kubernetes import Cluster, ForbiddenError, NotListedError, OutOfScopeError
+from gpureport.collect.state import KINDS, Kind
+from gpureport.collect.state.devices import Pools
+from gpureport.collect.state.fields import Row
+from gpureport.collect.state.kinds import DRA_GROUP, NODES, SLICES
+from gpureport.collect.state.nodes import node_row
 from gpureport.doctor.accelerators import as_exported, is_accelerator, is_accelerator_driver, pci_vendor, resource_vendor
 from gpureport.doctor.evidence import ApiServer, Evidence, KubeState, Listing
-from gpureport.sources.kubernetes import Cluster, ForbiddenError, NotListedError, OutOfScopeError
-from gpureport.state import KINDS, Kind
-from gpureport.state.devices import Pools
-from gpureport.state.fields import Row
-from gpureport.state.kinds import DRA_GROUP, NODES, SLICES
-from gpureport.state.nodes import node_row
 
 ByNode = Mapping[str, Mapping[str, int]]
 

@@ -10,13 +10,13 @@ from typing import Any
 
 from duckdb import DuckDBPyConnection
 
-from gpureport.catalog import Catalog
 from gpureport.doctor.accelerators import is_accelerator, node_of, pci_vendor, resource_vendor
 from gpureport.doctor.evidence import Carried, Evidence, KubeState, Rhythm, ServerSeen
 from gpureport.doctor.sampling import POD_SERIES, chosen_hosts, leading_metrics, named_pods
-from gpureport.errors import LakeError, UsageError
 from gpureport.lake import Lake, views
-from gpureport.series import METRIC_LABEL, Labels
+from gpureport.values.catalog import Catalog
+from gpureport.values.errors import LakeError, UsageError
+from gpureport.values.series import METRIC_LABEL, Labels
 
 TABLES = ("source", "series", "sample", "device_sample", "device_signal", "owner_label")
 _NODE = "coalesce(nullif(s.labels['exported_node'], ''), s.labels['node'], '')"

@@ -11,8 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from gpureport.doctor.findings import Finding
-from gpureport.text.rows import Output, print_rows
-from gpureport.text.safe import printable, to_json
+from gpureport.values.text.rows import Output, print_rows
+from gpureport.values.text.safe import printable, to_json
 
 COLUMNS = ("status", "code", "subject", "found", "costs")
 _STYLES: Mapping[str, str] = {"ok": "green", "missing": "bold red", "partial": "yellow", "note": "cyan"}

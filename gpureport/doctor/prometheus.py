@@ -10,17 +10,17 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
-from gpureport.catalog import ACCELERATOR_METRICS, Catalog, Meaning
+from gpureport.collect.shape import names
+from gpureport.collect.sources.prometheus import Connection, Matcher, one_of, probe
+from gpureport.collect.sources.prometheus.matcher import selector
 from gpureport.doctor.accelerators import RESOURCES, node_of, pci_labels, pci_vendor, resource_vendor
 from gpureport.doctor.cluster import CLAIM_SERIES
 from gpureport.doctor.evidence import Carried, Evidence, KubeState, Rhythm, ServerSeen
 from gpureport.doctor.sampling import POD_SERIES, SAMPLED_SERIES, chosen_hosts, leading_metrics, named_pods
-from gpureport.errors import SourceError
-from gpureport.series import METRIC_LABEL, Labels
-from gpureport.shape import names
-from gpureport.sources.prometheus import Connection, Matcher, one_of, probe
-from gpureport.sources.prometheus.matcher import selector
-from gpureport.window import rfc3339
+from gpureport.values.catalog import ACCELERATOR_METRICS, Catalog, Meaning
+from gpureport.values.errors import SourceError
+from gpureport.values.series import METRIC_LABEL, Labels
+from gpureport.values.window import rfc3339
 
 LABEL_WINDOW = timedelta(hours=1)
 """How far back label sets are looked at: long enough to see holders, short enough to see that a setting was changed."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gpureport.catalog import Meaning
 from gpureport.doctor.findings import Remedy
-from gpureport.tables import SIGNAL_BY_NAME
+from gpureport.values.catalog import Meaning
+from gpureport.values.tables import SIGNAL_BY_NAME
 
 DCGM = "dcgm-exporter"
 _CSV = "metrics CSV of dcgm-exporter"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from gpureport.collect.shape import names
 from gpureport.doctor.evidence import Carried
-from gpureport.series import Labels
-from gpureport.shape import names
+from gpureport.values.series import Labels
 
 POD_SERIES = ["kube_pod_info", "kube_pod_container_resource_requests", "kube_pod_resourceclaim_info"]
 """What tells whether a pod can hold a device: its address, what it requests, its claims."""

@@ -7,13 +7,13 @@ from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property
 
-from gpureport.catalog import Catalog, Meaning
-from gpureport.catalog.figures import FIGURES, Figure
 from gpureport.config.findings import not_on_model, not_told_to_guest
 from gpureport.doctor import remedies
 from gpureport.doctor.evidence import Carried, Evidence
 from gpureport.doctor.findings import Finding, Remedy
-from gpureport.tables import SIGNALS
+from gpureport.values.catalog import Catalog, Meaning
+from gpureport.values.catalog.figures import FIGURES, Figure
+from gpureport.values.tables import SIGNALS
 
 NOT_ON_MIG = frozenset({"gpu_util_ratio", "mem_copy_util_ratio", "enc_util_ratio", "dec_util_ratio"})
 """What NVML does not define for a MIG instance (dcgm-exporter 50, 216)."""

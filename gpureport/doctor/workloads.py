@@ -7,15 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from gpureport.catalog import Catalog
+from gpureport.collect.shape import names
+from gpureport.collect.shape.identity import Identity, identify
+from gpureport.collect.shape.reading import told_by
 from gpureport.doctor import remedies
 from gpureport.doctor.accelerators import is_accelerator
 from gpureport.doctor.evidence import Evidence, KubeState
 from gpureport.doctor.findings import Finding
-from gpureport.series import Labels
-from gpureport.shape import names
-from gpureport.shape.identity import Identity, identify
-from gpureport.shape.reading import told_by
+from gpureport.values.catalog import Catalog
+from gpureport.values.series import Labels
 
 NAMING = ("dcgm-exporter", "device-metrics-exporter", "xpum", "gke-device-plugin", "cadvisor")
 """Exporters that can name the workload on a device's series; the others never do."""

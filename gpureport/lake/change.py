@@ -20,9 +20,9 @@ from gpureport.lake.parquet import dated, write_parquet
 from gpureport.lake.paths import FACTS, day_key, day_of, file_name, partition_folder
 from gpureport.lake.root import Root, Stored
 from gpureport.store.folder import sync
-from gpureport.tables import SOURCE, TABLE_BY_NAME
-from gpureport.tables.state import STATE_TABLES
-from gpureport.window import to_ms
+from gpureport.values.tables import SOURCE, TABLE_BY_NAME
+from gpureport.values.tables.state import STATE_TABLES
+from gpureport.values.window import to_ms
 
 _ABANDONED = "abandoned"
 _NOTES = "notes"

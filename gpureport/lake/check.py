@@ -7,10 +7,10 @@ import shlex
 from pathlib import Path
 from typing import NamedTuple
 
-from gpureport.errors import LakeError
 from gpureport.lake.paths import day_of
 from gpureport.lake.root import Root, Stored
 from gpureport.store import Storage
+from gpureport.values.errors import LakeError
 
 
 class DamagedError(LakeError):

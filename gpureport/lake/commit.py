@@ -13,12 +13,12 @@ from secrets import token_hex
 
 import msgspec
 
-from gpureport.errors import LakeError
 from gpureport.lake.paths import ROOT, is_own
 from gpureport.lake.root import Days, FoundRoot, Replaced, Root, Stored, encode_root, read_root
 from gpureport.store import Bucket, Storage
 from gpureport.store.refusal import no_conditions
-from gpureport.window import to_ms
+from gpureport.values.errors import LakeError
+from gpureport.values.window import to_ms
 
 _TRIES = 100
 _REMEMBERED = 100

@@ -14,12 +14,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from gpureport.errors import LakeError, UsageError, first_line
 from gpureport.lake.lake import Lake, open_lake
 from gpureport.lake.paths import FACTS, day_of
 from gpureport.lake.root import Root, Stored
 from gpureport.store import Place
 from gpureport.store.folder import locked
+from gpureport.values.errors import LakeError, UsageError, first_line
 
 try:
     from deltalake import DeltaTable, Field, Schema

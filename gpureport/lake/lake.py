@@ -11,18 +11,18 @@ from pathlib import Path
 
 import msgspec
 
-from gpureport.errors import LakeError, UsageError
 from gpureport.lake.change import Change, Staged, edit_of, staged_files
 from gpureport.lake.check import DamagedError, checked
 from gpureport.lake.commit import GRACE, LakeBusyError, commit, create_root, new_change, sweep, with_files
 from gpureport.lake.pack import due_months, joined, packed
 from gpureport.lake.paths import ROOT, day_key, day_of
 from gpureport.lake.root import Root, Stored, check_version, old_version, read_root
-from gpureport.runtime.spill import private_folder
 from gpureport.store import Bucket, Folder, ObjectAddress, Place, Storage
 from gpureport.store.folder import locked
-from gpureport.tables import SOURCE
-from gpureport.tables.state import STATE_TABLES
+from gpureport.values.errors import LakeError, UsageError
+from gpureport.values.runtime.spill import private_folder
+from gpureport.values.tables import SOURCE
+from gpureport.values.tables.state import STATE_TABLES
 
 _OBSERVED = (*STATE_TABLES, SOURCE)
 _STAGING = ".staging-"

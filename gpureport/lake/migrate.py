@@ -21,19 +21,19 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from gpureport.errors import LakeError, first_line
 from gpureport.lake.commit import new_change, with_files
 from gpureport.lake.lake import exclusive_run
 from gpureport.lake.parquet import held_type, write_parquet
 from gpureport.lake.paths import ROOT, day_of, file_name
 from gpureport.lake.root import MARKER, Replaced, Root, Stored, check_version, encode_root, old_version
 from gpureport.lake.scan import footer
-from gpureport.runtime.spill import private_folder
 from gpureport.store import Bucket, Folder, Found, ObjectAddress, Place, Storage
 from gpureport.store.folder import locked, sync
-from gpureport.tables import SCHEMA_VERSION, TABLE_BY_NAME
-from gpureport.tables.table import Column
-from gpureport.window import to_ms
+from gpureport.values.errors import LakeError, first_line
+from gpureport.values.runtime.spill import private_folder
+from gpureport.values.tables import SCHEMA_VERSION, TABLE_BY_NAME
+from gpureport.values.tables.table import Column
+from gpureport.values.window import to_ms
 
 _PLACING = ".placing"
 """Where an older version left a change that was complete and not yet in its place."""

@@ -19,8 +19,8 @@ from gpureport.lake.commit import new_change
 from gpureport.lake.parquet import ROW_GROUP_ROWS, dated
 from gpureport.lake.paths import FACTS, day_of, packed_name, partition_folder
 from gpureport.lake.root import Root, Stored
-from gpureport.tables import SOURCE
-from gpureport.tables.table import Table
+from gpureport.values.tables import SOURCE
+from gpureport.values.tables.table import Table
 
 Files = Mapping[Stored, Path]
 _LOOSE_DAYS = 7

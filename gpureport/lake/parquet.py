@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from gpureport.tables.table import Column, Table
+from gpureport.values.tables.table import Column, Table
 
 ROW_GROUP_ROWS = 122_880
 _PROBE_ROWS = 8_192

@@ -10,7 +10,7 @@ import re
 from datetime import date
 
 from gpureport.config.section import CLUSTER_NAME
-from gpureport.errors import UsageError
+from gpureport.values.errors import UsageError
 
 FACTS = "facts/"
 ROOT = "gpureport-lake.json.gz"

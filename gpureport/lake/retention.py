@@ -11,8 +11,8 @@ from datetime import date, timedelta
 
 from gpureport.config import Retention
 from gpureport.lake.lake import Lake, Partition
-from gpureport.tables import SOURCE, TABLES
-from gpureport.window import age_ago
+from gpureport.values.tables import SOURCE, TABLES
+from gpureport.values.window import age_ago
 
 
 @dataclass(frozen=True)

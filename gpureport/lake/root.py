@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from gpureport.errors import LakeError
 from gpureport.lake.paths import ROOT, day_of
 from gpureport.store import Found, Place, Storage
-from gpureport.tables import SCHEMA_VERSION
+from gpureport.values.errors import LakeError
+from gpureport.values.tables import SCHEMA_VERSION
 
 MARKER = "gpureport-lake.json"
 """What made a folder a lake before there was a root."""

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from gpureport.errors import LakeError
 from gpureport.lake.views import create_view, rows_in
-from gpureport.tables import DEVICE_SAMPLE
-from gpureport.tables.table import Column
+from gpureport.values.errors import LakeError
+from gpureport.values.tables import DEVICE_SAMPLE
+from gpureport.values.tables.table import Column
 
 if TYPE_CHECKING:
     import duckdb

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from gpureport.errors import LakeError, first_line
 from gpureport.lake.lake import Lake, Partition
-from gpureport.tables import TABLE_BY_NAME
-from gpureport.tables.table import Table
+from gpureport.values.errors import LakeError, first_line
+from gpureport.values.tables import TABLE_BY_NAME
+from gpureport.values.tables.table import Table
 
 if TYPE_CHECKING:
     import duckdb

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import duckdb
 
-from gpureport.query import Query
+from gpureport.compute.query import Query
 from gpureport.report.csv_files import write_csv, write_parquet
 from gpureport.report.database import finished
 from gpureport.report.header import Header

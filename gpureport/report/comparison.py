@@ -12,11 +12,11 @@ import duckdb
 import polars as pl
 
 from gpureport.compute.look_back import compared_tables, parameters
-from gpureport.errors import LakeError
-from gpureport.query import Query, build, load, needed, of_life
+from gpureport.compute.query import Query, build, load, needed, of_life
 from gpureport.report.results import Result, read_results
-from gpureport.text.rows import Output, plain, print_rows
-from gpureport.window import Window, parse_instant
+from gpureport.values.errors import LakeError
+from gpureport.values.text.rows import Output, plain, print_rows
+from gpureport.values.window import Window, parse_instant
 
 SECTIONS = {
     "bridge": "gpu_hour_bridge",

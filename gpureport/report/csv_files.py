@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from gpureport.report.results import Result
-from gpureport.text.safe import csv_cell_sql
+from gpureport.values.text.safe import csv_cell_sql
 
 
 def write_csv(results: Iterable[Result], folder: Path, rows_at_most: int) -> list[Path]:

@@ -11,7 +11,7 @@ import duckdb
 import orjson
 
 from gpureport.compute.look_back import compared_tables
-from gpureport.query import Query, define_functions, load
+from gpureport.compute.query import Query, define_functions, load
 from gpureport.report.header import Header
 from gpureport.report.results import Result, rounded
 

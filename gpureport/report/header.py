@@ -10,9 +10,9 @@ from typing import Any
 import duckdb
 
 from gpureport import __version__
-from gpureport.query import Failure
-from gpureport.tables import SCHEMA_VERSION
-from gpureport.window import Window, rfc3339
+from gpureport.compute.query import Failure
+from gpureport.values.tables import SCHEMA_VERSION
+from gpureport.values.window import Window, rfc3339
 
 _NO_SIGNALS = ("any", "workload")
 """Rows of report.coverage that tell of devices and of their holders."""

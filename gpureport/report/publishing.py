@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from gpureport.query import load
+from gpureport.compute.query import load
 
 NOTICE = "FILES-OF-TWO-REPORTS.txt"
 _ASIDE = ".writing"

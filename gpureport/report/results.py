@@ -15,7 +15,7 @@ import duckdb
 import polars as pl
 import pyarrow as pa
 
-from gpureport.query import Query
+from gpureport.compute.query import Query
 
 REASONS_COLUMN = "unknown_reasons"
 """The column that says of each figure that is null why it is."""

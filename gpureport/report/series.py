@@ -10,7 +10,7 @@ from typing import Any
 from gpureport.report.header import Header
 from gpureport.report.page.answers import Answer
 from gpureport.report.page.render import environment, stylesheet
-from gpureport.window import rfc3339
+from gpureport.values.window import rfc3339
 
 _SERIES, _INDEX = "series.json", "index.html"
 KEPT = 400

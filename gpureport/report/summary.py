@@ -9,8 +9,8 @@ from pathlib import Path
 from gpureport.report.header import Header
 from gpureport.report.page.answers import Answer
 from gpureport.report.page.overview import since_text
-from gpureport.text import formats
-from gpureport.text.safe import printable
+from gpureport.values.text import formats
+from gpureport.values.text.safe import printable
 
 _LINE_CHARACTERS = 1000
 _MARKUP = re.compile(r"([\\`*_\[\]|#~!])")

@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, get_args
 
-from gpureport.errors import UsageError
 from gpureport.schedulers.model import Quota, Terms
+from gpureport.values.errors import UsageError
 
 Term = Literal["guaranteed", "cap", "weight", "deserved", "borrowing_limit", "lending_limit"]
 _OWN_WORDS: dict[str, Term] = {

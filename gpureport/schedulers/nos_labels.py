@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cmp_to_key
 
-from gpureport.errors import UsageError
 from gpureport.schedulers.model import Pod, Quota
+from gpureport.values.errors import UsageError
 
 IN_QUOTA = "in-quota"
 OVER_QUOTA = "over-quota"

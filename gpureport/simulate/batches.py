@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpureport.series import SeriesBatch, concatenate
 from gpureport.simulate.counters import Carried
 from gpureport.simulate.exporter import exporter_series
 from gpureport.simulate.kube_series import kube_series
 from gpureport.simulate.physics import node_day
 from gpureport.simulate.plan import SimulationPlan
 from gpureport.simulate.story import Day, node_story
+from gpureport.values.series import SeriesBatch, concatenate
 
 NODES_PER_GROUP = 16
 """128 GPUs: a group's day of 14 signals is about 5 million samples, 90 MB."""

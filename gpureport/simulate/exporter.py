@@ -9,13 +9,13 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from gpureport.series import METRIC_LABEL, Labels, SeriesBatch
 from gpureport.simulate.inventory import Row, random
 from gpureport.simulate.labels import device_labels, instance_label, scrape_labels, workload_labels
 from gpureport.simulate.physics import NodeDay
 from gpureport.simulate.planted import XID_MESSAGES
 from gpureport.simulate.story import Day
 from gpureport.simulate.workload import Pod
+from gpureport.values.series import METRIC_LABEL, Labels, SeriesBatch
 
 _PURPOSE = 4
 _UTIL, _MEMORY = "DCGM_FI_DEV_GPU_UTIL", "DCGM_FI_DEV_FB_USED"

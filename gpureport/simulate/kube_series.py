@@ -8,13 +8,13 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from gpureport.series import METRIC_LABEL, Labels, SeriesBatch
 from gpureport.simulate.inventory import SHARING_REPLICAS, Node
 from gpureport.simulate.labels import scrape_labels
 from gpureport.simulate.plan import SimulationPlan
 from gpureport.simulate.story import Day
 from gpureport.simulate.workload import Pod
-from gpureport.window import DAY_MS
+from gpureport.values.series import METRIC_LABEL, Labels, SeriesBatch
+from gpureport.values.window import DAY_MS
 
 _SCRAPE = scrape_labels("10.244.0.9:8080", "kube-state-metrics")
 _PHASE_MS = 250

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from gpureport.errors import GpureportError
 from gpureport.simulate import objects
 from gpureport.simulate.plan import SimulationPlan
 from gpureport.simulate.story import stories
 from gpureport.simulate.workload import NAMESPACES
-from gpureport.window import rfc3339
+from gpureport.values.errors import GpureportError
+from gpureport.values.window import rfc3339
 
 Object = dict[str, Any]
 

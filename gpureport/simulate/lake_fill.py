@@ -13,15 +13,15 @@ from itertools import pairwise
 
 import numpy as np
 
-from gpureport.catalog import Catalog, load_catalog
+from gpureport.collect.shape import Tally, shape
+from gpureport.collect.sources.provenance import Origin, add_tallies, source_table
 from gpureport.lake import Change, open_lake
-from gpureport.series import SeriesBatch, concatenate
-from gpureport.shape import Tally, shape
 from gpureport.simulate.batches import GroupSimulation, node_groups
 from gpureport.simulate.plan import SimulationPlan
-from gpureport.sources.provenance import Origin, add_tallies, source_table
 from gpureport.store import Place
-from gpureport.window import Window
+from gpureport.values.catalog import Catalog, load_catalog
+from gpureport.values.series import SeriesBatch, concatenate
+from gpureport.values.window import Window
 
 _MARGIN = timedelta(minutes=15)
 """Samples around a day that tell how far its first and last ones reach."""

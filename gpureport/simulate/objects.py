@@ -11,7 +11,7 @@ from gpureport.simulate.kube_series import allocatable
 from gpureport.simulate.labels import CLAIM_REQUEST, DRA_DRIVER, claim_name
 from gpureport.simulate.plan import SimulationPlan
 from gpureport.simulate.workload import Pod
-from gpureport.window import from_ms, rfc3339
+from gpureport.values.window import from_ms, rfc3339
 
 Object = dict[str, Any]
 _CLUSTER_AGE = timedelta(days=30)

@@ -11,10 +11,10 @@ from typing import BinaryIO, cast
 
 import numpy as np
 
-from gpureport.errors import GpureportError
-from gpureport.series import METRIC_LABEL, Labels, SeriesBatch
 from gpureport.simulate.batches import GroupSimulation, node_groups
 from gpureport.simulate.plan import SIGNALS_ALL, SimulationPlan
+from gpureport.values.errors import GpureportError
+from gpureport.values.series import METRIC_LABEL, Labels, SeriesBatch
 
 _COUNTERS = {name for name in SIGNALS_ALL if name.endswith(("_VIOLATION", "_CONSUMPTION", "_COUNTER"))}
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})

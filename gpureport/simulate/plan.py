@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 
-from gpureport.errors import UsageError
-from gpureport.window import DAY_MS, Window, day_start, to_ms
+from gpureport.values.errors import UsageError
+from gpureport.values.window import DAY_MS, Window, day_start, to_ms
 
 GPUS_PER_NODE = 8
 

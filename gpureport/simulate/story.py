@@ -10,7 +10,7 @@ from gpureport.simulate.plan import SimulationPlan
 from gpureport.simulate.planted import Planted, make_planted
 from gpureport.simulate.review import review_planted, review_pods
 from gpureport.simulate.workload import Pod, first_step, make_pods
-from gpureport.window import DAY_MS
+from gpureport.values.window import DAY_MS
 
 
 @dataclass(frozen=True)

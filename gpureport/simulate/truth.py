@@ -8,14 +8,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from gpureport.errors import GpureportError
 from gpureport.simulate.exporter import scrape_phase_ms
 from gpureport.simulate.labels import instance_label
 from gpureport.simulate.physics import POWER_CAP_BIT, THERMAL_BIT
 from gpureport.simulate.plan import SimulationPlan
 from gpureport.simulate.story import Day, NodeStory, stories
 from gpureport.simulate.workload import Pod
-from gpureport.window import from_ms, rfc3339
+from gpureport.values.errors import GpureportError
+from gpureport.values.window import from_ms, rfc3339
 
 Entry = dict[str, Any]
 

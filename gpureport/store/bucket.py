@@ -17,11 +17,11 @@ import obstore
 from obstore.exceptions import AlreadyExistsError, PreconditionError
 from obstore.store import AzureStore, GCSStore, S3Store
 
-from gpureport.runtime.stopping import left_when_stopped
 from gpureport.store.address import ObjectAddress, Reach
 from gpureport.store.credentials import of_process, read_profile, settings_of
 from gpureport.store.refusal import is_absent, no_conditions, store_errors
 from gpureport.store.storage import Found, Item, Listed, Result
+from gpureport.values.runtime.stopping import left_when_stopped
 
 if TYPE_CHECKING:
     from obstore import PutMode, UpdateVersion

@@ -16,8 +16,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpureport.errors import StoreError
 from gpureport.store.address import Reach
+from gpureport.values.errors import StoreError
 
 if TYPE_CHECKING:
     from obstore.store import S3Credential

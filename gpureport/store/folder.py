@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from gpureport.errors import LakeError
-from gpureport.runtime.stopping import left_when_stopped
 from gpureport.store.storage import Found, Item, Listed, Result
+from gpureport.values.errors import LakeError
+from gpureport.values.runtime.stopping import left_when_stopped
 
 _LOCK = ".lock"
 _THREADS = 4

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 
 from obstore.exceptions import BaseError, PermissionDeniedError, UnauthenticatedError
 
-from gpureport.errors import StoreError
 from gpureport.store.address import ObjectAddress, Place
+from gpureport.values.errors import StoreError
 
 _STATUS = re.compile(r"status code: (\d{3} [A-Za-z ]+)")
 _CODE = re.compile(r"<Code>([A-Za-z0-9.]{1,60})</Code>")

@@ -9,17 +9,17 @@ from types import MappingProxyType
 import duckdb
 import pyarrow as pa
 
+from gpureport.compute.query import Query, build, build_view, needed
 from gpureport.compute.quotas import QUOTA_FACTS, build_quota_facts
 from gpureport.compute.quotas.rows import TERMS, QuotaRows, Row
-from gpureport.errors import LakeError, UsageError
-from gpureport.query import Query, build, build_view, needed
 from gpureport.schedulers.change import Change, Pool, changed, doubts, resolved
 from gpureport.schedulers.model import Past, Rules
 from gpureport.schedulers.nos_memory import uncounted
-from gpureport.tables.rules import QUOTA_EXPOSURE, QUOTA_POD_LABEL, QUOTA_WEIGHTED_SHARE, RULE_TABLES
+from gpureport.values.errors import LakeError, UsageError
+from gpureport.values.tables.rules import QUOTA_EXPOSURE, QUOTA_POD_LABEL, QUOTA_WEIGHTED_SHARE, RULE_TABLES
+from gpureport.values.window import Window
 from gpureport.whatif.question import Question
 from gpureport.whatif.steps import Given, LeftOut, given, replay_steps
-from gpureport.window import Window
 
 OUTCOME = "period.quota_outcome"
 _SPANS = "day.quota_terms"

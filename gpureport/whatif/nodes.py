@@ -11,11 +11,11 @@ from typing import Any
 
 from duckdb import DuckDBPyConnection
 
-from gpureport.errors import LakeError, UsageError
-from gpureport.text import formats
+from gpureport.values.errors import LakeError, UsageError
+from gpureport.values.text import formats
+from gpureport.values.window import Window
 from gpureport.whatif.placement import Node, Outcome, Pod, Policy, Scene, Use, calibrated, outcome, replayed
 from gpureport.whatif.pods import PodChange, returned_gpu_hours
-from gpureport.window import Window
 
 _TABLES = ("period.pod_run", "period.node_room", "period.pod_place")
 _CHANGED = ("changed_pod_count", "returned_gpu_hours", "returned_cost")

@@ -8,11 +8,11 @@ from datetime import timedelta
 
 import duckdb
 
+from gpureport.compute.query import define_functions
 from gpureport.lake import Lake, views
 from gpureport.lake.views import make_way
-from gpureport.query import define_functions
 from gpureport.schedulers.model import Past, Rules
-from gpureport.window import Window, plain
+from gpureport.values.window import Window, plain
 
 _FACTS = ("facts.quota_hour", "facts.node_allocation")
 _HOURS = """

@@ -10,7 +10,7 @@ from functools import cache
 from math import inf
 
 from gpureport.config.findings import mig_profiles
-from gpureport.errors import UsageError
+from gpureport.values.errors import UsageError
 from gpureport.whatif.placement import Pod, Scene
 
 _UNITS = {"m": 60, "min": 60, "h": 3600, "d": 86400}

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gpureport.errors import UsageError
 from gpureport.schedulers.change import Change, parse_rule, parse_setting
 from gpureport.schedulers.nos_labels import ORDER, in_order
-from gpureport.text import formats
+from gpureport.values.errors import UsageError
+from gpureport.values.text import formats
 
 
 @dataclass(frozen=True)

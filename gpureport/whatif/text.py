@@ -6,16 +6,16 @@ import json
 from collections.abc import Sequence
 from typing import Any, TextIO
 
-from gpureport.catalog.figures import REASONS
 from gpureport.compute.quotas.rows import Row
 from gpureport.schedulers.allocation import ASSUMPTIONS
 from gpureport.schedulers.replay import UNKNOWABLE
-from gpureport.text import formats
-from gpureport.text.rows import Output, print_rows
+from gpureport.values.catalog.figures import REASONS
+from gpureport.values.text import formats
+from gpureport.values.text.rows import Output, print_rows
+from gpureport.values.window import Window, rfc3339
 from gpureport.whatif.compare import Answer
 from gpureport.whatif.question import Question
 from gpureport.whatif.steps import MOST_ASKS
-from gpureport.window import Window, rfc3339
 
 KEY = ("cluster", "system", "resource", "flavor", "quota")
 VARIANTS = ("recorded", "replayed", "changed")

@@ -65,7 +65,7 @@ def test_sigterm_ends_work_in_threads_too(tmp_path: Path) -> None:
         "import sys, time\n"
         "from concurrent.futures import ThreadPoolExecutor\n"
         "from gpureport import __main__, cli\n"
-        "from gpureport.runtime.stopping import left_when_stopped\n"
+        "from gpureport.values.runtime.stopping import left_when_stopped\n"
         "def work():\n"
         "    with left_when_stopped(ThreadPoolExecutor(1)) as pool:\n"
         "        future = pool.submit(time.sleep, 3600)\n"

@@ -16,11 +16,11 @@ import pytest
 from pydantic import BaseModel
 
 from gpureport.cli import cli, main
+from gpureport.commands.work.settings import compute_settings, report_settings
+from gpureport.compute.query.database import connection
 from gpureport.config import Config, load_config
-from gpureport.errors import UsageError
-from gpureport.pipeline.settings import compute_settings, report_settings
-from gpureport.query.database import connection
-from gpureport.window import age_ago
+from gpureport.values.errors import UsageError
+from gpureport.values.window import age_ago
 
 from .samples import DAY, NOW
 

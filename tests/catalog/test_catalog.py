@@ -12,14 +12,14 @@ import duckdb
 import numpy as np
 import pytest
 
-from gpureport.catalog import PER_SECOND, Catalog, Meaning, load_catalog
-from gpureport.errors import UsageError
-from gpureport.query import define_functions
-from gpureport.runtime.resources import catalog_rows
-from gpureport.series import SeriesBatch
-from gpureport.shape import shape
-from gpureport.tables import SIGNAL_BY_NAME
-from gpureport.window import Window
+from gpureport.collect.shape import shape
+from gpureport.compute.query import define_functions
+from gpureport.values.catalog import PER_SECOND, Catalog, Meaning, load_catalog
+from gpureport.values.errors import UsageError
+from gpureport.values.runtime.resources import catalog_rows
+from gpureport.values.series import SeriesBatch
+from gpureport.values.tables import SIGNAL_BY_NAME
+from gpureport.values.window import Window
 
 CATALOG = load_catalog()
 DAY = Window.of_day(date(2026, 11, 20))

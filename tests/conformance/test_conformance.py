@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from documents.conformance import CORPUS, series_of
 
-from gpureport.catalog import load_catalog
-from gpureport.series import SeriesBatch
-from gpureport.shape import reading_of, shape, told_by
-from gpureport.window import Window
+from gpureport.collect.shape import reading_of, shape, told_by
+from gpureport.values.catalog import load_catalog
+from gpureport.values.series import SeriesBatch
+from gpureport.values.window import Window
 
 DAY = Window.of_day(date(2026, 11, 20))
 SCRAPES = DAY.start_ms + 43_200_000 + 30_000 * np.arange(11)

@@ -13,7 +13,7 @@ from kube.lake import NOW
 from prometheus.replay import Answer, Asked, Reply, as_json
 
 from gpureport.cli import main
-from gpureport.state import KINDS
+from gpureport.collect.state import KINDS
 
 from .rendering import Manifest, chart, kustomization, of_kind, toml
 from .test_manifests import FULL

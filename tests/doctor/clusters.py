@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 
 from prometheus.samples import text_of
 
-from gpureport.series import Labels
-from gpureport.window import to_ms
+from gpureport.values.series import Labels
+from gpureport.values.window import to_ms
 
 STEP_SECONDS = 30
 SAMPLES = 11

@@ -11,8 +11,7 @@ from prometheus.replay import replaying, success
 from prometheus.samples import connect
 
 from gpureport import doctor
-from gpureport.catalog import Catalog, load_catalog
-from gpureport.catalog.figures import FIGURES
+from gpureport.compute.query import load
 from gpureport.doctor import Evidence, Finding, examine
 from gpureport.doctor.accelerators import is_accelerator, pci_vendor
 from gpureport.doctor.cluster import cluster_findings
@@ -23,9 +22,10 @@ from gpureport.doctor.sampling import SAMPLED_HOSTS, chosen_hosts, leading_metri
 from gpureport.doctor.scrape import rhythm_findings, server_findings
 from gpureport.doctor.signals import costs, signal_findings
 from gpureport.doctor.workloads import replica_findings, workload_findings
-from gpureport.query import load
-from gpureport.series import Labels
-from gpureport.tables import SIGNALS
+from gpureport.values.catalog import Catalog, load_catalog
+from gpureport.values.catalog.figures import FIGURES
+from gpureport.values.series import Labels
+from gpureport.values.tables import SIGNALS
 
 CATALOG: Catalog = load_catalog()
 OPERATIONS = (Path(__file__).parents[2] / "docs" / "operations.md").read_text()

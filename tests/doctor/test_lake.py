@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gpureport.cli import main
-from gpureport.runtime.resources import RECORDING
+from gpureport.values.runtime.resources import RECORDING
 
 from .conftest import Doctor, Told
 

@@ -9,10 +9,10 @@ from documents.figures import render_figures
 from documents.findings import render_findings
 from documents.metrics import render_metrics
 from documents.queries import render_index
-from gpureport.catalog import load_catalog
-from gpureport.pipeline.schema import render_schema
-from gpureport.query import load
-from gpureport.runtime.resources import QUERIES
+from gpureport.commands.work.schema import render_schema
+from gpureport.compute.query import load
+from gpureport.values.catalog import load_catalog
+from gpureport.values.runtime.resources import QUERIES
 
 
 def documents() -> dict[Path, str]:

@@ -6,9 +6,9 @@ from collections import Counter
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from gpureport.catalog import Catalog
-from gpureport.runtime.resources import QUERIES
-from gpureport.series import METRIC_LABEL, Labels
+from gpureport.values.catalog import Catalog
+from gpureport.values.runtime.resources import QUERIES
+from gpureport.values.series import METRIC_LABEL, Labels
 
 from .markdown import markdown_table
 

@@ -6,8 +6,8 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 
-from gpureport.catalog.figures import FIGURES, GROUPS, REASONS, Figure
-from gpureport.tables import DROP_REASONS
+from gpureport.values.catalog.figures import FIGURES, GROUPS, REASONS, Figure
+from gpureport.values.tables import DROP_REASONS
 
 from .markdown import markdown_table
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 from itertools import groupby
 
-from gpureport.catalog import Catalog, Meaning
-from gpureport.tables import SIGNALS
+from gpureport.values.catalog import Catalog, Meaning
+from gpureport.values.tables import SIGNALS
 
 _INTRO = """# Metrics
 

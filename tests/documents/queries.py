@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from gpureport.query import SUBJECTS, Query
-from gpureport.runtime.resources import QUERIES
+from gpureport.compute.query import SUBJECTS, Query
+from gpureport.values.runtime.resources import QUERIES
 
 from .markdown import markdown_table
 

@@ -9,14 +9,14 @@ from pathlib import Path
 
 from kube.api_server import kubeconfig
 
-from gpureport.catalog import load_catalog
 from gpureport.collect.export import load_loops
 from gpureport.collect.snapshot import take_snapshot
+from gpureport.collect.sources.kubernetes import open_cluster
+from gpureport.collect.sources.prometheus import Matcher, Server, list_series, open_connection, read
 from gpureport.config import Kubernetes, Prometheus
-from gpureport.errors import GpureportError
-from gpureport.sources.kubernetes import open_cluster
-from gpureport.sources.prometheus import Matcher, Server, list_series, open_connection, read
-from gpureport.window import Window, parse_instant
+from gpureport.values.catalog import load_catalog
+from gpureport.values.errors import GpureportError
+from gpureport.values.window import Window, parse_instant
 
 WINDOW = Window(parse_instant("2026-11-20T00:00:00Z"), parse_instant("2026-11-20T00:02:00Z"))
 ASKED = [Matcher("__name__", "=", "DCGM_FI_DEV_GPU_UTIL")]

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpureport.collect.sources.openmetrics import read_openmetrics
 from gpureport.report.summary import escaped
-from gpureport.sources.openmetrics import read_openmetrics
-from gpureport.state.quantity import amount
-from gpureport.text.rows import print_rows
-from gpureport.text.safe import csv_cell, csv_cell_sql, printable, to_json
+from gpureport.values.quantity import amount
+from gpureport.values.text.rows import print_rows
+from gpureport.values.text.safe import csv_cell, csv_cell_sql, printable, to_json
 
 CELLS = {
     "=1+1": "'=1+1",

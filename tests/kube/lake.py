@@ -12,7 +12,7 @@ import duckdb
 from gpureport.cli import main
 from gpureport.lake import open_lake, views
 from gpureport.store import Place
-from gpureport.tables import TABLES
+from gpureport.values.tables import TABLES
 
 FIXTURES = Path(__file__).parents[2] / "data" / "fixtures"
 RECORDING = FIXTURES / "k8s-1.36-recording"

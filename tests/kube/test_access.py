@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from gpureport.cli import main
+from gpureport.collect.sources.kubernetes.access import is_in_cluster, open_client
 from gpureport.config import Kubernetes
-from gpureport.errors import UsageError
-from gpureport.sources.kubernetes.access import is_in_cluster, open_client
+from gpureport.values.errors import UsageError
 from kube.api_server import FAST, TOKEN, api_server, kubeconfig, recorded_routes, snapshot
 from kube.lake import NOW, ask
 

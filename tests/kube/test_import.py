@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from lake_rows import seen
 
-from gpureport.catalog import load_catalog
 from gpureport.cli import main
+from gpureport.collect.sources.provenance import Origin, source_table
 from gpureport.lake import open_lake
-from gpureport.sources.provenance import Origin, source_table
-from gpureport.window import Window
+from gpureport.values.catalog import load_catalog
+from gpureport.values.window import Window
 from kube.api_server import api_server, kubeconfig, recorded_routes
 from kube.lake import DAY, NOW, RECORDING, VERSIONS, ask, import_state
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from lake_rows import files, seen
 
-from gpureport.catalog import load_catalog
-from gpureport.errors import LakeError
+from gpureport.collect.sources.provenance import Origin, source_table
 from gpureport.lake import open_lake
 from gpureport.lake.paths import ROOT
-from gpureport.sources.provenance import Origin, source_table
-from gpureport.window import Window, to_ms
+from gpureport.values.catalog import load_catalog
+from gpureport.values.errors import LakeError
+from gpureport.values.window import Window, to_ms
 from kube.lake import RECORDING, ask, everything, import_state
 
 TIMES = ("2026-11-21T01:46:21Z", "2026-11-21T01:51:21Z", "2026-11-21T01:56:21Z")
@@ -110,8 +110,8 @@ def test_a_damaged_part_is_named_and_nothing_is_lost(lake: Path) -> None:
 
 
 def test_the_nightly_job_packs_what_is_over_even_where_there_is_nothing_to_report(tmp_path: Path, lake: Path) -> None:
+    from gpureport.commands.work import nightly
     from gpureport.config import Config, Kubernetes
-    from gpureport.pipeline import nightly
 
     config = Config(lake=lake, out=tmp_path / "out", cluster="lab", kubernetes=Kubernetes(enabled=False))
     plan = nightly.NightPlan(config, {}, DAY, datetime(2026, 11, 22, 1, 30, tzinfo=UTC))
@@ -121,8 +121,8 @@ def test_the_nightly_job_packs_what_is_over_even_where_there_is_nothing_to_repor
 
 
 def test_a_night_takes_no_snapshot_right_after_another_one(tmp_path: Path, lake: Path) -> None:
+    from gpureport.commands.work import nightly
     from gpureport.config import Config
-    from gpureport.pipeline import nightly
 
     def is_seen(cluster: str, time: str) -> bool:
         plan = nightly.NightPlan(Config(lake=lake, cluster=cluster), {}, DAY, datetime.fromisoformat(time))

@@ -10,9 +10,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from gpureport.compute.query import build, load, needed
 from gpureport.lake import open_lake, views
-from gpureport.query import build, load, needed
-from gpureport.tables import TABLES
+from gpureport.values.tables import TABLES
 from kube.lake import RECORDING, import_state
 
 WINDOW = {"since_at": datetime(2026, 11, 21), "until_at": datetime(2026, 11, 22)}

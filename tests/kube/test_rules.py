@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from gpureport.state import KINDS
+from gpureport.collect.state import KINDS
 
 ROOT = Path(__file__).parents[2]
 MANUAL = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs" / "operations.md").read_text(), re.DOTALL)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gpureport.cli import main
-from gpureport.query import load
+from gpureport.compute.query import load
 from kube.api_server import (
     CLAIMS,
     PODS,

@@ -20,7 +20,7 @@ from gpureport.lake import migrate as migration
 from gpureport.lake import open_lake
 from gpureport.lake.paths import ROOT
 from gpureport.lake.root import MARKER
-from gpureport.tables import SCHEMA_VERSION
+from gpureport.values.tables import SCHEMA_VERSION
 
 OLDER = Path(__file__).parents[1] / "older"
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)

@@ -14,7 +14,7 @@ from obstore.store import S3Store
 from store.conftest import moto_url  # noqa: F401
 from store.servers import BUCKET, KEYS
 
-from gpureport.pipeline.nightly import PACKED_A_NIGHT
+from gpureport.commands.work.nightly import PACKED_A_NIGHT
 from gpureport.store import Bucket, Folder, ObjectAddress, Reach
 
 from .killed_run import Night

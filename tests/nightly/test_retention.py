@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from test_lake_killed import rows
 
 from gpureport.cli import main
-from gpureport.errors import LakeError
 from gpureport.lake import open_lake
-from gpureport.tables import TABLE_BY_NAME
-from gpureport.window import age_ago
+from gpureport.values.errors import LakeError
+from gpureport.values.tables import TABLE_BY_NAME
+from gpureport.values.window import age_ago
 
 NOW = datetime(2026, 11, 21, 2, tzinfo=UTC)
 DAYS = ("2024-11-20", "2024-11-21", "2026-10-21", "2026-10-22", "2026-11-20")

@@ -20,8 +20,8 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as prometheus_text
 
 from gpureport.cli import main
+from gpureport.commands.work.job_metrics import HELP, Night, publish
 from gpureport.config import Metrics
-from gpureport.pipeline.job_metrics import HELP, Night, publish
 
 NOW = datetime(2026, 11, 23, 1, 30, tzinfo=UTC)
 RULES = Path(__file__).parents[2] / "deploy" / "helm" / "gpureport" / "alerts.yaml"

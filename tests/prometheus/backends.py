@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import google_crc32c
 
-from gpureport.series import METRIC_LABEL, Labels
-from gpureport.sources.prometheus.messages import ChunkedReadResponse
-from gpureport.window import Window, from_ms
+from gpureport.collect.sources.prometheus.messages import ChunkedReadResponse
+from gpureport.values.series import METRIC_LABEL, Labels
+from gpureport.values.window import Window, from_ms
 
 from .replay import BUILD_INFO, Answer, Asked, Reply, Routes, failure, success
 from .samples import Sample, bits

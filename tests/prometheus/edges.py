@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpureport.window import Window, from_ms
+from gpureport.values.window import Window, from_ms
 
 from .samples import text_of
 

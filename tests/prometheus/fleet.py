@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
 
-from gpureport.series import METRIC_LABEL
-from gpureport.window import Window
+from gpureport.values.series import METRIC_LABEL
+from gpureport.values.window import Window
 
 from .samples import text_of
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import date
 
-from gpureport.series import METRIC_LABEL, Labels
-from gpureport.window import Window
+from gpureport.values.series import METRIC_LABEL, Labels
+from gpureport.values.window import Window
 
 from .samples import text_of
 

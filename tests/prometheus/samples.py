@@ -6,9 +6,9 @@ import re
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 
+from gpureport.collect.sources.prometheus import Connection, open_connection
 from gpureport.config import Prometheus
-from gpureport.series import Labels, SeriesBatch
-from gpureport.sources.prometheus import Connection, open_connection
+from gpureport.values.series import Labels, SeriesBatch
 
 Series = frozenset[tuple[str, str]]
 Sample = tuple[int, int]

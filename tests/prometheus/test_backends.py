@@ -8,12 +8,12 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from gpureport.catalog import load_catalog
 from gpureport.collect.export import ExportSettings, export_day
-from gpureport.errors import AuthError, SourceError
-from gpureport.series import METRIC_LABEL
-from gpureport.sources import exchange
-from gpureport.sources.prometheus import Matcher, PrometheusSettings, Server, list_series, probe, read
+from gpureport.collect.sources import exchange
+from gpureport.collect.sources.prometheus import Matcher, PrometheusSettings, Server, list_series, probe, read
+from gpureport.values.catalog import load_catalog
+from gpureport.values.errors import AuthError, SourceError
+from gpureport.values.series import METRIC_LABEL
 
 from . import backends
 from .backends import DEVICE, SAMPLES, WINDOW

@@ -12,11 +12,11 @@ import pytest
 import requests
 
 from bench.server import remote_write
-from gpureport.catalog import load_catalog
 from gpureport.collect.export.blocks import BlockSettings, OfBlocks, export_blocks
-from gpureport.errors import SourceError
-from gpureport.sources.blocks.index import Index, tombstones
-from gpureport.sources.openmetrics import read_openmetrics
+from gpureport.collect.sources.blocks.index import Index, tombstones
+from gpureport.collect.sources.openmetrics import read_openmetrics
+from gpureport.values.catalog import load_catalog
+from gpureport.values.errors import SourceError
 
 from .conftest import RECORDING
 from .programs import program, prometheus

@@ -7,9 +7,9 @@ from datetime import timedelta
 
 import pytest
 
-from gpureport.series import METRIC_LABEL
-from gpureport.sources.prometheus import Matcher, list_series, one_of, probe, read, samples_per_hour
-from gpureport.window import Window, from_ms
+from gpureport.collect.sources.prometheus import Matcher, list_series, one_of, probe, read, samples_per_hour
+from gpureport.values.series import METRIC_LABEL
+from gpureport.values.window import Window, from_ms
 
 from . import edges
 from .samples import bits, connect, rows_of, value_of

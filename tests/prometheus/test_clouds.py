@@ -15,8 +15,8 @@ from urllib.parse import parse_qsl, quote, unquote, urlsplit
 import pytest
 import requests
 
-from gpureport.errors import AuthError, UsageError
-from gpureport.sources.prometheus.cloud import Signed
+from gpureport.collect.sources.prometheus.cloud import Signed
+from gpureport.values.errors import AuthError, UsageError
 
 from .replay import BUILD_INFO, Asked, Replay, Reply, as_json, one_after_the_other, replaying, success
 from .samples import connect

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from gpureport.errors import AuthError, SourceError, UsageError
-from gpureport.series import METRIC_LABEL
-from gpureport.sources.prometheus import Matcher, probe, read
+from gpureport.collect.sources.prometheus import Matcher, probe, read
+from gpureport.values.errors import AuthError, SourceError, UsageError
+from gpureport.values.series import METRIC_LABEL
 
 from . import edges
 from .programs import program, prometheus

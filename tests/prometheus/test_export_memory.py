@@ -10,8 +10,8 @@ from pathlib import Path
 import cramjam
 import pytest
 
-from gpureport.series import METRIC_LABEL
-from gpureport.window import Window
+from gpureport.values.series import METRIC_LABEL
+from gpureport.values.window import Window
 
 from . import fleet
 from .backends import STREAMED, chunked, frame

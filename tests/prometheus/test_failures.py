@@ -8,9 +8,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from gpureport.errors import AuthError, SourceError, UsageError
-from gpureport.series import METRIC_LABEL
-from gpureport.sources.prometheus import Matcher, Server, probe, read
+from gpureport.collect.sources.prometheus import Matcher, Server, probe, read
+from gpureport.values.errors import AuthError, SourceError, UsageError
+from gpureport.values.series import METRIC_LABEL
 
 from . import backends
 from .backends import DEVICE, SAMPLES, STREAMED, WINDOW, chunked, frame

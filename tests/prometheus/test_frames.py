@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpureport.errors import SourceError
-from gpureport.sources.prometheus.remote_read import TruncatedError, frames
+from gpureport.collect.sources.prometheus.remote_read import TruncatedError, frames
+from gpureport.values.errors import SourceError
 
 from .backends import frame
 

@@ -11,12 +11,12 @@ from typing import Any
 
 from hypothesis import given, settings
 
-from gpureport.catalog import load_catalog
 from gpureport.collect.export import Exported, ExportSettings, export_day
 from gpureport.collect.export.planning import plan_from_glimpse, plan_from_list
-from gpureport.series import Labels
-from gpureport.sources.prometheus import Labelled, Matcher, PrometheusSettings, glimpse, plan_groups, probe
-from gpureport.window import Window
+from gpureport.collect.sources.prometheus import Labelled, Matcher, PrometheusSettings, glimpse, plan_groups, probe
+from gpureport.values.catalog import load_catalog
+from gpureport.values.series import Labels
+from gpureport.values.window import Window
 
 from . import churn, moved
 from .samples import connect

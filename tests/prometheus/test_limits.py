@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import requests
 
-from gpureport.errors import SourceError
-from gpureport.series import METRIC_LABEL
-from gpureport.sources.prometheus import Matcher, Server, read
+from gpureport.collect.sources.prometheus import Matcher, Server, read
+from gpureport.values.errors import SourceError
+from gpureport.values.series import METRIC_LABEL
 
 from . import edges
 from .programs import program, prometheus, victoria_metrics

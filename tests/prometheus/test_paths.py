@@ -8,12 +8,12 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from gpureport.catalog import load_catalog
 from gpureport.collect.export import Exported, ExportSettings, export_day
 from gpureport.collect.file_import import import_files
-from gpureport.series import METRIC_LABEL
-from gpureport.sources.prometheus import Matcher, PrometheusSettings, probe, read
-from gpureport.window import Window
+from gpureport.collect.sources.prometheus import Matcher, PrometheusSettings, probe, read
+from gpureport.values.catalog import load_catalog
+from gpureport.values.series import METRIC_LABEL
+from gpureport.values.window import Window
 
 from .conftest import RECORDING
 from .samples import connect, rows_of, rows_of_text

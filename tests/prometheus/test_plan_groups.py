@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpureport.series import METRIC_LABEL, Labels
-from gpureport.sources.prometheus import Group, Matcher, Outline, plan_groups
+from gpureport.collect.sources.prometheus import Group, Matcher, Outline, plan_groups
+from gpureport.values.series import METRIC_LABEL, Labels
 
 UUID_LABELS = ("UUID", "uuid", "gpu_uuid")
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpureport.series import METRIC_LABEL, SeriesBatch, is_stale
-from gpureport.sources.prometheus import Matcher, Server, list_series, read, samples_per_hour
-from gpureport.sources.prometheus.probe import ReadPath
-from gpureport.window import Window
+from gpureport.collect.sources.prometheus import Matcher, Server, list_series, read, samples_per_hour
+from gpureport.collect.sources.prometheus.probe import ReadPath
+from gpureport.values.series import METRIC_LABEL, SeriesBatch, is_stale
+from gpureport.values.window import Window
 
 from .programs import program, prometheus, victoria_metrics
 from .replay import Replay, Reply, replaying

@@ -8,12 +8,12 @@ from google.protobuf.message import DecodeError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpureport.errors import SourceError
-from gpureport.series import Labels
-from gpureport.sources.prometheus.messages import XOR_ENCODING, ChunkedReadResponse
-from gpureport.sources.prometheus.remote_read import OtherEncodingError, batch_of
-from gpureport.sources.prometheus.wire import DAMAGED, layout
-from gpureport.window import Window, parse_instant
+from gpureport.collect.sources.prometheus.messages import XOR_ENCODING, ChunkedReadResponse
+from gpureport.collect.sources.prometheus.remote_read import OtherEncodingError, batch_of
+from gpureport.collect.sources.prometheus.wire import DAMAGED, layout
+from gpureport.values.errors import SourceError
+from gpureport.values.series import Labels
+from gpureport.values.window import Window, parse_instant
 
 from .xor_oracle import encode
 

@@ -10,8 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from gpureport.series import STALE_BITS
-from gpureport.sources.prometheus.xor import PADDING, CorruptChunkError, decode
+from gpureport.collect.sources.prometheus.xor import PADDING, CorruptChunkError, decode
+from gpureport.values.series import STALE_BITS
 
 from .samples import Sample, bits
 from .xor_oracle import encode

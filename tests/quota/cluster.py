@@ -12,12 +12,12 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
+from gpureport.compute.query import build, load, needed
 from gpureport.compute.quotas import QUOTA_FACTS, build_quota_facts, empty_rule_tables
 from gpureport.lake import open_lake, views
-from gpureport.query import build, load, needed
 from gpureport.schedulers.model import Rules
-from gpureport.tables import TABLE_BY_NAME
-from gpureport.window import Window
+from gpureport.values.tables import TABLE_BY_NAME
+from gpureport.values.window import Window
 
 START = datetime(2026, 3, 1)
 GPUS_PER_NODE = 8

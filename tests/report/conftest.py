@@ -12,10 +12,10 @@ import duckdb
 import pytest
 from built_once import built_once
 
-from gpureport.query import Failure, Query, load
+from gpureport.compute.query import Failure, Query, load
 from gpureport.report import write_report
 from gpureport.report.header import Absent, Header, Source, Unseen
-from gpureport.window import Window, parse_instant
+from gpureport.values.window import Window, parse_instant
 
 NOW = datetime(2026, 11, 21, 5, tzinfo=UTC)
 SCRIPT = "<script>alert('x')</script>"

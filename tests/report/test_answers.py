@@ -12,7 +12,7 @@ from gpureport.report.page.answers import Answer, answers
 from gpureport.report.page.overview import overview
 from gpureport.report.page.tables import Tables, opened_tables
 from gpureport.report.page.words import Money
-from gpureport.window import Window, parse_date
+from gpureport.values.window import Window, parse_date
 
 from .conftest import a_header
 

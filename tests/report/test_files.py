@@ -17,7 +17,7 @@ import pytest
 from page_data import payloads
 
 from gpureport.cli import main
-from gpureport.query import Query, load
+from gpureport.compute.query import Query, load
 from gpureport.report import Forms, write_report
 from gpureport.report.database import finished
 from gpureport.report.json_file import write_json

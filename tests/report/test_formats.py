@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpureport.text import formats
+from gpureport.values.text import formats
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpureport.window import Window, parse_instant
+from gpureport.values.window import Window, parse_instant
 
 from .conftest import a_header
 

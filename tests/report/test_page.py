@@ -26,7 +26,7 @@ from gpureport.lake import open_lake
 from gpureport.report.page import file_name
 from gpureport.report.page.embedded import Column, packed
 from gpureport.report.page.words import TABS, tables_of_page
-from gpureport.tables.state import NAMESPACE
+from gpureport.values.tables.state import NAMESPACE
 
 from .conftest import NOW
 from .page import Page

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gpureport.query import Query
+from gpureport.compute.query import Query
 from gpureport.report.csv_files import write_csv, write_parquet
 from gpureport.report.database import begin, finished, move
 from gpureport.report.results import Result, rounded

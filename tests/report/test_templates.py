@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from jinja2 import Environment, nodes
 
-from gpureport.runtime.resources import TEMPLATES
+from gpureport.values.runtime.resources import TEMPLATES
 
 RECKONING = (nodes.Sub, nodes.Mul, nodes.Div, nodes.FloorDiv, nodes.Mod, nodes.Pow)
 RECKONING_FILTERS = {"sum", "round", "abs", "int", "float", "min", "max"}

@@ -2,7 +2,6 @@
 
 import pytest
 
-from gpureport.errors import UsageError
 from gpureport.schedulers.model import Terms
 from gpureport.schedulers.nos import (
     available_over_quota,
@@ -14,6 +13,7 @@ from gpureport.schedulers.nos import (
 )
 from gpureport.schedulers.nos_labels import OVER_QUOTA, in_order, labelled
 from gpureport.schedulers.nos_memory import GPU_MEMORY, gpu_memory_gb, mig_memory_gb, pod_request, uncounted, with_gpu_memory
+from gpureport.values.errors import UsageError
 from tests.schedulers.made import elastic, holding, memory, pod, used
 
 GPU = "nvidia.com/gpu"

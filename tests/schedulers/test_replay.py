@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpureport.errors import UsageError
 from gpureport.schedulers.allocation import ASSUMPTIONS
 from gpureport.schedulers.change import Change, Pool, Setting, changed, doubts, parse_setting, resolved
 from gpureport.schedulers.model import Terms
 from gpureport.schedulers.replay import Step, replay
+from gpureport.values.errors import UsageError
 from tests.schedulers.made import holding
 
 

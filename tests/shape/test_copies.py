@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpureport.shape.copies import Merges, Points, collapse_target, in_order_of_preference, merge_targets
-from gpureport.shape.identity import Provenance
+from gpureport.collect.shape.copies import Merges, Points, collapse_target, in_order_of_preference, merge_targets
+from gpureport.collect.shape.identity import Provenance
 
 TARGETS = [Provenance("dcgm", instance, "") for instance in ("a", "b")]
 INSTANTS = st.lists(st.integers(0, 60), min_size=1, max_size=12, unique=True).map(lambda found: np.array(sorted(found), np.int64))

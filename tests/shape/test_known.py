@@ -9,12 +9,12 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpureport.catalog import load_catalog
-from gpureport.series import METRIC_LABEL, Labels, SeriesBatch
-from gpureport.shape.extents import equal_to, extents
-from gpureport.shape.identity import identify
-from gpureport.shape.known import KnownLabels
-from gpureport.shape.reading import Reading
+from gpureport.collect.shape.extents import equal_to, extents
+from gpureport.collect.shape.identity import identify
+from gpureport.collect.shape.known import KnownLabels
+from gpureport.collect.shape.reading import Reading
+from gpureport.values.catalog import load_catalog
+from gpureport.values.series import METRIC_LABEL, Labels, SeriesBatch
 
 CATALOG = load_catalog()
 READING = Reading(frozenset({"relabelled"}))

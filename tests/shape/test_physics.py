@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from shape.test_shape import CATALOG, every, gpu, run
 
-from gpureport.catalog import Meaning
-from gpureport.shape import Shaped
-from gpureport.tables import SIGNALS, Signal
-from gpureport.tables.signals import SIGNAL_BY_NAME
+from gpureport.collect.shape import Shaped
+from gpureport.values.catalog import Meaning
+from gpureport.values.tables import SIGNALS, Signal
+from gpureport.values.tables.signals import SIGNAL_BY_NAME
 
 WATTS = 300.0
 STEP = 30.0

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpureport.catalog import load_catalog
-from gpureport.series import SeriesBatch
-from gpureport.shape import PLAIN, Reading, Shaped, reading_of, shape, told_by
-from gpureport.shape.identity import NOBODY, DeviceKey, identify
-from gpureport.window import Window
+from gpureport.collect.shape import PLAIN, Reading, Shaped, reading_of, shape, told_by
+from gpureport.collect.shape.identity import NOBODY, DeviceKey, identify
+from gpureport.values.catalog import load_catalog
+from gpureport.values.series import SeriesBatch
+from gpureport.values.window import Window
 
 DAY = Window.of_day(date(2026, 11, 20))
 NOON_MS = DAY.start_ms + 43_200_000

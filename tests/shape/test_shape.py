@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpureport.catalog import load_catalog
-from gpureport.series import STALE_BITS, SeriesBatch
-from gpureport.shape import Shaped, shape
-from gpureport.shape.copies import Points
-from gpureport.shape.long import long_rows
-from gpureport.window import Window
+from gpureport.collect.shape import Shaped, shape
+from gpureport.collect.shape.copies import Points
+from gpureport.collect.shape.long import long_rows
+from gpureport.values.catalog import load_catalog
+from gpureport.values.series import STALE_BITS, SeriesBatch
+from gpureport.values.window import Window
 
 DAY = date(2026, 11, 20)
 NOON = 1_795_176_000  # 2026-11-20T12:00:00Z

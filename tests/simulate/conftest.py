@@ -15,9 +15,9 @@ from built_once import built_once
 
 from gpureport.compute.day import ComputeSettings, compute_day
 from gpureport.lake import open_lake
-from gpureport.series import SeriesBatch, concatenate
 from gpureport.simulate import SIGNALS_ALL, SimulationPlan, fill_lake, simulate_batches, write_truth
-from gpureport.window import parse_instant, to_ms
+from gpureport.values.series import SeriesBatch, concatenate
+from gpureport.values.window import parse_instant, to_ms
 
 # 24 GPUs: node 0 has a shared and a split GPU and every planted event, node 1 is served by DRA, node 2 is plain.
 PLAN = SimulationPlan(gpus=24, days=2, start_date=date(2026, 11, 18), seed=7, step_seconds=60, signals=SIGNALS_ALL)

@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
+from gpureport.commands.work.settings import facts_made_with, report_settings
 from gpureport.compute import fact_views as opening
 from gpureport.compute.fact_views import ROLLED_UP
 from gpureport.compute.period import report_tables
+from gpureport.compute.query.database import connection
 from gpureport.config import Config
 from gpureport.lake import Lake, Partition, open_lake
-from gpureport.pipeline.settings import facts_made_with, report_settings
-from gpureport.query.database import connection
 from gpureport.report.results import Maps, read_results
 from gpureport.simulate import SimulationPlan
-from gpureport.window import Window, parse_instant
+from gpureport.values.window import Window, parse_instant
 
 AMOUNT = re.compile(r"(_seconds|_joules|_kwh|gpu_hours|xid_error_count)$")
 KEYS = {

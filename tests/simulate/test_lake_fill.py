@@ -6,9 +6,9 @@ import duckdb
 import pytest
 from lake_rows import seen
 
-from gpureport.errors import LakeError
 from gpureport.lake import open_lake, views
 from gpureport.simulate import SimulationPlan, fill_lake
+from gpureport.values.errors import LakeError
 from tests.simulate.conftest import Cluster, ms
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from gpureport.errors import GpureportError
-from gpureport.series import concatenate
 from gpureport.simulate import SimulationPlan, simulate_batches, write_openmetrics
+from gpureport.values.errors import GpureportError
+from gpureport.values.series import concatenate
 from tests.simulate.conftest import series_of
 
 

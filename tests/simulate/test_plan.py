@@ -2,10 +2,10 @@ from datetime import date
 
 import pytest
 
-from gpureport.errors import UsageError
 from gpureport.simulate import SIGNALS_14, SIGNALS_ALL, SimulationPlan, choose_signals, demo_plan
 from gpureport.simulate.inventory import nodes
 from gpureport.simulate.review import review_planted, review_pods
+from gpureport.values.errors import UsageError
 
 
 @pytest.mark.parametrize(

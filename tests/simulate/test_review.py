@@ -15,11 +15,11 @@ from typing import Any
 import duckdb
 import pytest
 
+from gpureport.commands.work.rehearsing import demo_cluster
 from gpureport.compute.day import ComputeSettings, compute_day
 from gpureport.compute.period import ReportSettings, report_tables
 from gpureport.config import Config
 from gpureport.lake import open_lake
-from gpureport.pipeline.rehearsing import demo_cluster
 from gpureport.simulate import SimulationPlan, fill_lake, review_plan, write_truth
 from tests.simulate.conftest import ms
 

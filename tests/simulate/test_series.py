@@ -8,10 +8,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from gpureport.series import SeriesBatch, concatenate
 from gpureport.simulate import SimulationPlan, simulate_batches
 from gpureport.simulate.batches import GroupSimulation
 from gpureport.simulate.hardware import MODEL_OF_NODE
+from gpureport.values.series import SeriesBatch, concatenate
 from tests.simulate.conftest import Cluster, ms, series_of
 
 ENERGY, POWER = "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", "DCGM_FI_DEV_POWER_USAGE"

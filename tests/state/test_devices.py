@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from gpureport.state.devices import Pools
-from gpureport.state.fields import pci_bus_id
+from gpureport.collect.state.devices import Pools
+from gpureport.collect.state.fields import pci_bus_id
 
 Row = dict[str, Any]
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from gpureport.state.pods import claim_names, pod_row
-from gpureport.state.pods import container_rows as rows_of_containers
+from gpureport.collect.state.pods import claim_names, pod_row
+from gpureport.collect.state.pods import container_rows as rows_of_containers
 
 
 def pod(spec: Any = None, status: Any = None, **metadata: Any) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpureport.state.quantity import NANO, amount, amounts, nano_units
+from gpureport.values.quantity import NANO, amount, amounts, nano_units
 
 POWERS = {"k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15, "E": 10**18} | {
     f"{prefix}i": 2 ** (10 * power) for power, prefix in enumerate("KMGTPE", start=1)

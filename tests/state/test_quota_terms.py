@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from gpureport.runtime.resources import QUERIES
-from gpureport.state.fields import Row
-from gpureport.state.kinds import KINDS, Kind
-from gpureport.state.quota_terms import quota_term_rows
+from gpureport.collect.state.fields import Row
+from gpureport.collect.state.kinds import KINDS, Kind
+from gpureport.collect.state.quota_terms import quota_term_rows
+from gpureport.values.runtime.resources import QUERIES
 
 RECORDING = QUERIES.parent / "data" / "fixtures" / "k8s-1.36-recording"
 BY_NAME = {kind.asked: kind for kind in KINDS}

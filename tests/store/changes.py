@@ -10,8 +10,8 @@ from test_lake_killed import rows
 
 from gpureport.lake import open_lake
 from gpureport.store import Place
-from gpureport.tables import DEVICE_SAMPLE, SAMPLE, SOURCE
-from gpureport.tables.state import NAMESPACE, NODE
+from gpureport.values.tables import DEVICE_SAMPLE, SAMPLE, SOURCE
+from gpureport.values.tables.state import NAMESPACE, NODE
 
 DAY, NEXT = date(2026, 11, 20), date(2026, 11, 21)
 __all__ = ["DAY", "FIRST", "NEXT", "SECOND", "THIRD", "export", "observe", "seen"]

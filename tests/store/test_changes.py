@@ -14,13 +14,13 @@ from lake_rows import contents
 from msgspec import structs
 
 from gpureport.config import Retention
-from gpureport.errors import LakeError, StoreError
 from gpureport.lake import DamagedError, LakeBusyError, open_lake
 from gpureport.lake.migrate import migrate
 from gpureport.lake.paths import ROOT, is_own
 from gpureport.lake.retention import prune
 from gpureport.lake.root import encode_root
 from gpureport.store import Bucket, ObjectAddress, Place, Reach
+from gpureport.values.errors import LakeError, StoreError
 
 from .changes import DAY, FIRST, NEXT, SECOND, export, observe, seen
 from .servers import BUCKET, KEYS

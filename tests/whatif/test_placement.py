@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from gpureport.errors import UsageError
+from gpureport.values.errors import UsageError
 from gpureport.whatif.nodes import parse_counts
 from gpureport.whatif.placement import Node, Pod, Scene, calibrated, outcome, replayed
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpureport.errors import UsageError
+from gpureport.values.errors import UsageError
 from gpureport.whatif.placement import Node, Pod, Scene, Use, outcome, replayed
 from gpureport.whatif.pods import PodChange, parse_duration, returned_gpu_hours
 

@@ -16,18 +16,18 @@ from functools import partial
 
 import numpy as np
 
-from gpureport.catalog import Catalog
 from gpureport.collect.export.planning import NoSeriesError, Plan, plan_from_glimpse, plan_from_list, with_unread
 from gpureport.collect.export.settings import ExportSettings, window_asked
+from gpureport.collect.shape import Reading, Tally, reading_of, shape
+from gpureport.collect.sources.prometheus import Group, Server, open_connection, probe, read
+from gpureport.collect.sources.provenance import Origin, add_tallies, source_table
 from gpureport.lake import Change, DamagedError, Lake, open_lake
-from gpureport.runtime.garbage import uncollected
-from gpureport.runtime.parallel import Processes, Progress
-from gpureport.series import METRIC_LABEL, SeriesBatch, concatenate
-from gpureport.shape import Reading, Tally, reading_of, shape
-from gpureport.sources.prometheus import Group, Server, open_connection, probe, read
-from gpureport.sources.provenance import Origin, add_tallies, source_table
 from gpureport.store import Place
-from gpureport.window import Window
+from gpureport.values.catalog import Catalog
+from gpureport.values.runtime.garbage import uncollected
+from gpureport.values.runtime.parallel import Processes, Progress
+from gpureport.values.series import METRIC_LABEL, SeriesBatch, concatenate
+from gpureport.values.window import Window
 
 __all__ = ["ExportSettings", "Exported", "NoSeriesError", "export_day", "held_sample_count", "load_loops"]
 
@@ -132,7 +132,7 @@ def _loading_loops(catalog: Catalog) -> Iterator[None]:
 
 def load_loops(catalog: Catalog) -> None:
     """Have the loops of reading and shaping compiled, or fetched from where they are kept, by using each."""
-    from gpureport.sources.prometheus.remote_read import batch_of
+    from gpureport.collect.sources.prometheus.remote_read import batch_of
 
     window = Window.of_day(date(2000, 1, 1))
     batch_of([], window, {}, "")

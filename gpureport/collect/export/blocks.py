@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 
-from gpureport.catalog import Catalog
 from gpureport.collect.export.settings import window_asked
+from gpureport.collect.sources.blocks import Block, blocks_of, read_block
+from gpureport.collect.sources.provenance import Origin, source_table
 from gpureport.collect.staging import DayWriter, KnownSeries, RawDays
-from gpureport.errors import SourceError
 from gpureport.lake import open_lake
-from gpureport.runtime.spill import spill_folder
-from gpureport.sources.blocks import Block, blocks_of, read_block
-from gpureport.sources.provenance import Origin, source_table
 from gpureport.store import Place
-from gpureport.window import Window
+from gpureport.values.catalog import Catalog
+from gpureport.values.errors import SourceError
+from gpureport.values.runtime.spill import spill_folder
+from gpureport.values.window import Window
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,10 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from itertools import chain, product
 
-from gpureport.catalog import ACCELERATOR_METRICS, Catalog
 from gpureport.collect.export.settings import ExportSettings, window_asked
-from gpureport.errors import SourceError
-from gpureport.series import METRIC_LABEL, Labels
-from gpureport.shape import DEVICE_LABELS, PLAIN, Reading, device_uuid, place, told_by
-from gpureport.shape.reading import NOT_EXTENDED, REQUESTS
-from gpureport.sources.prometheus import (
+from gpureport.collect.shape import DEVICE_LABELS, PLAIN, Reading, device_uuid, place, told_by
+from gpureport.collect.shape.reading import NOT_EXTENDED, REQUESTS
+from gpureport.collect.sources.prometheus import (
     HOST_LABELS,
     Connection,
     Glimpse,
@@ -31,6 +28,9 @@ from gpureport.sources.prometheus import (
     plan_groups,
     samples_per_hour,
 )
+from gpureport.values.catalog import ACCELERATOR_METRICS, Catalog
+from gpureport.values.errors import SourceError
+from gpureport.values.series import METRIC_LABEL, Labels
 
 ASSUMED_SAMPLES_PER_HOUR = 240
 """Where no series could be looked at: dcgm-exporter's usual 15 s."""

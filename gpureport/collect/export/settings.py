@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from gpureport.catalog import Catalog
-from gpureport.sources.prometheus import Matcher, PrometheusSettings
-from gpureport.window import Window
+from gpureport.collect.sources.prometheus import Matcher, PrometheusSettings
+from gpureport.values.catalog import Catalog
+from gpureport.values.window import Window
 
 MARGIN = timedelta(minutes=15)
 """Samples around the day that tell how far its first and last ones reach."""

@@ -24,13 +24,13 @@ from gpureport.compute.look_back import (
     without,
 )
 from gpureport.compute.look_back import parameters as look_back_parameters
+from gpureport.compute.query import Failure, Query, build, hold_to_checks, in_turn, load, needed, of_life, run_checks, with_values
 from gpureport.compute.restatement import restated_days
 from gpureport.config.findings import Thresholds
 from gpureport.config.findings import parameters as finding_parameters
-from gpureport.errors import LakeError
 from gpureport.lake import Lake, Partition
-from gpureport.query import Failure, Query, build, hold_to_checks, in_turn, load, needed, of_life, run_checks, with_values
-from gpureport.window import Window
+from gpureport.values.errors import LakeError
+from gpureport.values.window import Window
 
 _SHOWN = ("period.workload", "period.pod_wait", "period.capacity", "period.price")
 """Tables of the period that the page reads."""

@@ -13,8 +13,8 @@ from functools import cache
 
 import duckdb
 
-from gpureport.query import Query
-from gpureport.runtime.resources import catalog_rows
+from gpureport.compute.query import Query
+from gpureport.values.runtime.resources import catalog_rows
 
 _SCHEMAS = ("facts", "period", "previous", "report", "lake")
 _KEPT_NESTED = frozenset({"unknown_reasons", "left_out", "source_metrics", "dropped", "xid_codes", "steps"})

@@ -6,7 +6,7 @@ import csv
 from datetime import UTC, datetime
 from pathlib import Path
 
-from gpureport.errors import UsageError
+from gpureport.values.errors import UsageError
 
 HEADER = ("time", "grams_per_kwh")
 _ALWAYS = "0001-01-01T00:00:00"

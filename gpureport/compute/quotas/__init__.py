@@ -12,17 +12,17 @@ import duckdb
 import pyarrow as pa
 
 from gpureport.compute.lake_days import open_lake_days
+from gpureport.compute.query import Query, build, build_empty, needed
 from gpureport.compute.quotas.amounts import quota_native_table, quota_unit_table
 from gpureport.compute.quotas.labels import quota_label_tables
 from gpureport.compute.quotas.lending import quota_lending_table
 from gpureport.compute.quotas.shares import quota_share_table
 from gpureport.compute.quotas.weighted import quota_weighted_share_table
 from gpureport.lake import Lake, Partition
-from gpureport.query import Query, build, build_empty, needed
 from gpureport.schedulers.model import Rules
 from gpureport.schedulers.nos_labels import ORDER
-from gpureport.tables.rules import QUOTA_EXPOSURE, QUOTA_POD_LABEL, QUOTA_WEIGHTED_SHARE, RULE_TABLES
-from gpureport.window import Window, plain
+from gpureport.values.tables.rules import QUOTA_EXPOSURE, QUOTA_POD_LABEL, QUOTA_WEIGHTED_SHARE, RULE_TABLES
+from gpureport.values.window import Window, plain
 
 QUOTA_FACTS = (
     "facts.quota_hour",

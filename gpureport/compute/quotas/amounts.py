@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from gpureport.schedulers.model import Rules
 from gpureport.schedulers.units import gpu_units, is_device, native_requests, native_unit
-from gpureport.tables.rules import QUOTA_NATIVE, QUOTA_UNIT
+from gpureport.values.tables.rules import QUOTA_NATIVE, QUOTA_UNIT
 
 _REQUESTS = """
 with asked as (

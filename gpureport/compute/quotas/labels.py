@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from gpureport.compute.quotas.scene import Row, Scene
 from gpureport.schedulers.nos_labels import ORDER
-from gpureport.tables.rules import QUOTA_EXPOSURE, QUOTA_POD_LABEL
+from gpureport.values.tables.rules import QUOTA_EXPOSURE, QUOTA_POD_LABEL
 
 Key = tuple[str, ...]
 

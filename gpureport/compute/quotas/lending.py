@@ -15,7 +15,7 @@ import pyarrow as pa
 from gpureport.compute.quotas.rows import QuotaRows, Row
 from gpureport.schedulers.kueue import Lending, Node, cohorts
 from gpureport.schedulers.model import Holding
-from gpureport.tables.rules import QUOTA_LENDING
+from gpureport.values.tables.rules import QUOTA_LENDING
 
 _STEPS = """
 select

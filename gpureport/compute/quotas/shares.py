@@ -12,7 +12,7 @@ import pyarrow as pa
 from gpureport.compute.quotas.rows import QuotaRows, Row
 from gpureport.schedulers.allocation import SHARING, fair_shares
 from gpureport.schedulers.model import Holding, Rules, Share
-from gpureport.tables.rules import QUOTA_SHARE
+from gpureport.values.tables.rules import QUOTA_SHARE
 
 _STEPS = """
 select

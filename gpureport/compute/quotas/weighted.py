@@ -17,9 +17,9 @@ import pyarrow as pa
 from gpureport.compute.quotas.rows import Row
 from gpureport.schedulers.kueue import MAX_WEIGHTED_SHARE, Cohorts, Node, consumed
 from gpureport.schedulers.model import Rules, Terms
-from gpureport.state.quantity import amounts
-from gpureport.tables.rules import QUOTA_WEIGHTED_SHARE
-from gpureport.window import Window, plain
+from gpureport.values.quantity import amounts
+from gpureport.values.tables.rules import QUOTA_WEIGHTED_SHARE
+from gpureport.values.window import Window, plain
 
 _OBJECTS = """
 select

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpureport.runtime.compiled import Number, compiled, inlined
+from gpureport.values.runtime.compiled import Number, compiled, inlined
 
 Whole = NDArray[np.int64]
 Real = NDArray[np.float64]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from gpureport.compute.sums import loops
 from gpureport.compute.sums.rows import Rows, doubles, instants
-from gpureport.tables.signals import SIGNALS, Signal
+from gpureport.values.tables.signals import SIGNALS, Signal
 
 _COUNTS = NDArray[np.int64]
 _WHOLE_HOUR = -(2**63)

@@ -12,8 +12,7 @@ from typing import Any
 import duckdb
 import polars as pl
 
-from gpureport.catalog.figures import FIGURES, REASONS
-from gpureport.query import Query
+from gpureport.compute.query import Query
 from gpureport.report.header import Header
 from gpureport.report.page.answers import Answer
 from gpureport.report.page.courses import courses
@@ -24,6 +23,7 @@ from gpureport.report.page.overview import Overview, overview, since_text
 from gpureport.report.page.render import digest, environment, script, stylesheet
 from gpureport.report.page.tables import Namespace, Tables, opened_tables
 from gpureport.report.page.words import TABS, Money
+from gpureport.values.catalog.figures import FIGURES, REASONS
 
 FOLDER = "by"
 _NAME_MAX = 60

@@ -11,7 +11,7 @@ from gpureport.report.header import Header
 from gpureport.report.page.ledger import ALLOCATED, IDLE, Hours, hours_by
 from gpureport.report.page.tables import Tables
 from gpureport.report.page.words import TABS, Money
-from gpureport.text import formats
+from gpureport.values.text import formats
 
 _TRACE = 0.0005
 """Share of capacity from which hours are worth a word."""

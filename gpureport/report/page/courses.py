@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from gpureport.report.page.tables import Tables
-from gpureport.window import Window, plain, rfc3339
+from gpureport.values.window import Window, plain, rfc3339
 
 POINTS_MAX = 168
 """A longer window has steps of several hours, so that a course stays as small as a week's."""

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 
 import polars as pl
 
-from gpureport.query import Query
+from gpureport.compute.query import Query
 from gpureport.report.page.embedded import Column, packed
 from gpureport.report.page.own_grids import OWN
 from gpureport.report.page.supply import supply_sentence
 from gpureport.report.page.tables import Tables
 from gpureport.report.page.words import Words, kind_of, own_columns, tables_of_page
-from gpureport.text import formats
+from gpureport.values.text import formats
 
 ROWS_FIRST = 20
 ROWS_MAX = 100_000

@@ -15,8 +15,8 @@ from gpureport.report.page.answers import Answer, answers, ledger
 from gpureport.report.page.ledger import ALLOCATED, BUCKETS, IDLE, Hours, hours_by
 from gpureport.report.page.tables import Tables
 from gpureport.report.page.words import Money
-from gpureport.text import formats
-from gpureport.window import local, plain
+from gpureport.values.text import formats
+from gpureport.values.window import local, plain
 
 FINDINGS_SHOWN = 12
 _HOURLY_DAYS_MAX = 3

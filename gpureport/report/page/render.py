@@ -8,9 +8,9 @@ from functools import cache
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from gpureport.runtime.resources import TEMPLATES
-from gpureport.text import formats
-from gpureport.window import rfc3339
+from gpureport.values.runtime.resources import TEMPLATES
+from gpureport.values.text import formats
+from gpureport.values.window import rfc3339
 
 _SCRIPTS = ("data.js", "grid.js", "charts.js", "page.js")
 

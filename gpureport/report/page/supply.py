@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpureport.report.page.tables import Tables
-from gpureport.text import formats
+from gpureport.values.text import formats
 
 # All classes of a cluster have the same free GPUs: one of them tells.
 _FREE = """

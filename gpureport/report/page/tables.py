@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 import polars as pl
 
-from gpureport.query import define_functions
+from gpureport.compute.query import define_functions
 
 _NAMED = re.compile(r"\b(?:report|facts|period|page)\.\w+")
 _POD = """

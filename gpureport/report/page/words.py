@@ -11,8 +11,8 @@ from typing import NamedTuple
 import polars as pl
 
 from gpureport.report.page.embedded import Column
-from gpureport.runtime.resources import TEMPLATES
-from gpureport.text import formats
+from gpureport.values.runtime.resources import TEMPLATES
+from gpureport.values.text import formats
 
 _BEFORE = "$€£¥"
 

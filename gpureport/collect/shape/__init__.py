@@ -1,0 +1,172 @@
+"""Raw series of one UTC day → lake tables: identify, clean, collapse copies, turn samples into intervals.
+
+The order binds: scale by name → identify the device → collapse the copies of one instant → then seconds and growth
+reach to the next instant of that device signal, whichever copy shows it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from gpureport.collect.shape import arrow
+from gpureport.collect.shape.devices import DeviceSignals, Steps, devices
+from gpureport.collect.shape.identity import DeviceKey
+from gpureport.collect.shape.long import LongRows, long_rows
+from gpureport.collect.shape.names import DEVICE_LABELS, device_uuid
+from gpureport.collect.shape.owners import Seen, label_runs, owner_runs
+from gpureport.collect.shape.physics import believed
+from gpureport.collect.shape.plausible import drop_contradictions
+from gpureport.collect.shape.prepare import Prepared, Tally, prepare
+from gpureport.collect.shape.reading import PLAIN, Reading, place, told_by, units_told_by
+from gpureport.collect.shape.wide import DeviceRows, device_rows
+from gpureport.values.catalog import Catalog
+from gpureport.values.series import SeriesBatch
+from gpureport.values.window import Window
+
+__all__ = ["DEVICE_LABELS", "PLAIN", "Reading", "Shaped", "Tally", "device_uuid", "place", "reading_of", "shape", "told_by"]
+
+
+@dataclass(frozen=True)
+class Shaped:
+    """The lake tables of one batch, schemas as in ``tables.py``; ``tallies`` by metric, ``devices`` by UUID."""
+
+    device_sample: pa.Table
+    sample: pa.Table
+    raw_sample: pa.Table | None
+    series: pa.Table
+    owner_label: pa.Table
+    device_label: pa.Table
+    device_signal: pa.Table
+    tallies: Mapping[str, Tally]
+    devices: frozenset[str]
+
+    def tables(self) -> dict[str, pa.Table]:
+        """The tables by name, those that were not asked for left out."""
+        names = ("device_sample", "sample", "raw_sample", "series", "owner_label", "device_label", "device_signal")
+        return {name: rows for name in names if (rows := getattr(self, name)) is not None}
+
+
+def shape(batch: SeriesBatch, catalog: Catalog, window: Window, keep_raw: bool = False, reading: Reading = PLAIN) -> Shaped:
+    """Shape the samples of [start, end); those around the window only tell how far the first and last ones reach.
+
+    A device must be whole in the batch: all its series of the day. Raises SourceError on a hash collision.
+    """
+    series, tallies = prepare(batch, catalog, reading)
+    steps = Steps(series)
+    signals = devices(series, catalog, steps, tallies)
+    rows = [(key, found) for key, each in signals.items() if (found := _device_rows(each, window)) is not None]
+    _count_contradictions(rows, signals)
+    _count_joins(rows, signals, tallies)
+    pods = {each.series_id for found in signals.values() for each in found.pod_series}
+    return Shaped(
+        device_sample=arrow.device_sample_table(rows),
+        sample=arrow.sample_table(_long(series, pods, steps, window)),
+        raw_sample=arrow.raw_sample_table(series, window) if keep_raw else None,
+        series=arrow.series_table([(each, _scope(each, pods)) for each in series], batch.external_labels, window),
+        owner_label=_owner_label(series, steps, window),
+        device_label=_device_label(series, steps, window),
+        device_signal=arrow.device_signal_table(signals, window),
+        tallies=tallies,
+        devices=frozenset(key.device_uuid for each in series if (key := each.identity.device or each.identity.holder_device)),
+    )
+
+
+def reading_of(tallies: Mapping[str, Tally], pods: Reading) -> Reading:
+    """How the day must be read, by what a first shaping of all its series showed."""
+    return replace(pods, units=units_told_by({metric: tally.unit for metric, tally in tallies.items()}))
+
+
+def _device_rows(signals: DeviceSignals, window: Window) -> DeviceRows | None:
+    if not signals.points:
+        return None
+    first_seen_ms = min(int(points.times_ms[0]) for points in signals.points.values())
+    rows = device_rows(signals.points, signals.fallback, window, first_seen_ms)
+    return rows if rows.count else None
+
+
+def _count_contradictions(rows: list[tuple[DeviceKey, DeviceRows]], signals: Mapping[DeviceKey, DeviceSignals]) -> None:
+    for key, found in rows:
+        for signal, counts in drop_contradictions(found).items():
+            signals[key].origin[signal].dropped.update(counts)
+
+
+def _count_joins(
+    rows: list[tuple[DeviceKey, DeviceRows]], signals: Mapping[DeviceKey, DeviceSignals], tallies: Mapping[str, Tally]
+) -> None:
+    for key, found in rows:
+        for signal, joined in found.joined_by_signal.items():
+            tally = tallies.get(signals[key].origin[signal].metrics[0])
+            if tally is not None:  # none of what a data sheet says
+                tally.joined_count += joined
+                tally.row_count += found.count
+
+
+def _scope(series: Prepared, pods: set[int]) -> str:
+    return "pod" if series.series_id in pods else series.identity.meaning.scope
+
+
+_XIDS_PER_MS = 0.1
+"""A driver that meets more errors logs no more."""
+
+
+def _long(series: list[Prepared], pods: set[int], steps: Steps, window: Window) -> list[tuple[int, LongRows]]:
+    """Rows of everything that is no device's column."""
+    found = []
+    for each in series:
+        meaning = each.identity.meaning
+        is_long = each.series_id in pods or not (meaning.is_device or meaning.kind == "info")
+        if is_long and each.points.count:
+            is_state, points = meaning.scope == "cluster", each.points
+            if meaning.scope == "detail" and meaning.kind == "counter":
+                points = believed(points, _XIDS_PER_MS, steps.of(each), each.dropped)
+            rows = long_rows(points, meaning.kind == "counter", is_state, steps.of(each), window)
+            found.append((each.series_id, rows))
+    return found
+
+
+def _owner_label(series: list[Prepared], steps: Steps, window: Window) -> pa.Table:
+    by_holder = _grouped(series, lambda each: each.identity.holder_device)
+    return arrow.owner_label_table(
+        [(key, owner_runs(map(_seen, found), steps.of(found[0]), window)) for key, found in by_holder.items()]
+    )
+
+
+def _device_label(series: list[Prepared], steps: Steps, window: Window) -> pa.Table:
+    found: dict[DeviceKey, list[Prepared]] = defaultdict(list)
+    for each in series:
+        if each.points.count:
+            for key, described in _described(each).items():
+                found[key].append(described)
+    runs = [(key, label_runs(map(_seen, found[key]), steps.of(found[key][0]), window)) for key in sorted(found)]
+    return arrow.device_label_table(runs)
+
+
+def _described(series: Prepared) -> dict[DeviceKey, Prepared]:
+    """What its labels describe: the device; and the instance that it was printed for, also where the value is the board's."""
+    identity = series.identity
+    device, holder = identity.device, identity.holder_device
+    if holder is None or not identity.meaning.names_device:
+        return {}
+    found = {holder: series}
+    if device is not None and device != holder:
+        board = replace(identity, device_labels=identity.device_labels._replace(gpu_instance_profile=""))
+        found[device] = replace(series, identity=board)
+    return found
+
+
+def _grouped(series: list[Prepared], key_of: Callable[[Prepared], DeviceKey | None]) -> dict[DeviceKey, list[Prepared]]:
+    """Series with usable points by device, devices in order."""
+    groups: dict[DeviceKey, list[Prepared]] = defaultdict(list)
+    for each in series:
+        key = key_of(each)
+        if key is not None and each.points.count:
+            groups[key].append(each)
+    return {key: groups[key] for key in sorted(groups)}
+
+
+def _seen(series: Prepared) -> Seen:
+    return Seen(series.identity, series.points)

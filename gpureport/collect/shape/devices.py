@@ -1,0 +1,267 @@
+"""The signals of each device: which metric serves, what is a pod's and not the device's, copies merged."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from gpureport.collect.shape.copies import Merges, Points, merge_targets
+from gpureport.collect.shape.derive import growth_per_second, growth_ratio, mask_of
+from gpureport.collect.shape.identity import DeviceKey
+from gpureport.collect.shape.physics import believe, believed, can_be_power
+from gpureport.collect.shape.prepare import Prepared, Tally
+from gpureport.collect.shape.spans import StepFallback, Times, distinct, is_among, median_step_ms
+from gpureport.values.catalog import PER_SECOND, Catalog, Meaning
+from gpureport.values.tables import SIGNAL_BY_NAME
+
+# In virtual-GPU mode dcgm-exporter (594) gives these two per pod, and the device's own without workload labels.
+_MAY_BE_POD_SCOPE = frozenset({"gpu_util_ratio", "fb_used_bytes"})
+
+# NVML knows no utilization of a GPU in MIG mode: older exporters print 0 for each instance (dcgm-exporter 50, 216).
+_UNKNOWN_UNDER_MIG = frozenset({"gpu_util_ratio", "mem_copy_util_ratio"})
+
+# A counter printed in whole units is that much behind the same counter in a finer one.
+_ROUNDING = 1.0
+
+
+@dataclass
+class Origin:
+    """Where a device signal came from and what was left out of it."""
+
+    metrics: tuple[str, ...]
+    """What served; several where flags make up a mask."""
+    exporter: str
+    node_name: str
+    first_ms: int
+    last_ms: int
+    series_count: int
+    dropped: Counter[str]
+    other_metrics: tuple[str, ...]
+
+
+@dataclass
+class DeviceSignals:
+    """One device's signals as points, and what was found to be a pod's and not the device's."""
+
+    points: dict[str, Points] = field(default_factory=dict)
+    origin: dict[str, Origin] = field(default_factory=dict)
+    fallback: dict[str, StepFallback] = field(default_factory=dict)
+    pod_series: list[Prepared] = field(default_factory=list)
+
+
+class Steps:
+    """Median step per metric, job and node, for hours in which a signal has too few steps of its own."""
+
+    def __init__(self, series: list[Prepared]) -> None:
+        self._times: dict[tuple[str, str, str], list[Times]] = defaultdict(list)
+        self._found: dict[tuple[str, str, str], int | None] = {}
+        for each in series:
+            self._times[_step_key(each)].append(each.points.times_ms)
+
+    def of(self, series: Prepared) -> StepFallback:
+        """The fallback for a series' signal; worked out on first use."""
+        key = _step_key(series)
+
+        def found() -> int | None:
+            if key not in self._found:
+                self._found[key] = median_step_ms(self._times[key])
+            return self._found[key]
+
+        return found
+
+
+def _step_key(series: Prepared) -> tuple[str, str, str]:
+    identity = series.identity
+    return identity.meaning.metric, identity.provenance.job, identity.device_labels.node_name
+
+
+def devices(
+    series: list[Prepared], catalog: Catalog, steps: Steps, tallies: Mapping[str, Tally]
+) -> dict[DeviceKey, DeviceSignals]:
+    """Every device's signals, by device; a signal without a usable value has an origin and no points."""
+    from gpureport.collect.shape.implied import imply_memory, imply_no_xid
+
+    by_device: dict[DeviceKey, dict[str, list[Prepared]]] = defaultdict(lambda: defaultdict(list))
+    xid_counters: dict[str, list[Prepared]] = defaultdict(list)
+    for each in series:
+        if each.identity.device is not None:
+            by_device[each.identity.device][each.identity.meaning.signal].append(each)
+        elif each.identity.meaning.signal == "xid_error_count" and each.identity.holder_device is not None:
+            xid_counters[each.identity.holder_device.device_uuid].append(each)
+    batch = _Batch(catalog, steps, tallies, Merges())
+    found = {key: _signals(by_device[key], batch) for key in sorted(by_device)}
+    for key, signals in found.items():
+        is_whole = not key.gpu_instance_id
+        imply_memory(signals, catalog.board(model_of(by_device[key])).memory_bytes if is_whole else 0.0)
+        if is_whole:
+            imply_no_xid(signals, xid_counters[key.device_uuid], steps)
+    return found
+
+
+class _Batch(NamedTuple):
+    """What all devices of a batch share."""
+
+    catalog: Catalog
+    steps: Steps
+    tallies: Mapping[str, Tally]
+    merges: Merges
+
+
+def _signals(by_signal: Mapping[str, list[Prepared]], batch: _Batch) -> DeviceSignals:
+    found = DeviceSignals()
+    for signal, candidates in sorted(by_signal.items()):
+        chosen, pods = _without_pod_scope(signal, [_known_under_mig(signal, each) for each in candidates])
+        found.pod_series += pods
+        if chosen and signal not in batch.catalog.divisors:
+            _add(found, signal, _by_source(chosen, batch.catalog), by_signal, batch)
+    believe(found, batch.catalog.board(model_of(by_signal)))
+    return found
+
+
+def model_of(by_signal: Mapping[str, list[Prepared]]) -> str:
+    """The model that any of a device's series names; '' where none does."""
+    models = (each.identity.device_labels.gpu_model for series in by_signal.values() for each in series)
+    return next((model for model in models if model), "")
+
+
+def _known_under_mig(signal: str, series: Prepared) -> Prepared:
+    """The series, without its points where they speak of a whole GPU's utilization under an instance's name."""
+    identity = series.identity
+    is_instance = identity.holder_device is not None and identity.holder_device.gpu_instance_id != ""
+    if signal not in _UNKNOWN_UNDER_MIG or not is_instance or identity.meaning.exporter != "dcgm-exporter":
+        return series
+    dropped = Counter({**series.dropped, "mig": series.points.count})
+    return replace(series, points=_nothing(), dropped=dropped)
+
+
+def _by_source(series: list[Prepared], catalog: Catalog) -> list[list[Prepared]]:
+    """The series of each metric that carries the signal, preferred first; the flags of a mask are one source together.
+
+    A metric whose unit its name does not tell stands behind those that tell.
+    """
+    sources: dict[tuple[bool, int], list[Prepared]] = defaultdict(list)
+    first_bit: dict[str, int] = {}
+    for each in series:
+        meaning = each.identity.meaning
+        number = catalog.rank[meaning.metric, meaning.labels]
+        if meaning.kind == "bit":
+            number = first_bit.setdefault(meaning.exporter, number)
+        sources[meaning.may_be_percent, number].append(each)
+    return [sources[key] for key in sorted(sources)]
+
+
+def _add(
+    found: DeviceSignals,
+    signal: str,
+    sources: Sequence[list[Prepared]],
+    by_signal: Mapping[str, list[Prepared]],
+    batch: _Batch,
+) -> None:
+    """One signal's points from its sources: a later one serves only where the earlier ones are silent or cannot be."""
+    dropped: Counter[str] = Counter()
+    usable = []
+    for series in sources:
+        points = _points(series, by_signal, batch, dropped)
+        if points.count:
+            usable.append((series, points))
+    if signal == "power_watts" and len(usable) > 1:
+        limit, watts = found.points.get("power_limit_watts"), batch.catalog.board(model_of(by_signal)).watts
+        usable = [each for each in usable if can_be_power(each[1], limit, watts)] or usable
+    served = usable[0][0] if usable else sources[0]
+    found.fallback[signal] = batch.steps.of(served[0])
+    if usable:
+        found.points[signal] = _merged([points for _, points in usable], served[0].identity.meaning)
+    found.origin[signal] = _origin(served, sources, dropped)
+
+
+def _points(series: list[Prepared], by_signal: Mapping[str, list[Prepared]], batch: _Batch, dropped: Counter[str]) -> Points:
+    meaning = series[0].identity.meaning
+    if meaning.kind == "bit":
+        flags: dict[str, list[Prepared]] = defaultdict(list)
+        for each in series:
+            flags[each.identity.meaning.metric].append(each)
+        return mask_of([_one(found, batch, dropped) for found in flags.values()])
+    points = _one(series, batch, dropped)
+    if not meaning.per or not points.count:
+        return points
+    if meaning.per == PER_SECOND:
+        step, highest = batch.steps.of(series[0]), SIGNAL_BY_NAME[meaning.signal].highest
+        derived = growth_per_second(believed(points, highest / 1000, step, dropped), step, highest)
+    else:
+        divisor = [each for each in by_signal.get(meaning.per, []) if each.points.count]
+        derived = growth_ratio(points, _one(divisor, batch, dropped), batch.steps.of(series[0])) if divisor else _nothing()
+    if points.count == 1:
+        dropped["single_sample"] += 1
+    return derived
+
+
+def _nothing() -> Points:
+    return Points(np.empty(0, np.int64), np.empty(0), np.empty(0, np.int64))
+
+
+def _merged(sources: Sequence[Points], meaning: Meaning) -> Points:
+    if len(sources) == 1:
+        return sources[0]
+    if meaning.kind == "counter" and not meaning.per:
+        return merge_targets([sources[0], *(_continued(sources[0], each) for each in sources[1:])])
+    return merge_targets(list(sources))
+
+
+def _continued(before: Points, after: Points) -> Points:
+    """The same counter under a new name: where it is behind by rounding alone, it goes on from where it stood."""
+    at = int(np.searchsorted(after.times_ms, before.times_ms[-1], side="right"))
+    if at == after.count:
+        return after
+    behind = float(before.values[-1] - after.values[at])
+    return Points(after.times_ms, after.values + behind, after.stale_ms) if 0 < behind <= _ROUNDING else after
+
+
+def _origin(served: list[Prepared], sources: Sequence[list[Prepared]], dropped: Counter[str]) -> Origin:
+    meaning = served[0].identity.meaning
+    everything = [each for series in sources for each in series]
+    times = [each.raw_times_ms for each in everything if each.raw_times_ms.size]
+    for each in everything:
+        dropped.update(each.dropped)
+    others = sorted({each.identity.meaning.metric for each in everything} - {each.identity.meaning.metric for each in served})
+    return Origin(
+        metrics=tuple(sorted({each.identity.meaning.metric for each in served})),
+        exporter=meaning.exporter,
+        node_name=served[0].identity.device_labels.node_name,
+        first_ms=min((int(each[0]) for each in times), default=0),
+        last_ms=max((int(each[-1]) for each in times), default=0),
+        series_count=len(everything),
+        dropped=dropped,
+        other_metrics=tuple(others),
+    )
+
+
+def _without_pod_scope(signal: str, series: list[Prepared]) -> tuple[list[Prepared], list[Prepared]]:
+    """The device's own series, and the pods': labelled ones are pods' where an unlabelled twin speaks at the same instant."""
+    owned = [each for each in series if each.identity.is_owned and each.points.count]
+    bare = [each for each in series if not each.identity.is_owned and each.points.count]
+    if signal not in _MAY_BE_POD_SCOPE or not owned or not bare:
+        return series, []
+    metrics = {each.identity.meaning.metric for each in bare}
+    own = distinct([each.points.times_ms for each in bare])
+    twins = [each for each in owned if each.identity.meaning.metric in metrics]
+    if not any(is_among(each.points.times_ms, own).any() for each in twins):
+        return series, []
+    ids = {each.series_id for each in twins}
+    return [each for each in series if each.series_id not in ids], twins
+
+
+def _one(series: list[Prepared], batch: _Batch, dropped: Counter[str]) -> Points:
+    """All copies of one device signal as one."""
+    found = [(each.identity.provenance, each.points) for each in series if each.points.count]
+    if not found:
+        return _nothing()
+    merged = batch.merges.of(found)
+    copies = sum(each.points.count for each in series) - merged.count
+    if copies:
+        dropped["copy"] += copies
+        batch.tallies[series[0].identity.meaning.metric].dropped["copy"] += copies
+    return merged

@@ -1,0 +1,249 @@
+"""Passes over sorted instants that numpy can only do by searching each one, compiled."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpureport.values.runtime.compiled import Number, compiled
+
+Times = NDArray[np.int64]
+Values = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+_MOST_OUTLIERS = 10
+"""One after another; more are another counter."""
+
+
+@compiled
+def hourly_medians(times_ms: Times, hour_ms: Number, least: Number) -> Times:
+    """The median step of each hour from the first one on (ms, of the middle two the mean rounded down); 0: too few steps."""
+    first_hour = times_ms[0] // hour_ms
+    medians = np.zeros(times_ms[-1] // hour_ms - first_hour + 1, np.int64)
+    start = 0
+    while start < times_ms.size - 1:
+        hour = times_ms[start] // hour_ms
+        end = start + 1
+        while end < times_ms.size - 1 and times_ms[end] < (hour + 1) * hour_ms:
+            end += 1
+        if end - start >= least:
+            medians[hour - first_hour] = _median(times_ms[start : end + 1])
+        start = end
+    return medians
+
+
+@compiled
+def _median(times_ms: Times) -> Number:
+    steps = np.diff(times_ms)
+    if (steps == steps[0]).all():
+        return steps[0]
+    steps.sort()
+    return (steps[(steps.size - 1) // 2] + steps[steps.size // 2]) // 2
+
+
+@compiled
+def steps_in_force(times_ms: Times, medians: Times, hour_ms: Number) -> Times:
+    """At each instant the widest of its hour's and the neighbouring hours' medians; 0 where none has one."""
+    steps = np.empty(times_ms.size, np.int64)
+    hour, widest = np.int64(-1), np.int64(0)
+    for at in range(times_ms.size):
+        own = times_ms[at] // hour_ms - times_ms[0] // hour_ms
+        if own != hour:
+            hour, widest = own, np.int64(0)
+            for near in range(max(hour - 1, 0), min(hour + 2, medians.size)):
+                widest = max(widest, medians[near])
+        steps[at] = widest
+    return steps
+
+
+@compiled
+def reach(times_ms: Times, steps_ms: Times, stale_ms: Times, gap_steps: Number) -> tuple[Times, Flags]:
+    """(until when each sample is in force, whether the next one follows without a gap)."""
+    ends, is_linked = np.empty(times_ms.size, np.int64), np.zeros(times_ms.size, np.bool_)
+    last, marker = times_ms.size - 1, 0
+    for at in range(times_ms.size):
+        end = times_ms[at] + (gap_steps if at < last else 1) * steps_ms[at]
+        while marker < stale_ms.size and stale_ms[marker] <= times_ms[at]:
+            marker += 1
+        if marker < stale_ms.size:
+            end = min(end, stale_ms[marker])
+        if at < last and end >= times_ms[at + 1]:
+            end, is_linked[at] = times_ms[at + 1], True
+        ends[at] = end
+    return ends, is_linked
+
+
+@compiled
+def in_force(times_ms: Times, ends_ms: Times, starts_ms: Times) -> tuple[Times, Flags, Flags]:
+    """At each start: the last sample (the first where none has been), whether it is in force, whether it begins there."""
+    sample = np.empty(starts_ms.size, np.int64)
+    is_held, is_own = np.empty(starts_ms.size, np.bool_), np.empty(starts_ms.size, np.bool_)
+    at = -1
+    for row in range(starts_ms.size):
+        while at + 1 < times_ms.size and times_ms[at + 1] <= starts_ms[row]:
+            at += 1
+        sample[row] = max(at, 0)
+        is_held[row] = at >= 0 and starts_ms[row] < ends_ms[at]
+        is_own[row] = is_held[row] and times_ms[at] == starts_ms[row]
+    return sample, is_held, is_own
+
+
+@compiled
+def among(instants_ms: Times, times_ms: Times) -> Flags:
+    """Which of the sorted instants are among the sorted times."""
+    found = np.zeros(instants_ms.size, np.bool_)
+    at = 0
+    for number in range(instants_ms.size):
+        while at < times_ms.size and times_ms[at] < instants_ms[number]:
+            at += 1
+        found[number] = at < times_ms.size and times_ms[at] == instants_ms[number]
+    return found
+
+
+@compiled
+def is_suspect(times_ms: Times, values: Values, rate: Number, slow_ms: Number, slow_rate: Number) -> bool:
+    """Whether a counter falls, grows faster than ``rate`` per ms, or for ``slow_ms`` (0: any) no faster than ``slow_rate``."""
+    since = 0
+    for at in range(1, values.size):
+        change, step = values[at] - values[at - 1], times_ms[at] - times_ms[at - 1]
+        if change < 0 or change > rate * step:
+            return True
+        if change > slow_rate * step:
+            since = at
+        elif slow_ms and times_ms[at] - times_ms[since] >= slow_ms:
+            return True
+    return False
+
+
+@compiled
+def judged(times_ms: Times, values: Values, steps_ms: Times, rate: Number, refill_steps: Number) -> tuple[Flags, Values, Times]:
+    """Of a counter: which samples are kept, the growth to the next kept one that is refused (NaN where none), counts by reason.
+
+    Counts: outliers, growth beyond ``rate`` per ms, backward steps. Time for growth is that since the last change, and one step
+    while that is not used up: exporters refresh less often than they are scraped, but gain no time. A fall is a reset only to
+    what can have come since, and if the next sample goes on from there, and not to where refused growth began; what comes after
+    it within ``refill_steps`` steps tells less than what else measures the step.
+    """
+    kept, refused, counts = np.ones(values.size, np.bool_), np.full(values.size, np.nan), np.zeros(3, np.int64)
+    before, since, good, spare = 0, times_ms[0] if values.size else 0, 0, np.inf
+    origin = -1
+    for at in range(1, values.size):
+        change, spare = values[at] - values[before], min(spare, rate * steps_ms[at])
+        possible = rate * (times_ms[at] - since) + spare
+        if at >= good:
+            good = at + _outliers(times_ms, values, before, at, rate, since, steps_ms[at])
+        if at < good:
+            kept[at] = False
+            counts[0] += 1
+            continue
+        if change > possible:
+            refused[before] = change
+            counts[1] += 1
+            origin = before if origin < 0 else origin
+        elif change < 0:
+            is_back = origin >= 0 and 0 <= values[at] - values[origin] <= rate * (times_ms[at] - times_ms[origin])
+            is_reset = not is_back and values[at] <= possible and _goes_on(times_ms, values, at, rate, steps_ms[at])
+            if not is_reset:
+                refused[before] = -change
+                counts[2] += 1
+            elif times_ms[at] - times_ms[before] <= refill_steps * steps_ms[at]:
+                refused[before] = 0.0
+            origin = -1 if is_back or is_reset else origin
+        if change != 0:
+            since = times_ms[at]
+        if 0 < change <= possible:
+            spare = possible - change
+        before = at
+    return kept, refused, counts
+
+
+@compiled
+def _goes_on(times_ms: Times, values: Values, at: Number, rate: Number, step_ms: Number) -> bool:
+    """Whether the next sample, if there is one, is what a counter at this value can have come to."""
+    if at + 1 == values.size:
+        return True
+    return bool(0 <= values[at + 1] - values[at] <= rate * (times_ms[at + 1] - times_ms[at] + step_ms))
+
+
+@compiled
+def _outliers(
+    times_ms: Times, values: Values, before: Number, at: Number, rate: Number, since: Number, step_ms: Number
+) -> Number:
+    """How many samples from here on go with neither the one before them nor the one after, which go together."""
+    for after in range(at + 1, min(at + _MOST_OUTLIERS + 1, values.size)):
+        if values[after] <= values[before]:
+            if 0 < values[after] == values[before] < values[at]:  # anew a counter does not come to the very number
+                return after - at
+            break
+    if at + 1 < values.size and _is_outlier(times_ms, values, before, at, rate, since, step_ms):
+        return 1
+    change = values[at] - values[before]
+    if 0 <= change <= rate * (times_ms[at] - since + step_ms):
+        return 0
+    for after in range(at + 2, min(at + _MOST_OUTLIERS + 1, values.size)):
+        back, onwards = values[after] - values[after - 1], rate * (times_ms[after] - times_ms[after - 1] + step_ms)
+        if 0 <= values[after] - values[before] <= rate * (times_ms[after] - since + step_ms) and not 0 <= back <= onwards:
+            return after - at
+    return 0
+
+
+@compiled
+def _is_outlier(
+    times_ms: Times, values: Values, before: Number, at: Number, rate: Number, since: Number, step_ms: Number
+) -> bool:
+    """Whether the samples around this one go together, and this one with neither.
+
+    A step back may look so too: then the growth to this sample, or from it, is what the counter grows by in such a time.
+    """
+    after, change = values[at + 1], values[at] - values[before]
+    if not 0 <= after - values[before] <= rate * (times_ms[at + 1] - since + step_ms):
+        return False
+    if 0 <= change <= rate * (times_ms[at] - since + step_ms) and not (
+        rate * (times_ms[at + 1] - times_ms[at] + step_ms) < after < values[at]
+    ):
+        return False
+    usual = 0.0
+    if at + 2 < values.size and values[at + 2] >= after:
+        usual = (values[at + 2] - after) / (times_ms[at + 2] - times_ms[at + 1])
+    to_here, onwards = times_ms[at] - times_ms[before], times_ms[at + 1] - times_ms[at]
+    without = abs(after - values[before] - usual * (to_here + onwards))
+    stepped = abs(change - usual * to_here) if change >= 0 else abs(after - values[at] - usual * onwards)
+    return bool(without < stepped)
+
+
+@compiled
+def grown(values: Values, is_linked: Flags, refused: Values) -> tuple[Values, Values]:
+    """A counter's growth to the next sample, and growth over a gap or reset that ended at a sample; NaN elsewhere.
+
+    ``refused`` is a number where the growth to the next sample is not believed.
+    """
+    increase, gap_increase = np.full(values.size, np.nan), np.full(values.size, np.nan)
+    for at in range(values.size - 1):
+        change = values[at + 1] - values[at]
+        if refused.size and not np.isnan(refused[at]):
+            continue
+        if change < 0:
+            gap_increase[at + 1] = values[at + 1]
+        elif is_linked[at]:
+            increase[at] = change
+        else:
+            gap_increase[at + 1] = change
+    return increase, gap_increase
+
+
+@compiled
+def united(one: Times, other: Times) -> Times:
+    """The distinct instants of two sorted arrays, sorted."""
+    found = np.empty(one.size + other.size, np.int64)
+    count, at, beside = 0, 0, 0
+    while at < one.size or beside < other.size:
+        if beside == other.size or (at < one.size and one[at] <= other[beside]):
+            instant = one[at]
+            at += 1
+        else:
+            instant = other[beside]
+            beside += 1
+        if count == 0 or found[count - 1] != instant:
+            found[count] = instant
+            count += 1
+    return found[:count]

@@ -1,0 +1,130 @@
+"""How exporters spell device, workload and node in labels: the first name that is there counts.
+
+dcgm-exporter of all eras (label renamed in 655, ``--use-old-namespace``), nvidia_gpu_exporter, AMD device-metrics-exporter,
+Intel XPUM and xpumd, GKE's device plugin, cAdvisor, HAMi, Kepler.
+"""
+
+from __future__ import annotations
+
+import re
+
+from gpureport.values.catalog import Meaning
+from gpureport.values.series import Labels
+
+UUID = ("UUID", "uuid", "gpu_uuid", "device_uuid", "deviceuuid", "vdie_id", "acc_id", "accelerator_id", "hw_id")
+DEVICE_LABELS = (*UUID, "serial_number")
+"""The labels that can identify a device, in the order in which they are looked for."""
+INSTANCE_ID = ("GPU_I_ID", "gpu_instance_id", "sub_dev")
+COMPUTE_INSTANCE_ID = "GPU_CI_ID"
+# Names that a scrape never adds go first: beside them pod, namespace and container may be the exporter's own.
+POD = ("podname", "podName", "kube_pod", "pod_name", "pod")
+NAMESPACE = ("podnamespace", "kube_namespace", "pod_namespace", "exported_namespace", "namespace")
+CONTAINER = ("ctrname", "containerName", "kube_container", "container_name", "exported_container", "container")
+POD_UID = ("pod_uid", "uid", "pod_uuid", "pod_id")
+HOST = ("Hostname", "hostname", "host_name", "node", "node_name", "nodename", "k8s_node_name")
+REPLICA = ("prometheus_replica", "replica", "__replica__")
+INDEX = ("gpu", "index", "gpu_id", "device_index", "gpu_number", "deviceidx")
+DEVICE_FILE = ("device", "dev_file")
+MODEL = (
+    "modelName",
+    "model_name",
+    "card_series",
+    "card_model",
+    "gpu_model",
+    "gpu_name",
+    "hw_model",
+    "dev_name",
+    "model",
+    "device_type",
+    "instance_type",
+)
+PROFILE = ("GPU_I_PROFILE", "profile", "gpu_compute_partition_type")
+PCI = ("pci_bus_id", "pci_bdf")
+DRIVER = ("DCGM_FI_DRIVER_VERSION", "DCGM_FI_SYSTEM_DRIVER_VERSION", "driver_version")
+
+_NO_LABEL = frozenset(f"<<<{reason}>>>" for reason in ("NULL", "NOT_FOUND", "NOT_SUPPORTED", "NOT_PERM")) | {"N/A", "[N/A]"}
+"""What DCGM and nvidia-smi print for a text that is not there; no name in Kubernetes can be any of these."""
+_NO_INSTANCE = 2_147_483_632
+"""From here on blanks of 32 bits: NVML's of a GPU without instances is the largest number."""
+_NVIDIA_UUID = re.compile(r"(?:GPU-)?([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})", re.IGNORECASE)
+_EXPORTER = re.compile(
+    r"(dcgm|gpu|metrics|xpumd?|xpu-manager)[-_]?exporter((-[a-z0-9]+)?-[a-z0-9]{5})?$|^xpumd?(-|$)|^kepler(-|$)"
+)
+_GENERATED = re.compile(r"-([a-z0-9]{8,10}-)?[bcdfghjklmnpqrstvwxz2456789]{5}")  # of a DaemonSet or Deployment
+_COMPUTE_INSTANCE = re.compile(r"^\d+c\.(?=\d+g\.)")
+_PORT = re.compile(r":\d+$")
+_UNPARTITIONED = ("", "na", "n/a")
+"""Modes of cards that cannot be partitioned; a card that can is whole in spx."""
+
+
+def first(labels: Labels, candidates: tuple[str, ...]) -> str:
+    """The first of the labels that is there and not empty."""
+    for name in candidates:  # a loop, not a generator: it runs for every series
+        if (value := labels.get(name)) and value not in _NO_LABEL:
+            return value
+    return ""
+
+
+def device_uuid(labels: Labels, meaning: Meaning) -> str:
+    """What identifies the physical device; NVIDIA's as the driver prints it, with the prefix, in small letters."""
+    uuid = first(labels, UUID)
+    if meaning.vendor == "amd":  # whose partitions have a UUID each, and the serial number of their card
+        serial = first(labels, ("serial_number",))
+        if labels.get("gpu_compute_partition_type", "").lower() in _UNPARTITIONED:
+            return uuid or serial or _card_of_node(labels)
+        return serial or (uuid if instance_id(labels, meaning) == "" else "") or _card_of_node(labels) or uuid
+    if meaning.vendor == "aws" and not uuid:  # a core has a number on its instance, and no name of its own
+        return f"{labels.get('instance_id') or node_name(labels)}/{labels['neuroncore']}"
+    if meaning.vendor in ("nvidia", "") and (found := _NVIDIA_UUID.fullmatch(uuid)):
+        return f"GPU-{found[1].lower()}"
+    return uuid
+
+
+def _card_of_node(labels: Labels) -> str:
+    """In a virtual machine AMD's serial number is empty (device-metrics-exporter): its first partition's number names a card."""
+    card, part = labels.get("gpu_id", ""), labels.get("gpu_partition_id", "")
+    first_part = int(card) - int(part) if card.isdecimal() and part.isdecimal() else -1
+    return f"{node_name(labels)}/{card if first_part < 0 else first_part}" if card else ""
+
+
+def instance_id(labels: Labels, meaning: Meaning) -> str:
+    """Which part of the device: MIG GPU instance (of several in it ``1/0``), AMD partition, Intel tile; '' for the whole."""
+    if meaning.vendor == "amd":
+        is_whole = labels.get("gpu_compute_partition_type", "").lower() in (*_UNPARTITIONED, "spx")
+        return "" if is_whole else labels.get("gpu_partition_id", "")
+    instance, inner = first(labels, INSTANCE_ID), labels.get(COMPUTE_INSTANCE_ID)
+    if instance.isdecimal() and int(instance) >= _NO_INSTANCE:
+        return ""
+    return f"{instance}/{inner}" if instance and inner and _COMPUTE_INSTANCE.match(first(labels, PROFILE)) else instance
+
+
+def profile(labels: Labels, instance_id: str) -> str:
+    """A partition's profile; of a compute instance without an id of its own (1c.3g.40gb) that of the instance that it is in."""
+    found = first(labels, PROFILE) if instance_id else ""
+    return found if "/" in instance_id else _COMPUTE_INSTANCE.sub("", found)
+
+
+def node_name(labels: Labels) -> str:
+    """The node; a host label with the exporter pod's name (NODE_NAME unset in its pod) gives way to the scrape's label."""
+    host = first(labels, HOST)
+    if host and host in (labels.get("pod"), labels.get("exporter_pod")):
+        return labels.get("node") or host
+    return host or scraped_host(labels)
+
+
+def scraped_host(labels: Labels) -> str:
+    """The host that was scraped, without the port."""
+    return _PORT.sub("", labels.get("instance", ""))
+
+
+def is_exporter(labels: Labels, pod: str, is_honored: bool = False) -> bool:
+    """Whether the pod named is the exporter's own: target labels that won over the exporter's (dcgm-exporter 27, 85, 144).
+
+    A name like the job's is no sign of it where the job's labels are honored.
+    """
+    container = first(labels, CONTAINER)
+    if _EXPORTER.search(pod) or _EXPORTER.search(container) or pod in (labels.get("Hostname"), labels.get("hostname")):
+        return True
+    # A PodMonitor's job is its namespace and name; what goes on otherwise than generated names do is a workload's.
+    names = labels.get("service"), labels.get("job", "").rpartition("/")[2]
+    return not is_honored and any(name and pod.startswith(name) and _GENERATED.fullmatch(pod, len(name)) for name in names)

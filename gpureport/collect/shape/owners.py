@@ -1,0 +1,163 @@
+"""Who was named on a device's series, and when: runs of scrapes on which the labels stood."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpureport.collect.shape.copies import Points, collapse_target, in_order_of_preference, merge_targets
+from gpureport.collect.shape.identity import NOBODY, DeviceLabels, Identity, Provenance, Workload
+from gpureport.collect.shape.spans import Spans, StepFallback, Times, distinct, is_among, is_same, spans
+from gpureport.values.window import Window
+
+
+class Run(NamedTuple):
+    """[start_ms, end_ms) of something said by labels."""
+
+    start_ms: int
+    end_ms: int
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One series of a device: what its labels say, and its points."""
+
+    identity: Identity
+    points: Points
+
+
+def owner_runs(series: Iterable[Seen], fallback_step_ms: StepFallback, window: Window) -> dict[Workload, list[Run]]:
+    """The runs of each workload named on one device's series, within the window."""
+    runs: dict[Workload, list[Run]] = defaultdict(list)
+    for signal_series in _distinct_signals(series):
+        # Signal by signal: another exporter may scrape the device at other instants, or without naming anybody.
+        grid = _grid(signal_series, fallback_step_ms)
+        for workload, times in _times_by_workload(signal_series).items():
+            runs[workload] += _runs(grid, is_among(grid.times_ms, times), window)
+    return {workload: _union(found) for workload, found in _with_uids(runs).items() if found}
+
+
+def label_runs(series: Iterable[Seen], fallback_step_ms: StepFallback, window: Window) -> dict[DeviceLabels, Run]:
+    """For each set of device labels, from when to when it stood, within the window."""
+    found_series = list(series)
+    best = min((each.identity.node_name_rank for each in found_series), default=0)
+    by_labels: dict[DeviceLabels, list[Seen]] = defaultdict(list)
+    for each in found_series:
+        labels = each.identity.device_labels
+        by_labels[labels._replace(node_name="") if each.identity.node_name_rank > best else labels].append(each)
+    found = {}
+    for labels, group in by_labels.items():
+        grids = [_grid(signal, fallback_step_ms) for signal in _distinct_signals(group)]
+        start = max(min(int(grid.times_ms[0]) for grid in grids), window.start_ms)
+        end = min(max(int(grid.ends_ms[-1]) for grid in grids), window.end_ms)
+        if start < end:
+            found[labels] = Run(start, end)
+    return _without_part_descriptions(found)
+
+
+def _without_part_descriptions(runs: Mapping[DeviceLabels, Run]) -> dict[DeviceLabels, Run]:
+    """Label sets that say nothing but a part of what one other set says are that one, for as long as either stood."""
+    kept = dict(runs)
+    for labels, run in runs.items():
+        fuller = [other for other in kept if other != labels and _is_part(labels, other)]
+        if fuller:
+            del kept[labels]
+        if len(fuller) == 1:
+            other = kept[fuller[0]]
+            kept[fuller[0]] = Run(min(run.start_ms, other.start_ms), max(run.end_ms, other.end_ms))
+    return kept
+
+
+def _is_part(labels: DeviceLabels, other: DeviceLabels) -> bool:
+    return all(mine in ("", theirs) for mine, theirs in zip(labels, other, strict=True))
+
+
+def _distinct_signals(series: Iterable[Seen]) -> list[list[Seen]]:
+    """The series of each metric and job, those left out that say the same as another's: most metrics share a scrape."""
+    signals: dict[tuple[str, str], list[Seen]] = defaultdict(list)
+    for each in series:
+        signals[each.identity.provenance.job, each.identity.meaning.metric].append(each)
+    known: list[list[Seen]] = []
+    for group in signals.values():
+        group.sort(key=lambda seen: (seen.identity.workload, seen.identity.provenance, int(seen.points.times_ms[0])))
+        if not any(_says_the_same(group, other) for other in known):
+            known.append(group)
+    return known
+
+
+def _says_the_same(group: list[Seen], other: list[Seen]) -> bool:
+    return len(group) == len(other) and all(
+        one.identity.workload == two.identity.workload
+        and one.identity.provenance == two.identity.provenance
+        and _is_same(one.points, two.points)
+        for one, two in zip(group, other, strict=True)
+    )
+
+
+def _grid(series: list[Seen], fallback_step_ms: StepFallback) -> Spans:
+    """The instants at which a metric showed the device, copies of its targets merged as the values are."""
+    targets: dict[Provenance, list[Points]] = defaultdict(list)
+    for each in series:
+        known = targets[each.identity.provenance]
+        if not any(_is_same(each.points, other) for other in known):
+            known.append(each.points)
+    merged = merge_targets(in_order_of_preference({key: collapse_target(found) for key, found in targets.items()}))
+    return spans(merged.times_ms, merged.stale_ms, fallback_step_ms)
+
+
+def _is_same(one: Points, other: Points) -> bool:
+    return is_same(one.times_ms, other.times_ms) and is_same(one.stale_ms, other.stale_ms)
+
+
+def _all_times(series: list[Seen]) -> Times:
+    """The distinct instants of many series; most of them share theirs, so those are looked at once."""
+    arrays: list[Times] = []
+    for each in series:
+        if not any(is_same(each.points.times_ms, known) for known in arrays):
+            arrays.append(each.points.times_ms)
+    return distinct(arrays)
+
+
+def _times_by_workload(series: list[Seen]) -> dict[Workload, Times]:
+    named: dict[Workload, list[Seen]] = defaultdict(list)
+    for each in series:
+        if each.identity.workload != NOBODY:
+            named[each.identity.workload].append(each)
+    return {workload: _all_times(group) for workload, group in named.items()}
+
+
+def _with_uids(runs: Mapping[Workload, list[Run]]) -> dict[Workload, list[Run]]:
+    """Runs of series without a pod uid join the one pod of that name whose uid a sibling series carries."""
+    merged = {workload: list(found) for workload, found in runs.items() if workload.pod_uid}
+    for workload, found in runs.items():
+        if workload.pod_uid:
+            continue
+        siblings = [other for other in merged if other._replace(pod_uid="") == workload]
+        merged.setdefault(siblings[0] if len(siblings) == 1 else workload, []).extend(found)
+    return merged
+
+
+def _runs(grid: Spans, named: NDArray[np.bool_], window: Window) -> list[Run]:
+    """Unbroken stretches of named instants; a gap in the scrapes breaks them too, for nobody saw who held it then."""
+    continues = named[:-1] & named[1:] & grid.is_linked[:-1]
+    first = np.flatnonzero(named & ~np.concatenate([[False], continues]))
+    last = np.flatnonzero(named & ~np.concatenate([continues, [False]]))
+    starts = np.maximum(grid.times_ms[first], window.start_ms)
+    ends = np.minimum(grid.ends_ms[last], window.end_ms)
+    return [Run(int(start), int(end)) for start, end in zip(starts, ends, strict=True) if start < end]
+
+
+def _union(runs: list[Run]) -> list[Run]:
+    """The runs of several jobs as one, without overlaps."""
+    merged: list[Run] = []
+    for run in sorted(runs):
+        if merged and run.start_ms <= merged[-1].end_ms:
+            merged[-1] = Run(merged[-1].start_ms, max(merged[-1].end_ms, run.end_ms))
+        else:
+            merged.append(run)
+    return merged

@@ -1,0 +1,187 @@
+"""What a device can physically do: power, and growth of its counters, beyond it are not believed, and counted by reason.
+
+A value is never dropped because it is merely unlikely: the bounds are what no board does.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpureport.collect.shape.copies import Points
+from gpureport.collect.shape.spans import GAP_STEPS, Flags, StepFallback, Times, Values, hourly_steps, spans
+from gpureport.values.tables import SIGNAL_BY_NAME
+
+if TYPE_CHECKING:
+    from gpureport.collect.shape.devices import DeviceSignals
+    from gpureport.values.catalog import Board
+
+_MARGIN = 1.5
+_UNKNOWN_BOUND_WATTS = 3000.0
+_LEAST = 0.01
+"""Of a board's power: no board idles there; of the power beside a counter: no board's power varies so much."""
+_HIGHEST_LIMIT = 2.0
+_NEVER_0 = ("dcgm-exporter", "nvidia_gpu_exporter", "opentelemetry-dcgm")
+_HIGHEST_RATE = {"seconds": 1.05, "count": 1e6}
+"""Growth per second, by unit: a clock is read some ms before or after its time stamp; a link repeats no more packets."""
+_STUCK_MS = 600_000
+_STUCK_JOULES = 10_000.0
+_HOUR_MS = 3_600_000
+_FAR_BELOW = 0.25  # of power's energy of an hour: what changes between two samples makes no such difference
+_COARSER = (1e3, 1e6)  # a unit than another that the same name had before
+_REASONS = ("outlier", "beyond_bound", "backward_step")
+
+
+def believe(found: DeviceSignals, board: Board) -> None:
+    """Take out of a device's signals what it cannot have done."""
+    _keep_between(found, "power_limit_watts", 1.0, _HIGHEST_LIMIT * board.watts or _UNKNOWN_BOUND_WATTS)
+    bound = bound_watts(found.points.get("power_limit_watts"), board.watts)
+    least = _LEAST * board.watts
+    _keep_between(found, "power_watts", least or 1.0, bound)
+    for name, points in list(found.points.items()):
+        signal = SIGNAL_BY_NAME[name]
+        if signal.kind == "counter":
+            is_energy = signal.unit == "joules"
+            rate = (bound if is_energy else _HIGHEST_RATE[signal.unit]) / 1000
+            beside = _beside(found, points, least) if is_energy else None
+            refill_steps = GAP_STEPS if is_energy and "power_watts" in found.points else 0
+            found.points[name] = believed(points, rate, found.fallback[name], found.origin[name].dropped, beside, refill_steps)
+
+
+def can_be_power(points: Points, limit: Points | None, board_watts: float) -> bool:
+    """Whether any of the values is one that the board can draw."""
+    least, bound = _LEAST * board_watts or 1.0, bound_watts(limit, board_watts)
+    return bool(((points.values >= least) & (points.values <= bound)).any())
+
+
+def bound_watts(limit: Points | None, board_watts: float) -> float:
+    """What the board cannot exceed; a limit counts that two samples show, for a single one may be wrong."""
+    shown = 0.0
+    if limit is not None:
+        shown = float(np.partition(limit.values, -2)[-2]) if limit.count > 1 else float(limit.values[0])
+    known = max(shown, board_watts)
+    return _MARGIN * known if known > 0 else _UNKNOWN_BOUND_WATTS
+
+
+def _keep_between(found: DeviceSignals, name: str, lowest: float, highest: float) -> None:
+    """Drop what is outside; 0 is what a board shows whose power or limit another one's sensor counts: none of NVIDIA's."""
+    points = found.points.get(name)
+    if points is None or lowest <= points.values.min() <= points.values.max() <= highest:
+        return
+    kept = (points.values >= lowest) & (points.values <= highest)
+    if found.origin[name].exporter not in _NEVER_0:
+        kept |= points.values == 0
+    if kept.all():
+        return
+    found.origin[name].dropped["implausible"] += int((~kept).sum())
+    if kept.any():
+        found.points[name] = Points(points.times_ms[kept], points.values[kept], points.stale_ms)
+    else:
+        del found.points[name]
+
+
+def _beside(found: DeviceSignals, counter: Points, least: float) -> Points | None:
+    """Power beside an energy counter; where none is exported, the least that the model draws."""
+    power = found.points.get("power_watts")
+    return power if power or not least else Points(counter.times_ms, np.full(counter.count, least), counter.stale_ms)
+
+
+def believed(
+    points: Points, rate: float, fallback: StepFallback, dropped: Counter[str], power: Points | None = None, refill_steps: int = 0
+) -> Points:
+    """A counter with its outliers out and the growth marked that it cannot have had; ``power`` is beside energy.
+
+    Power that is exported tells of the time around a reset of up to ``refill_steps`` steps.
+    """
+    from gpureport.collect.shape.loops import is_suspect, judged
+
+    is_slow = is_suspect(points.times_ms, points.values, rate, 0 if power is None else _STUCK_MS, _LEAST * rate)
+    if not is_slow and (power is None or not _far_below(points.times_ms, np.diff(points.values), power).any()):
+        return points
+    steps, _ = hourly_steps(points.times_ms, fallback)
+    in_one_unit = _in_one_unit(points, rate, dropped)
+    kept, refused, counts = judged(points.times_ms, in_one_unit, steps, rate, refill_steps)
+    dropped.update({reason: int(count) for reason, count in zip(_REASONS, counts, strict=True) if count})
+    times, values, refused = points.times_ms[kept], in_one_unit[kept], refused[kept]
+    if power is not None and (stuck := _refuse_stuck(times, values, refused, steps[kept], rate, power, fallback)):
+        dropped["stuck"] += stuck
+    return Points(times, values, points.stale_ms, refused)
+
+
+def _in_one_unit(points: Points, rate: float, dropped: Counter[str]) -> Values:
+    """The values in the finest unit that they have: where a unit changes under its name, they go on 1,000 times coarser or finer.
+
+    Only where that leaves less that a device cannot do: a unit finer than the name's grows too fast.
+    """
+    before, after = points.values[:-1], points.values[1:]
+    most, power_of_ten = rate * np.diff(points.times_ms), np.zeros(points.count)
+    for coarser in _COARSER:
+        up, down = after * coarser - before, after - before * coarser
+        is_up = (up >= 0) & (up <= most) & (before > coarser * most)
+        is_down = (down >= 0) & (down <= most) & (after > coarser * most)
+        power_of_ten[1:] += np.log10(coarser) * np.cumsum(is_up.astype(np.int64) - is_down)
+    power_of_ten -= power_of_ten.min(initial=0.0)
+    if power_of_ten.max(initial=0.0) > np.log10(_COARSER[-1]):  # no unit is so much coarser: not units, but garbage
+        return points.values
+    scaled: Values = points.values * 10**power_of_ten
+
+    def impossible(values: Values) -> int:
+        growth = np.diff(values)
+        return int(((growth < 0) | (growth > most)).sum())
+
+    if impossible(scaled) >= impossible(points.values):
+        return points.values
+    dropped["coarser_unit"] += int((scaled != points.values).sum())
+    return scaled
+
+
+def _refuse_stuck(
+    times: Times, values: Values, refused: Values, steps: Times, rate: float, power: Points, fallback: StepFallback
+) -> int:
+    """Refuse the growth of a counter that all but stands still beside power; how many samples it did so for.
+
+    What it then catches up with in one step is the energy of that time, which power tells already.
+    """
+    watts = _in_force(power, times)
+    growth = np.where(np.diff(values) < 0, values[1:], np.diff(values))  # from a reset on what stands there
+    is_still = (growth >= 0) & (growth < _LEAST / 1000 * watts * np.diff(times))
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], is_still, [False]])))
+    joules, count = power_over(power, fallback), 0
+    for start, end in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
+        if times[end] - times[start] < _STUCK_MS or joules(int(times[start]), int(times[end])) < _STUCK_JOULES:
+            continue
+        refused[start:end] = 0.0
+        if end + 1 < times.size and values[end + 1] - values[end] > rate * (times[end + 1] - times[end] + steps[end]):
+            refused[end] = values[end + 1] - values[end]
+        count += int((~np.isnan(refused[start : end + 1])).sum())
+    is_below = _far_below(times, growth, power, np.isnan(refused[:-1]) & (np.diff(times) <= GAP_STEPS * steps[:-1]))
+    refused[:-1][is_below] = 0.0
+    return count + int(is_below.sum())
+
+
+def _in_force(power: Points, times: Times) -> Values:
+    """Power when each but the last of the samples was taken."""
+    return power.values[np.maximum(np.searchsorted(power.times_ms, times[:-1], side="right") - 1, 0)]
+
+
+def _far_below(times: Times, growth: Values, power: Points, is_told: Flags | bool = True) -> Flags:
+    """Which steps are of hours in which a counter tells far less than power, as far as it tells anything."""
+    hours = (times[:-1] - times[0] // _HOUR_MS * _HOUR_MS) // _HOUR_MS if times.size > 1 else times[:0]
+    told = np.bincount(hours, np.where(is_told, growth, 0.0))
+    by_power = np.bincount(hours, np.where(is_told, _in_force(power, times) * np.diff(times) / 1000, 0.0))
+    told_ms = np.bincount(hours, np.where(is_told, np.diff(times), 0))
+    return ((told < _FAR_BELOW * by_power - _STUCK_JOULES) & (told_ms >= _STUCK_MS))[hours] & is_told
+
+
+def power_over(power: Points, step: StepFallback) -> Callable[[int, int], float]:
+    """Energy between two instants (ms) by power, as far as it is in force."""
+    held = spans(power.times_ms, power.stale_ms, step)
+
+    def joules(start_ms: int, end_ms: int) -> float:
+        held_ms = np.clip(held.ends_ms, start_ms, end_ms) - np.clip(held.times_ms, start_ms, end_ms)
+        return float((held_ms / 1000 * power.values).sum())
+
+    return joules

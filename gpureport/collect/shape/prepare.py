@@ -1,0 +1,250 @@
+"""From a raw batch to clean points per series: sorted, distinct, in canonical units, without values that are none."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpureport.collect.shape.copies import Points
+from gpureport.collect.shape.identity import Identity
+from gpureport.collect.shape.known import KnownLabels
+from gpureport.collect.shape.reading import PLAIN, Reading, UnitEvidence
+from gpureport.collect.shape.samples import Raw, Samples
+from gpureport.collect.shape.spans import Times, Values
+from gpureport.values.catalog import Catalog, Meaning
+from gpureport.values.errors import SourceError
+from gpureport.values.series import METRIC_LABEL, Labels, SeriesBatch, is_stale
+from gpureport.values.tables import SIGNAL_BY_NAME
+
+# What DCGM writes for "no value": int32, int64 and fp64 blanks with their sixteen reasons each (dcgm_structs.h).
+_BLANKS = ((0x7FFFFFF0, 0x7FFFFFFF), (0x7FFFFFFFFFFFFFF0, 0x7FFFFFFFFFFFFFFF), (140737488355328.0, 140737488355343.0))
+
+# What AMD's exporter means as "not applicable": the largest number of an unsigned or signed integer of any width.
+_NOT_APPLICABLE = (255.0, 65_535.0, 2_147_483_647.0, 4_294_967_295.0, 18_446_744_073_709_551_615.0)
+
+_INSTANTS = (1.4e9, 2.0**31)
+"""Seconds since 1970 from Kubernetes' first release on."""
+_AMOUNTS = (0.0, 1e15)
+"""Bytes of memory are the most that a node has of anything."""
+
+_NO_MARKER: Times = np.empty(0, np.int64)
+
+
+@dataclass
+class Tally:
+    """What came of one metric and what was left out."""
+
+    series_count: int = 0
+    sample_count: int = 0
+    dropped: Counter[str] = field(default_factory=Counter)
+    joined_count: int = 0
+    row_count: int = 0
+    unit: UnitEvidence = field(default_factory=UnitEvidence)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """One series: identity, hash, clean points in canonical units, and its raw samples (staleness markers included)."""
+
+    series_id: int
+    identity: Identity
+    points: Points
+    raw_times_ms: Times
+    raw_values: Values
+    dropped: Counter[str]
+    """Values left out, by reason."""
+
+
+def prepare(batch: SeriesBatch, catalog: Catalog, reading: Reading = PLAIN) -> tuple[list[Prepared], dict[str, Tally]]:
+    """Every series that the catalog names, cleaned, and a tally per metric.
+
+    Series handed over in several pieces become one. SourceError when two label sets share a hash.
+    """
+    tallies: dict[str, Tally] = {}
+    pieces: dict[int, list[int]] = {}
+    known: dict[int, Identity] = {}
+    said = KnownLabels(catalog, reading)
+    for number, labels in enumerate(batch.labels):
+        found = said.read(labels)
+        if found is None:
+            _count_nameless(labels, int(batch.offsets[number + 1] - batch.offsets[number]), catalog, tallies)
+            continue
+        identity, key = found
+        if known.setdefault(key, identity) is not identity and _present(known[key].labels) != _present(labels):
+            raise SourceError(f"two series share the hash {key:016x}: {dict(labels)} and {dict(known[key].labels)}; report this")
+        pieces.setdefault(key, []).append(number)
+    prepared = []
+    samples, rules = Samples(batch), _Rules(reading)
+    for key, numbers in pieces.items():
+        dropped: Counter[str] = Counter()
+        identity, raw = known[key], samples.of(numbers, dropped)
+        one = _prepare_one(key, identity, raw, samples, rules.of(identity.meaning), dropped)
+        _count(tallies.setdefault(identity.meaning.metric, Tally()), one)
+        prepared.append(one)
+    return prepared, tallies
+
+
+def _count_nameless(labels: Labels, count: int, catalog: Catalog, tallies: dict[str, Tally]) -> None:
+    metric = labels.get(METRIC_LABEL, "")
+    if metric in catalog.metrics:
+        tallies.setdefault(metric, Tally()).dropped["nameless"] += count
+
+
+def _count(tally: Tally, found: Prepared) -> None:
+    if found.identity.meaning.may_be_percent:
+        tally.unit.add(found.raw_values)
+    tally.series_count += 1
+    markers = found.points.stale_ms.size
+    tally.sample_count += found.raw_times_ms.size - markers
+    if found.dropped:
+        tally.dropped.update(found.dropped)
+
+
+def _present(labels: Labels) -> dict[str, str]:
+    return {name: value for name, value in labels.items() if value != ""}
+
+
+class _Rule(NamedTuple):
+    """How a metric's values are taken: the factor to canonical units (NaN: the unit cannot be told), and what they can be."""
+
+    factor: float
+    low: float
+    high: float
+    is_code: bool
+
+
+class _Rules:
+    """The rule of each of the catalog's rows, worked out once."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+        self._known: dict[tuple[str, str], _Rule] = {}
+
+    def of(self, meaning: Meaning) -> _Rule:
+        """The rule of a row."""
+        key = meaning.metric, meaning.labels
+        if key not in self._known:
+            factor = _factor(meaning, self._reading)
+            self._known[key] = _Rule(factor, *_range(meaning, factor), meaning.is_whole)
+        return self._known[key]
+
+
+def _prepare_one(key: int, identity: Identity, raw: Raw, samples: Samples, rule: _Rule, dropped: Counter[str]) -> Prepared:
+    times, values, meaning = raw.times, raw.values, identity.meaning
+    if _is_plain(raw, meaning, rule):
+        return Prepared(key, identity, Points(times, _scaled(values, rule.factor), _NO_MARKER), times, values, dropped)
+    stale = is_stale(values)
+    kept = ~(stale | _unusable(values, stale, meaning, rule.factor, dropped))
+    markers = samples.part(times, stale) if stale.any() else _NO_MARKER
+    points = Points(samples.part(times, kept), _scaled(values[kept], rule.factor), markers)
+    return Prepared(key, identity, points, times, values, dropped)
+
+
+def _factor(meaning: Meaning, reading: Reading) -> float:
+    """To canonical units; NaN where the unit cannot be told."""
+    if not meaning.may_be_percent:
+        return meaning.factor
+    return {"ratio": meaning.factor, "percent": meaning.factor / 100, "unclear": np.nan}[reading.unit(meaning.metric)]
+
+
+def _is_plain(raw: Raw, meaning: Meaning, rule: _Rule) -> bool:
+    """Whether nothing needs a second look: most series hold numbers within the signal's range and below every blank."""
+    if (
+        meaning.vendor == "amd"
+        or math.isnan(rule.factor)
+        or not raw.times.size
+        or (meaning.is_steady and raw.lowest != raw.highest)
+    ):
+        return False
+    return raw.highest <= rule.high and raw.lowest >= rule.low and (raw.is_whole or not rule.is_code)
+
+
+def _range(meaning: Meaning, factor: float) -> tuple[float, float]:
+    """The values, as scraped, that a signal can have; what is derived from growth is judged by its own figures."""
+    below_blanks = float(_BLANKS[0][0] - 1)
+    if meaning.signal.startswith("kube_"):
+        return _range_of_object(meaning)
+    if meaning.signal not in SIGNAL_BY_NAME:
+        return -below_blanks, below_blanks
+    low, high = _bounds(meaning, factor)
+    return low, min(high, below_blanks)
+
+
+def _range_of_object(meaning: Meaning) -> tuple[float, float]:
+    """The values of an object of Kubernetes: instants, amounts, and what holds (1) or does not."""
+    if meaning.is_instant:
+        return _INSTANTS
+    return _AMOUNTS if meaning.is_steady else (0.0, 1.0)
+
+
+def _bounds(meaning: Meaning, factor: float) -> tuple[float, float]:
+    """The same without a look at blanks; a counter's values are judged by their growth, once it is a device's."""
+    signal = SIGNAL_BY_NAME.get(meaning.signal)  # a divisor is none
+    if signal is None or meaning.kind == "counter":
+        return 0.0, 2.0**64  # no counter is wider
+    return signal.lowest / factor, signal.highest / factor
+
+
+def _scaled(values: Values, factor: float) -> Values:
+    return values if factor == 1 else values * factor
+
+
+def _unusable(
+    values: Values, stale: NDArray[np.bool_], meaning: Meaning, factor: float, dropped: Counter[str]
+) -> NDArray[np.bool_]:
+    """Which values are none, each counted under the first reason that holds."""
+    unusable = np.zeros(values.size, np.bool_)
+    for reason, found in _reasons(values, meaning, factor).items():
+        fresh = found & ~stale & ~unusable
+        if fresh.any():
+            dropped[reason] += int(fresh.sum())
+            unusable |= fresh
+    return unusable
+
+
+def _reasons(values: Values, meaning: Meaning, factor: float) -> dict[str, NDArray[np.bool_]]:
+    found = {"nan": np.isnan(values)}
+    if not meaning.allows_infinite:
+        found["infinite"] = np.isinf(values)
+    if meaning.vendor == "nvidia":
+        found["blank"] = np.logical_or.reduce([(values >= low) & (values <= high) for low, high in _BLANKS])
+    if meaning.vendor == "amd":
+        found["not_applicable"] = np.isin(values, _NOT_APPLICABLE)
+    if meaning.is_steady:
+        found["outlier"] = _lone(values, meaning.is_instant)
+    if meaning.signal.startswith("kube_"):
+        low, high = _range_of_object(meaning)
+        found["out_of_range"] = (values < low) | (values > high)
+    elif meaning.signal in SIGNAL_BY_NAME or meaning.kind == "counter":
+        found["out_of_range"] = _out_of_range(values, meaning, factor)
+    if math.isnan(factor):
+        found["ambiguous_unit"] = np.ones(values.size, np.bool_)
+    return found
+
+
+def _lone(values: Values, is_either_way: bool) -> NDArray[np.bool_]:
+    """Which samples are above, or either way unlike, two equal ones around them; of the first and the last those beside them."""
+    if values.size < 3:
+        return np.zeros(values.size, np.bool_)
+    before, after = np.append(values[2], values[:-1]), np.append(values[1:], values[-3])
+    unlike = values != before if is_either_way else values > before
+    return np.asarray(unlike & (before == after))
+
+
+def _out_of_range(values: Values, meaning: Meaning, factor: float) -> NDArray[np.bool_]:
+    low, high = _bounds(meaning, factor)
+    with np.errstate(invalid="ignore"):  # where the unit cannot be told there is no bound
+        outside: NDArray[np.bool_] = (values < low) | (values > high)
+    return outside | _no_code(values) if meaning.is_whole else outside
+
+
+def _no_code(values: Values) -> NDArray[np.bool_]:
+    """Which values are neither codes nor bits: not whole, or more than the lake's 32 bits hold."""
+    with np.errstate(invalid="ignore"):  # a staleness marker is a NaN that signals
+        found: NDArray[np.bool_] = (values != np.floor(values)) | (values > _BLANKS[0][1])
+    return found

@@ -1,0 +1,99 @@
+"""What only a cluster's whole day tells, and no single series: which pods are exporters, and what unit a doubtful metric has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from gpureport.collect.shape.names import DEVICE_LABELS, first
+from gpureport.collect.shape.spans import Values
+from gpureport.values.series import METRIC_LABEL, Labels
+
+Unit = Literal["ratio", "percent", "unclear"]
+
+REQUESTS = ("kube_pod_container_resource_requests", "kube_pod_resourceclaim_info")
+NOT_EXTENDED = "cpu|memory|storage|ephemeral_storage|hugepages_.*|attachable_volumes_.*|pods"
+
+LARGEST_PERCENT = 100.0
+"""Larger values are garbage in either unit (DCGM 199) and tell nothing of it."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the day's series are to be read."""
+
+    exporters: frozenset[str] = frozenset()
+    """Places of exporters' pods: what ``pod`` is in where target labels won and the workload is in ``exported_pod``."""
+    requesting: frozenset[str] = frozenset()
+    """Pods that request an extended resource, and so are no exporters."""
+    honoring: frozenset[str] = frozenset()
+    """Jobs in which devices' series may have no pod: a target's label would be on all, so what is there is a workload."""
+    units: Mapping[str, Unit] = field(default_factory=dict)
+    """Units of the metrics whose names do not tell; those that are not named are ratios."""
+
+    def unit(self, metric: str) -> Unit:
+        """What a doubtful metric's values are."""
+        return self.units.get(metric, "ratio")
+
+
+PLAIN = Reading()
+
+
+@dataclass
+class UnitEvidence:
+    """What the values of a doubtful metric show, over all devices of a day."""
+
+    largest: float = 0.0
+    has_fraction: bool = False
+
+    def add(self, values: Values) -> None:
+        """Take the values of a series into account."""
+        plausible = values[(values >= 0) & (values <= LARGEST_PERCENT)]
+        if plausible.size:
+            self.largest = max(self.largest, float(plausible.max()))
+            self.has_fraction = self.has_fraction or bool((plausible != np.floor(plausible)).any())
+
+    def merge(self, other: UnitEvidence) -> None:
+        """Take another group's evidence into account."""
+        self.largest = max(self.largest, other.largest)
+        self.has_fraction = self.has_fraction or other.has_fraction
+
+    @property
+    def unit(self) -> Unit:
+        """Whole numbers above 1 are percent (DCGM 4.6), fractions up to 1 a ratio (4.7); anything else does not tell."""
+        if self.largest == 0 or (self.largest <= 1 and self.has_fraction):
+            return "ratio"
+        return "percent" if self.largest > 1 and not self.has_fraction else "unclear"
+
+
+def units_told_by(evidence: Mapping[str, UnitEvidence]) -> dict[str, Unit]:
+    """The units of the metrics, by what their values of the whole day show; ratios, the usual case, are not named."""
+    return {metric: found.unit for metric, found in sorted(evidence.items()) if found.unit != "ratio"}
+
+
+def told_by(labels: Iterable[Labels], before: Reading = PLAIN) -> Reading:
+    """What all series of a day tell of pods: those beside whose name one has a workload in ``exported_pod`` are exporters."""
+    exporters, requesting, honoring = set(before.exporters), set(before.requesting), set(before.honoring)
+    for each in labels:
+        pod, exported = each.get("pod", ""), each.get("exported_pod", "")
+        if pod and exported:
+            exporters.add(place(each))
+        if each.get(METRIC_LABEL) in REQUESTS:
+            if not re.fullmatch(NOT_EXTENDED, each.get("resource", "")):
+                requesting |= {pod, exported} - {""}
+        elif not pod and each.get("job") and first(each, DEVICE_LABELS):
+            honoring.add(each["job"])
+    return Reading(frozenset(exporters), requesting=frozenset(requesting), honoring=frozenset(honoring))
+
+
+def place(labels: Labels) -> str:
+    """Namespace, container and pod of a scrape's target, without what tells a pod from others of its DaemonSet.
+
+    The exporter's pod on an idle node stands beside no workload; a workload of a like name is elsewhere.
+    """
+    pod = labels.get("pod", "")
+    return "/".join([labels.get("namespace", ""), labels.get("container", ""), pod.rpartition("-")[0] or pod])

@@ -1,0 +1,111 @@
+"""From instants to intervals: how long a sample holds, and how a counter grew meanwhile.
+
+A sample holds until the next one, at most three median steps; the last one holds a single step; a staleness marker ends
+it earlier. The median step is the hour's own (or a neighbouring hour's, if larger), so it does not depend on how the
+samples were fetched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpureport.values.window import HOUR_MS
+
+GAP_STEPS = 3
+MIN_STEPS = 3
+GUESSED_STEP_MS = 60_000
+
+Times = NDArray[np.int64]
+Values = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+_NOTHING: Times = np.empty(0, np.int64)
+_NO_VALUES: Values = np.empty(0)
+
+
+def distinct(arrays: Sequence[Times]) -> Times:
+    """The distinct instants of sorted arrays, sorted."""
+    from gpureport.collect.shape.loops import united
+
+    if len(arrays) < 2:
+        return united(arrays[0] if arrays else _NOTHING, _NOTHING)
+    half = len(arrays) // 2
+    return united(distinct(arrays[:half]), distinct(arrays[half:]))
+
+
+def is_same(one: Times, other: Times) -> bool:
+    """Whether two series have the same instants; most that do share the array."""
+    return one is other or np.array_equal(one, other)
+
+
+def is_among(instants_ms: Times, times_ms: Times) -> Flags:
+    """Which of sorted instants are among sorted times."""
+    from gpureport.collect.shape.loops import among
+
+    return among(instants_ms, times_ms)
+
+
+StepFallback = Callable[[], int | None]
+"""Gives the step (ms) of hours with too few samples of their own, or None; asked only where it is needed."""
+
+
+@dataclass(frozen=True)
+class Spans:
+    """For each sample at ``times_ms``: in force until ``ends_ms``; ``is_linked`` where the next sample follows without a gap."""
+
+    times_ms: Times
+    ends_ms: Times
+    is_linked: Flags
+    is_guessed: Flags
+
+
+def spans(times_ms: Times, stale_ms: Times, fallback_step_ms: StepFallback) -> Spans:
+    """Spans of one signal's sorted, distinct instants; ``fallback_step_ms`` serves hours with too few steps."""
+    from gpureport.collect.shape.loops import reach
+
+    step, guessed = hourly_steps(times_ms, fallback_step_ms)
+    ends, is_linked = reach(times_ms, step, stale_ms, GAP_STEPS)
+    return Spans(times_ms, ends, is_linked, guessed)
+
+
+def hourly_steps(times_ms: Times, fallback_step_ms: StepFallback) -> tuple[Times, Flags]:
+    """The median step in force at each sample (ms), and whether it had to be guessed."""
+    from gpureport.collect.shape.loops import hourly_medians, steps_in_force
+
+    medians = hourly_medians(times_ms, HOUR_MS, MIN_STEPS)
+    steps = steps_in_force(times_ms, medians, HOUR_MS)
+    known = steps > 0
+    if known.all():
+        return steps, np.zeros(times_ms.size, np.bool_)
+    fallback = fallback_step_ms()
+    if fallback is None:
+        return np.where(known, steps, GUESSED_STEP_MS), ~known
+    return np.where(known, steps, fallback), np.zeros(times_ms.size, np.bool_)
+
+
+def median_step_ms(step_lists: list[Times]) -> int | None:
+    """The median over many signals' steps; None where there are fewer than three."""
+    steps = np.concatenate([np.diff(times) for times in step_lists]) if step_lists else np.empty(0, np.int64)
+    return int(np.median(steps)) if steps.size >= MIN_STEPS else None
+
+
+@dataclass(frozen=True)
+class Growth:
+    """Per sample: ``increase`` to the next one (NaN where unknown) and ``gap_increase`` that ended here (NaN where none)."""
+
+    increase: Values
+    gap_increase: Values
+
+
+def growth(values: Values, is_linked: Flags, refused: Values | None = None) -> Growth:
+    """A counter's growth; over a reset the value after it is a lower bound and counts as growth over a gap.
+
+    3, 4, 1, 2 without gaps: increase 1, –, 1, – and gap_increase –, –, 1, –. Where ``refused`` is a number it is none.
+    """
+    from gpureport.collect.shape.loops import grown
+
+    return Growth(*grown(values, is_linked, _NO_VALUES if refused is None else refused))

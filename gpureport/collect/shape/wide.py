@@ -1,0 +1,177 @@
+"""All signals of a device side by side: the common refinement of their step functions, cut at full hours.
+
+Signals scraped together share their instants, so a row is simply a scrape. Where they do not, a row begins at every
+instant of any signal and at every end of one, and each value takes the partner in force.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpureport.collect.shape.copies import Points
+from gpureport.collect.shape.physics import power_over
+from gpureport.collect.shape.spans import Growth, Spans, StepFallback, Times, Values, distinct, growth, is_same, spans
+from gpureport.values.tables import SIGNAL_BY_NAME
+from gpureport.values.window import HOUR_MS, Window
+
+
+@dataclass
+class DeviceRows:
+    """Rows of one device: instants, lengths and columns (NaN = null), all of one length."""
+
+    starts_ms: Times
+    held_ms: Times
+    is_carried: NDArray[np.bool_]
+    is_guessed: NDArray[np.bool_]
+    joined_count: NDArray[np.int16]
+    columns: dict[str, Values] = field(default_factory=dict)
+    joined_by_signal: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def count(self) -> int:
+        """How many rows."""
+        return int(self.starts_ms.size)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Signals that share their instants, and for each row which of their samples is in force."""
+
+    spans: Spans
+    sample: NDArray[np.int64]
+    is_held: NDArray[np.bool_]
+    is_own: NDArray[np.bool_]
+
+
+def device_rows(
+    points: Mapping[str, Points], fallback_step_ms: Mapping[str, StepFallback], window: Window, first_seen_ms: int
+) -> DeviceRows:
+    """One device's rows within the window, from its signals' points; every signal has at least one."""
+    shared = _by_instants(points)
+    found = [spans(points[names[0]].times_ms, points[names[0]].stale_ms, fallback_step_ms[names[0]]) for names in shared]
+    starts, ends = row_bounds(found, window)
+    grids = [grid_of(each, starts) for each in found]
+    kept = np.logical_or.reduce([grid.is_held for grid in grids])
+    rows = _empty_rows(grids, starts, ends, kept)
+    for names, grid in zip(shared, grids, strict=True):
+        _add_signals(rows, {name: points[name] for name in names}, grid, kept)
+    if rows.count and "energy_joules" in points and "power_watts" in points:
+        _leave_to_day_before(rows, points, fallback_step_ms, window.start_ms)
+    if "xid_code" in points:
+        rows.columns["xid_event_code"] = _xid_events(points["xid_code"], rows, first_seen_ms)
+    return rows
+
+
+def _by_instants(points: Mapping[str, Points]) -> list[list[str]]:
+    """Signal names grouped by equal instants and markers."""
+    groups: list[list[str]] = []
+    for name, each in points.items():
+        for group in groups:
+            first = points[group[0]]
+            if is_same(first.times_ms, each.times_ms) and is_same(first.stale_ms, each.stale_ms):
+                group.append(name)
+                break
+        else:
+            groups.append([name])
+    return groups
+
+
+def row_bounds(found: list[Spans], window: Window) -> tuple[Times, Times]:
+    """Starts and ends of all candidate rows inside the window."""
+    low = max(window.start_ms, min(int(each.times_ms[0]) for each in found))
+    high = min(window.end_ms, max(int(each.ends_ms[-1]) for each in found))
+    if low >= high:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    hours = np.arange(-(-low // HOUR_MS) * HOUR_MS, high, HOUR_MS)
+    # An end where the next sample begins is that sample's instant: only the others are bounds of their own.
+    marks = [part for each in found for part in (each.times_ms, each.ends_ms[~each.is_linked])]
+    bounds = distinct([np.array([low, high]), hours, *marks])
+    bounds = bounds[(bounds >= low) & (bounds <= high)]
+    return bounds[:-1], bounds[1:]
+
+
+def grid_of(found: Spans, starts: Times) -> Grid:
+    """Which sample is in force at each row start."""
+    from gpureport.collect.shape.loops import in_force
+
+    return Grid(found, *in_force(found.times_ms, found.ends_ms, starts))
+
+
+def _empty_rows(grids: list[Grid], starts: Times, ends: Times, kept: NDArray[np.bool_]) -> DeviceRows:
+    is_own = np.logical_or.reduce([grid.is_own for grid in grids])[kept]
+    guessed = np.logical_or.reduce([grid.spans.is_guessed[grid.sample] & grid.is_held for grid in grids])[kept]
+    count = int(kept.sum())
+    columns = {"is_energy_refused": np.zeros(count)}
+    return DeviceRows(starts[kept], (ends - starts)[kept], ~is_own, guessed, np.zeros(count, np.int16), columns)
+
+
+def _add_signals(rows: DeviceRows, points: Mapping[str, Points], grid: Grid, kept: NDArray[np.bool_]) -> None:
+    """The columns of the signals on one grid."""
+    sample, is_held, is_own = grid.sample[kept], grid.is_held[kept], grid.is_own[kept]
+    joined = is_held & ~is_own & ~rows.is_carried
+    rows.joined_count += len(points) * joined.astype(np.int16)
+    joined_count, is_whole = int(joined.sum()), bool(is_held.all())
+    for name, each in points.items():
+        rows.joined_by_signal[name] = joined_count
+        # A counter that tells no growth is as good as none: what else tells it, serves (power, for energy).
+        values = each.values if each.refused is None else np.where(np.isnan(each.refused), each.values, np.nan)
+        rows.columns[name] = values[sample] if is_whole else np.where(is_held, values[sample], np.nan)
+        signal = SIGNAL_BY_NAME[name]
+        if signal.kind == "counter":
+            grown = growth(each.values, grid.spans.is_linked, each.refused)
+            rows.columns[signal.increase_name] = _share(grown, grid, sample, is_held, rows)
+            rows.columns[signal.gap_increase_name] = np.where(is_own, grown.gap_increase[sample], np.nan)
+        if name == "energy_joules" and each.refused is not None:
+            rows.columns["is_energy_refused"] = (is_held & ~np.isnan(each.refused)[sample]).astype(np.float64)
+
+
+def _share(grown: Growth, grid: Grid, sample: NDArray[np.int64], is_held: NDArray[np.bool_], rows: DeviceRows) -> Values:
+    """A sample's increase, spread evenly over the rows that its span was cut into."""
+    length = grid.spans.ends_ms[sample] - grid.spans.times_ms[sample]
+    increase = np.where(is_held, grown.increase[sample], np.nan)
+    is_cut = rows.held_ms != length
+    increase[is_cut] *= rows.held_ms[is_cut] / length[is_cut]
+    return increase
+
+
+def _leave_to_day_before(
+    rows: DeviceRows, points: Mapping[str, Points], fallback_step_ms: Mapping[str, StepFallback], start_ms: int
+) -> None:
+    """Of growth over a gap that began before the window, what power tells of the time before it: it counts on that day.
+
+    Over a reset growth is the least that was used: where power tells as much, power alone counts.
+    """
+    counter = points["energy_joules"]
+    first = int(np.searchsorted(counter.times_ms, start_ms))
+    row = int(np.searchsorted(rows.starts_ms, counter.times_ms[first])) if 0 < first < counter.count else rows.count
+    gap = rows.columns["energy_joules_gap_increase"]
+    if row == rows.count or np.isnan(gap[row]):
+        return
+    joules = power_over(points["power_watts"], fallback_step_ms["power_watts"])
+    before, after = counter.times_ms[first - 1 : first + 1].tolist()
+    held = spans(counter.times_ms, counter.stale_ms, fallback_step_ms["energy_joules"])
+    # The day before counts the counter's last sample by power only where power goes on without it.
+    told = joules(before, start_ms) if joules(int(held.ends_ms[first - 1]), start_ms) else 0.0
+    is_reset = counter.values[first] < counter.values[first - 1]
+    gap[row] = np.nan if told and is_reset and told + joules(start_ms, after) >= gap[row] else max(0.0, gap[row] - told)
+
+
+def _xid_events(points: Points, rows: DeviceRows, first_seen_ms: int) -> Values:
+    """The code at each row where a new non-zero one appears.
+
+    A code that stands at the device's very first instant is no event. One that appears while the device was
+    seen before is: DCGM 4.5.3 and later show no series until the first XID (dcgm-exporter 700).
+    """
+    codes = points.values
+    before = np.append(codes[0] if points.times_ms[0] <= first_seen_ms else 0.0, codes[:-1])
+    is_event = (codes != 0) & (codes != before)
+    events = np.full(rows.count, np.nan)
+    at = np.searchsorted(rows.starts_ms, points.times_ms[is_event])
+    for row, instant, code in zip(at, points.times_ms[is_event], codes[is_event], strict=True):
+        if row < rows.count and rows.starts_ms[row] == instant:
+            events[row] = code
+    return events

@@ -1,0 +1,214 @@
+"""An API server: what it serves, and its lists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import cached_property, partial
+from pathlib import Path
+
+from gpureport.collect.sources.kubernetes.access import SERVICE_ACCOUNT, open_client
+from gpureport.collect.sources.kubernetes.connection import (
+    Connection,
+    Decode,
+    ExpiredError,
+    MissingError,
+    NotListedError,
+    OutOfScopeError,
+)
+from gpureport.collect.sources.kubernetes.reply import Page, as_page, decode_list
+from gpureport.collect.state import Kind
+from gpureport.collect.state.fields import Object, mapping, objects, text
+from gpureport.collect.state.kinds import NAMESPACES
+from gpureport.config import Kubernetes as KubernetesSettings
+from gpureport.values.errors import SourceError
+from gpureport.values.runtime.stopping import left_when_stopped
+
+RESTARTS = 2
+"""How often a list that expired is read from its start again."""
+_LONGEST_TAIL = 50
+"""How often the rest of a list may expire before the server is given up."""
+
+_MOST_PAGES, _MOST_OBJECTS = 5_000, 160_000
+"""Kubernetes itself is made for 150,000 pods."""
+
+Ask = Callable[[str], Page]
+"""The page that a continue token leads to; '' is the first."""
+
+
+def list_pages(ask: Ask) -> Iterator[Page]:
+    """Every page of a list; where it expires, again from the start, at last with the server's inconsistent rest.
+
+    A page with ``is_start`` begins the list, perhaps again. SourceError where the server never comes to an end.
+    """
+    expired_count, is_start, is_consistent = 0, True, True
+    with left_when_stopped(ThreadPoolExecutor(1, "kubernetes-list")) as ahead:
+        asked, coming = "", ahead.submit(ask, "")
+        seen, object_count = set[str](), 0
+        while True:
+            try:
+                page = coming.result()
+            except ExpiredError as expired:
+                expired_count += 1
+                if expired_count > RESTARTS + _LONGEST_TAIL or (expired_count > RESTARTS and not expired.token):
+                    raise
+                is_start = expired_count <= RESTARTS
+                is_consistent = is_start
+                asked = "" if is_start else expired.token
+                coming = ahead.submit(ask, asked)
+                continue
+            if is_start:
+                seen, object_count = set[str](), 0
+            object_count += len(page.items)
+            if token := page.continue_token:
+                if token in seen:
+                    raise SourceError("the server gives the same page again and again; check any proxy in between")
+                seen.add(token)
+                if len(seen) > _MOST_PAGES or object_count > _MOST_OBJECTS:
+                    raise SourceError(
+                        f"a list does not end after {len(seen):,} pages and {object_count:,} objects; check the server"
+                    )
+                asked, coming = token, ahead.submit(ask, token)
+            yield replace(page, is_start=is_start, is_consistent=is_consistent)
+            is_start = False
+            if not token:
+                return
+
+
+class Cluster:
+    """The lists of one API server; SourceError's family where it does not give a whole answer."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    @property
+    def url(self) -> str:
+        """The server's address."""
+        return self._connection.url
+
+    @property
+    def waited_seconds(self) -> float:
+        """Time that went by between attempts: answers are by so much younger than the first question."""
+        return sum(self._connection.waits)
+
+    @cached_property
+    def name(self) -> str:
+        """The server and its version, as far as it tells."""
+        try:
+            return f"Kubernetes {text(mapping(self._connection.get('/version')).get('gitVersion'))}".strip()
+        except NotListedError:
+            return "Kubernetes"
+
+    def pages(self, kind: Kind) -> Iterator[Page]:
+        """Every object of a kind, page by page, in the first of its versions that is served; NotListedError where none is."""
+        failure: SourceError = MissingError(f"the server has no {kind.asked}")
+        for prefix in self._prefixes(kind):
+            try:
+                yield from self._pages(prefix, kind)
+                return
+            except MissingError:
+                continue
+            except NotListedError:
+                raise
+            except SourceError as error:  # as where the webhook that converts to this version is down
+                failure = error
+        raise failure
+
+    def first(self, kind: Kind) -> Page:
+        """One object of a kind at most: whether it may be listed, and in which version; NotListedError where it may not."""
+        for prefix in self._prefixes(kind):
+            try:
+                return self._first(prefix, kind)
+            except MissingError:
+                continue
+        raise MissingError(f"the server has no {kind.asked}")
+
+    def versions(self, group: str) -> Sequence[str]:
+        """The versions in which a group is served, the preferred one first; none where it is not. NotListedError if not told."""
+        return self._versions.get(group, [])
+
+    def _pages(self, prefix: str, kind: Kind) -> Iterator[Page]:
+        if kind == NAMESPACES and self._namespaces:
+            yield self._own_namespaces(prefix)
+        elif self._namespaces:
+            yield from self._pages_by_namespace(prefix, kind)
+        else:
+            yield from self._list(f"{prefix}/{kind.resource}", kind)
+
+    def _pages_by_namespace(self, prefix: str, kind: Kind) -> Iterator[Page]:
+        """One list of several; a namespace's pages wait until they are whole, for a list that expires begins anew."""
+        is_start = True
+        for namespace in self._namespaces:
+            whole: list[Page] = []
+            for page in self._list(f"{prefix}/namespaces/{namespace}/{kind.resource}", kind):
+                whole = [page] if page.is_start else [*whole, page]
+            for page in whole:
+                yield replace(page, is_start=is_start)
+                is_start = False
+
+    def _own_namespaces(self, prefix: str) -> Page:
+        """The namespaces that are read, each by itself: who may read one may rarely list all."""
+        found = [mapping(self._connection.get(f"{prefix}/namespaces/{namespace}")) for namespace in self._namespaces]
+        return Page(NAMESPACES.kind, "v1", found)
+
+    def _list(self, path: str, kind: Kind) -> Iterator[Page]:
+        yield from list_pages(partial(self._ask, path, partial(decode_list, resource=kind.resource)))
+
+    def _first(self, prefix: str, kind: Kind) -> Page:
+        if not self._namespaces:
+            path = f"{prefix}/{kind.resource}"
+        elif kind == NAMESPACES:
+            return self._own_namespaces(prefix)
+        else:
+            path = f"{prefix}/namespaces/{self._namespaces[0]}/{kind.resource}"
+        return self._ask(path, partial(decode_list, resource=kind.resource), "", limit=1)
+
+    def _ask(self, path: str, decode: Decode, token: str, limit: int = 0) -> Page:
+        asked = limit or self._connection.settings.page_size
+        query: dict[str, str | int] = {"limit": asked}
+        if token:
+            query["continue"] = token
+        page = as_page(self._connection.get(path, decode, **query))
+        if page is None:
+            raise SourceError(f"{self.url}{path} did not answer with a list; is this the address of an API server?")
+        if page.continue_token and len(page.items) > 2 * asked:  # a list in one page is a server's right, thick pages are not
+            raise SourceError(f"{self.url}{path} answers with pages of {len(page.items):,} objects; {asked:,} were requested")
+        return page
+
+    @property
+    def _namespaces(self) -> tuple[str, ...]:
+        return self._connection.settings.namespaces
+
+    def _prefixes(self, kind: Kind) -> list[str]:
+        """The path of each version of the kind's group in which it may be served, the best first."""
+        if kind.system and kind.system not in self._connection.settings.systems:
+            raise OutOfScopeError(f"left out, for kubernetes.systems does not name {kind.system}")
+        if self._namespaces and not (kind.is_namespaced or kind == NAMESPACES):
+            raise OutOfScopeError("left out, for it belongs to no namespace and kubernetes.namespaces is set")
+        if not kind.group:
+            return ["/api/v1"]
+        served = self._versions.get(kind.group)
+        if not served:
+            raise MissingError(f"the server does not serve {kind.group}")
+        chosen = [version for version in kind.versions if version in served] if kind.versions else served
+        if not chosen:
+            raise MissingError(f"the server serves {kind.group} only as {', '.join(served)}, which is not read")
+        return [f"/apis/{kind.group}/{version}" for version in chosen]
+
+    @cached_property
+    def _versions(self) -> Mapping[str, list[str]]:
+        """The versions of each API group that is served, the server's preferred one first."""
+        groups = objects(mapping(self._connection.get("/apis")).get("groups"))
+        return {text(group.get("name")): _preferred_first(group) for group in groups}
+
+
+def _preferred_first(group: Object) -> list[str]:
+    preferred = text(mapping(group.get("preferredVersion")).get("version"))
+    versions = [text(each.get("version")) for each in objects(group.get("versions"))]
+    return list(dict.fromkeys(filter(None, [preferred, *versions])))
+
+
+def open_cluster(settings: KubernetesSettings, environ: Mapping[str, str], service_account: Path = SERVICE_ACCOUNT) -> Cluster:
+    """The configured cluster; see ``access.open_client`` for what may be wrong with the configuration."""
+    return Cluster(Connection(open_client(settings, environ, service_account), settings))

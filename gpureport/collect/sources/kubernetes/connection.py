@@ -1,0 +1,200 @@
+"""Raw JSON from an API server by the `kubernetes` client's transport, with timeouts, retries and the server's own words.
+
+The client's models are left aside: one null where its schema wants a list would lose the whole list, and they take
+four times as long.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import orjson
+import urllib3
+from urllib3.exceptions import HTTPError, LocationParseError, ReadTimeoutError
+
+from gpureport.collect.sources.exchange import (
+    AGAIN,
+    ANSWER_READ_TIMEOUTS,
+    LONGEST_QUESTION_SECONDS,
+    Body,
+    Deadline,
+    LargeError,
+    cause,
+    decoded,
+    excerpt,
+    pause,
+    shortened,
+    whole,
+)
+from gpureport.config import Kubernetes as KubernetesSettings
+from gpureport.values.errors import AuthError, SourceError
+
+if TYPE_CHECKING:
+    from kubernetes.client.api_client import ApiClient
+
+_PAGE_BYTES = 64 << 20
+Decode = Callable[[Body], Any]
+_HEADERS = {"Accept": "application/json", "Accept-Encoding": "gzip"}
+
+
+class NotListedError(SourceError):
+    """The server has no such list, or does not show it: nothing is known of its objects, which is not that there are none."""
+
+
+class MissingError(NotListedError):
+    """404: the server does not have it."""
+
+
+class ForbiddenError(NotListedError):
+    """403: these credentials may not see it."""
+
+
+class OutOfScopeError(NotListedError):
+    """The configuration leaves it out, so it was not asked for."""
+
+
+class ExpiredError(SourceError):
+    """410: the list that a token continues is too old; ``token`` continues with a later state of it."""
+
+    def __init__(self, message: str, token: str) -> None:
+        super().__init__(message)
+        self.token = token
+
+
+class _BrokenError(Exception):
+    """An answer that may be better the next time; the text says what was wrong."""
+
+
+@dataclass(frozen=True)
+class Connection:
+    """Questions to one API server; every method raises SourceError's family with one sentence."""
+
+    client: ApiClient
+    settings: KubernetesSettings
+    waits: list[float] = field(default_factory=list)
+    """Seconds between attempts so far."""
+    _refuses: list[str] = field(default_factory=list)
+    """Paths refused by a server that has started: from the first of them on a refusal is believed."""
+
+    @property
+    def url(self) -> str:
+        """The server's address."""
+        return str(self.client.configuration.host)
+
+    def get(self, path: str, decode: Decode = orjson.loads, **query: str | int) -> Any:
+        """The decoded JSON of a path; tried again where that may help."""
+        given_up_at = time.monotonic() + LONGEST_QUESTION_SECONDS
+        for attempt in range(self.settings.retries + 1):
+            try:
+                return self._believed(path, query, decode)
+            except _BrokenError as error:
+                if attempt == self.settings.retries or time.monotonic() > given_up_at:
+                    raise SourceError(f"{self.url}{path}: {error}; retry later, or check the server") from error
+                self.waits.append(pause(attempt))
+        raise AssertionError("the last attempt returns or raises")
+
+    def _believed(self, path: str, query: Mapping[str, str | int], decode: Decode) -> Any:
+        """An answer; a first refusal only when the server, asked whether it has started, repeats it."""
+        try:
+            return self._within_deadline(path, query, decode)
+        except ForbiddenError as error:
+            if self._refuses:
+                raise
+            if self._is_starting():
+                raise _BrokenError(f"the server is starting, and still refuses what it allows later: {error}") from error
+        try:
+            return self._within_deadline(path, query, decode)
+        except ForbiddenError:
+            self._refuses.append(path)
+            raise
+
+    def _within_deadline(self, path: str, query: Mapping[str, str | int], decode: Decode) -> Any:
+        with Deadline(ANSWER_READ_TIMEOUTS * self.settings.read_timeout_seconds) as deadline:
+            try:
+                answer = self._get(path, query, decode)
+                deadline.check()
+                return answer
+            except LargeError as error:
+                raise SourceError(f"{self.url}{path}: {error}; lower kubernetes.page_size, or check the server") from error
+            except (_BrokenError, OSError) as error:
+                if not deadline.is_over:
+                    raise
+                late = f"the answer was not whole within {deadline.seconds:g} s; check the server, and any proxy"
+                raise SourceError(f"{self.url}{path}: {late}") from error
+
+    def _get(self, path: str, query: Mapping[str, str | int], decode: Decode) -> Any:
+        from kubernetes.client.exceptions import ApiException
+
+        asked = self.client.param_serialize(
+            "GET", path, query_params=list(query.items()), header_params=dict(_HEADERS), auth_settings=["BearerToken"]
+        )
+        timeout = (self.settings.connect_timeout_seconds, self.settings.read_timeout_seconds)
+        try:
+            response = self.client.call_api(*asked, _request_timeout=timeout).response
+        except ApiException as error:  # what the client makes of a failed handshake
+            raise SourceError(f"no TLS with {self.url} ({shortened(error.reason)}); check the CA and the address") from error
+        except LocationParseError as error:
+            raise SourceError(f"{self.url} is not the address of a server; check the kubeconfig") from error
+        except HTTPError as error:
+            raise _BrokenError(f"no answer ({_cause(error)})") from error
+        with response:
+            return self._checked(path, response, decode)
+
+    def _checked(self, path: str, response: urllib3.BaseHTTPResponse, decode: Decode) -> Any:
+        if response.status >= 300:
+            raise self._refusal(path, response.status, excerpt(response))
+        try:
+            return decoded(whole(response, _PAGE_BYTES), decode)
+        except (HTTPError, OSError) as error:
+            raise _BrokenError(f"the answer broke off ({_cause(error)})") from error
+        except orjson.JSONDecodeError as error:
+            raise _BrokenError(f"the answer is not JSON ({error})") from error
+
+    def _is_starting(self) -> bool:
+        """Whether the server refuses only because it has not read its rules yet; everybody may ask ``/readyz``."""
+        try:
+            self._within_deadline("/readyz", {}, bytes)
+        except _BrokenError:
+            return True
+        except SourceError:
+            pass
+        return False
+
+    def _refusal(self, path: str, status: int, body: bytes) -> Exception:
+        text = _message(body)
+        if status in AGAIN:
+            return _BrokenError(f"status {status}: {text}")
+        if status == 401:
+            return AuthError(f"{self.url} refuses these credentials (401: {text}); log in again, or check the token")
+        if status == 403:
+            return ForbiddenError(f"not allowed (403: {text})")
+        if status == 404:
+            return MissingError("the server does not have it (404)")
+        if status == 410:
+            return ExpiredError(f"{self.url}{path}: the list expired while it was read ({text}); run again", _token(body))
+        return SourceError(f"{self.url}{path} answered {status}: {text}; is this the address of an API server?")
+
+
+def _status(body: bytes) -> Mapping[str, Any]:
+    """The Status object in which an API server says what is wrong."""
+    try:
+        found = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _token(body: bytes) -> str:
+    metadata = _status(body).get("metadata")
+    return str(metadata.get("continue") or "") if isinstance(metadata, dict) else ""
+
+
+def _message(body: bytes) -> str:
+    return shortened(_status(body).get("message") or body.decode("utf-8", "replace")) or "nothing"
+
+
+def _cause(error: BaseException) -> str:
+    return "read timed out" if isinstance(error, ReadTimeoutError) else cause(error)

@@ -1,0 +1,47 @@
+"""Prometheus and what speaks its language: raw samples by remote read, by raw matrix, or by VictoriaMetrics' export."""
+
+from gpureport.collect.sources.prometheus.connection import (
+    Connection,
+    NoApiError,
+    NotServedError,
+    TooMuchError,
+    open_connection,
+    session,
+)
+from gpureport.collect.sources.prometheus.glimpse import Glimpse, Labelled, glimpse
+from gpureport.collect.sources.prometheus.matcher import Matcher, one_of
+from gpureport.collect.sources.prometheus.outline import HOST_LABELS, DeviceOf, Outline
+from gpureport.collect.sources.prometheus.plan import Group, Question, plan_groups
+from gpureport.collect.sources.prometheus.probe import Server, external_labels, probe
+from gpureport.collect.sources.prometheus.reading import Reading, read
+from gpureport.collect.sources.prometheus.series_list import label_values, list_series, samples_per_hour
+from gpureport.config import Prometheus as PrometheusSettings
+
+__all__ = [
+    "HOST_LABELS",
+    "Connection",
+    "DeviceOf",
+    "Glimpse",
+    "Group",
+    "Labelled",
+    "Matcher",
+    "NoApiError",
+    "NotServedError",
+    "Outline",
+    "PrometheusSettings",
+    "Question",
+    "Reading",
+    "Server",
+    "TooMuchError",
+    "external_labels",
+    "glimpse",
+    "label_values",
+    "list_series",
+    "one_of",
+    "open_connection",
+    "plan_groups",
+    "probe",
+    "read",
+    "samples_per_hour",
+    "session",
+]

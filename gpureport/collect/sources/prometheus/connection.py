@@ -1,0 +1,259 @@
+"""One connection to a server: prometheus-api-client's, with deadlines, retries and the server's own words everywhere.
+
+Its retry adapter is replaced: it never retries POST and loses the body of the error that it gave up on.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+from urllib.parse import unquote, urlsplit
+
+import orjson
+import requests
+import urllib3
+from prometheus_api_client import PrometheusConnect
+from requests.adapters import HTTPAdapter
+from requests.auth import HTTPBasicAuth
+from urllib3.exceptions import HTTPError, InsecureRequestWarning
+
+from gpureport.collect.sources.exchange import (
+    AGAIN,
+    ANSWER_READ_TIMEOUTS,
+    EXCERPT_BYTES,
+    LONGEST_QUESTION_SECONDS,
+    Body,
+    Deadline,
+    LargeError,
+    cause,
+    decoded,
+    excerpt,
+    pause,
+    shortened,
+    watched,
+    whole,
+)
+from gpureport.collect.sources.prometheus.access import access
+from gpureport.collect.sources.prometheus.cloud import cloud_auth
+from gpureport.config import Prometheus as PrometheusSettings
+from gpureport.values.errors import AuthError, SourceError, UsageError
+
+Answer = TypeVar("Answer")
+_TOO_MUCH = (
+    "too many samples",
+    "exceeded sample limit",
+    "query timed out",
+    "exceeded maximum resolution",
+    "time range cannot exceed",
+    "err-mimir-max",
+    "the query time range exceeds the limit",
+    "cannot select more than",
+    "exceeds -search.max",
+)
+
+
+class TooMuchError(SourceError):
+    """The server will not answer a question of this size; a smaller one may pass."""
+
+
+class NotServedError(SourceError):
+    """The server does not have this endpoint."""
+
+
+class NoApiError(SourceError):
+    """Nothing answers at this address, or something that is no API: no other question to it will fare better."""
+
+
+class _BrokenError(Exception):
+    """An answer that may be better the next time; ``error`` is what to say where it is not."""
+
+    def __init__(self, error: SourceError, retry_after: str = "") -> None:
+        super().__init__(str(error))
+        self.error = error
+        self.wait_seconds = float(retry_after) if retry_after.isdigit() else 0.0
+
+
+class Connection:
+    """Requests to one server; every method raises SourceError's family with one sentence."""
+
+    def __init__(self, settings: PrometheusSettings, client: PrometheusConnect) -> None:
+        self.settings = settings
+        self.url = settings.url.rstrip("/")
+        self._http: requests.Session = client._session
+        self._timeout = (settings.connect_timeout_seconds, settings.read_timeout_seconds)
+
+    def json(self, path: str, form: Mapping[str, Any] | None = None, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """The decoded reply of an API path, asked by POST where a form is given; status success is assured."""
+        body = self.ask(
+            "POST" if form is not None else "GET", path, lambda response: whole(response.raw), data=form, params=params
+        )
+        try:
+            reply = decoded(body)
+        except orjson.JSONDecodeError:
+            raise self._not_json(path, body) from None
+        except LargeError as error:
+            raise self._too_large(path, error) from error
+        if not isinstance(reply, dict) or reply.get("status") != "success":
+            raise SourceError(f"{self.url}{path} did not answer as Prometheus does: {_excerpt(body)}; check the URL")
+        return reply
+
+    def ask(self, method: str, path: str, read: Callable[[requests.Response], Answer], **arguments: Any) -> Answer:
+        """What ``read`` makes of a successful reply, its body read from ``raw``; tried again where that may help."""
+        given_up_at = time.monotonic() + LONGEST_QUESTION_SECONDS
+        for attempt in range(self.settings.retries + 1):
+            try:
+                with Deadline(ANSWER_READ_TIMEOUTS * self.settings.read_timeout_seconds) as deadline:
+                    return self._once(method, path, read, arguments, deadline)
+            except _BrokenError as broken:
+                if attempt == self.settings.retries or time.monotonic() > given_up_at:
+                    raise broken.error from broken.__cause__
+                pause(attempt, broken.wait_seconds)
+        raise AssertionError("the last attempt returns or raises")
+
+    def _once(
+        self,
+        method: str,
+        path: str,
+        read: Callable[[requests.Response], Answer],
+        arguments: Mapping[str, Any],
+        deadline: Deadline,
+    ) -> Answer:
+        # Verification is said for each request, or a bundle named in the environment would go before the configured CA.
+        # A redirect is not followed: it would make POST a GET, and take headers with secrets to another host.
+        fixed: dict[str, Any] = {"timeout": self._timeout, "verify": self._http.verify, "allow_redirects": False, "stream": True}
+        try:
+            with self._http.request(method, self.url + path, **fixed, **arguments) as response:
+                self._check(path, response)
+                answer = read(response)
+                deadline.check()
+                return answer
+        except LargeError as error:
+            raise self._too_large(path, error) from error
+        except (requests.RequestException, HTTPError, OSError) as error:
+            if deadline.is_over:
+                raise SourceError(
+                    f"{self.url}{path}: the answer was not whole within {deadline.seconds:g} s; check the server, and any proxy"
+                ) from error
+            refusal = self._failed(path, error)
+            if isinstance(error, requests.exceptions.InvalidURL | requests.exceptions.SSLError):
+                raise refusal from error
+            raise _BrokenError(refusal) from error
+
+    def _check(self, path: str, response: requests.Response) -> None:
+        """Raise what the status says."""
+        status = response.status_code
+        if status < 300:
+            return
+        if status < 400:
+            target = response.headers.get("Location", "").partition("?")[0]
+            raise NoApiError(f"{self.url}{path} redirects to {target or 'nowhere'}; give the URL behind it, or check the token")
+        body = excerpt(response.raw)
+        text, is_too_much = _excerpt(body), _is_too_much(status, body)
+        if status in AGAIN and not is_too_much:
+            refusal = SourceError(f"{self.url}{path} answered {status}: {text}; retry later, or check the server's log")
+            raise _BrokenError(refusal, response.headers.get("Retry-After", ""))
+        if status in (401, 403):
+            hint = "set the tenant in prometheus.headers: X-Scope-OrgID" if "no org id" in text else "check token, user or header"
+            raise AuthError(f"{self.url} refuses these credentials ({status}: {text}); {hint}")
+        if is_too_much:
+            raise TooMuchError(f"{self.url}{path}: {text}")
+        if status in (404, 405) or "unsupported path" in text:
+            raise NotServedError(
+                f"{self.url} does not serve {path} ({status}); is this the base URL of a Prometheus API? "
+                "It may need a prefix, as in https://host/prometheus"
+            )
+        raise SourceError(f"{self.url}{path} answered {status}: {text}; retry later, or check the server's log")
+
+    def _too_large(self, path: str, error: LargeError) -> TooMuchError:
+        return TooMuchError(f"{self.url}{path}: the answer is too large to be believed ({error})")
+
+    def _failed(self, path: str, error: Exception) -> SourceError:
+        if isinstance(error, requests.exceptions.ReadTimeout | urllib3.exceptions.ReadTimeoutError):
+            return NoApiError(
+                f"{self.url}{path}: no answer within {self._timeout[1]:g} s; raise read_timeout_seconds, or request less"
+            )
+        if isinstance(error, requests.exceptions.SSLError):
+            return NoApiError(f"no TLS with {self.url} ({cause(error)}); check ca_file, cert_file, key_file, or the address")
+        if isinstance(error, requests.RequestException):
+            return NoApiError(f"cannot reach {self.url} ({cause(error)}); check the address, and that the server is up")
+        return SourceError(f"{self.url}{path}: the answer broke off ({cause(error)}); run again")
+
+    def _not_json(self, path: str, body: Body) -> SourceError:
+        if body.lstrip()[:1] == b"<":
+            return NoApiError(f"{self.url}{path} is a web page, not an API; check the URL, it may need a prefix or a token")
+        return SourceError(f"{self.url}{path} did not answer with JSON: {_excerpt(body)}; run again, or check the URL")
+
+
+class _Adapter(HTTPAdapter):
+    """Transport whose connections end at their deadline, without retries of its own."""
+
+    def init_poolmanager(self, *arguments: Any, **named: Any) -> None:
+        super().init_poolmanager(*arguments, **named)
+        watched(self.poolmanager)
+
+    def proxy_manager_for(self, proxy: str, **named: Any) -> Any:
+        return watched(super().proxy_manager_for(proxy, **named))
+
+
+def session() -> requests.Session:
+    """A session whose exchanges a ``Deadline`` can end."""
+    http = requests.Session()
+    for scheme in ("http://", "https://"):
+        http.mount(scheme, _Adapter())
+    return http
+
+
+def open_connection(settings: PrometheusSettings, environ: Mapping[str, str]) -> Connection:
+    """A connection with the configured credentials; nothing is sent yet. UsageError where the URL is none."""
+    url, user = _address(settings.url)
+    settings = settings.model_copy(update={"url": url})
+    let_in = access(settings, environ)
+    http = session()
+    http.headers.update(let_in.headers)
+    if basic := let_in.basic or user:
+        http.auth = HTTPBasicAuth(*(part.encode() for part in basic))
+    elif settings.identity:
+        http.auth = cloud_auth(settings.identity, url, environ)
+    http.verify = let_in.verify
+    http.cert = let_in.cert
+    if not let_in.verify:  # chosen in the settings: a warning for every request would bury what else is said
+        urllib3.disable_warnings(InsecureRequestWarning)
+    client = PrometheusConnect(url, session=http)
+    http.mount(url, _Adapter())  # in place of the client's
+    return Connection(settings, client)
+
+
+def _address(url: str) -> tuple[str, tuple[str, str] | None]:
+    """The URL without the user and password that it may carry, for it is printed; and those."""
+    try:
+        parts = urlsplit(url)
+        is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        is_url = is_url and not re.search(r"[\s\\]", url)
+    except ValueError:
+        is_url = False
+    if not is_url:
+        shown = url.rpartition("@")[2].partition("?")[0]
+        raise UsageError(f"{shown!r} is not the URL of a server; write it like http://prometheus:9090")
+    if parts.query or parts.fragment:  # not repeated: it may be a token
+        raise UsageError(
+            f"the URL of {parts.hostname} must not have a query; give a token by bearer_token_file or http_config_file"
+        )
+    user = (unquote(parts.username), unquote(parts.password or "")) if parts.username else None
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl(), user
+
+
+def _is_too_much(status: int, body: bytes) -> bool:
+    text = body.decode("utf-8", "replace").lower()
+    return status in (400, 413, 422, 503) and any(phrase in text for phrase in _TOO_MUCH)
+
+
+def _excerpt(body: Body) -> str:
+    """The server's own words: the error of a JSON reply, else its text."""
+    try:
+        reply = orjson.loads(body[:EXCERPT_BYTES])
+        text = str(reply.get("error") or reply.get("message") or reply) if isinstance(reply, dict) else str(reply)
+    except orjson.JSONDecodeError:
+        text = body[:EXCERPT_BYTES].decode("utf-8", "replace")
+    return shortened(text) or "nothing"

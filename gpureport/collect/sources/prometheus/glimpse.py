@@ -1,0 +1,146 @@
+"""The outline of many series from a few questions about labels, where listing each series would take the server seconds.
+
+Hosts and metrics are told exactly. How many series a host has at a time is estimated from one metric's, and so are the devices:
+one that this metric does not show at a host is not known there, so whoever reads by such an outline looks whether it came twice.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from gpureport.collect.sources.prometheus.connection import Connection
+from gpureport.collect.sources.prometheus.matcher import Matcher, one_of, selector
+from gpureport.collect.sources.prometheus.outline import HOST_LABELS, DeviceOf, Family, Outline, absent
+from gpureport.collect.sources.prometheus.series_list import list_series
+from gpureport.values.errors import SourceError
+from gpureport.values.series import METRIC_LABEL, Labels
+from gpureport.values.window import Window
+
+_LOOKS = (0.125, 0.375, 0.625, 0.875)
+"""Where in the window series are counted, as shares of it."""
+
+
+class PartialAnswerError(SourceError):
+    """The server says that it did not look everywhere: only a list of series, which keeps its warnings, will do."""
+
+
+@dataclass(frozen=True)
+class Glimpse:
+    """An outline, one of its series, and which labels series bear."""
+
+    outline: Outline
+    example: Labels
+    names: frozenset[str]
+    metrics: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Questions about the labels of series that have samples in a window."""
+
+    connection: Connection
+    window: Window
+
+    def names(self, matchers: Sequence[Matcher]) -> frozenset[str]:
+        """Labels that any of the series bears."""
+        return frozenset(self._told(self.connection.json("/api/v1/labels", self._form(matchers))))
+
+    def values(self, label: str, matchers: Sequence[Matcher] = ()) -> list[str]:
+        """A label's values on the series; without conditions on all that the server has."""
+        return self._told(self.connection.json(f"/api/v1/label/{quote(label)}/values", params=self._form(matchers)))
+
+    def series(self, matchers: Sequence[Matcher]) -> list[Labels]:
+        """The series themselves."""
+        found, warnings = list_series(self.connection, matchers, self.window)
+        return self._told({"data": found, "warnings": warnings})
+
+    def at_a_time(self, label: str, matchers: Sequence[Matcher]) -> dict[str, float]:
+        """By the label's values how many of the series there are at an instant: the mean of a few."""
+        found: dict[str, float] = defaultdict(float)
+        for part in _LOOKS:
+            at = self.window.start_ms + part * (self.window.end_ms - self.window.start_ms)
+            form = {"query": f"count by ({label}) ({selector(matchers)})", "time": f"{at / 1000:.3f}"}
+            for each in (self.connection.json("/api/v1/query", form).get("data") or {}).get("result") or []:
+                found[each["metric"].get(label, "")] += float(each["value"][1]) / len(_LOOKS)
+        return dict(found)
+
+    def _form(self, matchers: Sequence[Matcher]) -> dict[str, Any]:
+        bounds = {"start": self.window.start_ms / 1000, "end": self.window.end_ms / 1000}
+        return {"match[]": selector(matchers), **bounds} if matchers else bounds
+
+    def _told(self, reply: dict[str, Any]) -> list[Any]:
+        if reply.get("warnings") or reply.get("isPartial"):
+            raise PartialAnswerError(f"{self.connection.url} answered in part: {reply.get('warnings')}")
+        return list(reply.get("data") or [])
+
+
+def glimpse(
+    labelled: Labelled, metrics: Sequence[str], scope: Sequence[Matcher], device_of: DeviceOf, uuid_labels: Sequence[str]
+) -> Glimpse | None:
+    """The outline of these metrics' series, the first of them the likeliest on every host; None where there are no series.
+
+    SourceError where the server does not answer such questions, or only in part.
+    """
+    known = set(labelled.values(METRIC_LABEL))
+    present = tuple(metric for metric in metrics if metric in known)
+    if not present:
+        return None
+    every = [one_of(METRIC_LABEL, present), *scope]
+    names = labelled.names(every)
+    outline, examples = Outline(uuid_labels), []
+    for number, label in enumerate(uuid_labels):
+        if label in names:
+            own = [*scope, *absent(uuid_labels[:number]), Matcher(label, "!=", "")]
+            examples += _add_devices(outline, labelled, present, own, names, device_of)
+    outline.others.metrics.update(labelled.values(METRIC_LABEL, [*every, *absent(uuid_labels)]))
+    if outline.others.metrics and not examples:
+        examples = labelled.series([one_of(METRIC_LABEL, [min(outline.others.metrics)]), *scope])
+    return Glimpse(outline, examples[0], names, present) if examples else None
+
+
+def _add_devices(
+    outline: Outline,
+    labelled: Labelled,
+    metrics: Sequence[str],
+    own: Sequence[Matcher],
+    names: frozenset[str],
+    device_of: DeviceOf,
+) -> list[Labels]:
+    """The places of the series that name devices by one label, from one metric's; those of which it has none from all."""
+    uuid_label, every = own[-1].name, [one_of(METRIC_LABEL, metrics), *own]
+    found = set(labelled.values(METRIC_LABEL, every))
+    if not found:
+        return []
+    one_metric = next(metric for metric in metrics if metric in found)
+    seen = labelled.series([one_of(METRIC_LABEL, [one_metric]), *own])
+    sketch = Outline(outline.uuid_labels)
+    sketch.add(seen, device_of)
+    if len(seen) > len(set(map(device_of, seen))):
+        _count_at_a_time(sketch, labelled, [one_of(METRIC_LABEL, [one_metric]), *own])
+    for content in sketch.places.values():
+        content.series_count *= len(found)
+        content.metrics.update(found)
+    for host_label in (*(label for label in HOST_LABELS if label in names), ""):
+        family = Family(uuid_label, host_label)
+        conditions = [*every, *family.conditions(outline.uuid_labels)]
+        shown = {place.value for place in sketch.places if place.family == family}
+        if unseen := set(labelled.values(family.key, [*conditions, Matcher(family.key, "!=", "")])) - shown:
+            more = labelled.series([*conditions, one_of(family.key, unseen)])
+            sketch.add(more, device_of)
+            seen += more
+    outline.places.update(sketch.places)
+    return seen
+
+
+def _count_at_a_time(sketch: Outline, labelled: Labelled, matchers: Sequence[Matcher]) -> None:
+    """Have places count the series of an instant: of pods that follow each other on a device only one has samples then."""
+    for family in {place.family for place in sketch.places}:
+        counted = labelled.at_a_time(family.key, [*matchers, *family.conditions(sketch.uuid_labels)])
+        for place, content in sketch.places.items():
+            if place.family == family and place.value in counted:
+                content.series_count = min(content.series_count, math.ceil(counted[place.value]))

@@ -1,0 +1,92 @@
+"""Where series are: at which hosts, of which metrics, and which devices they describe."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from gpureport.collect.sources.prometheus.matcher import Matcher
+from gpureport.values.series import METRIC_LABEL, Labels
+
+HOST_LABELS = ("Hostname", "hostname", "node", "node_name", "instance")
+
+DeviceOf = Callable[[Labels], str]
+"""Which device a series is of, the same for every exporter's spelling; '' for what is no device's."""
+
+
+class Family(NamedTuple):
+    """Series that name device and host by the same labels; ``host_label`` is '' where they name no host."""
+
+    uuid_label: str
+    host_label: str
+
+    @property
+    def key(self) -> str:
+        """The label by whose values the family is divided: a host's is shorter to ask for than its devices'."""
+        return self.host_label or self.uuid_label
+
+    def conditions(self, uuid_labels: Sequence[str]) -> list[Matcher]:
+        """What only the family's series fulfil: a label looked for earlier is absent, its own is there."""
+        earlier = uuid_labels[: list(uuid_labels).index(self.uuid_label)]
+        hosts = HOST_LABELS[: HOST_LABELS.index(self.host_label)] if self.host_label else HOST_LABELS
+        conditions = absent([*earlier, *hosts])
+        if self.key != self.uuid_label:  # kube-state-metrics names nodes too
+            conditions.append(Matcher(self.uuid_label, "!=", ""))
+        return conditions
+
+
+class Place(NamedTuple):
+    """One value of a family's key."""
+
+    family: Family
+    value: str
+
+
+@dataclass
+class Content:
+    """What a place holds: how many series, if known at a time, of which metrics and devices."""
+
+    series_count: int = 0
+    metrics: set[str] = field(default_factory=set)
+    devices: set[str] = field(default_factory=set)
+
+    def add(self, labels: Labels, device: str) -> None:
+        """Count one series more."""
+        self.series_count += 1
+        self.metrics.add(labels[METRIC_LABEL])
+        self.devices.add(device)
+
+
+@dataclass(frozen=True)
+class Outline:
+    """All series by place; ``others`` names no device."""
+
+    uuid_labels: Sequence[str]
+    """The labels by which exporters name a device, in the order in which they are looked for."""
+    places: dict[Place, Content] = field(default_factory=dict)
+    others: Content = field(default_factory=Content)
+
+    def add(self, series: Iterable[Labels], device_of: DeviceOf) -> None:
+        """Put series to their places."""
+        for labels in series:
+            place = _place(labels, self.uuid_labels)
+            content = self.places.setdefault(place, Content()) if place else self.others
+            content.add(labels, device_of(labels))
+
+
+def absent(names: Iterable[str]) -> list[Matcher]:
+    """That series bear none of these labels."""
+    return [Matcher(name, "=", "") for name in names]
+
+
+def _place(labels: Labels, uuid_labels: Sequence[str]) -> Place | None:
+    uuid_label = _first_label(labels, uuid_labels)
+    if not uuid_label:
+        return None
+    family = Family(uuid_label, _first_label(labels, HOST_LABELS))
+    return Place(family, labels[family.key])
+
+
+def _first_label(labels: Labels, names: Iterable[str]) -> str:
+    return next((name for name in names if labels.get(name)), "")

@@ -1,0 +1,89 @@
+"""Which server is it, and by which path does it hand out raw samples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import yaml
+
+from gpureport.collect.sources.prometheus.connection import Connection, NoApiError
+from gpureport.collect.sources.prometheus.matcher import Matcher, selector
+from gpureport.collect.sources.prometheus.remote_read import is_streamed, post_read
+from gpureport.values.errors import AuthError, SourceError
+
+ReadPath = Literal["remote-read", "matrix", "victoria-metrics"]
+_NOTHING = Matcher("__name__", "=", "gpureport_probe_that_matches_nothing")
+
+
+@dataclass(frozen=True)
+class Server:
+    """What was found out about a server."""
+
+    flavour: str
+    version: str
+    read_path: ReadPath
+    external_labels: Mapping[str, str] = field(default_factory=dict)
+    """Labels that its remote read adds to every series."""
+
+
+def probe(connection: Connection) -> Server:
+    """Ask which paths the server has; the configured read path is taken as it is.
+
+    Raises SourceError where nothing answers and AuthError where the server lets nobody in.
+    """
+    version = _version(connection)
+    chosen = connection.settings.read_path
+    path: ReadPath = _first_served(connection) if chosen == "auto" else chosen
+    flavour = "VictoriaMetrics" if path == "victoria-metrics" else "Prometheus"
+    labels = external_labels(connection) if path == "remote-read" else {}
+    return Server(flavour, version, path, labels)
+
+
+def _version(connection: Connection) -> str:
+    """The version it names; '' where it does not tell, as managed servers may not."""
+    try:
+        data = connection.json("/api/v1/status/buildinfo").get("data") or {}
+    except AuthError as error:
+        if " (401" in str(error):
+            raise
+        return ""
+    except NoApiError:
+        raise
+    except SourceError:
+        return ""
+    return str(data.get("version", ""))
+
+
+def _first_served(connection: Connection) -> ReadPath:
+    if _serves_remote_read(connection):
+        return "remote-read"
+    return "victoria-metrics" if _serves_export(connection) else "matrix"
+
+
+def _serves_remote_read(connection: Connection) -> bool:
+    try:
+        return post_read(connection, [_NOTHING], 0, 1, is_streamed)
+    except SourceError:
+        return False
+
+
+def _serves_export(connection: Connection) -> bool:
+    try:
+        params = {"match[]": selector([_NOTHING]), "start": 0, "end": 1}
+        return connection.ask(
+            "GET", "/api/v1/export", lambda reply: "json" in reply.headers.get("Content-Type", ""), params=params
+        )
+    except SourceError:
+        return False
+
+
+def external_labels(connection: Connection) -> Mapping[str, str]:
+    """From the server's own configuration; none where it does not show it."""
+    try:
+        text = (connection.json("/api/v1/status/config").get("data") or {}).get("yaml", "")
+        labels = ((yaml.safe_load(text) or {}).get("global") or {}).get("external_labels") or {}
+    except (SourceError, yaml.YAMLError):
+        return {}
+    return {str(name): str(value) for name, value in labels.items()}

@@ -1,0 +1,143 @@
+"""Read a group of series by whichever path the server has, in pieces that it will answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+
+from gpureport.collect.sources.prometheus.connection import Connection, TooMuchError
+from gpureport.collect.sources.prometheus.matcher import Matcher, selector
+from gpureport.collect.sources.prometheus.probe import ReadPath, Server
+from gpureport.collect.sources.prometheus.remote_read import OtherEncodingError, read_remote
+from gpureport.collect.sources.prometheus.victoria import read_export
+from gpureport.values.errors import SourceError
+from gpureport.values.series import METRIC_LABEL, Labels, SeriesBatch, concatenate
+from gpureport.values.window import Window
+
+
+def read_matrix(connection: Connection, matchers: Sequence[Matcher], window: Window) -> tuple[SeriesBatch, list[str]]:
+    """Raw samples of [start, end), and what the server warned of.
+
+    Evaluated one millisecond before the end over the window's whole length, the range holds exactly the window under both
+    boundary rules (2.x closed, 3.x left-open) but for one sample just before the start, which is dropped.
+    """
+    form = {
+        "query": f"{selector(matchers)}[{window.end_ms - window.start_ms}ms]",
+        "time": f"{(window.end_ms - 1) / 1000:.3f}",
+        "timeout": f"{connection.settings.read_timeout_seconds:.0f}s",
+    }
+    reply = connection.json("/api/v1/query", form)
+    result = (reply.get("data") or {}).get("result") or []
+    warnings = [*(reply.get("warnings") or []), *(["the answer is partial"] if reply.get("isPartial") else [])]
+    return _batch(result, window), warnings
+
+
+def _batch(result: list[dict[str, Any]], window: Window) -> SeriesBatch:
+    labels: list[Labels] = []
+    times, values = [], []
+    for series in result:
+        points = series.pop(
+            "values", []
+        )  # none of a native histogram; freed as it is read: decoded JSON is many times the size of its arrays
+        found = np.rint(np.array([point[0] for point in points]) * 1000).astype(np.int64)
+        inside = found >= window.start_ms
+        times.append(found[inside])
+        values.append(np.array([point[1] for point in points], dtype=np.float64)[inside])
+        labels.append({METRIC_LABEL: "", **series["metric"]})
+    lengths = [each.size for each in times]
+    return SeriesBatch(
+        labels,
+        np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        np.concatenate(times) if times else np.empty(0, np.int64),
+        np.concatenate(values) if values else np.empty(0, np.float64),
+    )
+
+
+_SHORTEST = timedelta(minutes=1)
+_SAMPLES_PER_REQUEST = 1_000_000
+_MOST_SAMPLES = 10_000_000
+"""Samples of one question: several times what the largest group that can be configured holds."""
+
+
+@dataclass
+class Reading:
+    """What was read: samples of [start, end), how, and what the server warned of."""
+
+    batch: SeriesBatch
+    read_path: ReadPath
+    warnings: list[str] = field(default_factory=list)
+    request_count: int = 0
+
+
+def read(
+    connection: Connection, server: Server, matchers: Sequence[Matcher], window: Window, expected_samples: int = 0
+) -> Reading:
+    """Raw samples of the window; pieces of time are disjoint, so no sample comes twice.
+
+    The window is cut by the sample budget first, and in halves wherever the server says that it is too much. SourceError
+    when even a minute is.
+    """
+    try:
+        return _read_by(server.read_path, connection, server, matchers, window, expected_samples)
+    except OtherEncodingError:
+        if connection.settings.read_path != "auto":
+            raise
+        return _read_by("matrix", connection, server, matchers, window, expected_samples)
+
+
+def _read_by(
+    path: ReadPath, connection: Connection, server: Server, matchers: Sequence[Matcher], window: Window, expected_samples: int
+) -> Reading:
+    reading = Reading(concatenate([]), path)
+    batches = []
+    # Chunks are a tenth of JSON's size and need no evaluation: only the other paths are cut ahead of time.
+    pieces = 1 if path == "remote-read" else max(1, -(-expected_samples // _SAMPLES_PER_REQUEST))
+    sample_count = 0
+    for piece in _cut(window, pieces):
+        for batch in _read_or_halve(reading, connection, server, matchers, piece):
+            batches.append(batch)
+            sample_count += batch.sample_count
+            if sample_count > _MOST_SAMPLES:
+                raise SourceError(
+                    f"{connection.url} answers a question with more than {_MOST_SAMPLES:,} samples; check the server"
+                )
+    reading.batch = concatenate(batches)
+    return reading
+
+
+def _cut(window: Window, pieces: int) -> Iterator[Window]:
+    step = (window.end_at - window.start_at) / pieces
+    for number in range(pieces):
+        end = window.end_at if number == pieces - 1 else window.start_at + (number + 1) * step
+        yield Window(window.start_at + number * step, end)
+
+
+def _read_or_halve(
+    reading: Reading, connection: Connection, server: Server, matchers: Sequence[Matcher], window: Window
+) -> Iterator[SeriesBatch]:
+    reading.request_count += 1
+    try:
+        yield _read_once(reading, connection, server, matchers, window)
+        return
+    except TooMuchError as error:
+        if window.end_at - window.start_at <= _SHORTEST:
+            raise SourceError(f"{error}; even a minute is too much: raise the server's limits") from error
+    # Outside of the handler: the error holds on to the answer that was too large.
+    for half in _cut(window, 2):
+        yield from _read_or_halve(reading, connection, server, matchers, half)
+
+
+def _read_once(
+    reading: Reading, connection: Connection, server: Server, matchers: Sequence[Matcher], window: Window
+) -> SeriesBatch:
+    if reading.read_path == "remote-read":
+        return read_remote(connection, server.external_labels, matchers, window)
+    if reading.read_path == "victoria-metrics":
+        return read_export(connection, matchers, window)
+    batch, warnings = read_matrix(connection, matchers, window)
+    reading.warnings += [warning for warning in warnings if warning not in reading.warnings]
+    return batch

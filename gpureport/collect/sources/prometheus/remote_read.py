@@ -1,0 +1,174 @@
+"""Streamed remote read: XOR chunks as the server holds them, decoded here; the fastest path, and it shows staleness markers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import google_crc32c
+import numpy as np
+import requests
+from google.protobuf.message import DecodeError
+from numpy.typing import NDArray
+
+from gpureport.collect.sources.exchange import LargeError, pieces
+from gpureport.collect.sources.prometheus.connection import Answer, Connection, TooMuchError
+from gpureport.collect.sources.prometheus.matcher import Matcher
+from gpureport.collect.sources.prometheus.messages import XOR_ENCODING, ChunkedSeries, read_request
+from gpureport.values.errors import SourceError
+from gpureport.values.series import Labels, SeriesBatch
+from gpureport.values.window import Window
+
+_NO_STREAM = "the server's answer is not a stream of chunks; check the URL, and any proxy in between"
+_MAX_FRAME_BYTES = 16 << 20
+"""Servers cut frames at 1 MiB; a longer length is no length."""
+_CRC_BYTES = 4
+
+
+class TruncatedError(SourceError):
+    """The body ended in the middle of a frame."""
+
+
+def frames(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """The messages of a body that arrives in pieces; SourceError for a broken frame or one cut short."""
+    buffer = bytearray()
+    for piece in pieces:
+        buffer += piece
+        at = 0
+        while (found := _frame(buffer, at)) is not None:
+            message, at = found
+            yield message
+        del buffer[:at]
+    if buffer:
+        raise TruncatedError("the server's answer ends in the middle of a frame; run again")
+
+
+def _frame(buffer: bytearray, at: int) -> tuple[bytes, int] | None:
+    """The frame that begins at an offset and the offset after it; None where it is not whole yet."""
+    length, start = _uvarint(buffer, at)
+    if length is None:
+        return None
+    end = start + _CRC_BYTES + length
+    if end > len(buffer):
+        return None
+    message = bytes(memoryview(buffer)[start + _CRC_BYTES : end])
+    if google_crc32c.value(message) != int.from_bytes(buffer[start : start + _CRC_BYTES], "big"):
+        raise SourceError("a frame of the server's answer fails its checksum; run again, and check any proxy in between")
+    return message, end
+
+
+def _uvarint(buffer: bytearray, at: int) -> tuple[int | None, int]:
+    length = shift = 0
+    for position in range(at, min(at + 10, len(buffer))):
+        length |= (buffer[position] & 0x7F) << shift
+        if buffer[position] < 0x80:
+            if length > _MAX_FRAME_BYTES:
+                raise SourceError(_NO_STREAM)
+            return length, position + 1
+        shift += 7
+    if shift == 70:  # ten octets, and none that ends it
+        raise SourceError(_NO_STREAM)
+    return None, at
+
+
+STREAMED = "application/x-streamed-protobuf"
+_HEADERS = {
+    "Content-Type": "application/x-protobuf",
+    "Content-Encoding": "snappy",
+    "X-Prometheus-Remote-Read-Version": "0.1.0",
+}
+_MOST_BYTES = 32 << 20
+_MOST_SERIES = 100_000
+_MOST_SAMPLES = 4_000_000
+_MOST_LABELS = 2_000_000
+"""Limits of one answer, whose memory is many times its size; a group of nodes has a tenth of them."""
+
+
+class OtherEncodingError(SourceError):
+    """The server's chunks are of another encoding than XOR; another path can still read them."""
+
+
+def is_streamed(response: requests.Response) -> bool:
+    """Whether a reply is a stream of chunks."""
+    return response.headers.get("Content-Type", "").startswith(STREAMED)
+
+
+def post_read(
+    connection: Connection, matchers: Sequence[Matcher], start_ms: int, end_ms: int, read: Callable[[requests.Response], Answer]
+) -> Answer:
+    """What ``read`` makes of the streamed reply for [start_ms, end_ms], both included."""
+    body = read_request(matchers, start_ms, end_ms)
+    return connection.ask("POST", "/api/v1/read", read, data=body, headers=_HEADERS)
+
+
+def read_remote(
+    connection: Connection, external_labels: Mapping[str, str], matchers: Sequence[Matcher], window: Window
+) -> SeriesBatch:
+    """Raw samples of [start, end), staleness markers included; external labels set apart.
+
+    OtherEncodingError for chunks that are not XOR, SourceError for a broken or truncated stream.
+    """
+
+    def messages(response: requests.Response) -> list[bytes]:
+        if not is_streamed(response):
+            raise OtherEncodingError(f"{connection.url} does not stream chunks; set prometheus.read_path to matrix")
+        return list(frames(pieces(response.raw, _MOST_BYTES)))
+
+    found = post_read(connection, matchers, window.start_ms, window.end_ms - 1, messages)
+    try:
+        return batch_of(found, window, external_labels, connection.url)
+    except LargeError as error:
+        raise TooMuchError(f"{connection.url}: an answer is too large to be believed ({error})") from error
+
+
+def batch_of(messages: Sequence[bytes], window: Window, external_labels: Mapping[str, str], url: str) -> SeriesBatch:
+    """Decode everything at once; chunks reach beyond the window, so what lies outside is cut off."""
+    from gpureport.collect.sources.prometheus.wire import layout
+    from gpureport.collect.sources.prometheus.xor import PADDING, announced_samples, decode
+
+    body = b"".join([*messages, b"\0" * PADDING])
+    octets = np.frombuffer(body, np.uint8)
+    found = layout(octets, np.cumsum([len(message) for message in messages], dtype=np.int64), XOR_ENCODING)
+    if found.fault:
+        raise _refusal(found.fault, url)
+    if len(found.series) > _MOST_SERIES:
+        raise LargeError(f"{len(found.series):,} series")
+    if (announced := announced_samples(octets, found.chunks)) > _MOST_SAMPLES:
+        raise LargeError(f"{announced:,} samples")
+    counts, times, values = decode(octets, found.chunks, window.start_ms, window.end_ms)
+    ends = np.concatenate([[0], np.cumsum(counts)])
+    offsets = np.concatenate([[0], ends[found.series[:, 4]]]).astype(np.int64)
+    return SeriesBatch(_labels(body, found.series, external_labels), offsets, times, values, dict(external_labels))
+
+
+def _refusal(fault: int, url: str) -> SourceError:
+    if fault > 0:
+        return OtherEncodingError(f"{url} sends chunks of encoding {fault}, not XOR; set prometheus.read_path to matrix")
+    return SourceError("the server's answer is not a stream of chunks; check the URL, or set prometheus.read_path to matrix")
+
+
+def _labels(body: bytes, series: NDArray[np.int64], external_labels: Mapping[str, str]) -> list[Labels]:
+    """The labels of each series, external ones left out; all but the name are parsed once for the series that share them."""
+    known: dict[bytes, Labels] = {}
+    label_count = 0
+
+    def parsed(octets: bytes) -> Labels:
+        nonlocal label_count
+        if octets not in known:
+            known[octets] = _parsed(octets, external_labels)
+            label_count += len(known[octets])
+            if label_count > _MOST_LABELS:
+                raise LargeError("more labels than series have")
+        return known[octets]
+
+    return [
+        {**parsed(body[start:name] + body[name_end:end]), **parsed(body[name:name_end])}
+        for start, name, name_end, end, _ in series.tolist()
+    ]
+
+
+def _parsed(octets: bytes, external_labels: Mapping[str, str]) -> Labels:
+    try:
+        pairs = {label.name: label.value for label in ChunkedSeries.FromString(octets).labels}
+    except DecodeError:
+        raise _refusal(0, "") from None
+    return {name: value for name, value in pairs.items() if external_labels.get(name) != value}

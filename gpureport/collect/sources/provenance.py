@@ -1,0 +1,112 @@
+"""The lake's ``source`` table: what was asked of whom, what came, what was left out and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+import pyarrow as pa
+
+from gpureport import __version__
+from gpureport.collect.shape import Tally
+from gpureport.values.catalog import Catalog
+from gpureport.values.tables import SOURCE
+from gpureport.values.window import Window, to_ms
+
+_DROPPED = ("duplicate", "copy", "blank", "nan", "infinite", "out_of_range", "not_applicable", "nameless")
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where samples came from: ``kind`` is prometheus, file or simulation."""
+
+    kind: str
+    server: str
+    read_path: str
+    warnings: Sequence[str] = ()
+
+
+def add_tallies(parts: Iterable[Mapping[str, Tally]]) -> dict[str, Tally]:
+    """The tallies of several groups of series as one."""
+    total: dict[str, Tally] = {}
+    for part in parts:
+        for metric, tally in part.items():
+            found = total.setdefault(metric, Tally())
+            found.series_count += tally.series_count
+            found.sample_count += tally.sample_count
+            found.dropped.update(tally.dropped)
+            found.joined_count += tally.joined_count
+            found.row_count += tally.row_count
+            found.unit.merge(tally.unit)
+    return total
+
+
+def source_table(tallies: Mapping[str, Tally], catalog: Catalog, origin: Origin, window: Window) -> pa.Table:
+    """One row per metric of the catalog, also for those of which nothing came."""
+    rows = [_row(metric, tallies.get(metric, Tally()), catalog, origin, window) for metric in catalog.asked]
+    return pa.Table.from_pylist(sorted(rows, key=lambda row: str(row["asked"])), SOURCE.schema)
+
+
+def _row(metric: str, tally: Tally, catalog: Catalog, origin: Origin, window: Window) -> dict[str, object]:
+    return {
+        "kind": origin.kind,
+        "asked": metric,
+        "signal": ", ".join(dict.fromkeys(row.signal for row in catalog.read_as(metric))),
+        "server": origin.server,
+        "read_path": origin.read_path,
+        "start_at": np.datetime64(window.start_ms, "ms"),
+        "end_at": np.datetime64(window.end_ms, "ms"),
+        "series_count": tally.series_count,
+        "sample_count": tally.sample_count,
+        **{f"{reason}_count": tally.dropped[reason] for reason in _DROPPED},
+        "joined_ratio": tally.joined_count / tally.row_count if tally.row_count else None,
+        "warnings": list(origin.warnings),
+        "reason": _reason(tally),
+        "catalog_version": catalog.version,
+        "gpureport_version": __version__,
+    }
+
+
+def _reason(tally: Tally) -> str:
+    if tally.series_count:
+        return ""
+    return "no series carries a UUID label" if tally.dropped["nameless"] else "no series of this name in the window"
+
+
+@dataclass(frozen=True)
+class Listed:
+    """What an observation asked for and got: a kind of Kubernetes object, as kubectl names it."""
+
+    asked: str
+    server: str
+    api_version: str = ""
+    object_count: int = 0
+    warnings: tuple[str, ...] = ()
+    reason: str = ""
+
+
+def listed_table(listed: Iterable[Listed], observed_at: datetime) -> pa.Table:
+    """One row per kind that was asked for, also for those of which nothing came."""
+    at = np.datetime64(to_ms(observed_at), "ms")
+    rows = [_listed_row(each) | {"start_at": at, "end_at": at} for each in listed]
+    return pa.Table.from_pylist(sorted(rows, key=lambda row: str(row["asked"])), SOURCE.schema)
+
+
+def _listed_row(listed: Listed) -> dict[str, object]:
+    return {
+        "kind": "kubernetes",
+        "asked": listed.asked,
+        "signal": "",
+        "server": listed.server,
+        "read_path": listed.api_version,
+        "series_count": listed.object_count,
+        "sample_count": 0,
+        **{f"{reason}_count": 0 for reason in _DROPPED},
+        "joined_ratio": None,
+        "warnings": list(listed.warnings),
+        "reason": listed.reason,
+        "catalog_version": "",
+        "gpureport_version": __version__,
+    }

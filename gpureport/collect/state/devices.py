@@ -1,0 +1,132 @@
+"""ResourceSlices and DeviceClasses → rows of ``device`` and ``device_class``, for v1, v1beta2 and v1beta1 alike.
+
+A slice with an older generation than its pool's newest stays listable while a driver updates; its devices are not there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gpureport.collect.state.fields import Object, Row, instant, mapping, objects, only_node, pci_bus_id, taints, text, whole
+from gpureport.values.quantity import amount
+
+_TYPES = frozenset({"string", "version", "bool", "int", "strings", "versions", "bools", "ints"})
+_PCI = ("pciBusID", "pcieBusID", "pciAddr", "pciAddress", "parentPciAddr")
+
+
+@dataclass
+class _Pool:
+    """The newest generation of a driver's pool."""
+
+    generation: int
+    slice_count: int = 0
+    announced_count: int | None = None
+    rows: list[Row] = field(default_factory=list)
+
+
+class Pools:
+    """Slices in any order; the devices of each pool's newest generation."""
+
+    def __init__(self) -> None:
+        self._pools: dict[tuple[str, str], _Pool] = {}
+
+    def add(self, resource_slice: Object) -> None:
+        """Take a slice into account; one of an older generation changes nothing."""
+        spec = mapping(resource_slice.get("spec"))
+        said = mapping(spec.get("pool"))
+        generation = whole(said.get("generation")) or 0
+        key = text(spec.get("driver")), text(said.get("name"))
+        pool = self._pools.get(key)
+        if pool is None or generation > pool.generation:
+            pool = self._pools[key] = _Pool(generation)
+        if generation == pool.generation:
+            pool.slice_count += 1
+            pool.announced_count = whole(said.get("resourceSliceCount"))
+            pool.rows += [_device_row(*key, spec, device) for device in objects(spec.get("devices"))]
+
+    def rows(self) -> Iterator[Row]:
+        """Every device that is there, with what is wrong with its pool."""
+        for pool in self._pools.values():
+            names = Counter(row["device"] for row in pool.rows)
+            of_pool = {
+                "pool_generation": pool.generation,
+                "is_pool_complete": pool.slice_count == pool.announced_count,
+            }
+            for row in pool.rows:
+                yield row | of_pool | {"is_name_unique": names[row["device"]] == 1}
+
+
+def _device_row(driver: str, pool: str, spec: Object, device: Object) -> Row:
+    payload = mapping(device.get("basic")) or device  # v1beta1 wraps it
+    attributes = dict(_attributes(driver, mapping(payload.get("attributes"))))
+    named = _by_id(attributes, driver)
+    uuid, parent = named.get("uuid", ""), named.get("parentUUID", "")
+    return {
+        "driver": driver,
+        "pool": pool,
+        "device": text(device.get("name")),
+        "node_name": _node(spec) or _node(payload),
+        "device_type": named.get("type", ""),
+        "uuid": uuid,
+        "parent_uuid": parent,
+        "device_uuid": parent or (uuid if not uuid.startswith("MIG-") else ""),
+        "profile": named.get("profile") or named.get("partitionProfile", ""),
+        "gpu_model": named.get("productName") or named.get("model", ""),
+        "pci_bus_id": pci_bus_id(next((named[name] for name in _PCI if name in named), "")),
+        "attributes": attributes,
+        "capacities": {name: amount(mapping(each).get("value")) for name, each in mapping(payload.get("capacity")).items()},
+        "consumed_counters": dict(_counters(payload)),
+        "is_shareable": payload.get("allowMultipleAllocations") is True,
+        "taints": taints(payload.get("taints")),
+    }
+
+
+def _node(spec: Object) -> str:
+    return text(spec.get("nodeName")) or only_node(spec.get("nodeSelector"))
+
+
+def _attributes(driver: str, attributes: Object) -> Iterator[tuple[str, str]]:
+    """Attributes by full name: one without a domain is in the driver's own."""
+    for name, value in attributes.items():
+        for kind, found in mapping(value).items():
+            if kind in _TYPES and found is not None:
+                yield (name if "/" in name else f"{driver}/{name}"), found if isinstance(found, str) else _as_text(found)
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, list):
+        return ",".join(map(_as_text, value))
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _by_id(attributes: Mapping[str, str], driver: str) -> dict[str, str]:
+    """Attributes without their domains: of several with one id the driver's own, else the first."""
+    found: dict[str, str] = {}
+    own = f"{driver}/"
+    for name, value in attributes.items():
+        if name.startswith(own):
+            found[name.removeprefix(own)] = value
+        else:
+            found.setdefault(name.rpartition("/")[2], value)
+    return found
+
+
+def _counters(payload: Object) -> Iterator[tuple[str, float | None]]:
+    for each in objects(payload.get("consumesCounters")):
+        for name, counter in mapping(each.get("counters")).items():
+            yield f"{text(each.get('counterSet'))}/{name}", amount(mapping(counter).get("value"))
+
+
+def device_class_row(device_class: Object) -> Row:
+    """A class of devices."""
+    metadata, spec = mapping(device_class.get("metadata")), mapping(device_class.get("spec"))
+    return {
+        "device_class": text(metadata.get("name")),
+        "device_class_uid": text(metadata.get("uid")),
+        "created_at": instant(metadata.get("creationTimestamp")),
+        "extended_resource": text(spec.get("extendedResourceName")),
+        "selectors": [text(mapping(each.get("cel")).get("expression")) for each in objects(spec.get("selectors"))],
+    }

@@ -1,0 +1,120 @@
+"""What kubelets say of devices: their device manager's checkpoint file, and dumps of the PodResources API → ``pod_device``.
+
+Neither holds history, and only the first knows pods by uid, only the second by name; the listed pods give the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from gpureport.collect.state.fields import Object, Row, listed, mapping, objects, text, whole
+from gpureport.collect.state.koordinator import SOURCE as KOORDINATOR
+
+CHECKPOINT = "kubelet-checkpoint"
+POD_RESOURCES = "pod-resources"
+
+
+def kubelet_rows(reply: Object) -> list[Row] | None:
+    """The rows of a checkpoint file or PodResources dump; None for what is neither."""
+    if "PodDeviceEntries" in mapping(reply.get("Data")):
+        return list(_checkpoint_rows(objects(reply["Data"]["PodDeviceEntries"])))
+    if _either(reply, "pod_resources") is not None:
+        return list(_pod_resources_rows(objects(_either(reply, "pod_resources"))))
+    return None
+
+
+def completed(rows: Iterable[Row], pods: Iterable[Row], koordinator: Iterable[Row]) -> Iterator[Row]:
+    """The kubelets' rows with what the listed pods know, each once, without pods whose devices Koordinator's annotation names.
+
+    Koordinator tells the kubelet of its choice in ways that repeat devices or report fractions as whole.
+    """
+    known = list(pods)
+    by_uid = {pod["pod_uid"]: pod for pod in known}
+    by_name = {(pod["namespace"], pod["pod"]): pod for pod in known}
+    placed = {row["pod_uid"] for row in koordinator if row["source"] == KOORDINATOR}
+    seen = set()
+    for row in rows:
+        pod = by_uid.get(row["pod_uid"]) or by_name.get((row["namespace"], row["pod"])) or {}
+        complete = row | {name: pod[name] for name in ("namespace", "pod", "pod_uid", "node_name") if pod}
+        key = tuple(complete[name] for name in ("source", *_KEYS))
+        if complete["pod_uid"] not in placed and key not in seen:
+            seen.add(key)
+            yield complete
+
+
+_KEYS = ("namespace", "pod", "pod_uid", "container", "resource", "device_id", "replica", "driver", "pool", "device", "share_id")
+
+
+def _checkpoint_rows(entries: Iterable[Object]) -> Iterator[Row]:
+    for entry in entries:
+        for device_id, numa_nodes in _device_ids(entry.get("DeviceIDs")).items():
+            yield {
+                **_row(CHECKPOINT, device_id, numa_nodes),
+                "pod_uid": text(entry.get("PodUID")),
+                "container": text(entry.get("ContainerName")),
+                "resource": text(entry.get("ResourceName")),
+            }
+
+
+def _device_ids(said: Any) -> Mapping[str, list[int]]:
+    """Ids and their NUMA nodes: a list up to Kubernetes 1.19, from 1.20 lists by node, where -1 stands for none."""
+    if isinstance(said, list):
+        return {device_id: [] for device_id in said if isinstance(device_id, str)}
+    found: dict[str, list[int]] = {}
+    for numa, ids in mapping(said).items():
+        for device_id in listed(ids):
+            nodes = found.setdefault(text(device_id), [])
+            if numa.isdecimal():
+                nodes.append(int(numa))
+    return found
+
+
+def _pod_resources_rows(pods: Iterable[Object]) -> Iterator[Row]:
+    for pod in pods:
+        for container in objects(pod.get("containers")):
+            of = {
+                "namespace": text(pod.get("namespace")),
+                "pod": text(pod.get("name")),
+                "container": text(container.get("name")),
+            }
+            yield from (row | of for row in (*_plugin_rows(container), *_claim_rows(container)))
+
+
+def _plugin_rows(container: Object) -> Iterator[Row]:
+    for each in objects(container.get("devices")):
+        nodes = [node.get("ID") for node in objects(mapping(each.get("topology")).get("nodes"))]
+        for device_id in listed(_either(each, "device_ids")):
+            row = _row(POD_RESOURCES, text(device_id), [whole(node) or 0 for node in nodes])
+            yield row | {"resource": text(_either(each, "resource_name"))}
+
+
+def _claim_rows(container: Object) -> Iterator[Row]:
+    for claim in objects(_either(container, "dynamic_resources")):
+        for each in objects(_either(claim, "claim_resources")):
+            yield {
+                **_row(POD_RESOURCES, "", []),
+                "claim": text(_either(claim, "claim_name")),
+                "driver": text(_either(each, "driver_name")),
+                "pool": text(_either(each, "pool_name")),
+                "device": text(_either(each, "device_name")),
+                "share_id": text(_either(each, "share_id")),
+            }
+
+
+def _row(source: str, device_id: str, numa_nodes: list[int]) -> Row:
+    """A device by id; the replica of a shared one stands behind two colons."""
+    own_id, _, replica = device_id.partition("::")
+    names = ("namespace", "pod", "pod_uid", "node_name", "container", "resource", "driver", "pool", "device", "share_id", "claim")
+    return dict.fromkeys(names, "") | {
+        "source": source,
+        "device_id": own_id,
+        "replica": replica,
+        "numa_nodes": sorted(numa_nodes),
+    }
+
+
+def _either(found: Object, name: str) -> Any:
+    """A field by its name in the protocol, or as protobuf's JSON writes it: device_ids, deviceIds."""
+    first, *rest = name.split("_")
+    return found.get(name, found.get(first + "".join(word.capitalize() for word in rest)))

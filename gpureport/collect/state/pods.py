@@ -1,0 +1,219 @@
+"""Pods → rows of ``pod`` and ``pod_container``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from gpureport.collect.state.fields import Object, Row, condition, instant, mapping, objects, selected, text, texts, whole
+from gpureport.collect.state.placement import placement
+from gpureport.collect.state.requests import effective_requests, is_sidecar, requested
+from gpureport.values.quantity import amounts, base_units
+
+_FINISHED = ("Succeeded", "Failed")
+_HASHES = frozenset(
+    {
+        "pod-template-hash",
+        "controller-revision-hash",
+        "pod-template-generation",
+        "controller-uid",
+        "batch.kubernetes.io/controller-uid",
+    }
+)
+_ANNOTATIONS = (
+    "scheduling.koordinator.sh/",
+    "quota.scheduling.koordinator.sh/",
+    "scheduling.k8s.io/",
+    "scheduling.volcano.sh/",
+    "volcano.sh/",
+    "kueue.x-k8s.io/",
+    "kai.scheduler/",
+    "runai",
+    "gpu-fraction",
+    "gpu-memory",
+    "pod-group-name",
+    "nvidia.com/",
+    "hami.io/",
+    "nos.nebuly.com/",
+)
+_GROUPS = frozenset(
+    # Where schedulers other than Kubernetes' own write a pod's group: Volcano, coscheduling, Kueue, KAI.
+    {
+        "scheduling.k8s.io/group-name",
+        "scheduling.x-k8s.io/pod-group",
+        "pod-group.scheduling.sigs.k8s.io",
+        "kueue.x-k8s.io/pod-group-name",
+        "pod-group-name",
+    }
+)
+
+
+def pod_identity(pod: Object) -> Row:
+    """The columns that say which pod a row is about."""
+    metadata = mapping(pod.get("metadata"))
+    return {
+        "namespace": text(metadata.get("namespace")),
+        "pod": text(metadata.get("name")),
+        "pod_uid": text(metadata.get("uid")),
+    }
+
+
+def pod_row(pod: Object) -> Row:
+    """A pod as a whole."""
+    metadata, spec, status = mapping(pod.get("metadata")), mapping(pod.get("spec")), mapping(pod.get("status"))
+    labels, annotations = texts(metadata.get("labels")), mapping(metadata.get("annotations"))
+    return {
+        **pod_identity(pod),
+        "node_name": text(spec.get("nodeName")),
+        "phase": text(status.get("phase")),
+        "created_at": instant(metadata.get("creationTimestamp")),
+        "deletion_at": instant(metadata.get("deletionTimestamp")),
+        **_owner(metadata),
+        **_times(status),
+        **_scheduling(status),
+        "placement": placement(spec) if "nodeSelector" in spec or "affinity" in spec else "",
+        "priority": whole(spec.get("priority")),
+        "priority_class": text(spec.get("priorityClassName")),
+        "scheduler": text(spec.get("schedulerName")),
+        "scheduling_group": _group(spec, labels, annotations),
+        "status_reason": text(status.get("reason")),
+        "effective_requests": effective_requests(spec),
+        "resource_claims": claim_names(pod),
+        "extended_resource_claim": text(mapping(status.get("extendedResourceClaimStatus")).get("resourceClaimName")),
+        "labels": labels if labels.keys().isdisjoint(_HASHES) else {each: labels[each] for each in labels if each not in _HASHES},
+        "annotations": selected(annotations, _ANNOTATIONS) if annotations else {},
+    }
+
+
+def _owner(metadata: Object) -> Row:
+    owners = objects(metadata.get("ownerReferences"))
+    owner = next((each for each in owners if each.get("controller") is True), {})
+    return {"owner_kind": text(owner.get("kind")), "owner_name": text(owner.get("name"))}
+
+
+def _times(status: Object) -> Row:
+    begun, ended = [], []
+    for each in objects(status.get("containerStatuses")):
+        for run in _runs(each):
+            if (found := instant(run.get("startedAt"))) is not None:
+                begun.append(found)
+            if (found := instant(run.get("finishedAt"))) is not None:
+                ended.append(found)
+    return {
+        "started_at": instant(status.get("startTime")),
+        "running_at": min(begun, default=None),
+        "finished_at": max(ended, default=None) if status.get("phase") in _FINISHED else None,
+    }
+
+
+def _runs(container_status: Object) -> Iterator[Object]:
+    """The present run of a container and, where it was restarted, the one before."""
+    for state in (container_status.get("state"), container_status.get("lastState")):
+        if state:
+            yield from (run for run in mapping(state).values() if isinstance(run, dict))
+
+
+def _scheduling(status: Object) -> Row:
+    scheduled = condition(status.get("conditions"), "PodScheduled")
+    changed = instant(scheduled.get("lastTransitionTime"))
+    is_refused = scheduled.get("status") == "False"
+    return {
+        "scheduled_at": changed if scheduled.get("status") == "True" else None,
+        "unschedulable_at": changed if is_refused else None,
+        "unschedulable_reason": text(scheduled.get("reason")) if is_refused else "",
+        "unschedulable_message": text(scheduled.get("message")) if is_refused else "",
+    }
+
+
+def _group(spec: Object, labels: dict[str, str], annotations: Object) -> str:
+    """Kubernetes' own field (1.37, and 1.35's reference to a workload) before other schedulers' labels."""
+    if group := text(mapping(spec.get("schedulingGroup")).get("podGroupName")):
+        return group
+    if workload := mapping(spec.get("workloadRef")):
+        return "/".join(filter(None, (text(workload.get("name")), text(workload.get("podGroup")))))
+    for said in (labels, annotations):
+        if not _GROUPS.isdisjoint(said):
+            return min((name, text(said[name])) for name in _GROUPS & said.keys())[1]
+    return ""
+
+
+def claim_names(pod: Object) -> dict[str, str]:
+    """ResourceClaims by the pod's own names for them: '' where one is still to be made; none where none is needed."""
+    names = {text(each.get("name")): text(each.get("resourceClaimName")) for each in _claims(pod, "spec", "resourceClaims")}
+    for each in _claims(pod, "status", "resourceClaimStatuses"):
+        if made := text(each.get("resourceClaimName")):
+            names[text(each.get("name"))] = made
+        else:
+            names.pop(text(each.get("name")), None)
+    return names
+
+
+def _claims(pod: Object, part: str, field: str) -> list[Object]:
+    return objects(mapping(pod.get(part)).get(field))
+
+
+def container_rows(pod: Object, names: Mapping[str, str]) -> Iterator[Row]:
+    """Every container of a pod, init containers first; ``names`` are the pod's ``resource_claims``."""
+    spec, status = mapping(pod.get("spec")), mapping(pod.get("status"))
+    identity = pod_identity(pod)
+    by_extended_resource = mapping(status.get("extendedResourceClaimStatus"))
+    for kind, field, statuses in _CONTAINERS:
+        if not spec.get(field):
+            continue
+        said = {text(each.get("name")): each for each in objects(status.get(statuses))}
+        for container in objects(spec[field]):
+            name = text(container.get("name"))
+            resources = mapping(container.get("resources"))
+            yield {
+                **identity,
+                "container": name,
+                "container_kind": "sidecar" if kind == "init" and is_sidecar(container) else kind,
+                "requests": {resource: base_units(nano) for resource, nano in requested(container).items()},
+                "limits": amounts(resources.get("limits")),
+                "claims": [*_used(resources, names), *_extended(name, by_extended_resource)],
+                **_said(said.get(name) or {}),
+            }
+
+
+_CONTAINERS = (("init", "initContainers", "initContainerStatuses"), ("app", "containers", "containerStatuses"))
+
+
+def _used(resources: Object, names: Mapping[str, str]) -> Iterator[Row]:
+    for each in objects(resources.get("claims")):
+        name = text(each.get("name"))
+        yield {"claim": names.get(name, ""), "pod_claim": name, "request": text(each.get("request")), "resource": ""}
+
+
+def _extended(container: str, status: Object) -> Iterator[Row]:
+    """The claim that the scheduler made for the container's extended resources."""
+    for each in objects(status.get("requestMappings")):
+        if each.get("containerName") == container:
+            claim, request = text(status.get("resourceClaimName")), text(each.get("requestName"))
+            yield {"claim": claim, "pod_claim": "", "request": request, "resource": text(each.get("resourceName"))}
+
+
+def _said(status: Object) -> Row:
+    """What the kubelet says of a container."""
+    state = mapping(status.get("state"))
+    name = next((each for each in ("running", "terminated", "waiting") if isinstance(state.get(each), dict)), "")
+    run = mapping(state.get(name))
+    if name == "waiting":  # between two runs: the one before is the last
+        run = mapping(mapping(status.get("lastState")).get("terminated")) | {"reason": run.get("reason")}
+    return {
+        "allocated_devices": list(_allocated(objects(status.get("allocatedResourcesStatus")))),
+        "state": name,
+        "reason": text(run.get("reason")),
+        "started_at": instant(run.get("startedAt")),
+        "finished_at": instant(run.get("finishedAt")),
+        "restart_count": whole(status.get("restartCount")),
+        "exit_code": whole(run.get("exitCode")),
+    }
+
+
+def _allocated(statuses: Iterable[Object]) -> Iterator[Row]:
+    for each in statuses:
+        for device in objects(each.get("resources")):
+            yield {
+                "resource": text(each.get("name")),
+                "device_id": text(device.get("resourceID")),
+                "health": text(device.get("health")),
+            }

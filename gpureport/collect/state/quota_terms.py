@@ -1,0 +1,243 @@
+"""Quota objects of any system → rows of ``quota_term``: what each says of each resource, in the same words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from math import inf
+from typing import Any
+
+from gpureport.collect.state.fields import Object, Row, instant, listed, mapping, objects, text, texts, whole
+from gpureport.collect.state.kinds import Kind
+from gpureport.values.quantity import amount, amounts
+
+_KOORDINATOR = "quota.scheduling.koordinator.sh/"
+_KAI_RESOURCES = ("gpu", "cpu", "memory")
+_KAI_PRIORITY = 100
+
+
+def quota_term_rows(kind: Kind, found: Object) -> Iterator[Row]:
+    """A row per resource (and flavor) that a quota object speaks of; none for kinds that only lead to quotas."""
+    reader = _READERS.get(kind.asked)
+    if reader is None:
+        return
+    metadata = mapping(found.get("metadata"))
+    identity = {
+        "system": kind.quota_system,
+        "kind": kind.asked,
+        "namespace": text(metadata.get("namespace")),
+        "name": text(metadata.get("name")),
+        "uid": text(metadata.get("uid")),
+        "created_at": instant(metadata.get("creationTimestamp")),
+        "changed_at": _changed_at(metadata),
+        "may_lend": True,
+    }
+    for row in reader(identity, found):
+        yield {**identity, **row}
+
+
+def _changed_at(metadata: Object) -> int | None:
+    """The latest write that was not of the status alone."""
+    written = [
+        instant(each.get("time")) for each in objects(metadata.get("managedFields")) if text(each.get("subresource")) != "status"
+    ]
+    return max((each for each in written if each is not None), default=None)
+
+
+def _own_namespace(identity: Row, found: Object) -> Iterator[Row]:
+    yield from _elastic(identity, found, [identity["namespace"]])
+
+
+def _composite(identity: Row, found: Object) -> Iterator[Row]:
+    """A namespace that is listed twice is governed once."""
+    names = [name for name in listed(mapping(found.get("spec")).get("namespaces")) if isinstance(name, str)]
+    yield from _elastic(identity, found, list(dict.fromkeys(names)))
+
+
+def _elastic(identity: Row, found: Object, namespaces: list[str]) -> Iterator[Row]:
+    common = {"quota": f"{identity['namespace']}/{identity['name']}", "namespaces": namespaces}
+    for row in _rows(guaranteed=_spec(found, "min"), cap=_spec(found, "max"), delivered=_status(found, "used")):
+        yield {**common, **row}
+
+
+def _koordinator(identity: Row, found: Object) -> Iterator[Row]:
+    """Koordinator's own figures stand in annotations; the weight is the max where none is given."""
+    metadata = mapping(found.get("metadata"))
+    labels, said = texts(metadata.get("labels")), texts(metadata.get("annotations"))
+    least, most = _spec(found, "min"), _spec(found, "max")
+    reserved = _annotated(said, "guaranteed")
+    common = {
+        "quota": identity["name"],
+        "parent": labels.get(f"{_KOORDINATOR}parent", ""),
+        "is_parent": labels.get(f"{_KOORDINATOR}is-parent") == "true",
+        "tree": labels.get(f"{_KOORDINATOR}tree-id", ""),
+        "may_lend": labels.get(f"{_KOORDINATOR}allow-lent-resource") != "false",
+        "namespaces": [name for name in listed(_json(said.get(f"{_KOORDINATOR}namespaces"))) if isinstance(name, str)],
+    }
+    for row in _rows(
+        guaranteed={name: _larger(least.get(name), reserved.get(name)) for name in {**least, **reserved}},
+        cap=most,
+        weight={**most, **_annotated(said, "shared-weight")},
+        delivered=_status(found, "used"),
+        demanded=_annotated(said, "request"),
+        fair_share=_annotated(said, "runtime"),
+    ):
+        yield {**common, **row}
+
+
+def _larger(one: float | None, other: float | None) -> float | None:
+    return max((each for each in (one, other) if each is not None), default=None)
+
+
+def _annotated(said: Mapping[str, str], name: str) -> dict[str, float | None]:
+    return amounts(_json(said.get(f"{_KOORDINATOR}{name}")))
+
+
+def _json(written: str | None) -> Any:
+    try:
+        return json.loads(written or "null")
+    except ValueError:
+        return None
+
+
+def _cluster_queue(identity: Row, found: Object) -> Iterator[Row]:
+    """``cohort`` is v1beta1's name for ``cohortName``."""
+    spec, status = mapping(found.get("spec")), mapping(found.get("status"))
+    cohort = text(spec.get("cohortName")) or text(spec.get("cohort"))
+    common = {"quota": identity["name"], "parent": f"cohort/{cohort}" if cohort else "", "weight": _fair_weight(spec)}
+    reserved = {key: amount(each.get("total")) for key, each in _flavors(status.get("flavorsReservation"))}
+    for key, each in _nominal(spec):
+        row = {**common, **_limits(each), "resource": key[1], "flavor": key[0], "delivered": reserved.get(key)}
+        nominal, borrowing = row["guaranteed"], row["borrowing_limit"]
+        if not cohort:
+            row["cap"] = nominal
+        elif nominal is not None and borrowing is not None:
+            row["cap"] = nominal + borrowing
+        yield row
+
+
+def _cohort(identity: Row, found: Object) -> Iterator[Row]:
+    spec = mapping(found.get("spec"))
+    parent = text(spec.get("parentName")) or text(spec.get("parent"))
+    common = {
+        "quota": f"cohort/{identity['name']}",
+        "parent": f"cohort/{parent}" if parent else "",
+        "is_parent": True,
+        "weight": _fair_weight(spec),
+    }
+    yield {**common, "resource": "", "flavor": ""}  # its place in the tree, also for flavors of which it has none
+    for key, each in _nominal(spec):
+        yield {**common, **_limits(each), "resource": key[1], "flavor": key[0]}
+
+
+def _fair_weight(spec: Object) -> float | None:
+    written = mapping(spec.get("fairSharing")).get("weight")
+    return 1.0 if written is None else amount(written)
+
+
+def _nominal(spec: Object) -> Iterator[tuple[tuple[str, str], Object]]:
+    for group in objects(spec.get("resourceGroups")):
+        yield from _flavors(group.get("flavors"))
+
+
+def _flavors(flavors: Any) -> Iterator[tuple[tuple[str, str], Object]]:
+    """What is said of each flavor and resource."""
+    for flavor in objects(flavors):
+        for each in objects(flavor.get("resources")):
+            yield (text(flavor.get("name")), text(each.get("name"))), each
+
+
+def _limits(said: Object) -> Row:
+    return {
+        "guaranteed": amount(said.get("nominalQuota")),
+        "borrowing_limit": amount(said.get("borrowingLimit")),
+        "lending_limit": amount(said.get("lendingLimit")),
+    }
+
+
+def _volcano_queue(identity: Row, found: Object) -> Iterator[Row]:
+    """A queue that names no guarantee guarantees nothing, which is said and not unknown."""
+    spec = mapping(found.get("spec"))
+    common = {
+        "quota": identity["name"],
+        "parent": text(spec.get("parent")),
+        "priority": whole(spec.get("priority")),
+        "weight": float(whole(spec.get("weight")) or 1),
+    }
+    for row in _rows(
+        guaranteed=amounts(mapping(spec.get("guarantee")).get("resource")),
+        cap=_spec(found, "capability"),
+        deserved=_spec(found, "deserved"),
+        delivered=_status(found, "allocated"),
+    ):
+        yield {**common, **row, "guaranteed": row["guaranteed"] or 0.0}
+
+
+def _kai_queue(identity: Row, found: Object) -> Iterator[Row]:
+    """-1 is no limit, and a limit that is not there allows nothing."""
+    spec, status = mapping(found.get("spec")), mapping(found.get("status"))
+    priority = whole(spec.get("priority"))
+    common = {
+        "quota": identity["name"],
+        "parent": text(spec.get("parentQueue")),
+        "display_name": text(spec.get("displayName")),
+        "priority": _KAI_PRIORITY if priority is None else priority,
+    }
+    for name in _KAI_RESOURCES:
+        said = mapping(mapping(spec.get("resources")).get(name))
+        if not said:
+            continue
+        quota, limit = amount(said.get("quota")) or 0.0, amount(said.get("limit")) or 0.0
+        yield {
+            **common,
+            "resource": name,
+            "guaranteed": inf if quota < 0 else quota,
+            "cap": None if limit < 0 else limit,
+            "weight": amount(said.get("overQuotaWeight")) or 0.0,
+            "delivered": _kai_amount(status.get("allocated"), name),
+            "demanded": _kai_amount(status.get("requested"), name),
+        }
+
+
+def _kai_amount(said: Any, name: str) -> float | None:
+    """The queue says gpu, its status nvidia.com/gpu; cpu is in thousandths and memory in 10^6 bytes there and here."""
+    found = amounts(said)
+    keys = [key for key in found if key == name or (name == "gpu" and key.endswith("/gpu"))]
+    scale = {"gpu": 1.0, "cpu": 1e3, "memory": 1e-6}[name]
+    value = found[min(keys)] if keys else None
+    return None if value is None else value * scale
+
+
+def _resource_quota(identity: Row, found: Object) -> Iterator[Row]:
+    """A cap and no guarantee."""
+    hard = amounts(mapping(found.get("status")).get("hard")) or _spec(found, "hard")
+    common = {"quota": f"{identity['namespace']}/{identity['name']}", "namespaces": [identity["namespace"]]}
+    for row in _rows(cap=hard, delivered=_status(found, "used")):
+        yield {**common, **row}
+
+
+def _spec(found: Object, name: str) -> dict[str, float | None]:
+    return amounts(mapping(found.get("spec")).get(name))
+
+
+def _status(found: Object, name: str) -> dict[str, float | None]:
+    return amounts(mapping(found.get("status")).get(name))
+
+
+def _rows(**terms: Mapping[str, float | None]) -> Iterator[Row]:
+    """The resources that any of the terms names, with what each says of them."""
+    for resource in sorted({name for said in terms.values() for name in said}):
+        yield {"resource": resource, **{term: said.get(resource) for term, said in terms.items()}}
+
+
+_READERS: dict[str, Callable[[Row, Object], Iterator[Row]]] = {
+    "resourcequotas": _resource_quota,
+    "elasticquotas.nos.nebuly.com": _own_namespace,
+    "compositeelasticquotas.nos.nebuly.com": _composite,
+    "elasticquotas.scheduling.x-k8s.io": _own_namespace,
+    "elasticquotas.scheduling.sigs.k8s.io": _koordinator,
+    "clusterqueues.kueue.x-k8s.io": _cluster_queue,
+    "cohorts.kueue.x-k8s.io": _cohort,
+    "queues.scheduling.volcano.sh": _volcano_queue,
+    "queues.scheduling.run.ai": _kai_queue,
+}

@@ -1,0 +1,85 @@
+"""Prometheus into the lake."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import date
+
+from gpureport.collect.export import Exported, ExportSettings, export_day
+from gpureport.commands.work.progress import progress_bar
+from gpureport.commands.work.settings import catalog_of
+from gpureport.config import Config
+from gpureport.values.errors import UsageError
+from gpureport.values.window import Window
+
+
+def export(config: Config, environ: Mapping[str, str], day: date, only_if_grown: bool = False) -> Exported:
+    """One day of the configured server into the lake."""
+    if not config.prometheus.url:
+        raise UsageError("no Prometheus to read; give --prometheus-url, or prometheus.url in gpureport.toml")
+    settings = ExportSettings(
+        prometheus=config.prometheus,
+        environ=dict(environ),
+        catalog=catalog_of(config),
+        cluster=config.cluster,
+        samples_per_group=config.export.samples_per_group,
+        keep_raw=config.export.keep_raw,
+    )
+    with progress_bar(f"export {day}") as progress:
+        return export_day(settings, config.lake, day, progress, only_if_grown)
+
+
+def export_blocks(config: Config, blocks: str, environ: Mapping[str, str], day: date) -> list[str]:
+    """One day of a folder or bucket of blocks into the lake; what was done, a line each."""
+    from gpureport.collect.export.blocks import BlockSettings, export_blocks
+    from gpureport.store import parse_place
+
+    place = config.reached_place(parse_place(blocks), environ)
+    settings = BlockSettings(place, catalog_of(config), config.cluster, config.prometheus.match, config.export.keep_raw)
+    done = export_blocks(settings, config.lake, day)
+    return [
+        f"{done.day}: {done.sample_count:,} samples of {done.series_count:,} series, from {done.block_count} blocks of {place}"
+    ]
+
+
+def describe_export(exported: Exported) -> list[str]:
+    """What an export did, a line each; its warnings too."""
+    what = f"{exported.sample_count:,} samples of {exported.series_count:,} series, by {exported.read_paths}"
+    lines = [f"{exported.day}: {what}" if exported.is_written else f"{exported.day}: nothing new"]
+    lines += [f"warning: {exported.day} may be partial: {warning}" for warning in exported.warnings]
+    return lines + describe_unread(exported.unread)
+
+
+def describe_unread(unread: Mapping[str, int]) -> list[str]:
+    """A line on metrics of accelerators that nothing reads; none where there are none."""
+    if not unread:
+        return []
+    named = ", ".join(f"{metric} ({count:,} series)" for metric, count in unread.items())
+    return [f"note: not read, because the catalog does not know them: {named}; add rows under [[signals]]"]
+
+
+def each_source(config: Config, environ: Mapping[str, str], day: date) -> Iterator[Config]:
+    """A configuration per cluster: those that are configured, each again per value of its ``prometheus.cluster_label``."""
+    for each in config.each_cluster():
+        yield from clusters_by_label(each, environ, day) if each.prometheus.cluster_label else [each]
+
+
+def clusters_by_label(config: Config, environ: Mapping[str, str], day: date) -> list[Config]:
+    """A configuration per cluster of a server that holds several, told apart by ``prometheus.cluster_label``.
+
+    A server whose series do not bear the label is one cluster, which its external labels name. UsageError where they do not.
+    """
+    from gpureport.collect.sources.prometheus import external_labels, label_values, open_connection
+
+    label = config.prometheus.cluster_label
+    connection = open_connection(config.prometheus, environ)
+    names = label_values(connection, label, catalog_of(config).asked, Window.of_day(day))
+    if not names:
+        if label not in (external := external_labels(connection)):
+            raise UsageError(f"neither the series of {connection.url} nor its external labels have {label!r}; set cluster")
+        return [config.model_copy(update={"cluster": external[label]})]
+    found = []
+    for name in names:
+        prometheus = config.prometheus.model_copy(update={"match": {**config.prometheus.match, label: name}})
+        found.append(config.model_copy(update={"cluster": name, "prometheus": prometheus}))
+    return found

@@ -1,0 +1,91 @@
+"""What changed between two windows or reports, and what quotas would have come to had they been otherwise."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from gpureport.commands.work.delivering import report_here
+from gpureport.commands.work.settings import REPORT_THREADS, facts_made_with, quota_rules, report_settings, reported_lake
+from gpureport.compute.look_back import window_before
+from gpureport.compute.period import WindowTables, report_tables
+from gpureport.compute.query import load
+from gpureport.compute.query.database import connection
+from gpureport.compute.quotas import quota_lake
+from gpureport.config import Config
+from gpureport.lake import open_lake
+from gpureport.store import Place
+from gpureport.values.errors import LakeError
+from gpureport.values.text.rows import Output, print_rows
+from gpureport.values.window import Window
+
+if TYPE_CHECKING:
+    from gpureport.whatif import Question
+    from gpureport.whatif.nodes import NodeQuestion
+
+Say = Callable[[str], None]
+
+
+def diff_windows(config: Config, window: Window, earlier: Window | None, only: str | None, output: Output) -> None:
+    """Print what changed between two windows of the lake; without the earlier one against the period before it.
+
+    LakeError where the lake does not hold all days of both, made alike.
+    """
+    from gpureport.report.comparison import print_comparison, read_comparison
+
+    lake, before = reported_lake(config), earlier or window_before(window)
+    with connection(config.compute.memory_limit, REPORT_THREADS) as con:
+        queries = report_tables(con, lake, window, report_settings(config), facts_made_with(config), before, releases=True)
+        if "report.gpu_hour_bridge" not in queries:
+            raise LakeError(
+                f"{window} cannot be compared with {before}: give windows of whole hours, and compute all days of both with this "
+                "configuration and version"
+            )
+        print_comparison(read_comparison(con, queries), only, output, sys.stdout)
+
+
+def diff_reports(config: Config, earlier: Place, now: Place, only: str | None, output: Output, say: Say) -> None:
+    """Print what changed between two reports (folders, their gpureport.duckdb, or addresses); no lake is needed.
+
+    LakeError where one is no report of this version, or no cluster is in both.
+    """
+    from gpureport.report.comparison import compare_reports, print_comparison, read_comparison
+
+    settings = report_settings(config)
+    judged_by = {"figure_min_coverage_ratio": settings.figure_min_coverage_ratio, **settings.findings}
+    limits = (config.compute.memory_limit, REPORT_THREADS)
+    with report_here(earlier) as first, report_here(now) as second, connection(*limits) as con:
+        queries = compare_reports(con, first, second, judged_by, say)
+        print_comparison(read_comparison(con, queries), only, output, sys.stdout)
+
+
+def what_if_nodes(config: Config, window: Window, question: NodeQuestion, output: Output, say: Say) -> None:
+    """Print what other nodes or pods would have come to; LakeError where the lake knows no pods of the window."""
+    from gpureport.whatif.nodes import NAMES, rows_of
+
+    lake = open_lake(config.lake)
+    lake = lake.of_cluster(question.cluster) if question.cluster else lake
+    settings = report_settings(config)
+    with connection(config.compute.memory_limit, REPORT_THREADS) as con:
+        WindowTables(con, lake, window, settings, facts_made_with(config)).build(question.tables)
+        found = list(rows_of(con, window, question, settings.prices.get("gpu_hour", {})))
+    for note in dict.fromkeys(told for told, _ in found):
+        say(note)
+    rows = [[float(f"{each:.9g}") if isinstance(each, float) else each for each in row] for _, row in found]
+    print_rows(NAMES, rows, output, sys.stdout)
+
+
+def what_if(config: Config, window: Window, question: Question, output: Output, say: Say) -> None:
+    """Print what quotas would have come to, had they been otherwise; LakeError where the lake knows no quota of the window."""
+    from gpureport.whatif import answer as answer_question
+    from gpureport.whatif import notes, past_use, print_answer
+
+    lake, queries = open_lake(config.lake), load()
+    with connection(config.compute.memory_limit, config.compute.threads) as con:
+        quota_lake(con, lake, queries, window, [question.cluster] if question.cluster else None)
+        past = past_use(con, lake, window, quota_rules(config).but(question.rules))
+        found = answer_question(con, queries, quota_rules(config), window, question, past)
+    for note in notes(found, question, window) if output != "json" else ():
+        say(note)
+    print_answer(found, question, window, output, sys.stdout)

@@ -1,0 +1,65 @@
+"""A report into its folder, or onto object storage; and one that lies there brought here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from gpureport.commands.work.refusal import out_errors
+from gpureport.store import Bucket, ObjectAddress, Place
+from gpureport.store.refusal import store_errors
+
+DATABASE = "gpureport.duckdb"
+_PAGE = "report.html"
+_OWNER_PAGES = "by/"
+_CONTENT_TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".md": "text/markdown; charset=utf-8",
+    ".csv": "text/csv; charset=utf-8",
+    ".json": "application/json",
+}
+
+
+def deliver(out: Place, write: Callable[[Path], list[Path]]) -> list[Place]:
+    """Have a report written into a folder and brought to its place; where its files are then.
+
+    On object storage the page goes last: who sees the new one finds everything else new too.
+    OutputError where the disk refuses, StoreError where the storage does not serve; the page there is then the earlier one.
+    """
+    if not isinstance(out, ObjectAddress):
+        with out_errors(out):
+            return [*write(out)]
+    with store_errors(out):
+        out.cache.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=out.cache, prefix="report-") as folder:
+        with out_errors(out.cache):
+            written = write(Path(folder))
+        names = [file.relative_to(folder).as_posix() for file in written]
+        _upload(Bucket(out), Path(folder), names)
+    return [out / name for name in names]
+
+
+def _upload(bucket: Bucket, folder: Path, names: list[str]) -> None:
+    def send(name: str) -> None:
+        bucket.upload(folder / name, name, _CONTENT_TYPES.get(Path(name).suffix, "application/octet-stream"))
+
+    bucket.each(send, [name for name in names if name != _PAGE])
+    send(_PAGE)
+    bucket.delete(each.name for each in bucket.objects(_OWNER_PAGES) if each.name not in names)  # of an earlier report
+
+
+@contextmanager
+def report_here(place: Place) -> Iterator[Path]:
+    """A report's folder or database as a path of this machine; an address names the report's prefix."""
+    if not isinstance(place, ObjectAddress):
+        yield place
+        return
+    with store_errors(place):
+        place.cache.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=place.cache, prefix="report-") as folder:
+        if found := Bucket(place).get(DATABASE):
+            with store_errors(place):
+                (Path(folder) / DATABASE).write_bytes(found.data)
+        yield Path(folder)

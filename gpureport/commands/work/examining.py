@@ -1,0 +1,186 @@
+"""What a server, a cluster or a lake has and lacks."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from gpureport.collect.sources.kubernetes import NoClusterError, open_cluster
+from gpureport.commands.work.collecting import clusters_by_label
+from gpureport.commands.work.reporting import compute
+from gpureport.commands.work.settings import catalog_of
+from gpureport.compute.query.database import connection
+from gpureport.config import Config
+from gpureport.lake import Lake, Partition, open_lake
+from gpureport.lake.check import Damage, damaged_files, remedy
+from gpureport.lake.paths import day_key, day_of
+from gpureport.values.errors import IncompleteError, LakeError, SourceError, UsageError
+from gpureport.values.text.rows import Output, print_rows
+
+if TYPE_CHECKING:
+    from gpureport.doctor import Evidence, Finding
+
+
+@dataclass(frozen=True)
+class LakeDay:
+    """A day of a lake to be looked at; without a cluster the only one that it holds."""
+
+    day: date
+    cluster: str | None
+
+
+@dataclass(frozen=True)
+class Look:
+    """What is looked at: a lake's day, or the servers at an instant, with the state also Kubernetes."""
+
+    at: datetime
+    lake_day: LakeDay | None = None
+    with_state: bool = False
+
+
+@dataclass(frozen=True)
+class _Examined:
+    """What was found of a cluster; ``failure`` is what could not be read of it."""
+
+    cluster: str
+    findings: tuple[Finding, ...] = ()
+    sentence: str = ""
+    failure: SourceError | None = None
+
+
+def doctor(config: Config, environ: Mapping[str, str], look: Look, output: Output) -> str:
+    """Print what each configured cluster (or a lake's day) has and lacks; the verdict.
+
+    IncompleteError, with the verdict, where a report would lack figures. What cannot be read is raised when the rest is printed.
+    """
+    # Imported here: no other command should wait for it.
+    from gpureport.doctor import print_findings
+
+    found = list(_each_examined(config, environ, look))
+    seen = {each.cluster: each.findings for each in found if each.sentence}
+    failures = [each.failure for each in found if each.failure]
+    if seen:
+        print_findings(seen, output, sys.stdout)
+    sentences = [f"{each.cluster}: {each.sentence}" if len(found) > 1 else each.sentence for each in found if each.sentence]
+    for line in (*sentences, *(f"warning: {failure}" for failure in failures[1:])) if failures else ():
+        print(line, file=sys.stderr)
+    if failures:
+        raise failures[0]
+    sentence = "; ".join(sentences)
+    if any(finding.is_loss for findings in seen.values() for finding in findings):
+        raise IncompleteError(sentence)
+    return sentence
+
+
+def _each_examined(config: Config, environ: Mapping[str, str], look: Look) -> Iterator[_Examined]:
+    """The clusters as a run takes them, one after the other."""
+    for each in [config] if look.lake_day else config.each_cluster():
+        is_told_apart = each.prometheus.url and each.prometheus.cluster_label and not look.lake_day
+        try:
+            day = (look.at - timedelta(microseconds=1)).date()
+            sources = clusters_by_label(each, environ, day) if is_told_apart else [each]
+        except SourceError as failure:
+            yield _Examined(each.cluster, failure=failure)
+            continue
+        for source in sources:
+            yield _examine(source, environ, look)
+
+
+def _examine(config: Config, environ: Mapping[str, str], look: Look) -> _Examined:
+    """One cluster's findings and verdict. UsageError where none of its servers is named."""
+    from gpureport.doctor import beside, conclusion, examine
+
+    try:
+        telemetry = _look_at_telemetry(config, environ, look)
+    except SourceError as failure:
+        return _Examined(config.cluster, failure=failure)
+    state, failed = _look_at_state(config, environ) if look.with_state and config.kubernetes.enabled else (None, None)
+    evidence = beside(telemetry, state) if telemetry and state else telemetry or state
+    if evidence is None and failed is None:
+        raise UsageError("nothing to look at; give --prometheus-url, --kubeconfig or both, or --lake with --date")
+    if evidence is None:
+        return _Examined(config.cluster, failure=failed)
+    for warning in evidence.warnings:
+        print(f"warning: the answer may be partial: {warning}", file=sys.stderr)
+    findings = tuple(examine(evidence, catalog_of(config), config.export.backfill_days))
+    return _Examined(config.cluster, findings, conclusion(findings, evidence), failed)
+
+
+def _look_at_telemetry(config: Config, environ: Mapping[str, str], look: Look) -> Evidence | None:
+    """What a lake's day or the configured server holds; None where neither is named."""
+    from gpureport.collect.sources.prometheus import open_connection
+    from gpureport.doctor import look_at_lake, look_at_server
+
+    if look.lake_day:
+        with connection(config.compute.memory_limit, config.compute.threads) as con:
+            return look_at_lake(con, open_lake(config.lake), look.lake_day.cluster, look.lake_day.day, catalog_of(config))
+    if not config.prometheus.url:
+        return None
+    server = open_connection(config.prometheus, environ)
+    return look_at_server(server, catalog_of(config), look.at, config.prometheus.match)
+
+
+def _look_at_state(config: Config, environ: Mapping[str, str]) -> tuple[Evidence | None, SourceError | None]:
+    """What the cluster shows, or why it cannot be read; neither where none is named."""
+    from gpureport.doctor import look_at_cluster
+
+    try:
+        return look_at_cluster(open_cluster(config.kubernetes, environ)), None
+    except NoClusterError:
+        return None, None
+    except SourceError as error:
+        return None, error
+
+
+def examine_files(config: Config, is_repairing: bool, output: Output, say: Callable[[str], None]) -> str:
+    """Print the files of the lake that are damaged or missing, and what repairs each; the verdict.
+
+    IncompleteError, with the verdict, where some are and stay. A repair computes facts again, and takes damaged snapshots and all
+    samples of a day with damaged ones out of the lake.
+    """
+    lake = open_lake(config.lake)
+    found = damaged_files(lake.storage, lake.root)
+    rows = [[each.table, *map(str, day_of(each.key)), each.stored.name, each.what, remedy(lake.storage, each)] for each in found]
+    if rows:
+        print_rows(["table", "cluster", "date", "file", "damage", "repair"], rows, output, sys.stdout)
+    damaged = [each for each in found if not each.is_copy]
+    count = len(lake.root.names())
+    if not damaged:
+        return f"all {count:,} files of the lake at {lake} are as they were written"
+    if is_repairing:
+        return repair(config, lake, damaged, say)
+    file_count = len({each.stored.name for each in damaged})
+    raise IncompleteError(f"{file_count:,} of {count:,} files of the lake at {lake} are damaged or missing; see above")
+
+
+def repair(config: Config, lake: Lake, damaged: Sequence[Damage], say: Callable[[str], None]) -> str:
+    """Remove unreadable files from the lake, all samples of such a day, and compute facts again; the verdict."""
+    sampled = {each.key for each in damaged if each.is_samples}
+    lake.remove(
+        each
+        for table in lake.tables()
+        for each in lake.partitions(table)
+        if not table.startswith("facts/") and day_key(each.cluster, each.date) in sampled
+    )
+    lake.remove(Partition(each.table, *day_of(each.key), (each.stored,), lake) for each in damaged if each.stored.is_observed)
+    failures = [*_computed_again(config, sorted({day_of(each.key) for each in damaged if each.table.startswith("facts/")}), say)]
+    again = ", ".join(f"{cluster} {day}" for cluster, day in sorted(map(day_of, sampled)))
+    if failures:
+        raise IncompleteError(
+            f"facts of {', '.join(failures)} stay damaged, for their samples are gone; restore the files from a backup"
+        )
+    return f"{len(damaged):,} files are repaired or taken out of the lake{f'; export or import again: {again}' if again else ''}"
+
+
+def _computed_again(config: Config, days: Sequence[tuple[str, date]], say: Callable[[str], None]) -> Iterator[str]:
+    """Compute days; those that cannot be."""
+    for cluster, day in days:
+        try:
+            for line in compute(config, day, cluster):
+                say(line)
+        except LakeError as error:
+            say(f"warning: {error}")
+            yield f"{cluster} {day}"

@@ -1,0 +1,265 @@
+"""The nightly job: every cluster's state and samples into the lake, their facts, the report, and what becomes of old days."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime, timedelta
+from pathlib import Path
+
+from gpureport.collect.export import NoSeriesError
+from gpureport.commands.work import collecting, delivering, observing, reporting
+from gpureport.commands.work.job_metrics import Night, publish
+from gpureport.config import Config
+from gpureport.lake import LakeBusyError, exclusive_run, open_lake
+from gpureport.lake.retention import describe_pruned, prune
+from gpureport.store import ObjectAddress
+from gpureport.values.errors import GpureportError, SourceError, StoreError
+from gpureport.values.runtime.stopping import EXIT_CODE, is_terminated
+from gpureport.values.tables import SOURCE
+from gpureport.values.window import Window, to_ms
+
+Say = Callable[[str], None]
+_SNAPSHOT_MS = 600_000
+PACKED_A_NIGHT = 5
+"""Tables of a night into a bucket, where each costs a request to write; the others wait."""
+_FEWEST_SNAPSHOTS = 3
+"""Of a table and day that are joined in a bucket: to join two costs a request and saves one file."""
+
+
+@dataclass
+class Watch:
+    """How long each stage took, and what it brought."""
+
+    clock: Callable[[], float]
+    stage_seconds: dict[str, float] = field(default_factory=dict)
+    sample_counts: Counter[str] = field(default_factory=Counter)
+    has_report: bool = False
+    exit_code: int = 0
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Add the time of the block to a stage."""
+        start = self.clock()
+        try:
+            yield
+        finally:
+            self.stage_seconds[name] = self.stage_seconds.get(name, 0.0) + self.clock() - start
+
+
+@dataclass(frozen=True)
+class NightPlan:
+    """What a night is to do: for which day, and whether Kubernetes is read."""
+
+    config: Config
+    environ: Mapping[str, str]
+    last_day: date
+    now: datetime
+    with_state: bool = True
+
+
+def run(plan: NightPlan, say: Say, clock: Callable[[], float]) -> reporting.Reported | None:
+    """Export and compute the day, the days missing before it and the recent ones that grew; then the report of the day.
+
+    Then metrics of the run are published, whatever came of it; a second run at the same time leaves at once and publishes none.
+    """
+    watch = Watch(clock)
+    try:
+        with exclusive_run(plan.config.lake), _published(plan, say, watch):
+            return _work(plan, say, watch)
+    except LakeBusyError:
+        say(f"another run over {plan.config.lake} is at work; this one leaves")
+        return None
+
+
+@contextmanager
+def _published(plan: NightPlan, say: Say, watch: Watch) -> Iterator[None]:
+    """Metrics of the night that the block is, however it ends; none of one that leaves to another run."""
+    start = watch.clock()
+
+    def tell(exit_code: int, failure: str = "") -> None:
+        ended_at = plan.now + timedelta(seconds=watch.clock() - start)
+        _publish(plan, Night(plan.config.cluster, ended_at, exit_code, failure=failure), watch, say)
+
+    try:
+        yield
+    except LakeBusyError:
+        raise
+    except BaseException as error:
+        code = EXIT_CODE if is_terminated() else getattr(error, "exit_code", GpureportError.exit_code)
+        tell(code, "Terminated" if is_terminated() else type(error).__name__)
+        raise
+    tell(watch.exit_code)
+
+
+def _work(plan: NightPlan, say: Say, watch: Watch) -> reporting.Reported:
+    """One cluster that cannot be read does not keep the others from their report; its failure is told after it."""
+    reporting.check(plan.config)  # hours of fetching should not come before it
+    failures: list[SourceError] = []
+    found_day = False
+    for config in collecting.each_source(plan.config, plan.environ, plan.last_day):
+        cluster = _Cluster(replace(plan, config=config), say, watch)
+        found_day = cluster.read(failures) or found_day
+    if failures and not found_day:
+        raise failures[0]
+    try:
+        written = report_and_tidy(plan, say, watch)
+    except GpureportError as error:
+        if failures:
+            say(f"warning: {error}")
+            raise failures[0] from error
+        raise
+    if failures and written.failure:
+        say(f"warning: {written.failure}")
+    for failure in failures[1:]:
+        say(f"warning: {failure}")
+    if failures:
+        raise failures[0]
+    return written
+
+
+def report_and_tidy(plan: NightPlan, say: Say, watch: Watch) -> reporting.Reported:
+    """The report, then what becomes of old days, whatever the report says of this one."""
+    try:
+        with watch.stage("report"):
+            written = reporting.report(plan.config, Window.of_day(plan.last_day), plan.config.out, plan.now)
+    except Exception:
+        _tidy(plan, say, watch)
+        raise
+    watch.has_report = True
+    watch.exit_code = written.failure.exit_code if written.failure else 0
+    _tidy(plan, say, watch)
+    return written
+
+
+def _tidy(plan: NightPlan, say: Say, watch: Watch) -> None:
+    with watch.stage("housekeeping"):
+        lake = open_lake(plan.config.lake)
+        is_bucket = isinstance(lake.storage.place, ObjectAddress)
+        lake.pack_observations(plan.now.date(), _FEWEST_SNAPSHOTS if is_bucket else 2)
+        first_to_change = plan.now.date() - timedelta(days=1 + plan.config.export.restate_days)
+        lake.pack_facts(first_to_change, PACKED_A_NIGHT if is_bucket else None)
+        for line in describe_pruned(prune(lake, plan.config.retention, plan.now.date())):
+            say(line)
+        lake.tidy()
+
+
+@dataclass(frozen=True)
+class _Cluster:
+    """A night of one cluster."""
+
+    plan: NightPlan
+    say: Say
+    watch: Watch
+
+    def read(self, failures: list[SourceError]) -> bool:
+        """State, samples and facts into the lake; whether the night's day is there. What cannot be read goes to the failures."""
+        self._look(failures)
+        days = self._days_to_do()
+        found = False
+        try:
+            found = [self._do(day) for day in days][-1]
+        except SourceError as error:
+            failures.append(error)
+        if not found and self.plan.last_day in self._days_of("device_sample"):
+            self._compute(self.plan.last_day)  # of samples that were fetched before
+            found = True
+        self._compute_older_days()
+        return found
+
+    def _look(self, failures: list[SourceError]) -> None:
+        plan = self.plan
+        if not (plan.with_state and plan.config.kubernetes.enabled) or self._is_seen_lately():
+            return
+        with self.watch.stage("snapshot"):
+            beside = observing.snapshot_beside(plan.config, plan.environ, plan.now)
+        for line in beside.lines:
+            self.say(line)
+        if beside.failure:
+            failures.append(beside.failure)
+
+    def _is_seen_lately(self) -> bool:
+        """Whether a snapshot of the cluster is so new that another one says nothing more."""
+        found = open_lake(self.plan.config.lake, create=True).partitions(SOURCE.name)
+        times = (each.last_ms or 0 for held in found if held.cluster == self.plan.config.cluster for each in held.stored)
+        return 0 < to_ms(self.plan.now) - max(times, default=0) < _SNAPSHOT_MS
+
+    def _days_to_do(self) -> list[date]:
+        """Days without facts as far back as may be filled from the first one held, and the recent ones for late data."""
+        last, export = self.plan.last_day, self.plan.config.export
+        held = self._computed_days()
+        recent = [last - timedelta(days=back) for back in range(export.restate_days + 1)]
+        missing = [last - timedelta(days=back) for back in range(export.backfill_days + 1)]
+        first = min(held | self._days_of("device_sample"), default=last)
+        return sorted({last, *(day for day in recent if day in held), *(day for day in missing if first <= day not in held)})
+
+    def _days_of(self, table: str) -> set[date]:
+        lake = open_lake(self.plan.config.lake, create=True)
+        return {each.date for each in lake.partitions(table) if each.cluster == self.plan.config.cluster}
+
+    def _computed_days(self) -> set[date]:
+        lake = open_lake(self.plan.config.lake, create=True)
+        return {each.date for each in lake.computed_days() if each.cluster == self.plan.config.cluster}
+
+    def _do(self, day: date) -> bool:
+        """Samples and facts of a day; False for an earlier day of which the server knows nothing."""
+        config = self.plan.config
+        try:
+            with self.watch.stage("export"):
+                exported = collecting.export(config, self.plan.environ, day, only_if_grown=True)
+        except NoSeriesError as error:
+            is_held = day in self._days_of("device_sample")
+            if not is_held and reporting.has_no_accelerators(config, day):
+                self.say(f"{day}: Kubernetes lists no node with accelerators, and Prometheus has no series of one")
+                self._compute(day)
+                return True
+            if day == self.plan.last_day:
+                raise
+            self.say(f"{day} {'stays as it is' if is_held else 'stays missing'}: {error}")
+            if not is_held:
+                return False
+        else:
+            self.watch.sample_counts[config.cluster] += exported.sample_count if exported.is_written else 0
+            for line in collecting.describe_export(exported):
+                self.say(line)
+        self._compute(day)
+        return True
+
+    def _compute_older_days(self) -> None:
+        """Facts of an older revision again, the oldest day first, for as long as a night may take for that."""
+        start, longest = self.watch.clock(), 60 * self.plan.config.compute.recompute_minutes
+        for day in sorted(self._computed_days() & self._days_of("device_sample")):
+            if self.watch.clock() - start >= longest:
+                break
+            self._compute(day)
+
+    def _compute(self, day: date) -> None:
+        """Facts of a day where it has none of these samples; a run may have been killed between the samples and them."""
+        if reporting.has_facts(self.plan.config, day):
+            return
+        with self.watch.stage("compute"):
+            for line in reporting.compute(self.plan.config, day, self.plan.config.cluster):
+                self.say(line)
+
+
+def _publish(plan: NightPlan, night: Night, watch: Watch, say: Say) -> None:
+    done = replace(night, stage_seconds=watch.stage_seconds, sample_counts=dict(watch.sample_counts))
+    with _database(plan, watch.has_report, say) as database:
+        publish(replace(done, database=database), plan.config.metrics, lambda text: say(f"warning: {text}"))
+
+
+@contextmanager
+def _database(plan: NightPlan, has_report: bool, say: Say) -> Iterator[Path | None]:
+    """The report's DuckDB file where metrics are to be had from it; one that cannot be fetched only costs those."""
+    if not (has_report and plan.config.metrics.is_wanted):
+        yield None
+        return
+    with ExitStack() as stack:
+        database = None
+        try:
+            database = stack.enter_context(delivering.report_here(plan.config.out)) / "gpureport.duckdb"
+        except StoreError as error:
+            say(f"warning: the run's metrics lack what the report says: {error}")
+        yield database if database and database.exists() else None

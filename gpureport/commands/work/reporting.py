@@ -1,0 +1,327 @@
+"""The lake's days into facts, and the facts of a window into every form of its report."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from tempfile import gettempdir
+from typing import TYPE_CHECKING, Any
+
+from duckdb import DuckDBPyConnection
+
+from gpureport.commands.work.delivering import DATABASE, deliver
+from gpureport.commands.work.refusal import out_errors
+from gpureport.commands.work.settings import (
+    REPORT_THREADS,
+    catalog_of,
+    compute_settings,
+    facts_made_with,
+    report_settings,
+    reported_lake,
+)
+from gpureport.compute.day import compute_day
+from gpureport.compute.fact_views import folder
+from gpureport.compute.freshness import are_current
+from gpureport.compute.identity import MadeWith
+from gpureport.compute.idle_power import later_days_without
+from gpureport.compute.lake_days import open_lake_days
+from gpureport.compute.period import ReportSettings, differing_days, failed_checks, report_tables
+from gpureport.compute.query import Query, build, load, needed
+from gpureport.compute.query.database import connection
+from gpureport.config import Config, findings
+from gpureport.config.section import existing
+from gpureport.lake import Lake, open_lake, views
+from gpureport.store import Place
+from gpureport.values.errors import CoverageError, FindingError, LakeError, UsageError
+from gpureport.values.window import Window, day_start, full_hour, parse_zone, plain, rfc3339
+
+if TYPE_CHECKING:
+    from gpureport.report.header import Header
+
+
+_NAMESPACE_OWNERS = """
+    with told as (
+        select cluster, namespace, observed_at as told_at, labels[$label] as owner
+        from lake.namespace
+        union all by name
+        select
+            cluster,
+            namespace,
+            date + interval 1 day as told_at,
+            coalesce(
+                namespace_labels[$label], namespace_labels['label_' || regexp_replace($label, '[^a-zA-Z0-9_]', '_', 'g')]
+            ) as owner
+        from facts.pod_workload
+    )
+    select cluster, namespace, arg_max(owner, (told_at, owner)) from told where owner != '' group by cluster, namespace
+"""
+"""Team of a namespace: the label's value as the last snapshot or, of namespaces that held GPUs, the last day's facts have it."""
+
+
+def check(config: Config) -> None:
+    """UsageError for what would end a report after hours of work: its settings, the files in them, and its folder."""
+    findings.check_fail_on(config.report.fail_on)
+    report_settings(config)
+    catalog_of(config)
+    existing("metrics.password_file", config.metrics.password_file)
+    if not (isinstance(config.lake, Path) and isinstance(config.out, Path)):
+        existing("object_store.ca_file", config.object_store.ca_file)
+        existing("object_store.credentials_file", config.object_store.credentials_file)
+    out, lake = config.out, config.lake
+    if isinstance(out, Path) and out.exists() and not out.is_dir():
+        raise UsageError(f"{out} is a file; give a folder for the report (--out, or out in the configuration)")
+    if isinstance(out, Path) and isinstance(lake, Path) and out.resolve().is_relative_to(lake.resolve()):
+        raise UsageError(f"{out} lies in the lake {lake}, whose files are its own; give another folder with --out")
+
+
+def compute(config: Config, day: date, only: str | None = None) -> list[str]:
+    """Facts of a day for every cluster that has it, or one; failed checks, and later days made without it, a line each.
+
+    LakeError where none has the day.
+    """
+    lake = open_lake(config.lake)
+    held = {each.cluster for each in lake.partitions("source") if each.date == day}
+    clusters = sorted(cluster for cluster in held if only in (None, cluster))
+    if not clusters:
+        raise LakeError(f"the lake at {config.lake} holds nothing for {day}; export or import that day first")
+    lines = []
+    for cluster in clusters:
+        without = later_days_without(lake, cluster, day)
+        result = compute_day(lake, cluster, day, compute_settings(config))
+        lines += [f"{cluster} {day}: {failure}" for failure in result.failures]
+        if without:
+            lines.append(
+                f"{cluster} {day}: idle power was learned without this day for {', '.join(map(str, without))}; "
+                "run 'gpureport compute --date' for each of them again, the oldest first"
+            )
+    return lines
+
+
+def has_facts(config: Config, day: date) -> bool:
+    """Whether the cluster's facts of the day are made from the samples that the lake holds now, with this configuration."""
+    return are_current(open_lake(config.lake), config.cluster, day, facts_made_with(config))
+
+
+def has_no_accelerators(config: Config, day: date) -> bool:
+    """Whether Kubernetes was listed on the day and none of the cluster's nodes had an accelerator."""
+    with connection(config.compute.memory_limit) as con:
+        nodes = needed(load(), ["day.node_snapshot"])
+        open_lake_days(con, open_lake(config.lake, create=True), nodes, [config.cluster], [day], [day])
+        for query in nodes:
+            build(con, query, {})
+        [found] = con.execute(
+            "select count(*) > 0 and bool_and(cardinality(capacity) = 0 and slice_device_count is null) from day.node_snapshot"
+        ).fetchall()
+    return bool(found[0])
+
+
+@dataclass(frozen=True)
+class Reported:
+    """A report's files, the page first, its answers, a line each, and what the operator should look at."""
+
+    files: list[Place]
+    answers: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+    failure: CoverageError | FindingError | None = None
+    """Why the command ends with another code than 0 though the report is written."""
+
+
+def report(config: Config, window: Window, out: Place, now: datetime, salt: str = "") -> Reported:
+    """Every form of the report of a window; with a salt without names, each by a pseudonym that the salt decides.
+
+    The failure tells of too little that was seen, or of a finding that is to fail the run.
+    """
+    from gpureport.report import Forms, write_report  # polars and jinja2: an export should not wait for them
+
+    check(config)
+    lake, asked, window = reported_lake(config), window, window.over_by(now)
+    provisional = (
+        [f"Provisional: the period lasts until {rfc3339(asked.end_at)}; this is what is over of it."] if window != asked else []
+    )
+    answers: list[str] = []
+
+    def write(folder: Path) -> list[Path]:
+        written = write_report(con, queries, header, folder, owners, forms)
+        answers.extend(written.answers)
+        return written.files
+
+    with connection(config.compute.memory_limit, REPORT_THREADS) as con:
+        refuse_cut_hours(con, lake, window)
+        owners = _owners(con, config, lake, window)
+        with out_errors(Path(gettempdir()), "set TMPDIR to another folder"):
+            leave = None if salt else _into_file(con, lake, window)
+            header, queries = open_report(con, config, lake, window, now, salt, leave)
+        header = replace(header, notes=(*provisional, *header.notes))
+        failing = findings.failing(con, config.report.fail_on)
+        unmatched = [] if salt else _unmatched(con, config)
+        forms = Forms(config.report.csv_rows, config.report.facts, config.report.only)
+        written = deliver(out, write)
+    unsent = list[str]()
+    if config.report.notify.model_fields_set:
+        from gpureport.commands.work.notifying import notify  # requests and smtplib: most reports are sent nowhere
+
+        title = f"GPU usage report: {', '.join(header.clusters)}, {window}"
+        unsent = notify(config.report.notify, title, [*answers, str(written[0])])
+    failure = _failure(config, out, header.coverage_ratio or 0.0, failing)
+    return Reported(written, tuple(answers), (*unmatched, *unsent), failure)
+
+
+def _into_file(con: DuckDBPyConnection, lake: Lake, window: Window) -> Callable[[Query], None]:
+    """Begin the report's database beside what is spilled: moves each table there that memory need not hold any longer.
+
+    All tables together have about six times the ledger's rows.
+    """
+    from gpureport.report.database import begin, move
+
+    days = {*window.days()}
+    files = {file for each in lake.partitions("facts/ledger_day") if each.date in days for file in each.stored}
+    ((spill,),) = con.execute("select current_setting('temp_directory')").fetchall()
+    begin(con, Path(spill) / DATABASE, 6 * sum(file.row_count for file in files))
+    return partial(move, con)
+
+
+def _failure(config: Config, out: Place, ratio: float, failing: Mapping[str, int]) -> CoverageError | FindingError | None:
+    if ratio < config.report.min_coverage_ratio:
+        return CoverageError(
+            f"{out / 'report.html'} is written, but data coverage is {ratio:.1%} "
+            f"(required: {config.report.min_coverage_ratio:.1%}); see its tab Data quality"
+        )
+    listed = ", ".join(f"{code} ({count})" for code, count in failing.items())
+    if failing:
+        return FindingError(f"{out / 'report.html'} is written, and has findings that fail the run (--fail-on): {listed}")
+    return None
+
+
+def refuse_cut_hours(con: DuckDBPyConnection, lake: Lake, window: Window) -> None:
+    """UsageError for a window that cuts an hour in which GPUs were seen on both sides: facts are hourly."""
+    first, last = full_hour(window.start_at), full_hour(window.end_at + timedelta(hours=1, milliseconds=-1))
+    for edge in {window.start_at, window.end_at} - {first, last}:
+        views(
+            con,
+            lake,
+            [folder("facts.device_signal")],
+            dates=[edge.date()],
+            wanted={"facts.device_signal": load()["facts.device_signal"].columns},
+        )
+        statement = "select 1 from facts.device_signal where start_at < $edge and end_at > $edge limit 1"
+        if con.execute(statement, {"edge": plain(edge)}).fetchone():
+            raise UsageError(
+                f"{window} cuts an hour that has data on both sides, and facts are hourly. Give {Window(first, last)}"
+            )
+
+
+def _unmatched(con: DuckDBPyConnection, config: Config) -> list[str]:
+    """A sentence for each configured model, UUID or label that nothing of the window has: it would silently count for none."""
+    rows = con.execute("select distinct gpu_model, device_uuid from period.capacity").fetchall()
+    models, uuids = {model for model, _ in rows}, {uuid for _, uuid in rows}
+    given = {
+        "prices.gpu_hour": config.prices.gpu_hour.keys() - models,
+        "power.idle_watts": config.power.idle_watts.keys() - models - uuids,
+        "links": config.links.keys() - models,
+    }
+    there = ", ".join(sorted(filter(None, models))) or "of no known model"
+    is_lost = (
+        "team_label" in config.owners.model_fields_set and not con.execute("from period.workload where team != ''").fetchone()
+    )
+    label = config.owners.team_label
+    unlabeled = [f"owners.team_label is {label!r}, which no namespace with GPUs in the period has"] if is_lost else []
+    return unlabeled + [
+        f"{section} names {name!r}, which no GPU of the period is; its GPUs are {there}"
+        for section, names in given.items()
+        for name in sorted(names - {"all"})
+    ]
+
+
+def _owners(con: DuckDBPyConnection, config: Config, lake: Lake, window: Window) -> dict[tuple[str, str], str] | None:
+    """Teams of namespaces, by the label as last seen in the window (report.by); None without team pages.
+
+    UsageError where no namespace is known to bear the label.
+    """
+    label = config.report.by
+    if not label:
+        return None
+    days = list(window.days())
+    views(con, lake, ["namespace"], dates=[*days, days[-1] + timedelta(days=1)])  # state of the window's end is the next day's
+    views(con, lake, ["facts/pod_workload"], dates=days)
+    if label == "namespace":
+        rows = con.execute("select distinct cluster, namespace, namespace from facts.pod_workload").fetchall()
+    else:
+        rows = con.execute(_NAMESPACE_OWNERS, {"label": label}).fetchall()
+    if not rows:
+        raise UsageError(
+            f"No namespace has the label {label!r} between {window.start_at:%Y-%m-%d} and {window.end_at:%Y-%m-%d}. "
+            "Run gpureport snapshot, collect kube_namespace_labels, or use --by namespace."
+        )
+    return {(cluster, namespace): owner for cluster, namespace, owner in rows}
+
+
+def open_report(
+    con: DuckDBPyConnection,
+    config: Config,
+    lake: Lake,
+    window: Window,
+    now: datetime,
+    salt: str = "",
+    leave: Callable[[Query], None] | None = None,
+) -> tuple[Header, dict[str, Query]]:
+    """report.* built over the facts of the window (``leave``: see ``report_tables``), and what the report says of itself."""
+    from gpureport.report.header import read_header
+
+    settings = report_settings(config)
+    made_with = facts_made_with(config)
+    queries = report_tables(con, lake, window, settings, made_with, releases=not config.report.facts, leave=leave)
+    views(con, lake, ["source"], dates=list(window.days()))
+    if salt:
+        from gpureport.compute.period.anonymous import anonymise  # nobody else should wait for it
+
+        anonymise(con, load(), salt)
+        queries = {table: load()[table] for table in queries}  # their values name namespaces that are suppressed
+    shown = _shown_settings(config, settings)
+    header = read_header(con, window, now, _digest(made_with, shown), tuple(failed_checks(con)), shown)
+    return replace(header, notes=differing_days(lake, window, made_with)), queries
+
+
+def _digest(made_with: MadeWith, shown: Mapping[str, Any]) -> str:
+    """Twelve hex digits that change with any setting that changes the page, and with a revision of its facts."""
+    everything = json.dumps([made_with.entries, shown], sort_keys=True, default=str)
+    return hashlib.sha256(everything.encode()).hexdigest()[:12]
+
+
+def default_window(config: Config) -> Window:
+    """The last complete week with facts, Monday to Sunday; else what there is of the last seven days. LakeError without."""
+    days = {each.date for each in reported_lake(config).computed_days()}
+    if not days:
+        raise LakeError(f"The lake at {config.lake} has no facts. Run gpureport export and gpureport compute first.")
+    zone = parse_zone(config.report.timezone)
+    # A day of a zone behind UTC ends on the next day of UTC.
+    last = max(days) - timedelta(days=int(day_start(max(days), zone) > day_start(max(days)) and len(days) > 1))
+    monday = last - timedelta(days=(last.weekday() + 1) % 7 + 6)
+    if all(monday + timedelta(days=number) in days for number in range(7)):
+        return Window(day_start(monday, zone), day_start(monday + timedelta(days=7), zone))
+    first = min(day for day in days if last - day < timedelta(days=7))
+    return Window(day_start(first, zone), day_start(last + timedelta(days=1), zone))
+
+
+def _shown_settings(config: Config, settings: ReportSettings) -> dict[str, Any]:
+    """The settings that its figures stand on, as the page names them; prices and factors only where there are any."""
+    prices = config.prices.model_dump(mode="json")
+    carbon = config.carbon.model_dump(mode="json") if settings.carbon else {}
+    return {
+        "memory_threshold_ratio": config.saturation.memory_threshold_ratio,
+        "figure_min_coverage_ratio": config.report.figure_min_coverage_ratio,
+        "idle_policy": config.report.idle_policy,
+        **({} if config.report.timezone == "UTC" else {"timezone": config.report.timezone}),
+        **{f"price of {name}": value for name, value in prices.items() if name in settings.prices},
+        "currency": config.prices.currency,
+        **{f"carbon {name}": value for name, value in carbon.items()},
+        "team_label": config.owners.team_label,
+        "saturation_enabled": config.saturation.enabled,
+        **({"retired": settings.retired} if settings.retired else {}),
+        **{f"links of {model}": link for model, link in settings.links.items()},
+        **config.thresholds.model_dump(),
+    }

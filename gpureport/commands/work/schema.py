@@ -1,0 +1,103 @@
+"""Tables and columns as Markdown, from the lake's tables and the SQL's headers: docs/schema.md."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+
+from gpureport.compute.query import Query
+from gpureport.values.catalog.figures import GROUPS
+from gpureport.values.tables import SCHEMA_VERSION, TABLES
+
+_INTRO = f"""# Schema
+
+The tables that can be read, and what their columns mean. Generated from `gpureport/values/tables/` and the headers of
+`queries/`; `gpureport schema` prints it. Schema version {SCHEMA_VERSION}.
+`gpureport sql "describe report.cost"` lists a table's columns and types.
+
+- `lake.*` is exported data: `<lake>/<table>/cluster=<c>/date=<D>/*.parquet`. `cluster` and `date` (UTC day) are columns too.
+- `facts.*` are hourly and daily facts that add up: `<lake>/facts/<table>/cluster=<c>/…`.
+- `report.*` are the report's tables: `csv/<table>.csv`, `tables/<table>.parquet`, `gpureport.duckdb`.
+
+Times are UTC without a zone. Null means unknown or none, never zero; in a text column that is ''. A report's row about several
+nodes, models or methods lists them. `cluster` is part of each key of facts and report, `observed_at` of the cluster's state.
+
+A column is described once: in its table where it means something particular there; else in [figures](figures.md) if it is a
+figure; else under [shared columns](#shared-columns); not where its name says all. Comments in `gpureport.duckdb` say more, and
+when a column is null. How a table is made is in its SQL, `queries/<subject>/<table>.sql`. The reasons in `dropped` are
+[those of figures](figures.md#why-a-figure-is-absent).
+"""
+_FLOORS = {"lake": "Lake", "facts": "Facts", "report": "Report"}
+_FIGURES = {name for group in GROUPS.values() for name in group}
+_SAID = re.compile(
+    r"^UTC, |^0\.\.1, |; several are listed"
+    r"|[;,] '' (?:where|while)[^;]*$|; null (?:where|while)[^;]*(?:not|no|none|un\w+)\b[^;]*$"
+)
+"""What the introduction says of all columns."""
+_SMALL = ("at", "by", "for", "in", "its", "it", "name", "names", "of", "on", "pods", "the", "that", "was", "when", "workload")
+"""Words that say no more than a column's name."""
+
+Columns = Mapping[str, str]
+"""What each column means."""
+
+
+def render_schema(queries: Mapping[str, Query]) -> str:
+    """docs/schema.md."""
+    read = {name: query for name, query in sorted(queries.items()) if query.life in _FLOORS}
+    lake = {f"lake.{table.name}": {column.name: column.doc for column in table.columns} for table in TABLES}
+    columns: dict[str, Columns] = lake | {name: query.columns for name, query in read.items()}
+    texts = {f"lake.{table.name}": _text(table.doc, table.grain) for table in TABLES}
+    texts |= {name: _text(_purpose(query), query.grain) for name, query in read.items()}
+    shared = _shared(columns.values())
+    parts = [_INTRO]
+    for floor, title in _FLOORS.items():
+        parts += [f"## {title}\n"]
+        parts += [f"### {name}\n{texts[name]}{_own(name, columns, shared)}" for name in texts if name.startswith(f"{floor}.")]
+    rest = {name: text for name, text in shared.items() if name not in _FIGURES}
+    return "\n".join([*parts, "## Shared columns\n", _lines(rest)])
+
+
+def _shared(tables: Iterable[Columns]) -> Columns:
+    """Columns that several tables describe alike, with the description that most of them have."""
+    found: dict[str, Counter[str]] = defaultdict(Counter)
+    for columns in tables:
+        for name, text in columns.items():
+            found[name][text] += 1
+    most = {name: counts.most_common(1)[0] for name, counts in found.items()}
+    return {name: most[name][0] for name in sorted(most) if most[name][1] > 1}
+
+
+def _own(table: str, columns: Mapping[str, Columns], shared: Columns) -> str:
+    """The columns that mean something particular in this table; of a day's table, in its hours' one neither."""
+    figures = _FIGURES if table.startswith("report.") else set()
+    known = {**shared, **columns.get(f"{table.removesuffix('_day')}_hour", {})}
+    return _lines({name: text for name, text in columns[table].items() if name not in figures and known.get(name) != text})
+
+
+def _lines(columns: Columns) -> str:
+    """A line for each meaning, with the columns that have it and do not say it by their names."""
+    names: dict[str, list[str]] = defaultdict(list)
+    for name, meaning in columns.items():
+        text = _SAID.sub("", meaning)
+        if not {*re.findall(r"[a-z]{2,}", text.lower())} <= {*name.split("_"), *_SMALL}:
+            names[text].append(name)
+    return "".join(f"- {_listed(found)}: {text}\n" for text, found in names.items())
+
+
+def _listed(names: list[str]) -> str:
+    """Names as code; a common ending of several once."""
+    if len(names) > 3 and (alike := re.fullmatch(r"\w+?(_\w+)(?: \w+?\1)*", " ".join(names))):
+        return f"`…{alike[1]}` of {', '.join(name.removesuffix(alike[1]) for name in names)}"
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _purpose(query: Query) -> str:
+    """All of it of a report's table, of facts what they are: the rest is for those who read their SQL."""
+    return query.purpose if query.life == "report" else query.purpose.partition("\n\n")[0]
+
+
+def _text(doc: str, grain: tuple[str, ...]) -> str:
+    """A table's purpose and key, without what is part of every key."""
+    key = [name for name in grain if name not in ("cluster", "observed_at")]
+    return f"{' '.join(doc.split())}\nKey: `{', '.join(key) or 'cluster'}`.\n"

@@ -1,0 +1,99 @@
+"""What a stage is told of a configuration."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+from gpureport.compute.identity import MadeWith, made_with
+from gpureport.compute.period import ReportSettings
+from gpureport.compute.period.carbon import intensities
+from gpureport.compute.query import load
+from gpureport.config import Config, findings
+from gpureport.config.meaning import Price
+from gpureport.lake import Lake, open_lake
+from gpureport.schedulers.model import Rules
+from gpureport.values.catalog import Catalog, load_catalog
+
+if TYPE_CHECKING:
+    from gpureport.compute.day import ComputeSettings
+
+REPORT_THREADS = 1
+"""Several threads add in any order, and the ninth digit of a sum would depend on it: the same lake gives the same bytes."""
+
+
+def catalog_of(config: Config) -> Catalog:
+    """The catalog, with the configured rows and labels."""
+    return load_catalog(config.signals, config.labels)
+
+
+def reported_lake(config: Config) -> Lake:
+    """The lake, or what it holds of the one cluster that the configuration names (report.cluster)."""
+    lake = open_lake(config.lake)
+    return lake.of_cluster(config.report.cluster) if config.report.cluster else lake
+
+
+def compute_settings(config: Config) -> ComputeSettings:
+    """What facts depend on."""
+    from gpureport.compute.day import ComputeSettings  # a question to the lake should not wait for what computes
+
+    return ComputeSettings(
+        memory_threshold_ratio=config.saturation.memory_threshold_ratio,
+        idle_watts=config.power.idle_watts,
+        quota_rules=quota_rules(config),
+        memory_limit=config.compute.memory_limit,
+        threads=config.compute.threads,
+    )
+
+
+def facts_made_with(config: Config) -> MadeWith:
+    """What facts are made with under this configuration."""
+    return made_with(load(), compute_settings(config).meaning)
+
+
+def quota_rules(config: Config) -> Rules:
+    """How the quota systems are configured."""
+    said = config.quota
+    return Rules(
+        said.nos.gpu_memory_gb_per_gpu,
+        said.koordinator.enable_min_quota_scale,
+        usage_half_life_hours=said.kueue.usage_half_life_hours,
+    )
+
+
+def report_settings(config: Config) -> ReportSettings:
+    """What the figures of a report depend on, beside the facts."""
+    links = {model: link.model_dump() for model, link in sorted(config.links.items())}
+    return ReportSettings(
+        config.report.figure_min_coverage_ratio,
+        config.saturation.enabled,
+        links,
+        config.report.idle_policy,
+        findings.parameters(config.thresholds, config.suppressions, config.saturation.memory_threshold_ratio),
+        prices=_prices(config),
+        budgets=config.prices.budgets,
+        currency=config.prices.currency_code,
+        carbon=_carbon(config),
+        team_label=config.owners.team_label,
+        timezone=config.report.timezone,
+        retired=[each.model_dump(mode="json") for each in config.retired],
+    )
+
+
+def _prices(config: Config) -> dict[str, Any]:
+    """The price book, each price by the days from which it is in force; empty where nothing is configured."""
+    hours = {model: _dated(price) for model, price in config.prices.gpu_hour.items()}
+    kwh = config.prices.kwh
+    return {**({"gpu_hour": hours} if hours else {}), **({"kwh": _dated(kwh)} if kwh is not None else {})}
+
+
+def _dated(price: Price) -> dict[str, float]:
+    """Amounts by day; the only one is in force since ever."""
+    return {str(day): amount for day, amount in (price if isinstance(price, dict) else {date.min: price}).items()}
+
+
+def _carbon(config: Config) -> dict[str, Any]:
+    """Factors of energy; empty where nothing that needs them is configured."""
+    carbon = config.carbon
+    grams = [*intensities("location", carbon.grams_per_kwh), *intensities("market", carbon.market_grams_per_kwh)]
+    return {"pue": carbon.pue, "grams_per_kwh": grams} if grams or _prices(config) else {}

@@ -1,0 +1,318 @@
+"""Find, order and run ``queries/``, and hold each result to its grain.
+
+The file system is the registry. ``queries/<subject>/<life>.<table>.sql`` makes ``<life>.<table>``; the life says how long the
+table is there (``LIVES``). The header says what a query reads, which tests hold against DuckDB's own parser; graphlib orders.
+A subject reads subjects before it (``SUBJECTS``). Shared rules are SQL functions: ``queries/functions/<name>.sql``.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from itertools import takewhile
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from gpureport.values.errors import QueryError, first_line
+from gpureport.values.runtime import resources
+
+LIVES = ("day", "facts", "period", "previous", "report", "checks")
+"""While a day is computed; kept in the lake; while a report is made, of its period and of the previous one; read by people;
+empty unless something is wrong. (``window`` and ``check`` would need quotes in SQL.)"""
+SUBJECTS = (
+    *("devices", "cluster", "claims", "koordinator", "demand", "ownership", "saturation", "energy", "coverage", "ledger"),
+    *("quota", "forecast", "inventory", "findings", "comparison"),
+)
+"""The folders of ``queries/``, in the order in which one reads another."""
+SEVERITIES = ("fail", "warn")
+_FIELD = re.compile(r"--\s+?(severity|revision|grain|reads|params|source|columns):\s*(.*)")
+_LIKE = re.compile(r"those of (\S+)(?: without ([^;]+))?(?:;|$)")
+_COLUMN = re.compile(r"--   (\w+) +(\S.*)")
+_GOES_ON = re.compile(r"\n-- {10}(?=\S)")
+_PARAMETER = re.compile(r"\$(\w+)")
+_PARSED: dict[str, duckdb.Statement] = {}
+
+
+@dataclass(frozen=True)
+class Query:
+    """One SQL file: a single SELECT, and what its header promises of the result."""
+
+    table: str
+    path: Path
+    purpose: str
+    grain: tuple[str, ...]
+    reads: tuple[str, ...]
+    params: tuple[str, ...]
+    source: str
+    columns: Mapping[str, str]
+    """Documentation, unit included, by column, in the result's order; of tables that pass, what is particular to them."""
+    severity: str
+    """Of a check, ``fail`` or ``warn``; '' for other queries."""
+    sql: str
+    revision: int = 1
+    """Raised when a figure of the table means something else; of kept facts."""
+
+    @property
+    def life(self) -> str:
+        """One of ``LIVES``; it is the table's schema too."""
+        return self.table.partition(".")[0]
+
+    @property
+    def subject(self) -> str:
+        """One of ``SUBJECTS``."""
+        return self.path.parent.name
+
+
+def load(root: Path = resources.QUERIES) -> dict[str, Query]:
+    """Every query by table, in an order that can be run; QueryError for a header or an order that cannot be."""
+    return dict(_load(root))
+
+
+@cache  # a night of several clusters asks for them dozens of times, and reading them takes a tenth of a second
+def _load(root: Path) -> dict[str, Query]:
+    paths = [path for subject in SUBJECTS for path in sorted((root / subject).glob("*.sql"))]
+    queries = {query.table: query for query in map(read, paths)}
+    queries |= {query.table: query for query in _previous(queries)}
+    graph = {query.table: [table for table in query.reads if table in queries] for query in queries.values()}
+    try:
+        return {table: queries[table] for table in TopologicalSorter(graph).static_order()}
+    except CycleError as error:
+        raise QueryError(f"queries read each other in a circle: {' -> '.join(error.args[1])}") from error
+
+
+def _previous(queries: Mapping[str, Query]) -> list[Query]:
+    """``previous.x`` for each one that is read: ``period.x``, built with the times of the previous period."""
+    read_ones = sorted({read for query in queries.values() for read in query.reads if read.startswith("previous.")})
+    made_from = {table: f"period.{table.removeprefix('previous.')}" for table in read_ones}
+    return [
+        replace(queries[of], table=table, reads=(of,), params=(), sql=f"select * from {of}") for table, of in made_from.items()
+    ]
+
+
+def read(path: Path) -> Query:
+    """One query file; QueryError where its header lacks a line."""
+    sql = path.read_text(encoding="utf-8")
+    header = _GOES_ON.sub(" ", "\n".join(takewhile(lambda line: line.startswith("--"), sql.splitlines()))).splitlines()
+    fields = {match[1]: match[2].strip() for line in header if (match := _FIELD.match(line))}
+    missing = {"grain", "reads", "source"} - set(fields)
+    if missing:
+        raise QueryError(f"{path}: the header lacks {', '.join(sorted(missing))}")
+    return Query(
+        table=path.stem,
+        path=path,
+        purpose=_purpose(header),
+        grain=_names(fields["grain"]),
+        reads=_names(fields["reads"]),
+        params=_names(fields.get("params", "")),
+        source=fields["source"],
+        columns=_columns(path, header, fields.get("columns", "")),
+        severity=fields.get("severity", ""),
+        sql=sql,
+        revision=int(fields.get("revision", "1")),
+    )
+
+
+def _columns(path: Path, header: list[str], listed: str) -> dict[str, str]:
+    """Meaning by column: the header's own, else that of the table it is like, else the dictionary's (``catalog/column.csv``)."""
+    own = {match[1]: match[2] for line in header if (match := _COLUMN.fullmatch(line))}
+    base = dict[str, str]()
+    if like := _LIKE.match(listed):
+        other = next(path.parent.parent.glob(f"*/{like[1]}.sql"), None)
+        if other is None:
+            raise QueryError(f"{path}: no query makes {like[1]}")
+        base = {name: meaning for name, meaning in read(other).columns.items() if name not in _names(like[2] or "")}
+        listed = listed[like.end() :]
+    names = (*base, *_names(listed))
+    known = {**dictionary(path.parent.parent), **base, **own}
+    if unknown := [name for name in names if name not in known]:
+        raise QueryError(f"{path}: no meaning of {', '.join(unknown)}; write it below, or into catalog/column.csv")
+    return {name: known[name] for name in names or own}
+
+
+@cache
+def dictionary(root: Path = resources.QUERIES) -> Mapping[str, str]:
+    """What columns mean that several tables have, by name (``catalog/column.csv``)."""
+    path = root / "catalog" / "column.csv"
+    if not path.exists():
+        return {}
+    with path.open(newline="", encoding="utf-8") as file:
+        return {row["column"]: row["meaning"] for row in csv.DictReader(file)}
+
+
+def _purpose(header: list[str]) -> str:
+    """The header's prose: everything above the first field."""
+    prose = []
+    for line in header:
+        if _FIELD.match(line):
+            break
+        prose.append(line.removeprefix("--").strip())
+    return "\n".join(prose).strip()
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def with_values(query: Query, params: Mapping[str, Any]) -> Query:
+    """The query as people run it: each parameter is its value."""
+    return replace(query, sql=_PARAMETER.sub(lambda found: _literal(params.get(found[1])), query.sql), params=())
+
+
+def _literal(value: Any) -> str:
+    """A value as SQL writes it."""
+    if value is None or isinstance(value, bool | int | float):
+        return "null" if value is None else str(value).lower()
+    if isinstance(value, datetime):
+        return f"timestamp '{value}'"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_literal, value))}]"
+    return "'" + str(value).replace("'", "''") + "'"
+
+
+def build(con: duckdb.DuckDBPyConnection, query: Query, params: Mapping[str, Any]) -> None:
+    """Make the query's table, then hold it to its grain; QueryError where either fails."""
+    missing = [name for name in query.params if name not in params]
+    if missing:
+        raise QueryError(f"{query.table}: no value was given for ${missing[0]}")
+    define_functions(con, query.sql)
+    con.execute(f"create schema if not exists {query.life}")
+    keys = ", ".join(query.grain)
+    # What people read begins with its keys. The view that opens a kept table may stand under this name.
+    rows = f"select {keys}, * exclude ({keys}) from (\n{query.sql}\n)" if query.life == "report" else query.sql
+    making = f"create or replace table {query.table} as {rows}"
+    try:
+        [count] = con.execute(_parsed(con, making), {name: params[name] for name in query.params}).fetchall()[0]
+    except duckdb.OutOfMemoryException as error:
+        raise QueryError(f"{query.table} ran out of memory; raise compute.memory_limit") from error
+    except duckdb.Error as error:
+        raise QueryError(f"{query.table} ({query.path.name}) failed: {first_line(error)}") from error
+    if count > 1:  # many a small lake's tables have none
+        hold_to_grain(con, query)
+
+
+def build_view(con: duckdb.DuckDBPyConnection, query: Query) -> None:
+    """Make the query a view: for what would be large, and one other reads."""
+    define_functions(con, query.sql)
+    con.execute(f"create or replace view {query.table} as {query.sql}")
+
+
+def build_empty(con: duckdb.DuckDBPyConnection, query: Query) -> None:
+    """Make the query's table without rows, where nothing is to be read for it."""
+    define_functions(con, query.sql)
+    con.execute(_parsed(con, f"create or replace table {query.table} as select * from ({query.sql}) limit 0"))
+
+
+def _parsed(con: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement:
+    """The statement, parsed once a process: every cluster, day and batch has the same, and of a small one it is a third."""
+    if sql not in _PARSED:
+        _PARSED[sql] = con.extract_statements(sql)[0]
+    return _PARSED[sql]
+
+
+def hold_to_grain(con: duckdb.DuckDBPyConnection, query: Query) -> None:
+    """QueryError where the query's table holds two rows of one key."""
+    keys = ", ".join(query.grain)
+    hashes = f"select count(*) = count(distinct hash({keys})) from {query.table}"
+    if con.execute(_parsed(con, hashes)).fetchall() == [(True,)]:  # in a third of the time that names take
+        return
+    twice = con.execute(_parsed(con, f"select {keys} from {query.table} group by all having count(*) > 1 limit 1")).fetchone()
+    if twice:
+        raise QueryError(f"{query.table}: more than one row for {keys} = {twice}")
+
+
+@cache
+def functions(root: Path = resources.QUERIES) -> Mapping[str, str]:
+    """The shared SQL functions: ``create macro`` statements by name."""
+    return {path.stem: path.read_text(encoding="utf-8") for path in sorted((root / "functions").glob("*.sql"))}
+
+
+def define_functions(con: duckdb.DuckDBPyConnection, used_by: str | None = None, schema: str = "main") -> None:
+    """Create the shared functions in a schema: those that a query uses, or all of them."""
+    for name in functions() if used_by is None else _functions_in(used_by):
+        statement = functions()[name].replace("create macro ", f"create macro if not exists {schema}.", 1)
+        con.execute(_parsed(con, statement))
+
+
+@cache
+def _functions_in(sql: str) -> Collection[str]:
+    """The functions that a statement calls, and those that they call."""
+    called = [name for name in functions() if f"{name}(" in sql]
+    return {*called, *(inner for name in called for inner in _functions_in(functions()[name].replace(f"{name}(", "")))}
+
+
+def of_life(queries: Mapping[str, Query], life: str) -> tuple[str, ...]:
+    """The tables of one of ``LIVES``, in runnable order."""
+    return tuple(table for table, query in queries.items() if query.life == life)
+
+
+def needed(queries: Mapping[str, Query], targets: Iterable[str], given: Iterable[str] = ()) -> list[Query]:
+    """The queries behind the targets, in runnable order; those in ``given`` are there already and are not entered.
+
+    Each target comes right after what it is made of, so that few tables wait in memory at a time.
+    """
+    entered, plan = {*given}, list[Query]()
+
+    def enter(table: str) -> None:
+        if table in queries and table not in entered:
+            entered.add(table)
+            for read in queries[table].reads:
+                enter(read)
+            plan.append(queries[table])
+
+    for table in targets:
+        enter(table)
+    return plan
+
+
+def in_turn(plan: Sequence[Query]) -> Iterator[tuple[Query, list[str]]]:
+    """Each query in its turn, and the tables that none after it reads, its own among them."""
+    last = {table: number for number, query in enumerate(plan) for table in (query.table, *query.reads)}
+    for number, query in enumerate(plan):
+        yield query, [table for table in dict.fromkeys((query.table, *query.reads)) if last[table] == number]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A check that found rows which must not exist."""
+
+    table: str
+    severity: str
+    purpose: str
+    row_count: int
+    example: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        shown = ", ".join(f"{name}={value}" for name, value in self.example.items())
+        rows = f"{self.row_count:,} row{'' if self.row_count == 1 else 's'}"
+        return f"{self.table}: {self.purpose.partition(chr(10))[0]} {rows}, such as {shown}"
+
+
+def run_checks(con: duckdb.DuckDBPyConnection, checks: Iterable[Query], params: Mapping[str, Any]) -> list[Failure]:
+    """Run checks over tables that are built; those that found something."""
+    failures = []
+    for check in checks:
+        build(con, check, params)
+        rows = con.sql(f"select * from {check.table} order by all").to_arrow_table()
+        if rows.num_rows:
+            example = rows.slice(0, 1).to_pylist()[0]
+            failures.append(Failure(check.table, check.severity, check.purpose, rows.num_rows, example))
+    return failures
+
+
+def hold_to_checks(
+    con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], built: Collection[str], params: Mapping[str, object]
+) -> list[Failure]:
+    """Run the checks whose tables are there; QueryError for the first of severity fail that finds something."""
+    checks = [query for query in queries.values() if query.life == "checks" and set(query.reads) <= set(built)]
+    failures = run_checks(con, checks, params)
+    fatal = [failure for failure in failures if failure.severity == "fail"]
+    if fatal:
+        raise QueryError(f"{fatal[0]}; please report this as a defect of gpureport")
+    return failures

@@ -1,0 +1,1 @@
+"""Plain values that all stages share: times, tables, names of metrics, text, errors, and what the process has."""

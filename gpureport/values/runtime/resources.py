@@ -1,0 +1,26 @@
+"""Where the SQL, the templates and the bundled recording lie: in an installed package or in a checkout."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+_PACKAGE = Path(__file__).parents[2]
+_CHECKOUT = _PACKAGE.parent
+
+
+def _folder(installed: str, checkout: str) -> Path:
+    """A wheel carries the folder inside the package; a checkout (or editable install) beside it."""
+    inside = _PACKAGE / installed
+    return inside if inside.is_dir() else _CHECKOUT / checkout
+
+
+QUERIES = _folder("queries", "queries")
+TEMPLATES = _folder("templates", "templates")
+RECORDING = _folder("fixtures", "data/fixtures") / "h200-recording"
+
+
+def catalog_rows(name: str) -> list[dict[str, str]]:
+    """The rows of a table of ``queries/catalog``."""
+    with (QUERIES / "catalog" / name).open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))

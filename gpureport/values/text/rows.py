@@ -1,0 +1,99 @@
+"""Rows on standard output: as a table for people, also of Markdown, as JSON or as CSV; all say the same."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from functools import partial
+from itertools import chain, islice
+from typing import Any, Literal, TextIO
+
+from gpureport.values.text.safe import csv_cell, printable, to_json
+from gpureport.values.window import rfc3339
+
+Output = Literal["table", "wide", "md", "json", "csv"]
+"""A table as wide as the terminal or as its rows, Markdown, JSON or CSV."""
+
+
+def print_rows(
+    names: Sequence[str], rows: Iterable[Sequence[Any]], output: Output, out: TextIO, at_most: int | None = None
+) -> None:
+    """Print rows with their columns' names, CSV and JSON as they come; values as ``plain`` gives them."""
+    _PRINTERS[output](names, ([plain(found) for found in row] for row in islice(rows, at_most)), out)
+
+
+def plain(found: Any) -> Any:
+    """A value as JSON has it: instants RFC 3339 (the tables hold UTC), exact decimals as numbers, not-a-number as null."""
+    if isinstance(found, float):
+        return found if math.isfinite(found) else None
+    if isinstance(found, datetime):
+        return rfc3339(found if found.tzinfo else found.replace(tzinfo=UTC))
+    if isinstance(found, Decimal):
+        return int(found) if found == found.to_integral_value() else float(found)
+    if isinstance(found, list | tuple):
+        return [plain(each) for each in found]
+    if isinstance(found, dict):
+        return {str(key): plain(each) for key, each in found.items()}
+    return found if found is None or isinstance(found, bool | int | str) else str(found)
+
+
+def _text(found: Any) -> str:
+    """A value in a cell; lists and maps as JSON."""
+    return json.dumps(found, ensure_ascii=False) if isinstance(found, list | dict | bool) else str(found)
+
+
+def _cell(found: Any) -> str:
+    return csv_cell(found) if isinstance(found, str) else _text(found)
+
+
+def _quoted(cell: str) -> str:
+    """The standard library leaves a lone carriage return without quotes, and readers end the row there."""
+    return f'"{cell.replace(chr(34), chr(34) * 2)}"' if any(mark in cell for mark in ',"\r\n') else cell
+
+
+def _print_table(names: Sequence[str], found: Iterator[Sequence[Any]], out: TextIO, is_wide: bool = False) -> None:
+    from rich.console import Console  # a start should not wait for it
+    from rich.table import Table
+    from rich.text import Text
+
+    rows = list(found)
+    numbers = [any(isinstance(row[column], int | float) for row in rows) for column in range(len(names))]
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name, is_number in zip(names, numbers, strict=True):
+        table.add_column(Text(name), justify="right" if is_number else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text("—" if cell is None else printable(_text(cell))) for cell in row))
+    width = None if out.isatty() and not is_wide else 10_000
+    Console(file=out, width=width, highlight=False, markup=False).print(table)
+
+
+def _print_markdown(names: Sequence[str], rows: Iterator[Sequence[Any]], out: TextIO) -> None:
+    for cells in chain([names, ["---"] * len(names)], rows):
+        texts = ("—" if cell is None else printable(_text(cell)).replace("|", "\\|").replace("\n", " ") for cell in cells)
+        out.write(f"| {' | '.join(texts)} |\n")
+
+
+def _print_json(names: Sequence[str], rows: Iterator[Sequence[Any]], out: TextIO) -> None:
+    before = "[\n"
+    for row in rows:
+        text = to_json(dict(zip(names, row, strict=True)), indent=1)
+        out.write(f"{before} {text.replace(chr(10), chr(10) + ' ')}")
+        before = ",\n"
+    out.write("[]\n" if before == "[\n" else "\n]\n")
+
+
+def _print_csv(names: Sequence[str], rows: Iterator[Sequence[Any]], out: TextIO) -> None:
+    for cells in chain([names], (["" if found is None else _cell(found) for found in row] for row in rows)):
+        out.write(",".join(map(_quoted, cells)) + "\n")
+
+
+_PRINTERS: dict[Output, Callable[[Sequence[str], Iterator[Sequence[Any]], TextIO], None]] = {
+    "table": _print_table,
+    "wide": partial(_print_table, is_wide=True),
+    "md": _print_markdown,
+    "json": _print_json,
+    "csv": _print_csv,
+}
