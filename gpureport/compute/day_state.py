@@ -24,6 +24,7 @@ _KEPT = (
     "facts.container_request",
     "facts.node_allocation",
     "facts.overallocation",
+    "facts.state_agreement",
     "facts.refuted_holder",
     "facts.pod_wait",
 )

@@ -71,6 +71,8 @@ class Header:
     signal_count: int = 0
     notes: tuple[str, ...] = ()
     """Days whose facts were made otherwise than they would be now."""
+    agreements: tuple[str, ...] = ()
+    """In how many snapshots the counts of a cluster agree with its API server."""
     version: str = __version__
 
     @property
@@ -150,6 +152,7 @@ class Header:
             "sources": [asdict(source) for source in self.sources],
             "failed_checks": [str(failure) for failure in self.failures],
             "notes": list(self.notes),
+            "agreements": list(self.agreements),
         }
 
 
@@ -184,6 +187,7 @@ def read_header(
         unaccounted=_unknown_time(con, "workload"),
         absent=_absent(con),
         signal_count=_signal_count(con),
+        agreements=_agreements(con),
     )
 
 
@@ -226,6 +230,16 @@ def _absent(con: duckdb.DuckDBPyConnection) -> tuple[Absent, ...]:
 def _signal_count(con: duckdb.DuckDBPyConnection) -> int:
     ((count,),) = con.execute(f"select count(distinct signal) from report.coverage where signal not in {_NO_SIGNALS}").fetchall()
     return int(count)
+
+
+def _agreements(con: duckdb.DuckDBPyConnection) -> tuple[str, ...]:
+    rows = con.execute(
+        """
+        select cluster, snapshot_count - differing_snapshot_count, snapshot_count from report.api_agreement
+        where compared = 'all' order by cluster
+        """
+    ).fetchall()
+    return tuple(f"{cluster} agrees with its API server in {same:,} of {all_:,} snapshots." for cluster, same, all_ in rows)
 
 
 def _sources(con: duckdb.DuckDBPyConnection) -> tuple[Source, ...]:

@@ -30,6 +30,7 @@ def _lines(answers: Sequence[Answer], header: Header) -> list[str]:
         *(f"- **{each.title}**: {escaped(each.line.removeprefix(f'{each.title}: '))}" for each in answers),
         *(f"- **Data missing.** {escaped(line)}" for line in header.lacks),
         *(f"- **Check failed.** {escaped(str(failure))}" for failure in header.failures[:1]),
+        *(f"- **Control plane.** {escaped(line)}" for line in header.agreements),
         *(f"- {escaped(note)}" for note in header.notes),
         "",
         f"Data coverage {formats.percent(header.coverage_ratio)}. gpureport {header.version}, settings {header.config_hash}. "

@@ -131,3 +131,16 @@ def test_what_was_asked_for_of_each_device_stands_beside_what_it_did(report: duc
         ("koord-two-0", "GPU-6d68", f"{both}, koordinator.sh/gpu-memory-ratio: 200", "container", 100, None, "not_collected", ""),
         ("koord-two-0", "GPU-6fff", f"{both}, koordinator.sh/gpu-memory-ratio: 200", "container", 100, None, "not_collected", ""),
     ]
+
+
+def test_a_real_api_server_counts_as_is_counted_here(report: duckdb.DuckDBPyConnection, recorded_cluster: Path) -> None:
+    """By the recording's own status.used (5 and 1 devices by name), its claims' devices, and what its scheduler refused."""
+    statement = """select compared, object, snapshot_count, differing_snapshot_count
+                   from report.api_agreement order by all"""
+    assert rows(report, statement) == [
+        ("all", "", 1, 0),
+        ("allocated devices", "", 1, 0),
+        ("quota use", "", 1, 0),
+        ("refused pods", "", 1, 0),
+    ]
+    assert "lab agrees with its API server in 1 of 1 snapshots." in (recorded_cluster / "out" / "summary.md").read_text()

@@ -31,6 +31,7 @@ QUOTA_FACTS = (
     "facts.quota_pod_hour",
     "facts.quota_eviction",
     "facts.quota_audit_hour",
+    "facts.quota_agreement",
     "facts.workload_run",
 )
 """What is kept of them."""

@@ -1,0 +1,106 @@
+-- Devices of claims and refusals by the scheduler in a snapshot beside what is counted here: a row of all, one of each that differs.
+--
+-- A device that a claim names is of a ResourceSlice, and no other is allocated. Nodes that the scheduler calls Insufficient for a pod
+-- have fewer free units than it requests.
+--
+-- grain:  cluster, compared, object, resource, observed_at
+-- reads:  day.claim_allocation, day.node_capacity, day.snapshot_request, day.state_snapshot, lake.claim_device, lake.device, lake.pod
+-- source: ResourceClaim status.allocation; ResourceSlice; Pod condition PodScheduled; day.claim_allocation; day.node_capacity
+-- columns: cluster, compared, object, resource, observed_at, hour_start_at, compared_count, differing_count, reported_units, counted_units
+with snapshot as (
+    select
+        cluster,
+        observed_at
+    from day.state_snapshot
+    where kind in ('resourceclaims.resource.k8s.io', 'resourceslices.resource.k8s.io')
+    group by all
+    having count(*) = 2
+),
+
+reported as (
+    select
+        claim.* similar to '^(cluster|driver|pool|device|observed_at)$',
+        bool_or(slice.device is not null) as is_offered
+    from lake.claim_device as claim
+    inner join snapshot
+        using (cluster, observed_at)
+    left join lake.device as slice
+        using (cluster, driver, pool, device, observed_at)
+    group by all
+),
+
+counted as (
+    select distinct
+        allocation.* similar to '^(cluster|driver|pool|device)$',
+        snapshot.observed_at
+    from day.claim_allocation as allocation
+    inner join snapshot
+        using (cluster)
+    where
+        allocation.start_at <= snapshot.observed_at
+        and allocation.end_at > snapshot.observed_at
+),
+
+refused as (
+    select
+        pod.* similar to '^(cluster|namespace|pod)$',
+        pod.observed_at::timestamp as observed_at,
+        request.resource,
+        request.effective_units as wanted_units,
+        regexp_extract(pod.unschedulable_message, '^0/(\d+) nodes are available:', 1) as node_count,
+        regexp_extract(
+            pod.unschedulable_message, '(\d+) Insufficient ' || regexp_escape(request.resource) || '(?:,|\.?(?: |$))', 1
+        ) as full_count
+    from lake.pod as pod
+    inner join day.snapshot_request as request
+        using (cluster, pod_uid)
+    where
+        contains(pod.unschedulable_message, ' Insufficient ' || request.resource)
+        and request.stage = 'refused'
+        and request.start_at <= pod.observed_at
+        and request.end_at > pod.observed_at
+),
+
+fitting as (
+    select
+        wanted.*,
+        count(node.node_name) as fitting_count
+    from (select distinct columns('^(cluster|resource|wanted_units|observed_at)$') from refused) as wanted
+    left join day.node_capacity as node
+        on
+            wanted.cluster = node.cluster
+            and node.source = 'snapshot'
+            and wanted.resource = node.resource
+            and wanted.wanted_units <= node.free_units
+            and wanted.observed_at >= node.start_at
+            and wanted.observed_at < node.end_at
+    group by all
+),
+
+beside as (
+    select
+        cluster,
+        'allocated devices' as compared,
+        driver || '/' || pool || '/' || device as object,
+        '' as resource,
+        observed_at,
+        coalesce(is_offered, false)::bigint as reported_units,
+        (counted.cluster is not null)::bigint as counted_units
+    from reported
+    full join counted
+        using (cluster, driver, pool, device, observed_at)
+    union all by name
+    select
+        refused.* similar to '^(cluster|resource|observed_at)$',
+        'refused pods' as compared,
+        refused.namespace || '/' || refused.pod as object,
+        refused.full_count::bigint as reported_units,
+        least(reported_units, refused.node_count::bigint - fitting.fitting_count) as counted_units
+    from refused
+    inner join fitting
+        using (cluster, resource, wanted_units, observed_at)
+    where refused.node_count != '' and refused.full_count != ''
+)
+
+select *
+from agreement(beside)

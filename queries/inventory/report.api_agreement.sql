@@ -1,0 +1,31 @@
+-- Snapshots whose counts agree with the API server, and what differs.
+--
+-- status.used of ResourceQuotas against requests, claims against ResourceSlices, the scheduler's refusals against free units. Lists of one
+-- snapshot are seconds apart: what changes in between differs once.
+--
+-- grain:  cluster, compared, object, resource
+-- reads:  facts.quota_agreement, facts.state_agreement
+-- params: since_at, until_at
+-- source: facts.quota_agreement, facts.state_agreement
+-- columns: cluster, compared, object, resource, snapshot_count, differing_snapshot_count, difference_at, reported_units, counted_units
+with beside as (
+    select *
+    from facts.quota_agreement
+    union all by name
+    select *
+    from facts.state_agreement
+)
+
+select
+    cluster,
+    coalesce(compared, 'all') as compared,
+    coalesce(object, '') as object,
+    coalesce(resource, '') as resource,
+    max(count(distinct observed_at)) over (partition by cluster, coalesce(compared, 'all')) as snapshot_count,
+    count(distinct observed_at) filter (where differing_count > 0) as differing_snapshot_count,
+    min(observed_at) filter (where differing_count > 0) as difference_at,
+    if(beside.object is null, null, arg_min(reported_units, observed_at)) as reported_units,
+    if(beside.object is null, null, arg_min(counted_units, observed_at)) as counted_units
+from beside
+where is_in_period(hour_start_at, $since_at, $until_at)
+group by grouping sets ((cluster), (cluster, compared, object, resource))
