@@ -88,7 +88,7 @@ def fill(con: duckdb.DuckDBPyConnection, asks: list[Any], offers: list[Any], loo
                 con, "day.state_snapshot", cluster="c", kind=kind, observed_at=at(15 * number),
                 stands_until_at=at(15 * number + 15), is_followed=True,
             )  # fmt: skip
-    for table in ("day.demand_step", "facts.scheduler_hour"):
+    for table in ("day.request", "day.allocatable", "day.demand_step", "facts.scheduler_hour"):
         build(con, QUERIES[table], {})
 
 

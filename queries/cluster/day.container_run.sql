@@ -12,9 +12,7 @@
 --   resources  extended resources that it requests, sorted
 with named as (
     select distinct
-        cluster,
-        namespace,
-        pod
+        columns('^(cluster|namespace|pod)$')
     from lake.pod_device
     where pod_uid = ''
 ),

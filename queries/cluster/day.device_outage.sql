@@ -7,9 +7,7 @@
 --   cause  not_ready, cordoned, unhealthy or tainted; several are listed
 with device as (
     select distinct
-        cluster,
-        device_uuid,
-        node_name
+        columns('^(cluster|device_uuid|node_name)$')
     from day.device_run
 ),
 

@@ -7,9 +7,7 @@
 --   signal            name of the metric
 --   reason            label reason: why a pod or container ended; '' without it
 select distinct on (cluster, series_id)
-    cluster,
-    series_id,
-    signal,
+    columns('^(cluster|series_id|signal)$'),
     coalesce(labels['job'], '') || '/' || coalesce(labels['instance'], '') as target,
     columns('^(namespace|pod|pod_uid|container)$'),
     coalesce(labels['exported_node'], labels['node'], '') as node_name,

@@ -117,15 +117,11 @@ pod as (
 
 named as (
     select
-        cluster,
-        node_name,
-        day
+        columns('^(cluster|node_name|day)$')
     from listed
     union by name
     select
-        cluster,
-        node_name,
-        day
+        columns('^(cluster|node_name|day)$')
     from sliced
 )
 

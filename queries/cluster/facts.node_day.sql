@@ -19,9 +19,7 @@ with reported as (
     select
         cluster,
         date as day,
-        series_id,
-        metric,
-        labels,
+        columns('^(series_id|metric|labels)$'),
         coalesce(labels['node'], '') as node_name,
         gpu_units(labels['resource']) > 0 or coalesce(labels['resource'], '') similar to '(nvidia_com_gpu|volcano_sh_vgpu_)cores' as is_accelerator
     from lake.series

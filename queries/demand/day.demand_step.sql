@@ -6,32 +6,15 @@
 -- A figure is null where its source was silent about it: 0 means looked at and none.
 --
 -- grain:  cluster, source, resource, start_at
--- reads:  day.claim_request, day.gpu_allocatable, day.gpu_request, day.kube_allocatable, day.kube_request, day.kube_series, day.snapshot_allocatable, day.snapshot_request, day.state_snapshot, lake.sample
--- source: day.snapshot_request, day.claim_request and day.snapshot_allocatable; day.kube_request and day.kube_allocatable
+-- reads:  day.allocatable, day.gpu_allocatable, day.gpu_request, day.kube_series, day.request, day.state_snapshot, lake.sample
+-- source: day.request, day.allocatable
 -- columns:
 --   resource                 extended resource, <class>.deviceclass.resource.k8s.io/devices, or gpu: GPUs under any name
 --   allocatable_units        units of all nodes
 --   schedulable_units        units of nodes that are ready and take pods, tainted devices left out
 with request as (
-    select
-        'snapshot' as source,
-        false as is_claim,
-        *
-    from day.snapshot_request
-    union all by name
-    select
-        'snapshot' as source,
-        true as is_claim,
-        false as is_opencosts,
-        effective_units as container_units,
-        * exclude (device_class, claim_units)
-    from day.claim_request
-    union all by name
-    select
-        'kube-state-metrics' as source,
-        false as is_claim,
-        *
-    from day.kube_request
+    select * replace (given_resource as resource, is_opencosts and resource = given_resource as is_opencosts)
+    from day.request
     union all by name
     select
         *,
@@ -42,15 +25,8 @@ with request as (
 ),
 
 offer as (
-    select
-        'snapshot' as source,
-        *
-    from day.snapshot_allocatable
-    union all by name
-    select
-        'kube-state-metrics' as source,
-        *
-    from day.kube_allocatable
+    select *
+    from day.allocatable
     union all by name
     select
         * replace ('gpu' as resource),
@@ -93,9 +69,7 @@ watch as (
 
 change as (
     select
-        cluster,
-        source,
-        resource,
+        columns('^(cluster|source|resource)$'),
         unnest([{ 'changed_at': start_at, 'sign': 1 }, { 'changed_at': end_at, 'sign': -1 }], recursive := true),
         (phase = 'Pending' and (container_units > 0 or is_claim))::bigint as pending_pods,
         if(phase = 'Pending', coalesce(container_units, 0), 0) as pending_units,
@@ -114,9 +88,7 @@ change as (
     from request
     union all by name
     select
-        cluster,
-        source,
-        resource,
+        columns('^(cluster|source|resource)$'),
         unnest([{ 'changed_at': start_at, 'sign': 1 }, { 'changed_at': end_at, 'sign': -1 }], recursive := true),
         allocatable_units as allocatable,
         if(state = 'schedulable', allocatable_units, 0) as schedulable,

@@ -6,27 +6,13 @@
 -- of devices are left out: which fit is told device by device (facts.device_capacity).
 --
 -- grain:  cluster, node_name, resource, source, start_at
--- reads:  day.claim_request, day.kube_request, day.node_capacity, day.snapshot_request, lake.pod
+-- reads:  day.node_capacity, day.request, lake.pod
 -- source: Pod conditions PodScheduled; kube_pod_status_unschedulable; day.node_capacity
 -- columns:
 --   free_units    units that the node has left
 with refused as (
-    select
-        *,
-        'snapshot' as source
-    from day.snapshot_request
-    where stage = 'refused' and not starts_with(resource, 'koordinator.sh/')
-    union all by name
-    select
-        *,
-        'snapshot' as source
-    from day.claim_request
-    where stage = 'refused'
-    union all by name
-    select
-        *,
-        'kube-state-metrics' as source
-    from day.kube_request
+    select *
+    from day.request
     where stage = 'refused' and not starts_with(resource, 'koordinator.sh/')
 ),
 

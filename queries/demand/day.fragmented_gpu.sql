@@ -7,9 +7,7 @@
 -- source: day.fragmentation
 with device as (
     select distinct
-        cluster,
-        device_uuid,
-        node_name
+        columns('^(cluster|device_uuid|node_name)$')
     from day.device_run
     where node_name != ''
 ),

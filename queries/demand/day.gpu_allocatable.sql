@@ -3,25 +3,13 @@
 -- Of several names of the same GPUs (the device plugin's with MIG, Koordinator's, a device class's) the one that counts most.
 --
 -- grain:  cluster, source, node_name, resource, state, start_at
--- reads:  day.accelerator_resource, day.class_device, day.gpu_node, day.kube_allocatable, day.snapshot_allocatable
--- source: day.snapshot_allocatable; day.kube_allocatable
+-- reads:  day.accelerator_resource, day.allocatable, day.class_device, day.gpu_node
+-- source: day.allocatable
 -- columns:
 --   resource           name that they are counted by
 --   state              schedulable, cordoned, not_ready or tainted; null where unknown
 --   allocatable_units  GPUs that may be allocated
-with allocatable as (
-    select
-        'snapshot' as source,
-        *
-    from day.snapshot_allocatable
-    union all by name
-    select
-        'kube-state-metrics' as source,
-        *
-    from day.kube_allocatable
-),
-
-unit as (
+with unit as (
     select distinct
         columns('^(cluster|resource|unit_gpus)$'),
         if(starts_with(resource, 'koordinator.sh/'), resource, '') as name
@@ -43,7 +31,7 @@ sized as (
         unit.name,
         allocatable.allocatable_units * unit.unit_gpus * if(unit.name = '' and unit.unit_gpus = 1, coalesce(ratio.replica_gpus, 1), 1)
             as allocatable_units
-    from allocatable
+    from day.allocatable as allocatable
     inner join unit
         using (cluster, resource)
     left join day.gpu_node as ratio

@@ -4,8 +4,8 @@
 -- are parts of GPUs. A replica is devices ÷ replicas of its node; of a pod without a node, of the node of the cluster that shares least.
 --
 -- grain:  cluster, source, is_claim, pod_uid, start_at
--- reads:  day.accelerator_resource, day.claim_request, day.class_device, day.gpu_node, day.kube_request, day.snapshot_request
--- source: day.snapshot_request, day.claim_request; day.kube_request
+-- reads:  day.accelerator_resource, day.claim_request, day.class_device, day.gpu_node, day.request
+-- source: day.request, day.claim_request
 -- columns:
 --   is_claim         by resource claims, which are counted apart
 --   pod_uid          its uid; of a claim without a pod the claim's
@@ -37,21 +37,9 @@ class as (
     group by request.cluster, request.resource
 ),
 
-request as (
-    select
-        'snapshot' as source,
-        *
-    from day.snapshot_request
-    union all by name
-    select
-        'kube-state-metrics' as source,
-        *
-    from day.kube_request
-),
-
 sized as (
     select
-        request.* exclude (resource, is_opencosts, container_units, effective_units),
+        request.* exclude (resource, given_resource, is_opencosts, is_claim, container_units, effective_units, claim_units),
         greatest(
             if(
                 max(request.effective_units) filter (where name.is_cores) > 0,
@@ -62,13 +50,14 @@ sized as (
             ),
             max(request.effective_units * name.unit_gpus) filter (where name.is_percent)
         ) as gpus
-    from request
+    from day.request as request
     inner join name
         using (cluster, resource)
     left join day.gpu_node as ratio
         using (cluster, node_name)
     left join common
         using (cluster)
+    where not request.is_claim
     group by all
 )
 

@@ -3,25 +3,18 @@
 -- Requests of pods that are bound to the node and have not finished, and devices of claims. A node that takes no pods has nothing left to give.
 -- Each source stands alone: never add sources, nor resources: the resource gpu is all names together, in GPUs, where pods were looked at.
 -- What one name allocates another does not offer: devices that Koordinator allocated in part are not whole any more (its Device objects say
--- which; without them at least as many as its shares fill), and claims made for an extended resource take devices of its class.
+-- which; without them at least as many as its shares fill).
 --
 -- grain:  cluster, source, node_name, resource, start_at
--- reads:  day.accelerator_resource, day.claim_request, day.demand_step, day.gpu_allocatable, day.gpu_request, day.kube_allocatable, day.kube_request, day.snapshot_allocatable, day.snapshot_request, facts.device_capacity, lake.device_class
--- source: day.snapshot_request, day.claim_request and day.snapshot_allocatable; day.kube_request and day.kube_allocatable
+-- reads:  day.accelerator_resource, day.allocatable, day.demand_step, day.gpu_allocatable, day.gpu_request, day.request, facts.device_capacity
+-- source: day.request, day.allocatable
 -- columns:
 --   resource           extended resource, <class>.deviceclass.resource.k8s.io/devices, or gpu: GPUs under any name
 --   schedulable_units  units that may be allocated, taken or not; 0 on a node that takes no pods
 --   free_units         what is left
 with offered as (
-    select
-        'snapshot' as source,
-        *
-    from day.snapshot_allocatable
-    union all by name
-    select
-        'kube-state-metrics' as source,
-        *
-    from day.kube_allocatable
+    select *
+    from day.allocatable
     union all by name
     select * replace ('gpu' as resource)
     from day.gpu_allocatable
@@ -29,20 +22,9 @@ with offered as (
 
 koordinator_node as (
     select distinct
-        cluster,
-        source,
-        node_name
+        columns('^(cluster|source|node_name)$')
     from offered
     where starts_with(resource, 'koordinator.sh/gpu')
-),
-
-extended_class as (
-    select distinct
-        cluster,
-        extended_resource,
-        device_class || '.deviceclass.resource.k8s.io/devices' as resource
-    from lake.device_class
-    where extended_resource != ''
 ),
 
 -- Devices that Koordinator allocates in parts beside the device plugin's name for them.
@@ -57,20 +39,8 @@ doubled as (
 ),
 
 requested as (
-    select
-        'snapshot' as source,
-        *
-    from day.snapshot_request
-    union all by name
-    select
-        'kube-state-metrics' as source,
-        *
-    from day.kube_request
-    union all by name
-    select
-        'snapshot' as source,
-        *
-    from day.claim_request
+    select * replace (given_resource as resource)
+    from day.request
     union all by name
     select
         *,
@@ -116,16 +86,6 @@ held as (
     inner join touched
         using (cluster, source, node_name)
     where not touched.is_whole
-    union all by name
-    select
-        requested.* exclude (resource),
-        class.resource
-    from requested
-    inner join extended_class as class
-        on
-            requested.cluster = class.cluster
-            and requested.resource = class.extended_resource
-    where requested.source = 'snapshot' and requested.stage in ('bound', 'placed') and requested.node_name != ''
 ),
 
 -- When pods were looked at: steps that follow each other are one.
@@ -171,9 +131,7 @@ change as (
         1 as watches
     from (
         select distinct
-            cluster,
-            source,
-            node_name
+            columns('^(cluster|source|node_name)$')
         from day.gpu_allocatable
     ) as node
     inner join watch

@@ -40,9 +40,7 @@ offered as (
         name.is_opencosts,
         node_state.state,
         sum(node_entry.offered.value) as allocatable_units,
-        snapshot.kind,
-        snapshot.run_number,
-        snapshot.snapshot_number
+        snapshot.* similar to '^(kind|run_number|snapshot_number)$'
     from node_entry
     inner join day.accelerator_resource as name
         using (cluster)
@@ -62,9 +60,7 @@ offered as (
         false as is_opencosts,
         if(device.is_tainted, 'tainted', node_state.state) as state,
         count(*)::double as allocatable_units,
-        snapshot.kind,
-        snapshot.run_number,
-        snapshot.snapshot_number
+        snapshot.* similar to '^(kind|run_number|snapshot_number)$'
     from day.class_device as device
     left join node_state
         using (cluster, observed_at, node_name)

@@ -48,9 +48,7 @@ step as (
 
 reported as (
     select
-        cluster,
-        node_name,
-        source,
+        columns('^(cluster|node_name|source)$'),
         'allocated' as state,
         columns('^(is_claim|namespace|pod|pod_uid|start_at|end_at)$'),
         effective_units as gpu_count

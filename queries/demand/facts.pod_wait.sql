@@ -5,7 +5,7 @@
 --
 -- revision: 6
 -- grain:  cluster, namespace, pod, pod_uid
--- reads:  day.claim_request, day.gpu_node, day.gpu_request, day.kube_request, day.kube_series, day.placement, day.snapshot_request, lake.pod, lake.sample
+-- reads:  day.gpu_node, day.gpu_request, day.kube_request, day.kube_series, day.placement, day.request, lake.pod, lake.sample
 -- source: Pod status.conditions and containerStatuses; kube_pod_created, kube_pod_status_scheduled_time,
 --         kube_pod_container_state_started
 -- columns: cluster, namespace, pod, pod_uid, resource, requested_units, requested_gpus, node_name, gpu_model, created_at, scheduled_at, running_at,
@@ -19,22 +19,9 @@
 --   refusal           what the scheduler said beside GPUs: affinity, cpu, gate, memory, other, quota, taint with its key; '' where nothing
 --   end_at            UTC, its end, as far as it is known
 with request as (
-    select
-        * exclude (is_opencosts, phase, container_units),
-        'snapshot' as source
-    from day.snapshot_request
-    union all by name
-    select
-        * exclude (device_class, phase, effective_units, claim_units),
-        claim_units as effective_units,
-        'snapshot' as source
-    from day.claim_request
+    select * replace (if(is_claim, claim_units, effective_units) as effective_units)
+    from day.request
     where pod != ''
-    union all by name
-    select
-        * exclude (is_opencosts, phase, container_units),
-        'kube-state-metrics' as source
-    from day.kube_request
 ),
 
 pod as (

@@ -61,22 +61,6 @@ refused as (
         and request.end_at > pod.observed_at
 ),
 
-fitting as (
-    select
-        wanted.*,
-        count(node.node_name) as fitting_count
-    from (select distinct columns('^(cluster|resource|wanted_units|observed_at)$') from refused) as wanted
-    left join day.node_capacity as node
-        on
-            wanted.cluster = node.cluster
-            and node.source = 'snapshot'
-            and wanted.resource = node.resource
-            and wanted.wanted_units <= node.free_units
-            and wanted.observed_at >= node.start_at
-            and wanted.observed_at < node.end_at
-    group by all
-),
-
 beside as (
     select
         cluster,
@@ -95,10 +79,18 @@ beside as (
         'refused pods' as compared,
         refused.namespace || '/' || refused.pod as object,
         refused.full_count::bigint as reported_units,
-        least(reported_units, refused.node_count::bigint - fitting.fitting_count) as counted_units
+        least(reported_units, refused.node_count::bigint - (
+            select count(*)
+            from day.node_capacity as node
+            where
+                node.cluster = refused.cluster
+                and node.source = 'snapshot'
+                and node.resource = refused.resource
+                and node.free_units >= refused.wanted_units
+                and node.start_at <= refused.observed_at
+                and node.end_at > refused.observed_at
+        )) as counted_units
     from refused
-    inner join fitting
-        using (cluster, resource, wanted_units, observed_at)
     where refused.node_count != '' and refused.full_count != ''
 )
 

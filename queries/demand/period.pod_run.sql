@@ -30,10 +30,7 @@ request as (
         columns('^(cluster|namespace|pod|pod_uid)$'),
         regexp_replace(resource, '[^a-zA-Z0-9_]', '_', 'g') as resource,
         coalesce(wanted_model, 'unknown') as wanted_model,
-        requested_gpus,
-        created_at,
-        scheduled_at,
-        waiting_until_at
+        columns('^(requested_gpus|created_at|scheduled_at|waiting_until_at)$')
     from facts.pod_wait
     where created_at < $until_at
     qualify row_number() over (partition by cluster, namespace, pod, pod_uid order by end_at desc, scheduled_at desc nulls last) = 1

@@ -63,9 +63,7 @@ part as (
 )
 
 select
-    cluster,
-    gpu_model,
-    reason,
+    columns('^(cluster|gpu_model|reason)$'),
     sum(gpu_hours) as free_gpu_hours,
     sum(gpu_hours) / sum(sum(gpu_hours)) over (partition by cluster, gpu_model) as free_ratio,
     max(max(whole_gpus)) over (partition by cluster, gpu_model) as largest_request_gpus,

@@ -51,9 +51,7 @@ device as (
         coalesce(device.resources['koordinator.sh/gpu-core'], device.resources['koordinator.sh/' || device.device_type]) as core_percent,
         device.resources['koordinator.sh/gpu-memory'] as memory_bytes,
         device.resources['koordinator.sh/gpu-memory-ratio'] as memory_ratio_percent,
-        snapshot.run_number,
-        snapshot.snapshot_number,
-        snapshot.observed_at
+        snapshot.* similar to '^(run_number|snapshot_number|observed_at)$'
     from lake.koordinator_device as device
     inner join snapshot
         using (cluster, observed_at)
@@ -105,7 +103,5 @@ select
     core_percent * 0 + if(is_healthy, greatest(0, core_percent - held_core_percent), 0) as free_core_percent,
     memory_bytes * 0 + if(is_healthy, greatest(0, memory_bytes - held_memory_bytes), 0) as free_memory_bytes,
     memory_ratio_percent * 0 + if(is_healthy, greatest(0, memory_ratio_percent - held_memory_ratio_percent), 0) as free_memory_ratio_percent,
-    pod_count,
-    start_at,
-    end_at
+    columns('^(pod_count|start_at|end_at)$')
 from counted

@@ -6,9 +6,7 @@
 -- columns:
 with system as (
     select distinct
-        cluster,
-        system,
-        resource
+        columns('^(cluster|system|resource)$')
     from day.quota_terms
 ),
 

@@ -108,9 +108,7 @@ named as (
 
 home as (
     select distinct
-        cluster,
-        quota,
-        namespace
+        columns('^(cluster|quota|namespace)$')
     from lake.quota_term
     where system = 'koordinator'
 ),

@@ -9,9 +9,7 @@
 -- columns:
 with allocatable as (
     select distinct
-        cluster,
-        system,
-        resource
+        columns('^(cluster|system|resource)$')
     from day.quota_capacity
 ),
 

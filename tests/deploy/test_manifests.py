@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ import yaml
 from gpureport.config import Config, load_config
 from gpureport.store import ObjectAddress
 
-from .rendering import CHART, Manifest, chart, helm, kustomization, of_kind, refusals, toml
+from .rendering import CHART, Manifest, anew, chart, helm, kustomization, of_kind, refusals, toml
 
 FULL: dict[str, Any] = {
     "cluster": "prod-eu",
@@ -213,6 +215,34 @@ def test_nobody_reaches_the_pods(manifests: list[Manifest]) -> None:
         labels = policy["spec"]["podSelector"]["matchLabels"]
         for job in of_kind(manifests, "CronJob"):
             assert labels.items() <= job["spec"]["jobTemplate"]["spec"]["template"]["metadata"]["labels"].items()
+
+
+@pytest.mark.parametrize("values", CHARTS.values(), ids=CHARTS)
+def test_a_controller_that_renders_the_chart_again_finds_nothing_to_change(values: dict[str, Any]) -> None:
+    assert helm(values) == anew(values)
+
+
+def test_no_template_asks_the_cluster_the_clock_or_chance_nor_how_often_it_was_installed() -> None:
+    wanting = re.compile(
+        r"{{[^}]*\b(lookup|now|date\w*|ago|rand\w+|gen\w+|uuidv4|htpasswd|bcrypt|Revision|IsUpgrade|IsInstall)\b"
+    )
+    assert [path.name for path in (CHART / "templates").iterdir() if wanting.search(path.read_text())] == []
+    assert wanting.search('{{ lookup "v1" "Secret" "a" "b" }}') and wanting.search("{{- if .Release.IsUpgrade }}")
+
+
+def empty_places(value: Any, place: str = "") -> Iterator[str]:
+    if value in (None, [], {}):
+        yield place
+    for key, each in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield from empty_places(each, f"{place}/{key}")
+
+
+def test_no_hook_and_nothing_empty_that_a_server_drops(manifests: list[Manifest]) -> None:
+    """A field that is sent empty and not given back is a difference for ever; an empty selector is kept."""
+    for each in manifests:
+        annotations = each["metadata"].get("annotations", {})
+        assert [name for name in annotations if "hook" in name or "sync-wave" in name] == []
+        assert [place for place in empty_places(each) if not place.endswith(("Selector", "emptyDir"))] == []
 
 
 def test_what_the_jobs_publish_can_leave_the_pods() -> None:

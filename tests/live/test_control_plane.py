@@ -14,11 +14,13 @@ TESTS = Path(__file__).parents[1]
 HELD: dict[str, tuple[str, ...]] = {
     "1 a GPU given out by an extended resource is one GPU, with its claim": (
         "queries/demand/day.claim_request/who_waits_and_who_has",
+        "queries/demand/day.request/a_device_of_a_class_for_an_extended_resource",
         "kube/test_claims_by_hand.py::test_an_extended_resource_of_which_the_scheduler_made_a_claim_is_one_gpu",
         "kube/test_snapshot.py::test_an_extended_resource_and_its_claim_are_one_gpu_and_say_so",
     ),
     "2 two pods of one name on one GPU have two rows": ("queries/claims/day.claim_label/two_pods_of_one_name",),
     "3 a ResourceQuota is charged for claims": (
+        "queries/quota/facts.quota_agreement/a_claim_that_is_not_charged",
         "quota/test_charges.py::test_a_resource_quota_is_charged_for_claims_of_its_extended_resource",
     ),
     "4 a period of minutes is refused": (
