@@ -11,8 +11,7 @@
 --   claims     claims that it uses
 --   resources  extended resources that it requests, sorted
 with named as (
-    select distinct
-        columns('^(cluster|namespace|pod)$')
+    select distinct columns('^(cluster|namespace|pod)$')
     from lake.pod_device
     where pod_uid = ''
 ),

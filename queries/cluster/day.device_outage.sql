@@ -6,8 +6,7 @@
 -- columns:
 --   cause  not_ready, cordoned, unhealthy or tainted; several are listed
 with device as (
-    select distinct
-        columns('^(cluster|device_uuid|node_name)$')
+    select distinct columns('^(cluster|device_uuid|node_name)$')
     from day.device_run
 ),
 

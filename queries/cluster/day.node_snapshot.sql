@@ -116,12 +116,10 @@ pod as (
 ),
 
 named as (
-    select
-        columns('^(cluster|node_name|day)$')
+    select columns('^(cluster|node_name|day)$')
     from listed
     union by name
-    select
-        columns('^(cluster|node_name|day)$')
+    select columns('^(cluster|node_name|day)$')
     from sliced
 )
 

@@ -6,8 +6,7 @@
 -- reads:  day.device_run, day.fragmentation
 -- source: day.fragmentation
 with device as (
-    select distinct
-        columns('^(cluster|device_uuid|node_name)$')
+    select distinct columns('^(cluster|device_uuid|node_name)$')
     from day.device_run
     where node_name != ''
 ),

@@ -21,8 +21,7 @@ with offered as (
 ),
 
 koordinator_node as (
-    select distinct
-        columns('^(cluster|source|node_name)$')
+    select distinct columns('^(cluster|source|node_name)$')
     from offered
     where starts_with(resource, 'koordinator.sh/gpu')
 ),
@@ -130,8 +129,7 @@ change as (
         unnest([{ 'changed_at': watch.start_at, 'sign': 1 }, { 'changed_at': watch.end_at, 'sign': -1 }], recursive := true),
         1 as watches
     from (
-        select distinct
-            columns('^(cluster|source|node_name)$')
+        select distinct columns('^(cluster|source|node_name)$')
         from day.gpu_allocatable
     ) as node
     inner join watch

@@ -5,8 +5,7 @@
 -- source: kube_node_status_allocatable; Node status.allocatable
 -- columns:
 with system as (
-    select distinct
-        columns('^(cluster|system|resource)$')
+    select distinct columns('^(cluster|system|resource)$')
     from day.quota_terms
 ),
 

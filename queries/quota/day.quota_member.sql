@@ -107,8 +107,7 @@ named as (
 ),
 
 home as (
-    select distinct
-        columns('^(cluster|quota|namespace)$')
+    select distinct columns('^(cluster|quota|namespace)$')
     from lake.quota_term
     where system = 'koordinator'
 ),

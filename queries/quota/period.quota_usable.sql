@@ -8,8 +8,7 @@
 -- source: day.quota_capacity, period.quota_outside, day.quota_amount
 -- columns:
 with allocatable as (
-    select distinct
-        columns('^(cluster|system|resource)$')
+    select distinct columns('^(cluster|system|resource)$')
     from day.quota_capacity
 ),
 
