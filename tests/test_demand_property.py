@@ -112,7 +112,7 @@ def expected(asks: list[Any], offers: list[Any], minute: int) -> dict[str, float
         "unscheduled_units": sum(waiting),
         "bound_pending_pod_count": sum(stage == "bound" for stage, _, _ in there),
         "bound_pending_units": sum(units + extra for stage, units, extra in there if stage == "bound"),
-        "held_units": sum(held),
+        "allocated_units": sum(held),
         "schedulable_units": schedulable,
         "cordoned_units": sum(units for state, units in given if state == "cordoned"),
         "not_ready_units": sum(units for state, units in given if state == "not_ready"),

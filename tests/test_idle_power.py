@@ -25,7 +25,7 @@ def fill(lake: Lake, day: date, parts: list[dict[str, tuple[float, bool]]], mode
     """A day of GPUs of one model, or each of its own, part by part: an hour at so many watts each, held and busy or free."""
     with lake.change() as change:
         for number, gpus in enumerate(parts):
-            rows = [hour(device, day, watts, is_held, model or device) for device, (watts, is_held) in gpus.items()]
+            rows = [hour(device, day, watts, is_allocated, model or device) for device, (watts, is_allocated) in gpus.items()]
             names = {0: DEVICE_SAMPLE, 1: OWNER_LABEL, 2: DEVICE_LABEL}
             for position, table in names.items():
                 found = [row[position] for row in rows if row[position]]
@@ -33,16 +33,16 @@ def fill(lake: Lake, day: date, parts: list[dict[str, tuple[float, bool]]], mode
 
 
 def hour(
-    device: str, day: date, watts: float, is_held: bool, model: str
+    device: str, day: date, watts: float, is_allocated: bool, model: str
 ) -> tuple[dict[str, Any], dict[str, Any] | None, dict[str, Any]]:
     start = datetime(day.year, day.month, day.day)
     times = {"start_at": start, "end_at": start + timedelta(hours=1)}
     key = {"device_uuid": device, "gpu_instance_id": ""}
     sample = {**key, "seen_at": start, "held_seconds": 3600.0, "is_carried": False, "is_step_guessed": False, "joined_count": 0}
-    signals = {"power_watts": watts, "gpu_util_ratio": 1.0 if is_held else 0.0}
+    signals = {"power_watts": watts, "gpu_util_ratio": 1.0 if is_allocated else 0.0}
     owner = {**key, "namespace": "ns", "pod": "a", "pod_uid": "", "container": "main", **times}
     label = {**dict.fromkeys(DEVICE_LABEL.schema.names, ""), **key, **times, "gpu_model": model}
-    return {**sample, **signals}, owner if is_held else None, label
+    return {**sample, **signals}, owner if is_allocated else None, label
 
 
 def arrow(table: Table, rows: list[dict[str, Any]]) -> pa.Table:

@@ -17,11 +17,11 @@ from gpureport.compute.query import build, load
 QUERIES = load()
 WINDOW = {"since_at": datetime(2026, 3, 1), "until_at": datetime(2026, 3, 2)}
 ACTIVE = ("effective", "ineffective", "busy")
-ACTIVITIES = (*ACTIVE, "inactive", "untold", "unseen")
+ACTIVITIES = (*ACTIVE, "inactive", "unreported", "unseen")
 RECORDING = Path(__file__).parent.parent / "data" / "fixtures" / "h200-recording" / "metrics.openmetrics.txt.gz"
 
 State = tuple[str, bool, bool, str, str, bool, str]
-"""outage, is_reserved, is_unsliced, stranding, activity, is_held, label_cause"""
+"""outage, is_reserved, is_unsliced, stranding, activity, is_allocated, label_cause"""
 
 STATES: list[State] = [
     state
@@ -34,13 +34,13 @@ STATES: list[State] = [
 
 def bucket_of(state: State) -> str:
     """The first that holds, in the order in which they are defined."""
-    outage, is_reserved, is_unsliced, stranding, activity, is_held, label_cause = state
-    is_named = is_held or (activity not in ACTIVE and (is_reserved or not label_cause))
+    outage, is_reserved, is_unsliced, stranding, activity, is_allocated, label_cause = state
+    is_named = is_allocated or (activity not in ACTIVE and (is_reserved or not label_cause))
     steps = [
-        ("unavailable", outage != "" and not is_held and not is_reserved and activity not in ACTIVE),
-        ("unknown", not is_held and (activity == "unseen" or not is_named)),
-        ("allocated_unmeasured", is_held and activity in ("unseen", "untold")),
-        ("allocated_idle", is_held and activity == "inactive"),
+        ("unavailable", outage != "" and not is_allocated and not is_reserved and activity not in ACTIVE),
+        ("unknown", not is_allocated and (activity == "unseen" or not is_named)),
+        ("allocated_unmeasured", is_allocated and activity in ("unseen", "unreported")),
+        ("allocated_idle", is_allocated and activity == "inactive"),
         ("effective", activity == "effective"),
         ("underutilized", activity == "ineffective"),
         ("active_unmeasured", activity == "busy"),
@@ -70,8 +70,8 @@ def con() -> duckdb.DuckDBPyConnection:
             "namespace varchar, pod varchar, pod_uid varchar, unseen_ratio double, tells_unnamed boolean)"
         )
         con.execute("create table period.holder_day (cluster varchar, device_uuid varchar, day date, cause varchar)")
-        for number, (outage, is_reserved, is_unsliced, stranding, activity, is_held, label_cause) in enumerate(STATES):
-            pod = "p" if is_held or is_reserved else ""
+        for number, (outage, is_reserved, is_unsliced, stranding, activity, is_allocated, label_cause) in enumerate(STATES):
+            pod = "p" if is_allocated or is_reserved else ""
             con.execute(
                 "insert into facts.ledger_hour "
                 "values ('c', $1, '1', '2026-03-01 05:00', $2, $3, $4, $5, $6, $7, $7, '', 'exclusive', 3600)",
@@ -160,7 +160,7 @@ def test_the_recordings_480_seconds_are_where_an_oracle_puts_them(recorded: Path
     assert total["capacity_gpu_hours"] * 3600 == pytest.approx(480)
     assert total["difference_gpu_hours"] == 0
 
-    [hour] = report_rows(out / "gpureport.duckdb", "gpu_hour_course")
+    [hour] = report_rows(out / "gpureport.duckdb", "gpu_hours_over_time")
     assert hour["usable_gpu_hours"] * 3600 == pytest.approx(480)
     for bucket in ("effective", "allocated_idle"):
         held = sum(seconds for (name, _), seconds in found.items() if name == bucket)

@@ -258,7 +258,7 @@ def assert_closes(tables: dict[str, list[Any]]) -> None:
         assert min(parts) >= 0
         assert sum(parts) == pytest.approx(hour["measured_joules"], rel=1e-9, abs=1e-6)
         of_holders = [each for each in tables["facts.power_hour"] if each["hour_start_at"] == hour["hour_start_at"]]
-        attributed = sum((each["active_joules"] or 0) + (each["held_joules"] or 0) for each in of_holders)
+        attributed = sum((each["active_joules"] or 0) + (each["allocated_idle_joules"] or 0) for each in of_holders)
         assert attributed == pytest.approx(hour["attributed_joules"], rel=1e-9, abs=1e-6)
         assert sum(each["idle_joules"] or 0 for each in of_holders) <= (hour["idle_joules"] or 0) * (1 + 1e-9) + 1e-6
     for each in tables["facts.power_hour"]:
@@ -266,12 +266,12 @@ def assert_closes(tables: dict[str, list[Any]]) -> None:
             "active_joules",
             "active_joules_unweighted",
             "active_joules_kepler",
-            "held_joules",
+            "allocated_idle_joules",
             "idle_joules",
             "active_watts_max",
         )
         assert min((each[name] for name in names if each[name] is not None), default=0) >= -1e-9
-        above = (each["active_joules"] or 0, each["held_joules"] or 0)
+        above = (each["active_joules"] or 0, each["allocated_idle_joules"] or 0)
         assert each["measured_seconds"] is None or each["active_seconds"] + each["held_seconds"] == pytest.approx(
             each["measured_seconds"]
         )

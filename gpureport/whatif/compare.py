@@ -88,7 +88,7 @@ from (
     select max(native.amount_gpus) as gpus
     from day.quota_node as node
     inner join day.quota_native as native
-        on native.system = '' and map([node.resource], [node.offered_native])::text = native.requests
+        on native.system = '' and map([node.resource], [node.allocatable_native])::text = native.requests
     where native.amount_gpus > 0
     group by node.cluster, node.node_name
 )

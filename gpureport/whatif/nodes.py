@@ -17,7 +17,7 @@ from gpureport.values.window import Window
 from gpureport.whatif.placement import Node, Outcome, Pod, Policy, Scene, Use, calibrated, outcome, replayed
 from gpureport.whatif.pods import PodChange, returned_gpu_hours
 
-_TABLES = ("period.pod_run", "period.node_room", "period.pod_place")
+_TABLES = ("period.pod_run", "period.node_placeable", "period.pod_place")
 _CHANGED = ("changed_pod_count", "returned_gpu_hours", "returned_cost")
 NAMES = ("cluster", "variant", "gpu_model", "node_count", *_CHANGED, *Outcome._fields, "node_cost")
 _MOST_VARIANTS = 50
@@ -126,7 +126,7 @@ _USE = """, pod_run.namespace || '/' || coalesce(workload.workload, pod_run.pod)
 
 def _scenes(con: DuckDBPyConnection, window: Window, change: PodChange) -> Iterator[tuple[str, Scene]]:
     nodes = con.execute(
-        "select cluster, node_name, gpu_model, epoch(start_at), room_gpus from period.node_room order by all"
+        "select cluster, node_name, gpu_model, epoch(start_at), placeable_gpus from period.node_placeable order by all"
     ).fetchall()
     use = ", null, null, null from period.pod_run" if change == PodChange() else _USE
     pods = con.execute(f"""

@@ -253,7 +253,7 @@ class _Replay:
 class Outcome(NamedTuple):
     """What came of a placement."""
 
-    room_gpus: float
+    placeable_gpus: float
     """On average."""
     allocated_gpu_hours: float
     free_gpus: float

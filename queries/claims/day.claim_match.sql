@@ -148,7 +148,7 @@ made as (
 place as (
     select
         allocatable.* similar to '^(cluster|driver|pool|device|device_uuid|profile)$',
-        bool_or(allocated.claim_uid is not null) as is_held
+        bool_or(allocated.claim_uid is not null) as is_allocated
     from allocatable
     left join allocated
         using (cluster, driver, pool, device)
@@ -162,7 +162,7 @@ partition_device as (
     from place
     inner join made
         using (cluster, device_uuid, profile)
-    qualify count(*) over (partition by cluster, device_uuid, profile) = made.instance_count or place.is_held
+    qualify count(*) over (partition by cluster, device_uuid, profile) = made.instance_count or place.is_allocated
 ),
 
 ordered_device as (

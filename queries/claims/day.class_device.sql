@@ -14,7 +14,7 @@ with class as (
             list_aggregate(selectors, 'string_agg', ' && '),
             '^\s*device\.driver\s*==\s*[''"]([^''"]+)[''"]\s*(?:&&\s*device\.attributes\[[''"][^''"]+[''"]\]\.type\s*==\s*[''"](\w+)[''"]\s*)?$',
             ['driver', 'device_type']
-        ) as asked
+        ) as requested
     from lake.device_class
 ),
 
@@ -24,7 +24,7 @@ member as (
         class.device_class,
         device.* similar to '^(driver|pool|device|node_name)$',
         len([taint for taint in device.taints if taint like '%:NoSchedule' or taint like '%:NoExecute']) > 0 as is_tainted,
-        device.is_pool_complete and device.is_name_unique as is_offered,
+        device.is_pool_complete and device.is_name_unique as is_allocatable,
         class.observed_at::timestamp as observed_at,
         bool_and(device.device_type = 'gpu' or (device.device_type != 'mig' and cardinality(device.consumed_counters) = 0)) over (
             partition by class.cluster, class.device_class, class.observed_at
@@ -33,11 +33,11 @@ member as (
     inner join lake.device as device
         using (cluster, observed_at)
     where
-        class.asked.driver = device.driver
-        and class.asked.device_type in ('', device.device_type)
-        and class.asked.driver != ''
+        class.requested.driver = device.driver
+        and class.requested.device_type in ('', device.device_type)
+        and class.requested.driver != ''
 )
 
-select * exclude (is_offered, is_countable)
+select * exclude (is_allocatable, is_countable)
 from member
-where is_countable and is_offered
+where is_countable and is_allocatable

@@ -18,7 +18,7 @@
 with judged as (
     select
         label.*,
-        match.cluster is not null as is_looked_at
+        match.cluster is not null as is_in_snapshot
     from day.claim_label as label
     left join day.claim_match as match
         on
@@ -31,9 +31,9 @@ with judged as (
 
 -- Of several claims that a name which recurs is given, the one that was looked at then is it.
 named as (
-    select * exclude (is_looked_at)
+    select * exclude (is_in_snapshot)
     from judged
-    qualify not bool_or(is_looked_at) over (
+    qualify not bool_or(is_in_snapshot) over (
         partition by cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at
     )
 )

@@ -8,29 +8,29 @@
 -- source: day.container_run, facts.claim_device; day.claim_label
 -- columns: those of facts.claim_device without subrequest, is_extended_resource, node_name, device_type, profile, gpu_model, matched_by,
 --          share_ratio, share_source, start_source, end_source; pod, pod_uid, container, is_ambiguous
-with asked as (
+with requested as (
     select distinct
         * exclude (claims),
-        unnest(claims) as asked
+        unnest(claims) as requested
     from day.container_run
 )
 
 select distinct
-    asked.* similar to '^(cluster|namespace|pod|pod_uid|container)$',
+    requested.* similar to '^(cluster|namespace|pod|pod_uid|container)$',
     allocated.* similar to '^(claim|claim_uid|driver|pool|device|share_id|request|device_uuid|gpu_instance_id)$',
     allocated.matched_by = 'order of instances' as is_ambiguous,
     allocated.is_admin_access,
-    greatest(asked.start_at, allocated.start_at) as start_at,
-    least(asked.end_at, allocated.end_at) as end_at,
-    if(asked.end_at <= allocated.end_at, asked.end_uncertainty_seconds, allocated.end_uncertainty_seconds) as end_uncertainty_seconds
-from asked
+    greatest(requested.start_at, allocated.start_at) as start_at,
+    least(requested.end_at, allocated.end_at) as end_at,
+    if(requested.end_at <= allocated.end_at, requested.end_uncertainty_seconds, allocated.end_uncertainty_seconds) as end_uncertainty_seconds
+from requested
 inner join facts.claim_device as allocated
     using (cluster, namespace)
 where
-    asked.asked.claim = allocated.claim
-    and asked.asked.request in ('', allocated.request)
-    and asked.start_at < allocated.end_at
-    and asked.end_at > allocated.start_at
+    requested.requested.claim = allocated.claim
+    and requested.requested.request in ('', allocated.request)
+    and requested.start_at < allocated.end_at
+    and requested.end_at > allocated.start_at
     and allocated.matched_by != 'labels'
 union all by name
 select

@@ -38,8 +38,8 @@ listed as (
         columns('^(cluster|node_name|day)$'),
         min(observed_at) as start_at,
         max(until_at) as end_at,
-        min(observed_at) filter (where cardinality(capacity) > 0) as offered_from_at,
-        max(until_at) filter (where cardinality(capacity) > 0) as offered_until_at,
+        min(observed_at) filter (where cardinality(capacity) > 0) as allocatable_from_at,
+        max(until_at) filter (where cardinality(capacity) > 0) as allocatable_until_at,
         map_from_entries(list_transform(
             map_entries(arg_max(labels, observed_at)),
             lambda entry: { 'k': 'label_' || regexp_replace(entry.key, '[^a-zA-Z0-9_]', '_', 'g'), 'v': entry.value }
@@ -64,7 +64,7 @@ most as (
     group by all
 ),
 
-offer as (
+allocatable as (
     select
         columns('^(cluster|node_name|day)$'),
         map_from_entries(list({ 'k': resource, 'v': amount } order by resource)) as capacity
@@ -127,9 +127,9 @@ select
     named.*,
     least(listed.start_at, sliced.start_at)::timestamp as start_at,
     greatest(listed.end_at, sliced.end_at)::timestamp as end_at,
-    least(listed.offered_from_at, sliced.start_at)::timestamp as offered_from_at,
-    greatest(listed.offered_until_at, sliced.end_at)::timestamp as offered_until_at,
-    coalesce(offer.capacity, map { }) as capacity,
+    least(listed.allocatable_from_at, sliced.start_at)::timestamp as allocatable_from_at,
+    greatest(listed.allocatable_until_at, sliced.end_at)::timestamp as allocatable_until_at,
+    coalesce(allocatable.capacity, map { }) as capacity,
     coalesce(listed.labels, map { }) as labels,
     coalesce(sliced.drivers, '') as slice_drivers,
     sliced.device_count as slice_device_count,
@@ -137,7 +137,7 @@ select
 from named
 left join listed
     using (cluster, node_name, day)
-left join offer
+left join allocatable
     using (cluster, node_name, day)
 left join sliced
     using (cluster, node_name, day)

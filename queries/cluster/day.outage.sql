@@ -23,7 +23,7 @@ with series as (
 ),
 
 -- Most nodes and devices are never out: only looks at those that once were are put in order.
-node_look as (
+node_snapshot as (
     select
         *,
         case when not is_ready then 'not_ready' when is_unschedulable then 'cordoned' end as cause
@@ -34,11 +34,11 @@ bad_node as (
     select distinct
         cluster,
         node_uid
-    from node_look
+    from node_snapshot
     where cause is not null
 ),
 
-device_look as (
+device_snapshot as (
     select
         *,
         case
@@ -50,7 +50,7 @@ device_look as (
 
 bad_device as (
     select distinct columns('^(cluster|driver|pool|device)$')
-    from device_look
+    from device_snapshot
     where cause is not null
 ),
 
@@ -62,7 +62,7 @@ listed as (
             partition by snapshot.cluster, snapshot.node_uid
             order by snapshot.observed_at
         ) as next_at
-    from node_look as snapshot
+    from node_snapshot as snapshot
     semi join bad_node
         using (cluster, node_uid)
     union all by name
@@ -73,7 +73,7 @@ listed as (
             partition by snapshot.cluster, snapshot.driver, snapshot.pool, snapshot.device
             order by snapshot.observed_at
         ) as next_at
-    from device_look as snapshot
+    from device_snapshot as snapshot
     semi join bad_device
         using (cluster, driver, pool, device)
     union all by name

@@ -48,7 +48,7 @@ with series as (
 ),
 
 -- Series by series first: there are hundreds of snapshots to each.
-looks as (
+snapshots as (
     select
         cluster,
         series_id,
@@ -66,13 +66,13 @@ looks as (
 snapshot as (
     select
         series.*,
-        epoch_ms(looks.start_ms) as start_at,
-        epoch_ms(looks.end_ms) as end_at,
-        epoch_ms((looks.value_min * 1000)::bigint) as earliest_at,
-        epoch_ms((looks.value_max * 1000)::bigint) as latest_at,
-        epoch_ms(looks.true_from_ms) as true_from_at,
-        epoch_ms(looks.true_until_ms) as true_until_at
-    from looks
+        epoch_ms(snapshots.start_ms) as start_at,
+        epoch_ms(snapshots.end_ms) as end_at,
+        epoch_ms((snapshots.value_min * 1000)::bigint) as earliest_at,
+        epoch_ms((snapshots.value_max * 1000)::bigint) as latest_at,
+        epoch_ms(snapshots.true_from_ms) as true_from_at,
+        epoch_ms(snapshots.true_until_ms) as true_until_at
+    from snapshots
     inner join series
         using (cluster, series_id)
 ),

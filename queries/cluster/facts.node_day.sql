@@ -57,8 +57,8 @@ allocatable as (
         unnest(map_keys(capacity)) as resource,
         unnest(map_values(capacity)) as capacity,
         unnest(map_values(capacity)) as value,
-        offered_from_at as start_at,
-        offered_until_at as end_at
+        allocatable_from_at as start_at,
+        allocatable_until_at as end_at
     from day.node_snapshot
 ),
 
@@ -180,8 +180,8 @@ node as (
 
 select
     node.* similar to '^(cluster|node_name|day)$',
-    coalesce(capacity.start_at, snapshot.offered_from_at, node.start_at) as start_at,
-    coalesce(capacity.end_at, snapshot.offered_until_at, node.end_at) as end_at,
+    coalesce(capacity.start_at, snapshot.allocatable_from_at, node.start_at) as start_at,
+    coalesce(capacity.end_at, snapshot.allocatable_until_at, node.end_at) as end_at,
     coalesce(capacity.accelerator_count, snapshot.slice_device_count, 0) as accelerator_count,
     coalesce(capacity.accelerator_resources, snapshot.slice_drivers, '') as accelerator_resources,
     case

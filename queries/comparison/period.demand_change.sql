@@ -4,10 +4,10 @@
 -- reads:  period.demand, previous.demand
 -- source: period.demand of both windows
 -- columns:
-with most_offered as (
+with most_allocatable as (
     select
         cluster,
-        arg_max(resource, { 'is_all': resource = 'gpu', 'hours': coalesce(offered_unit_hours, 0), 'name': resource }) as resource
+        arg_max(resource, { 'is_all': resource = 'gpu', 'hours': coalesce(allocatable_unit_hours, 0), 'name': resource }) as resource
     from period.demand
     group by cluster
 ),
@@ -25,13 +25,13 @@ demand as (
 )
 
 select
-    most_offered.*,
+    most_allocatable.*,
     period.name as period,
     demand.unscheduled_unit_hours
-from most_offered
+from most_allocatable
 cross join (values ('before'), ('now')) as period (name)
 left join demand
     on
         period.name = demand.period
-        and most_offered.cluster = demand.cluster
-        and most_offered.resource = demand.resource
+        and most_allocatable.cluster = demand.cluster
+        and most_allocatable.resource = demand.resource

@@ -14,7 +14,7 @@ with pod as (
     select
         *,
         namespace || '/' || workload as name,
-        allocated_gpu_hours - previous_allocated_gpu_hours as held_change_gpu_hours,
+        allocated_gpu_hours - previous_allocated_gpu_hours as allocated_change_gpu_hours,
         -- On what share of its time it was effective; without any time before, as it is now.
         coalesce(
             previous_effective_gpu_hours / nullif(previous_allocated_gpu_hours, 0), effective_gpu_hours / nullif(allocated_gpu_hours, 0)
@@ -34,7 +34,7 @@ pod_step as (
             when presence = 'added' then 'capacity_added'
             when not allocated_now then 'ended'
             when not allocated_before then 'new'
-            when held_change_gpu_hours > 0 then 'grew'
+            when allocated_change_gpu_hours > 0 then 'grew'
             else 'shrank'
         end as change_step,
         unnest([
@@ -43,7 +43,7 @@ pod_step as (
             {
                 'measure': 'allocated',
                 'step': change_step,
-                'gpu_hours': held_change_gpu_hours
+                'gpu_hours': allocated_change_gpu_hours
             },
             { 'measure': 'allocated', 'step': 'after', 'gpu_hours': allocated_gpu_hours },
             { 'measure': 'effective', 'step': 'before', 'gpu_hours': previous_effective_gpu_hours / $window_ratio },
@@ -57,7 +57,7 @@ pod_step as (
                 'step': change_step,
                 'gpu_hours': if(
                     presence = 'both' and allocated_now and allocated_before,
-                    held_change_gpu_hours * previous_effective_ratio,
+                    allocated_change_gpu_hours * previous_effective_ratio,
                     effective_gpu_hours - previous_effective_gpu_hours
                 )
             },

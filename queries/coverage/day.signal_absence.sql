@@ -179,7 +179,7 @@ joined as (
             expected.observed_seconds * reported.sample_count / nullif(reported.most_count, 0),
             0
         ), 3) as observed_seconds,
-        reported.signal is not null as is_told,
+        reported.signal is not null as is_reported,
         lack.never_cause,
         coalesce(reported.source_metric, if(expected.signal = 'throttle_reasons', gpu.throttle_metrics, null), '') as source_metric,
         coalesce(reported.exporter, gpu.exporter, '') as exporter,
@@ -212,7 +212,7 @@ judged as (
         *,
         greatest(0, round(device_seconds - observed_seconds, 3)) as lacking_seconds,
         -- Enough values were left out to explain at least half of what lacks.
-        is_told and left_out.left_out_count * observed_seconds * 2 >= sample_count * (device_seconds - observed_seconds) as is_left_out,
+        is_reported and left_out.left_out_count * observed_seconds * 2 >= sample_count * (device_seconds - observed_seconds) as is_left_out,
         case
             when signal in ('gpu_util_ratio', 'mem_copy_util_ratio', 'enc_util_ratio', 'dec_util_ratio') then has_instances
             when signal like 'pcie_%x_bytes%' or signal like 'nvlink_%x_bytes%' then has_instances and profiling_count > 0
@@ -228,15 +228,15 @@ judged as (
 
 select
     * exclude (
-        needs, has_instances, driver_major, is_told, never_cause, left_out, has_old_names,
+        needs, has_instances, driver_major, is_reported, never_cause, left_out, has_old_names,
         is_left_out, is_undefined_by_mig, is_kept_by_driver
     ),
     case when is_left_out then left_out.left_out_count end as left_out_count,
     case
         when lacking_seconds <= 0.01 * device_seconds then ''
         when is_left_out then left_out.reason
-        when is_told and sample_count = 1 then 'single_sample'
-        when is_told then 'partial'
+        when is_reported and sample_count = 1 then 'single_sample'
+        when is_reported then 'partial'
         when sibling_count = 0 then 'not_collected'
         when never_cause is not null then never_cause
         when exporter != 'dcgm-exporter' and peer_count > 0 then 'not_in_exporter_config'

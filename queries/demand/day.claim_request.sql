@@ -43,10 +43,10 @@ claim_state as (
     group by all
 ),
 
-claim_turn as (
+claim_run as (
     select
         * exclude (snapshot_numbers, run_number),
-        unnest(snapshot_runs(snapshot_numbers)) as turn
+        unnest(snapshot_runs(snapshot_numbers)) as run
     from claim_state
 ),
 
@@ -62,10 +62,10 @@ device_state as (
     group by all
 ),
 
-device_turn as (
+device_run as (
     select
         * exclude (run_number, snapshot_numbers),
-        unnest(snapshot_runs(snapshot_numbers)) as turn
+        unnest(snapshot_runs(snapshot_numbers)) as run
     from device_state
 ),
 
@@ -80,10 +80,10 @@ pod_state as (
     group by all
 ),
 
-pod_turn as (
+pod_run as (
     select
         * exclude (snapshot_numbers, run_number),
-        unnest(snapshot_runs(snapshot_numbers)) as turn
+        unnest(snapshot_runs(snapshot_numbers)) as run
     from pod_state
 ),
 
@@ -92,25 +92,25 @@ edge as (
     select
         cluster,
         claim_uid,
-        unnest([turn.first, turn.last + 1]) as snapshot_number
-    from claim_turn
+        unnest([run.first, run.last + 1]) as snapshot_number
+    from claim_run
     union by name
     select
         cluster,
         claim_uid,
-        unnest([turn.first, turn.last + 1]) as snapshot_number
-    from device_turn
+        unnest([run.first, run.last + 1]) as snapshot_number
+    from device_run
     union by name
     select
-        claim_turn.cluster,
-        claim_turn.claim_uid,
-        unnest([pod_turn.turn.first, pod_turn.turn.last + 1]) as snapshot_number
-    from claim_turn
-    inner join pod_turn
+        claim_run.cluster,
+        claim_run.claim_uid,
+        unnest([pod_run.run.first, pod_run.run.last + 1]) as snapshot_number
+    from claim_run
+    inner join pod_run
         using (cluster, namespace, claim)
     where
-        claim_turn.turn.first <= pod_turn.turn.last
-        and claim_turn.turn.last >= pod_turn.turn.first
+        claim_run.run.first <= pod_run.run.last
+        and claim_run.run.last >= pod_run.run.first
 ),
 
 step as (
@@ -124,47 +124,47 @@ step as (
 
 entry as (
     select
-        claim_turn.* exclude (requests, turn),
+        claim_run.* exclude (requests, run),
         step.first_number,
         step.last_number,
-        unnest(claim_turn.requests) as asked,
-        generate_subscripts(claim_turn.requests, 1) as number
-    from claim_turn
+        unnest(claim_run.requests) as requested,
+        generate_subscripts(claim_run.requests, 1) as number
+    from claim_run
     inner join step
         using (cluster, claim_uid)
-    where step.first_number between claim_turn.turn.first and claim_turn.turn.last
+    where step.first_number between claim_run.run.first and claim_run.run.last
 ),
 
-given as (
+allocated as (
     select
         step.* similar to '^(cluster|claim_uid|first_number)$',
-        device_turn.request,
-        device_turn.subrequest,
+        device_run.request,
+        device_run.subrequest,
         count(*) as device_count
-    from device_turn
+    from device_run
     inner join step
         using (cluster, claim_uid)
-    where step.first_number between device_turn.turn.first and device_turn.turn.last
+    where step.first_number between device_run.run.first and device_run.run.last
     group by all
 ),
 
 -- One alternative of each request: the one that was taken, else the first.
 request as (
     select
-        entry.* exclude (asked, number),
-        entry.asked.device_class,
-        if(entry.is_allocated, coalesce(given.device_count, 0), entry.asked.device_count) as units
+        entry.* exclude (requested, number),
+        entry.requested.device_class,
+        if(entry.is_allocated, coalesce(allocated.device_count, 0), entry.requested.device_count) as units
     from entry
-    left join given
+    left join allocated
         on
-            entry.cluster = given.cluster
-            and entry.claim_uid = given.claim_uid
-            and entry.first_number = given.first_number
-            and entry.asked.request = given.request
-            and entry.asked.subrequest = given.subrequest
-    where not entry.asked.is_admin_access and (not entry.is_allocated or given.device_count is not null)
+            entry.cluster = allocated.cluster
+            and entry.claim_uid = allocated.claim_uid
+            and entry.first_number = allocated.first_number
+            and entry.requested.request = allocated.request
+            and entry.requested.subrequest = allocated.subrequest
+    where not entry.requested.is_admin_access and (not entry.is_allocated or allocated.device_count is not null)
     qualify row_number() over (
-        partition by entry.cluster, entry.first_number, entry.claim_uid, entry.asked.request
+        partition by entry.cluster, entry.first_number, entry.claim_uid, entry.requested.request
         order by entry.number
     ) = 1
 ),
@@ -181,23 +181,23 @@ sized as (
 used as (
     select
         sized.*,
-        coalesce(pod_turn.pod, '') as pod,
-        coalesce(pod_turn.pod_uid, sized.claim_uid) as pod_uid,
-        coalesce(pod_turn.node_name, '') as node_name,
-        coalesce(pod_turn.phase, '') as phase,
-        coalesce(pod_turn.stage, 'placed') as stage,
+        coalesce(pod_run.pod, '') as pod,
+        coalesce(pod_run.pod_uid, sized.claim_uid) as pod_uid,
+        coalesce(pod_run.node_name, '') as node_name,
+        coalesce(pod_run.phase, '') as phase,
+        coalesce(pod_run.stage, 'placed') as stage,
         row_number() over (
             partition by sized.cluster, sized.first_number, sized.claim_uid, sized.device_class
-            order by pod_turn.stage = 'placed' desc, pod_turn.pod_uid
+            order by pod_run.stage = 'placed' desc, pod_run.pod_uid
         ) = 1 as is_first
     from sized
-    left join pod_turn
+    left join pod_run
         on
-            sized.cluster = pod_turn.cluster
-            and sized.namespace = pod_turn.namespace
-            and sized.claim = pod_turn.claim
-            and sized.first_number between pod_turn.turn.first and pod_turn.turn.last
-    where sized.is_allocated or pod_turn.pod_uid is not null
+            sized.cluster = pod_run.cluster
+            and sized.namespace = pod_run.namespace
+            and sized.claim = pod_run.claim
+            and sized.first_number between pod_run.run.first and pod_run.run.last
+    where sized.is_allocated or pod_run.pod_uid is not null
 ),
 
 -- A pod's claims change at different times.
@@ -219,7 +219,7 @@ pod_step as (
     from pod_edge
 ),
 
-asked as (
+requested as (
     select
         pod_step.*,
         any_value(used.node_name) as node_name,
@@ -239,15 +239,15 @@ asked as (
 )
 
 select
-    asked.* exclude (first_number, last_number),
-    asked.device_class || '.deviceclass.resource.k8s.io/devices' as resource,
+    requested.* exclude (first_number, last_number),
+    requested.device_class || '.deviceclass.resource.k8s.io/devices' as resource,
     first_snapshot.observed_at as start_at,
     last_snapshot.stands_until_at as end_at
-from asked
+from requested
 inner join snapshot as first_snapshot
     using (cluster)
 inner join snapshot as last_snapshot
     on
-        asked.cluster = last_snapshot.cluster
-        and asked.last_number = last_snapshot.snapshot_number
-where asked.first_number = first_snapshot.snapshot_number
+        requested.cluster = last_snapshot.cluster
+        and requested.last_number = last_snapshot.snapshot_number
+where requested.first_number = first_snapshot.snapshot_number

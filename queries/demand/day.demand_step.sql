@@ -79,10 +79,10 @@ change as (
         if(stage in ('unscheduled', 'refused'), effective_units, 0) as unscheduled,
         (stage = 'bound')::bigint as bound_pods,
         if(stage = 'bound', effective_units, 0) as bound,
-        if(stage in ('bound', 'placed'), effective_units, 0) as held,
+        if(stage in ('bound', 'placed'), effective_units, 0) as allocated,
         (stage is null)::bigint as unstaged,
         (effective_units is null)::bigint as unsized,
-        (stage in ('bound', 'placed') and effective_units is null)::bigint as unsized_held,
+        (stage in ('bound', 'placed') and effective_units is null)::bigint as unsized_allocated,
         (stage = 'bound' and effective_units is null)::bigint as unsized_bound,
         (stage in ('unscheduled', 'refused') and effective_units is null)::bigint as unsized_unscheduled
     from request
@@ -133,7 +133,7 @@ running as (
 known as (
     select
         *,
-        node_watches > 0 and (offers > 0 or not ends_with(resource, '.deviceclass.resource.k8s.io/devices')) as is_offer_known
+        node_watches > 0 and (offers > 0 or not ends_with(resource, '.deviceclass.resource.k8s.io/devices')) as is_allocatable_known
     from running
 )
 
@@ -145,16 +145,16 @@ select
     if(running.pod_watches > 0, running.pending_pods, null)::bigint as pending_pod_count,
     if(running.pod_watches > 0 and running.unsized = 0, running.pending_units, null)::double as pending_request_units,
     if(running.pod_watches > 0 and running.unsized = 0, running.requested, null)::double as requested_units,
-    if(running.is_offer_known, running.allocatable, null)::double as allocatable_units,
+    if(running.is_allocatable_known, running.allocatable, null)::double as allocatable_units,
     if(running.pod_watches > 0 and running.unstaged = 0, running.gated_pods, null)::bigint as gated_pod_count,
     if(running.pod_watches > 0 and running.unstaged = 0, running.unscheduled_pods, null)::bigint as unscheduled_pod_count,
     if(running.pod_watches > 0 and running.unstaged = 0 and running.unsized_unscheduled = 0, running.unscheduled, null)::double as unscheduled_units,
     if(running.pod_watches > 0 and running.unstaged = 0, running.bound_pods, null)::bigint as bound_pending_pod_count,
     if(running.pod_watches > 0 and running.unstaged = 0 and running.unsized_bound = 0, running.bound, null)::double as bound_pending_units,
-    if(running.pod_watches > 0 and running.unstaged = 0 and running.unsized_held = 0, running.held, null)::double as held_units,
-    if(running.is_offer_known and running.unjudged = 0, running.schedulable, null)::double as schedulable_units,
-    if(running.is_offer_known and running.unjudged = 0, running.cordoned, null)::double as cordoned_units,
-    if(running.is_offer_known and running.unjudged = 0, running.not_ready, null)::double as not_ready_units
+    if(running.pod_watches > 0 and running.unstaged = 0 and running.unsized_allocated = 0, running.allocated, null)::double as allocated_units,
+    if(running.is_allocatable_known and running.unjudged = 0, running.schedulable, null)::double as schedulable_units,
+    if(running.is_allocatable_known and running.unjudged = 0, running.cordoned, null)::double as cordoned_units,
+    if(running.is_allocatable_known and running.unjudged = 0, running.not_ready, null)::double as not_ready_units
 from known as running
 inner join resource
     using (cluster, source, resource)

@@ -42,10 +42,10 @@ sized as (
 named as (
     select
         columns('^(cluster|source|node_name|name)$'),
-        sum(allocatable_units * epoch_ms(end_at - start_at)) as offered_units
+        sum(allocatable_units * epoch_ms(end_at - start_at)) as allocatable_unit_ms
     from sized
     group by cluster, source, node_name, name
-    qualify row_number() over (partition by cluster, source, node_name order by offered_units desc, name asc) = 1
+    qualify row_number() over (partition by cluster, source, node_name order by allocatable_unit_ms desc, name asc) = 1
 )
 
 select sized.* exclude (name)

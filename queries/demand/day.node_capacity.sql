@@ -52,12 +52,12 @@ touched as (
     select
         *,
         'snapshot' as source,
-        is_healthy and held_core_percent = 0 and coalesce(held_memory_ratio_percent, 0) = 0 as is_whole
+        is_healthy and allocated_core_percent = 0 and coalesce(allocated_memory_ratio_percent, 0) = 0 as is_whole
     from facts.device_capacity
     where device_type = 'gpu'
 ),
 
-held as (
+allocated as (
     select requested.*
     from requested
     anti join doubled
@@ -108,9 +108,9 @@ change as (
     select
         columns('^(cluster|source|node_name|resource)$'),
         unnest([{ 'changed_at': start_at, 'sign': 1 }, { 'changed_at': end_at, 'sign': -1 }], recursive := true),
-        effective_units as held,
+        effective_units as allocated,
         (effective_units is null and resource = 'gpu')::bigint as unsized
-    from held
+    from allocated
     union all by name
     select
         columns('^(cluster|source|node_name|resource)$'),
@@ -158,9 +158,9 @@ select
     running.* similar to '^(cluster|source|node_name|resource|start_at|end_at)$',
     running.schedulable::double as schedulable_units,
     -- Sums of shares differ in the last places: a part of a device is not one that is whole.
-    greatest(0, if(doubled.resource is null, round(running.schedulable - running.held, 9), floor(running.schedulable - running.held + 1e-9)))::double
+    greatest(0, if(doubled.resource is null, round(running.schedulable - running.allocated, 9), floor(running.schedulable - running.allocated + 1e-9)))::double
         as free_units,
-    round(greatest(0, running.allocatable - greatest(running.schedulable, running.held)), 9)::double as unavailable_units,
+    round(greatest(0, running.allocatable - greatest(running.schedulable, running.allocated)), 9)::double as unavailable_units,
     case
         when running.not_ready > 0 then 'not_ready'
         when running.cordoned > 0 then 'cordoned'

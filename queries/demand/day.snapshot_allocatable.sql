@@ -79,22 +79,22 @@ state as (
     group by all
 ),
 
-turn as (
+run as (
     select
         * exclude (snapshot_numbers, run_number),
-        unnest(snapshot_runs(snapshot_numbers)) as turn
+        unnest(snapshot_runs(snapshot_numbers)) as run
     from state
 )
 
 select
-    turn.* exclude (kind, turn),
+    run.* exclude (kind, run),
     first_snapshot.observed_at as start_at,
     last_snapshot.stands_until_at as end_at
-from turn
+from run
 inner join snapshot as first_snapshot
     using (cluster, kind)
 inner join snapshot as last_snapshot
     using (cluster, kind)
 where
-    turn.turn.first = first_snapshot.snapshot_number
-    and turn.turn.last = last_snapshot.snapshot_number
+    run.run.first = first_snapshot.snapshot_number
+    and run.run.last = last_snapshot.snapshot_number

@@ -17,7 +17,7 @@ with snapshot as (
 entry as (
     select
         columns('^(cluster|observed_at|pod_uid)$'),
-        unnest(map_entries(requests)) as asked
+        unnest(map_entries(requests)) as requested
     from lake.pod_container
     where container_kind = 'app'
 ),
@@ -28,11 +28,11 @@ container as (
         entry.observed_at::timestamp as observed_at,
         entry.pod_uid,
         name.resource,
-        sum(entry.asked.value) as units
+        sum(entry.requested.value) as units
     from entry
     inner join day.accelerator_resource as name
         using (cluster)
-    where entry.asked.key = name.written_as
+    where entry.requested.key = name.written_as
     group by all
 ),
 
@@ -47,23 +47,23 @@ pod_entry as (
             when unschedulable_at is not null then 'refused'
             else 'unscheduled'
         end as stage,
-        unnest(map_entries(effective_requests)) as asked
+        unnest(map_entries(effective_requests)) as requested
     from lake.pod
     where phase in ('Pending', 'Running', 'Unknown')
 ),
 
 effective as (
     select
-        pod_entry.* exclude (asked),
+        pod_entry.* exclude (requested),
         name.resource,
         name.is_opencosts,
-        sum(pod_entry.asked.value) as effective_units
+        sum(pod_entry.requested.value) as effective_units
     from pod_entry
     inner join day.accelerator_resource as name
         using (cluster)
-    where pod_entry.asked.key = name.written_as
+    where pod_entry.requested.key = name.written_as
     group by all
-    having sum(pod_entry.asked.value) > 0
+    having sum(pod_entry.requested.value) > 0
 ),
 
 -- Most pods stay as they are for many snapshots: those of one state first, and in turn only where it came back.

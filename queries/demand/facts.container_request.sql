@@ -4,10 +4,11 @@
 -- resource, in Koordinator's dimensions, or by another extended resource, which the device plugin allocates. Where the cluster's objects were not looked
 -- at, as kube-state-metrics tells it: of pods in which several containers ask it gives amounts that are not kept here.
 --
+-- revision: 2
 -- grain:  cluster, namespace, pod, pod_uid, container
 -- reads:  day.accelerator_resource, day.container_run, day.kube_request, day.kube_series, lake.pod_container
 -- source: Pod spec and status.extendedResourceClaimStatus; kube_pod_container_resource_requests
--- columns: cluster, namespace, pod, pod_uid, container, asked_by, requested, claims, start_at, end_at
+-- columns: cluster, namespace, pod, pod_uid, container, request_source, requested, claims, start_at, end_at
 --   requested  resources with their amounts where these are known, sorted; '' where it requested claims alone
 --   claims     resource claims that it named, sorted; '' where none
 --   start_at   UTC, start of its first run
@@ -109,7 +110,7 @@ ways as (
 
 select
     columns('^(cluster|namespace|pod|pod_uid|container)$'),
-    string_agg(distinct way, ', ' order by way) as asked_by,
+    string_agg(distinct way, ', ' order by way) as request_source,
     coalesce(string_agg(distinct requested, ', ' order by requested) filter (where requested != ''), '') as requested,
     coalesce(string_agg(distinct claim, ', ' order by claim) filter (where claim != ''), '') as claims,
     min(start_at) as start_at,

@@ -25,13 +25,13 @@ with step as (
             { 'gauge': 'unscheduled_units', 'value': unscheduled_units },
             { 'gauge': 'bound_pending_pod_count', 'value': bound_pending_pod_count },
             { 'gauge': 'bound_pending_units', 'value': bound_pending_units },
-            { 'gauge': 'held_units', 'value': held_units },
+            { 'gauge': 'allocated_units', 'value': allocated_units },
             { 'gauge': 'schedulable_units', 'value': schedulable_units },
             { 'gauge': 'cordoned_units', 'value': cordoned_units },
             { 'gauge': 'not_ready_units', 'value': not_ready_units },
             {
                 'gauge': 'demand_schedulable_ratio',
-                'value': (held_units + unscheduled_units) / nullif(schedulable_units, 0)
+                'value': (allocated_units + unscheduled_units) / nullif(schedulable_units, 0)
             }
         ], recursive := true)
     from day.demand_step

@@ -35,7 +35,7 @@ select
     coalesce(
         sum(hour.value_unit_seconds) filter (where hour.gauge = 'schedulable_units'),
         sum(hour.value_unit_seconds) filter (where hour.gauge = 'allocatable_units')
-    ) / 3600 as offered_unit_hours,
+    ) / 3600 as allocatable_unit_hours,
     sum(hour.value_unit_seconds) filter (where hour.gauge = 'unscheduled_units') / 3600 as unscheduled_unit_hours
 from hour
 inner join chosen

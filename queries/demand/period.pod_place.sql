@@ -1,7 +1,7 @@
 -- Nodes that each kind of request may have a place on: those with its resource and one of its models.
 --
 -- grain:  cluster, resource, wanted_model, node_name
--- reads:  period.node_room, period.pod_run
+-- reads:  period.node_placeable, period.pod_run
 -- source: misfit, without its amounts
 -- columns: cluster, resource, wanted_model, node_name
 --   resource      resource that it requests, as kube-state-metrics writes it; '' where unknown
@@ -17,7 +17,7 @@ node as (
     select distinct
         columns('^(cluster|node_name|gpu_model)$'),
         resources
-    from period.node_room
+    from period.node_placeable
 )
 
 select

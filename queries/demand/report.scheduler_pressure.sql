@@ -23,7 +23,7 @@ with hour as (
         value_unit_seconds / observed_seconds as value_units_avg,
         gauge in (
             'unscheduled_pod_count', 'unscheduled_units', 'gated_pod_count', 'bound_pending_pod_count', 'bound_pending_units',
-            'held_units', 'schedulable_units', 'cordoned_units', 'not_ready_units', 'demand_schedulable_ratio'
+            'allocated_units', 'schedulable_units', 'cordoned_units', 'not_ready_units', 'demand_schedulable_ratio'
         ) as is_kubernetes
     from facts.scheduler_hour
     where is_in_period(hour_start_at, $since_at, $until_at)
@@ -83,7 +83,7 @@ wide as (
         max(value_units_avg) filter (where gauge = 'bound_pending_pod_count' and not is_own) as bound_pending_pod_count_avg,
         max(value_units_max) filter (where gauge = 'bound_pending_pod_count' and not is_own) as bound_pending_pod_count_max,
         max(value_units_avg) filter (where gauge = 'bound_pending_units' and not is_own) as bound_pending_units_avg,
-        max(value_units_avg) filter (where gauge = 'held_units' and not is_own) as allocated_units_avg,
+        max(value_units_avg) filter (where gauge = 'allocated_units' and not is_own) as allocated_units_avg,
         max(value_units_avg) filter (where gauge = 'schedulable_units' and not is_own) as schedulable_units_avg,
         max(value_units_avg) filter (where gauge = 'cordoned_units' and not is_own) as cordoned_units_avg,
         max(value_units_avg) filter (where gauge = 'not_ready_units' and not is_own) as not_ready_units_avg,

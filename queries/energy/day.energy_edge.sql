@@ -9,7 +9,7 @@
 -- source: growth over gaps (energy_joules_gap_increase); power of the samples without growth
 -- columns:
 --   start_at       UTC, the sample
---   told_joules    J, energy of the sample's time by power; null where the counter tells it, or nothing does
+--   reported_joules    J, energy of the sample's time by power; null where the counter tells it, or nothing does
 with counted as (
     select
         cluster,
@@ -107,7 +107,7 @@ spread as (
                 partition by placed.cluster, placed.device_uuid, placed.gap_count, placed.is_within_gap
             ), 0)),
             1
-        ) as told_ratio
+        ) as reported_ratio
     from placed
     left join gap
         using (cluster, device_uuid, gap_count)
@@ -117,9 +117,9 @@ select
     columns('^(cluster|device_uuid|start_at|end_at|gap_joules)$'),
     if(
         is_within_gap or is_silent or is_followed or not has_counter,
-        power_joules * coalesce(told_ratio, 1),
+        power_joules * coalesce(reported_ratio, 1),
         null
-    ) as told_joules,
+    ) as reported_joules,
     is_within_gap,
     is_active,
     gap_count

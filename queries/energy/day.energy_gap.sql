@@ -7,12 +7,12 @@
 -- source: day.energy_edge
 -- columns:
 --   ended_at            UTC, the first sample after the gap or reset
---   told_joules         J of it, or over a reset, by power
+--   reported_joules         J of it, or over a reset, by power
 with bridge as (
     -- A sample that ends a gap may begin the next.
     select
         columns('^(cluster|device_uuid|gap_count)$'),
-        sum(told_joules) as told_joules,
+        sum(reported_joules) as reported_joules,
         max(end_at) as begun_at
     from day.energy_edge
     where is_within_gap
@@ -26,8 +26,8 @@ select
     edge.start_at as ended_at,
     date_trunc('hour', edge.start_at) as hour_start_at,
     edge.gap_joules,
-    coalesce(bridge.told_joules, 0) as told_joules,
-    greatest(0, edge.gap_joules - coalesce(bridge.told_joules, 0)) as unexplained_joules
+    coalesce(bridge.reported_joules, 0) as reported_joules,
+    greatest(0, edge.gap_joules - coalesce(bridge.reported_joules, 0)) as unexplained_joules
 from day.energy_edge as edge
 left join bridge
     on

@@ -24,7 +24,7 @@ with met as (
         and holder.end_at > gap.begun_at
 ),
 
-held as (
+allocated as (
     select
         columns('^(cluster|device_uuid|begun_at|ended_at)$'),
         any_value(unexplained_joules) as joules,
@@ -42,7 +42,7 @@ hour as (
         *,
         unnest(generate_series(date_trunc('hour', begun_at), ended_at - interval 1 millisecond, interval 1 hour)) as hour_start_at,
         overlap_ms(begun_at, ended_at, hour_start_at, hour_start_at + interval 1 hour) / 1000 as gap_seconds
-    from held
+    from allocated
 )
 
 select

@@ -51,8 +51,8 @@ shared as (
     select
         measured.*,
         sum(measured.weight) over sharers as all_weight,
-        (count(measured.weight) over sharers = measured.instance_owner_count or named.method = 'kepler_share') and all_weight > 0 as is_told,
-        if(is_told, coalesce(measured.weight, 0) / all_weight, 1 / measured.instance_owner_count) as share_ratio,
+        (count(measured.weight) over sharers = measured.instance_owner_count or named.method = 'kepler_share') and all_weight > 0 as is_reported,
+        if(is_reported, coalesce(measured.weight, 0) / all_weight, 1 / measured.instance_owner_count) as share_ratio,
         if(all_weight > 0, coalesce(measured.weight, 0) / all_weight, 1 / measured.instance_owner_count) as kepler_share_ratio
     from measured
     inner join named
@@ -70,7 +70,7 @@ summed as (
         sum(active_joules * share_ratio) as active_joules,
         sum(active_joules_unweighted * share_ratio) as active_joules_unweighted,
         sum(active_joules_kepler * kepler_share_ratio) as active_joules_kepler,
-        sum(if(is_told, 0, active_seconds)) as equal_seconds,
+        sum(if(is_reported, 0, active_seconds)) as equal_seconds,
         max(if(active_seconds > 0, active_joules * share_ratio / seconds, null)) as active_watts_max
     from shared
     group by cluster, holder_number

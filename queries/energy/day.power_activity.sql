@@ -99,12 +99,12 @@ instance as (
         *,
         row_number() over (order by interval_number, gpu_instance_id)::uinteger as instance_number,
         count(*) over same_interval as instance_count,
-        sum(if(instance_owner_count > 0, slice_count, 0)) over same_interval as held_slice_count,
-        if(instance_owner_count > 0, slice_count / held_slice_count, 0) as slice_share_ratio,
+        sum(if(instance_owner_count > 0, slice_count, 0)) over same_interval as allocated_slice_count,
+        if(instance_owner_count > 0, slice_count / allocated_slice_count, 0) as slice_share_ratio,
         instance_owner_count / owner_count as equal_share_ratio,
-        if(instance_owner_count > 0, least(1, part_ratio), 0) as held_part_ratio,
+        if(instance_owner_count > 0, least(1, part_ratio), 0) as allocated_part_ratio,
         -- More instances than a GPU has parts for have parts of all of it.
-        held_part_ratio / greatest(1, round(sum(held_part_ratio) over same_interval, 9)) as idle_share_ratio
+        allocated_part_ratio / greatest(1, round(sum(allocated_part_ratio) over same_interval, 9)) as idle_share_ratio
     from placed
     window same_interval as (partition by interval_number)
 ),
@@ -211,13 +211,13 @@ step as (
         *,
         greatest(is_board_active, is_any_active) as is_active,
         coalesce(is_active, true) as counts_active,
-        is_known and all_ratio > 0 as is_told,
+        is_known and all_ratio > 0 as is_reported,
         if(counts_active, above_joules, begun_joules) as active_joules,
-        if(is_told, active_joules / all_slice_ratio, 0 * active_joules) as joules_per_slice,
-        if(is_told, active_joules / all_ratio, 0 * active_joules) as joules_per_ratio,
+        if(is_reported, active_joules / all_slice_ratio, 0 * active_joules) as joules_per_slice,
+        if(is_reported, active_joules / all_ratio, 0 * active_joules) as joules_per_ratio,
         if(all_kepler_ratio > 0, above_joules / all_kepler_ratio, 0 * above_joules) as joules_per_kepler,
-        if(counts_active and is_told, above_watts / all_slice_ratio, null) as watts_per_slice,
-        above_joules - active_joules as held_joules
+        if(counts_active and is_reported, above_watts / all_slice_ratio, null) as watts_per_slice,
+        above_joules - active_joules as allocated_idle_joules
     from day.power_step
     inner join whole
         using (interval_number, step_at)
@@ -229,14 +229,14 @@ power as (
         interval_number,
         sum((observed_seconds * 1e12)::hugeint) / 1e12 as observed_seconds,
         sum((measured_seconds * 1e12)::hugeint) / 1e12 as measured_seconds,
-        sum((held_joules * 1e12)::hugeint) / 1e12 as held_joules,
+        sum((allocated_idle_joules * 1e12)::hugeint) / 1e12 as allocated_idle_joules,
         sum((idle_joules * 1e12)::hugeint) / 1e12 as idle_joules,
         sum((if(counts_active, measured_seconds, 0) * 1e12)::hugeint) / 1e12 as active_seconds,
         sum((if(is_active is null, measured_seconds, 0) * 1e12)::hugeint) / 1e12 as activity_unknown_seconds,
-        sum((if(counts_active and not is_told, measured_seconds, 0) * 1e12)::hugeint) / 1e12 as equal_seconds,
-        sum((if(is_told, 0, active_joules) * 1e12)::hugeint) / 1e12 as untold_joules,
-        sum((if(all_kepler_ratio > 0, 0, above_joules) * 1e12)::hugeint) / 1e12 as untold_kepler_joules,
-        max(if(counts_active and not is_told, above_watts, null)) as untold_watts_max
+        sum((if(counts_active and not is_reported, measured_seconds, 0) * 1e12)::hugeint) / 1e12 as equal_seconds,
+        sum((if(is_reported, 0, active_joules) * 1e12)::hugeint) / 1e12 as unreported_joules,
+        sum((if(all_kepler_ratio > 0, 0, above_joules) * 1e12)::hugeint) / 1e12 as unreported_kepler_joules,
+        max(if(counts_active and not is_reported, above_watts, null)) as unreported_watts_max
     from step
     group by interval_number
 ),
@@ -275,10 +275,10 @@ listed as (
             'seconds': step.observed_seconds,
             'active_seconds': if(step.counts_active, step.measured_seconds, 0),
             'active_joules': if(
-                step.is_told, part.cut_ratio * part.slice_count * step.joules_per_slice, instance.slice_share_ratio * step.active_joules
+                step.is_reported, part.cut_ratio * part.slice_count * step.joules_per_slice, instance.slice_share_ratio * step.active_joules
             ),
             'active_joules_unweighted': if(
-                step.is_told, part.cut_ratio * step.joules_per_ratio, instance.equal_share_ratio * step.active_joules
+                step.is_reported, part.cut_ratio * step.joules_per_ratio, instance.equal_share_ratio * step.active_joules
             ),
             'active_joules_kepler': case
                 when step.all_kepler_ratio > 0 then part.kepler_ratio * step.joules_per_kepler
@@ -299,15 +299,15 @@ select
     instance.* similar to '^(cluster|device_uuid|gpu_instance_id|start_at|hour_start_at|instance_owner_count|slice_count)$',
     power.observed_seconds,
     power.measured_seconds,
-    summed.slice_joules * instance.slice_count + power.untold_joules * instance.slice_share_ratio as active_joules,
-    summed.ratio_joules + power.untold_joules * instance.equal_share_ratio as active_joules_unweighted,
+    summed.slice_joules * instance.slice_count + power.unreported_joules * instance.slice_share_ratio as active_joules,
+    summed.ratio_joules + power.unreported_joules * instance.equal_share_ratio as active_joules_unweighted,
     summed.kepler_joules
-    + if(instance.signal = 'none', power.untold_kepler_joules * instance.equal_share_ratio, 0) as active_joules_kepler,
-    power.held_joules * instance.equal_share_ratio as held_joules,
+    + if(instance.signal = 'none', power.unreported_kepler_joules * instance.equal_share_ratio, 0) as active_joules_kepler,
+    power.allocated_idle_joules * instance.equal_share_ratio as allocated_idle_joules,
     power.idle_joules * instance.idle_share_ratio as idle_joules,
     power.* similar to '^(active_seconds|activity_unknown_seconds|equal_seconds)$',
     greatest(
-        summed.slice_watts_max * instance.slice_count, power.untold_watts_max * instance.slice_share_ratio
+        summed.slice_watts_max * instance.slice_count, power.unreported_watts_max * instance.slice_share_ratio
     ) as active_watts_max,
     summed.clamped_count,
     listed.steps,

@@ -88,7 +88,7 @@ edged as (
     from day.energy_edge
 ),
 
-segment as (
+step as (
     select
         board.* exclude (begun_joules),
         -- Of a GPU with a counter the samples without it are told by day.energy_edge.
@@ -121,13 +121,13 @@ segment as (
         date_trunc('hour', start_at) as hour_start_at,
         0 as observed_seconds,
         epoch_ms(end_at - start_at) / 1000 as measured_seconds,
-        told_joules as measured_joules,
+        reported_joules as measured_joules,
         if(coalesce(is_active, true), measured_seconds, 0) as active_seconds,
-        if(coalesce(is_active, true), told_joules, 0) as active_joules,
+        if(coalesce(is_active, true), reported_joules, 0) as active_joules,
         0 as begun_joules,
         if(is_active is null, measured_seconds, 0) as activity_unknown_seconds
     from day.energy_edge
-    where told_joules is not null and end_at > start_at
+    where reported_joules is not null and end_at > start_at
 ),
 
 -- A segment that a change of owners cuts is shared out by time.
@@ -135,19 +135,19 @@ placed as (
     select
         based.interval_number,
         based.is_doubtful,
-        segment.*,
+        step.*,
         if(
-            segment.start_at >= based.start_at and segment.end_at <= based.end_at,
+            step.start_at >= based.start_at and step.end_at <= based.end_at,
             1,
-            epoch(least(segment.end_at, based.end_at) - greatest(segment.start_at, based.start_at))
-            / epoch(segment.end_at - segment.start_at)
+            epoch(least(step.end_at, based.end_at) - greatest(step.start_at, based.start_at))
+            / epoch(step.end_at - step.start_at)
         ) as part_ratio
     from based
-    inner join segment
+    inner join step
         using (cluster, device_uuid, hour_start_at)
     where
-        segment.start_at < based.end_at
-        and segment.end_at > based.start_at
+        step.start_at < based.end_at
+        and step.end_at > based.start_at
 ),
 
 summed as (
@@ -196,5 +196,5 @@ select
         if(active_watts_max is null, null, greatest(0, active_watts_max - coalesce(idle_watts, 0))) as active_watts_max
     ),
     if(measured_seconds is null or idle_watts is null, null, active_idle_joules + rest_idle_joules) as idle_joules,
-    if(measured_seconds is null, null, rest_joules - least(begun_joules, rest_joules)) as held_joules
+    if(measured_seconds is null, null, rest_joules - least(begun_joules, rest_joules)) as allocated_idle_joules
 from split

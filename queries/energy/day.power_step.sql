@@ -72,7 +72,7 @@ measured as (
         case
             when not placed.is_measured then null
             when placed.energy_joules_increase is not null then placed.energy_joules_increase
-            when edge.start_at is not null then edge.told_joules
+            when edge.start_at is not null then edge.reported_joules
             when not placed.has_counter then placed.power_watts * placed.held_seconds
         end as joules
     from placed

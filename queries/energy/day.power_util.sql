@@ -130,11 +130,11 @@ step as (
         whole.all_weight,
         greatest(step.is_board_active, if(power.is_watts, null, whole.all_weight > 0)) as is_active,
         coalesce(is_active, true) as counts_active,
-        whole.is_known and coalesce(whole.all_weight > 0, false) as is_told,
+        whole.is_known and coalesce(whole.all_weight > 0, false) as is_reported,
         if(counts_active, step.above_joules, step.begun_joules) as active_joules,
-        if(is_told, active_joules / whole.all_weight, 0 * active_joules) as joules_per_weight,
+        if(is_reported, active_joules / whole.all_weight, 0 * active_joules) as joules_per_weight,
         if(whole.all_weight > 0, step.above_joules / whole.all_weight, 0 * step.above_joules) as kepler_joules_per_weight,
-        if(counts_active and is_told, step.above_watts / whole.all_weight, null) as watts_per_weight
+        if(counts_active and is_reported, step.above_watts / whole.all_weight, null) as watts_per_weight
     from day.power_step as step
     inner join whole
         using (interval_number, step_at)
@@ -147,14 +147,14 @@ power as (
         interval_number,
         sum((observed_seconds * 1e12)::hugeint) / 1e12 as observed_seconds,
         sum((measured_seconds * 1e12)::hugeint) / 1e12 as measured_seconds,
-        sum(((above_joules - active_joules) * 1e12)::hugeint) / 1e12 as held_joules,
+        sum(((above_joules - active_joules) * 1e12)::hugeint) / 1e12 as allocated_idle_joules,
         sum((idle_joules * 1e12)::hugeint) / 1e12 as idle_joules,
         sum((if(counts_active, measured_seconds, 0) * 1e12)::hugeint) / 1e12 as active_seconds,
         sum((if(is_active is null, measured_seconds, 0) * 1e12)::hugeint) / 1e12 as activity_unknown_seconds,
-        sum((if(counts_active and not is_told, measured_seconds, 0) * 1e12)::hugeint) / 1e12 as equal_seconds,
-        sum((if(is_told, 0, active_joules) * 1e12)::hugeint) / 1e12 as untold_joules,
-        sum((if(all_weight > 0, 0, above_joules) * 1e12)::hugeint) / 1e12 as untold_kepler_joules,
-        max(if(counts_active and not is_told, above_watts, null)) as untold_watts_max
+        sum((if(counts_active and not is_reported, measured_seconds, 0) * 1e12)::hugeint) / 1e12 as equal_seconds,
+        sum((if(is_reported, 0, active_joules) * 1e12)::hugeint) / 1e12 as unreported_joules,
+        sum((if(all_weight > 0, 0, above_joules) * 1e12)::hugeint) / 1e12 as unreported_kepler_joules,
+        max(if(counts_active and not is_reported, above_watts, null)) as unreported_watts_max
     from step
     group by interval_number
 ),
@@ -189,12 +189,12 @@ select
     sharer.holder_number,
     power.observed_seconds,
     power.measured_seconds,
-    summed.joules + power.untold_joules / sharer.owner_count as active_joules,
-    summed.kepler_joules + power.untold_kepler_joules / sharer.owner_count as active_joules_kepler,
-    power.held_joules / sharer.owner_count as held_joules,
+    summed.joules + power.unreported_joules / sharer.owner_count as active_joules,
+    summed.kepler_joules + power.unreported_kepler_joules / sharer.owner_count as active_joules_kepler,
+    power.allocated_idle_joules / sharer.owner_count as allocated_idle_joules,
     power.idle_joules * sharer.idle_ratio as idle_joules,
     power.* similar to '^(active_seconds|activity_unknown_seconds|equal_seconds)$',
-    greatest(summed.watts_max, power.untold_watts_max / sharer.owner_count) as active_watts_max,
+    greatest(summed.watts_max, power.unreported_watts_max / sharer.owner_count) as active_watts_max,
     sharer.method,
     sharer.scope
 from sharer

@@ -4,12 +4,12 @@
 -- Unallocated is what was used above idle while the GPU was unallocated, by active instances without a holder, and over gaps of the counter
 -- in which no one certainly held it throughout.
 --
--- revision: 5
+-- revision: 6
 -- grain:  cluster, device_uuid, hour_start_at
 -- reads:  day.claim_snapshot, day.energy_gap, day.gap_holder, day.power_activity, day.power_interval, day.power_step, facts.power_hour, facts.reserved_power_hour, lake.device_sample
 -- source: day.power_interval, facts.power_hour, day.energy_gap
 -- columns: cluster, device_uuid, hour_start_at, layout, idle_watts, idle_source, measured_joules, counter_seconds, counter_joules,
---          integral_joules, step_joules, idle_joules, held_idle_joules, measured_seconds, held_seconds, power_watts_min, power_watts_max, reserved_joules,
+--          integral_joules, step_joules, idle_joules, allocated_baseline_joules, measured_seconds, held_seconds, power_watts_min, power_watts_max, reserved_joules,
 --          gap_joules, attributed_joules, unattributed_joules, corrected_joules, closing_error_joules
 --   counter_joules        J, growth of the counter where power is known too
 --   idle_joules           J of the idle baseline, held or not; null where the baseline is unknown
@@ -36,8 +36,8 @@ seen as (
         max(idle_watts) as idle_watts,
         any_value(idle_source) as idle_source,
         sum(columns('^(measured_joules|counter_seconds|counter_joules|integral_joules|idle_joules)$')),
-        sum(if(owner_count = 0, active_joules + held_joules, 0)) as free_joules,
-        sum(if(owner_count = 0, null, idle_joules)) as held_idle_joules,
+        sum(if(owner_count = 0, active_joules + allocated_idle_joules, 0)) as free_joules,
+        sum(if(owner_count = 0, null, idle_joules)) as allocated_baseline_joules,
         sum(measured_seconds) as measured_seconds,
         sum(if(owner_count = 0, 0, measured_seconds)) as held_seconds,
         sum(if(owner_count = 0, 0, active_seconds)) as active_seconds,
@@ -95,8 +95,8 @@ gap as (
         columns('^(cluster|device_uuid|hour_start_at)$'),
         sum(gap_joules) as gap_joules,
         coalesce(sum(free_joules), 0) as free_gap_joules,
-        coalesce(sum(gap_seconds), 0) as held_gap_seconds,
-        coalesce(sum(idle_joules), 0) as held_gap_idle_joules
+        coalesce(sum(gap_seconds), 0) as allocated_gap_seconds,
+        coalesce(sum(idle_joules), 0) as allocated_gap_idle_joules
     from growth
     group by cluster, device_uuid, hour_start_at
 ),
@@ -121,7 +121,7 @@ judged as (
 allocated as (
     select
         columns('^(cluster|device_uuid|hour_start_at)$'),
-        sum(active_joules + held_joules) as attributed_joules
+        sum(active_joules + allocated_idle_joules) as attributed_joules
     from facts.power_hour
     group by cluster, device_uuid, hour_start_at
 ),
@@ -146,11 +146,11 @@ reserved as (
 split as (
     select
         seen.* replace (
-            if(gap.held_gap_seconds > 0, coalesce(seen.measured_seconds, 0) + gap.held_gap_seconds, seen.measured_seconds) as measured_seconds,
-            if(gap.held_gap_seconds > 0, coalesce(seen.counter_seconds, 0) + gap.held_gap_seconds, seen.counter_seconds) as counter_seconds,
-            if(gap.held_gap_seconds > 0, coalesce(seen.held_seconds, 0) + gap.held_gap_seconds, seen.held_seconds) as held_seconds,
-            if(gap.held_gap_idle_joules > 0, coalesce(seen.idle_joules, 0) + gap.held_gap_idle_joules, seen.idle_joules) as idle_joules,
-            if(gap.held_gap_idle_joules > 0, coalesce(seen.held_idle_joules, 0) + gap.held_gap_idle_joules, seen.held_idle_joules) as held_idle_joules
+            if(gap.allocated_gap_seconds > 0, coalesce(seen.measured_seconds, 0) + gap.allocated_gap_seconds, seen.measured_seconds) as measured_seconds,
+            if(gap.allocated_gap_seconds > 0, coalesce(seen.counter_seconds, 0) + gap.allocated_gap_seconds, seen.counter_seconds) as counter_seconds,
+            if(gap.allocated_gap_seconds > 0, coalesce(seen.held_seconds, 0) + gap.allocated_gap_seconds, seen.held_seconds) as held_seconds,
+            if(gap.allocated_gap_idle_joules > 0, coalesce(seen.idle_joules, 0) + gap.allocated_gap_idle_joules, seen.idle_joules) as idle_joules,
+            if(gap.allocated_gap_idle_joules > 0, coalesce(seen.allocated_baseline_joules, 0) + gap.allocated_gap_idle_joules, seen.allocated_baseline_joules) as allocated_baseline_joules
         ),
         changed.step_joules,
         if(snapshot.cluster is null, null, coalesce(reserved.reserved_joules, 0)) as reserved_joules,

@@ -3,12 +3,12 @@
 -- Rows add up to what was measured. An unallocated row has the namespace '': what free GPUs drew, and what is unattributed. Amounts and
 -- seconds are of GPUs whose energy is known, but for gpu_seconds and used_gpu_seconds.
 --
--- revision: 2
--- grain:  cluster, hour_start_at, namespace, is_held, node_name, gpu_model
+-- revision: 3
+-- grain:  cluster, hour_start_at, namespace, is_allocated, node_name, gpu_model
 -- reads:  facts.container_hour, facts.device_hour, facts.device_power_hour, facts.power_hour
 -- params: since_at, until_at
 -- source: facts.power_hour, facts.device_power_hour
--- columns: cluster, hour_start_at, namespace, is_held, node_name, gpu_model, energy_method, active_joules, held_joules, idle_joules,
+-- columns: cluster, hour_start_at, namespace, is_allocated, node_name, gpu_model, energy_method, active_joules, allocated_idle_joules, idle_joules,
 --          unattributed_joules, never_active_joules, share_error_joules, energy_joules, corrected_joules, sm_active_joules, measured_seconds, measured_gpu_seconds,
 --          device_measured_seconds_max, power_watts, sm_active_gpu_seconds, gpu_seconds, used_gpu_seconds, unmeasured_gpu_seconds
 --   namespace                    workload namespace; '' of the unallocated part
@@ -80,11 +80,11 @@ part as (
         cluster,
         hour_start_at,
         namespace,
-        true as is_held,
-        columns('^(node_name|gpu_model|energy_method|active_joules|held_joules)$'),
+        true as is_allocated,
+        columns('^(node_name|gpu_model|energy_method|active_joules|allocated_idle_joules)$'),
         if(active_joules is null, null, coalesce(idle_joules, 0)) as idle_joules,
         if(active_joules is null, null, 0) as unattributed_joules,
-        if(is_never_active, held_joules + coalesce(idle_joules, 0), active_joules * 0) as never_active_joules,
+        if(is_never_active, allocated_idle_joules + coalesce(idle_joules, 0), active_joules * 0) as never_active_joules,
         corrected_ratio,
         active_joules * share_error_ratio(method, equal_seconds, active_seconds) as share_error_joules,
         measured_seconds,
@@ -99,10 +99,10 @@ part as (
         board.cluster,
         board.hour_start_at,
         '' as namespace,
-        false as is_held,
+        false as is_allocated,
         board.* similar to '^(node_name|gpu_model|energy_method)$',
         0 as active_joules,
-        0 as held_joules,
+        0 as allocated_idle_joules,
         -- What is left of a difference of sums is no energy.
         greatest(0, round(coalesce(board.idle_joules, 0) - coalesce(allocated.idle_joules, 0), 6)) as idle_joules,
         board.unattributed_joules,
@@ -124,7 +124,7 @@ part as (
 whole as (
     select
         * exclude (corrected_ratio),
-        active_joules + held_joules + idle_joules + unattributed_joules as energy_joules,
+        active_joules + allocated_idle_joules + idle_joules + unattributed_joules as energy_joules,
         energy_joules * corrected_ratio as corrected_joules,
         if(sm_active_gpu_seconds is null, null, active_joules) as sm_active_joules
     from part
@@ -132,7 +132,7 @@ whole as (
 )
 
 select
-    columns('^(cluster|hour_start_at|namespace|is_held|node_name|gpu_model)$'),
+    columns('^(cluster|hour_start_at|namespace|is_allocated|node_name|gpu_model)$'),
     case count(distinct energy_method) filter (where energy_joules is not null)
         when 0 then null
         when 1 then min(energy_method) filter (where energy_joules is not null)

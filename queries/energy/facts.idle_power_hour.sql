@@ -39,7 +39,7 @@ hour as (
         cluster,
         device_uuid,
         make_timestamp_ms(hour_number * 3600000) as hour_start_at,
-        list({ 'start_ms': start_ms, 'end_ms': end_ms } order by start_ms) as taken_spans,
+        list({ 'start_ms': start_ms, 'end_ms': end_ms } order by start_ms) as taken_intervals,
         max(start_ms <= hour_number * 3600000 and end_ms >= (hour_number + 1) * 3600000) as is_full
     from taken_hour
     group by cluster, device_uuid, hour_number
@@ -67,8 +67,8 @@ free as (
         sampled.* exclude (seen_ms, held_seconds, power_watts),
         round(sampled.power_watts)::bigint as bin_watts,
         sampled.held_seconds - coalesce(list_sum([
-            greatest(0, least(span.end_ms, sampled.seen_ms + 1000 * sampled.held_seconds) - greatest(span.start_ms, sampled.seen_ms))
-            for span in hour.taken_spans
+            greatest(0, least(step.end_ms, sampled.seen_ms + 1000 * sampled.held_seconds) - greatest(step.start_ms, sampled.seen_ms))
+            for step in hour.taken_intervals
         ]), 0) / 1000 as idle_seconds
     from sampled
     left join hour

@@ -7,12 +7,12 @@
 -- compute slices of the whole GPU.
 -- Over a gap of the counter's samples the one who certainly held the GPU throughout has its growth (day.gap_holder).
 --
--- revision: 7
+-- revision: 8
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at
 -- reads:  day.allocated_interval, day.gap_holder, day.instance_util, day.partition_interval, day.power_activity, day.power_interval, day.power_util
 -- source: day.power_interval, day.power_util, day.power_activity
 -- columns: cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at, observed_seconds, gpu_seconds,
---          measured_seconds, active_joules, active_joules_unweighted, active_joules_kepler, held_joules, idle_joules, active_seconds,
+--          measured_seconds, active_joules, active_joules_unweighted, active_joules_kepler, allocated_idle_joules, idle_joules, active_seconds,
 --          held_seconds, activity_unknown_seconds, equal_seconds, active_watts_max, clamped_count, idle_watts, idle_source, hours_method,
 --          method, scope
 --   observed_seconds      s in which the GPU was seen while held
@@ -41,8 +41,8 @@ reported as (
         columns('^(observed|gpu|measured|active|activity_unknown)_seconds$'),
         active_joules / owner_count as active_joules,
         active_joules / owner_count as active_joules_unweighted,
-        (active_joules + held_joules) / owner_count as active_joules_kepler,
-        held_joules / owner_count as held_joules,
+        (active_joules + allocated_idle_joules) / owner_count as active_joules_kepler,
+        allocated_idle_joules / owner_count as allocated_idle_joules,
         idle_joules * gpu_ratio as idle_joules,
         if(share = 'equal', active_seconds, 0) as equal_seconds,
         active_watts_max / owner_count as active_watts_max,
@@ -68,7 +68,7 @@ reported as (
         coalesce(util.active_joules, activity.active_joules / allocated.instance_owner_count) as active_joules,
         coalesce(util.active_joules_unweighted, activity.active_joules_unweighted / allocated.instance_owner_count) as active_joules_unweighted,
         coalesce(util.active_joules_kepler, activity.active_joules_kepler / allocated.instance_owner_count) as active_joules_kepler,
-        activity.held_joules / allocated.instance_owner_count as held_joules,
+        activity.allocated_idle_joules / allocated.instance_owner_count as allocated_idle_joules,
         activity.idle_joules * allocated.hours_ratio as idle_joules,
         activity.active_seconds,
         activity.activity_unknown_seconds,
@@ -92,7 +92,7 @@ reported as (
         gap_part_joules - coalesce(idle_joules, 0) as active_joules,
         active_joules as active_joules_unweighted,
         active_joules as active_joules_kepler,
-        0 as held_joules,
+        0 as allocated_idle_joules,
         gap_seconds as active_seconds,
         gap_seconds as activity_unknown_seconds,
         0 as equal_seconds,

@@ -22,7 +22,7 @@ method as (
 
 select
     allocated.* similar to '^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$',
-    sum(columns('^(observed|measured|active|held|activity|equal)_.*(seconds|joules|unweighted|kepler)$')),
+    sum(columns('^(observed|measured|active|held|allocated|activity|equal)_.*(seconds|joules|unweighted|kepler)$')),
     sum(allocated.gpu_seconds) / 3600 as allocated_gpu_hours,
     sum(allocated.used_gpu_seconds) / 3600 as used_gpu_hours,
     if(sum(allocated.idle_known_count) = sum(allocated.active_known_count), sum(allocated.idle_joules), null) as idle_joules,

@@ -36,11 +36,11 @@ with device as (
 ),
 
 -- A pool is the devices of one model of a cluster: its holders pay for what was free, in proportion to their own idle energy.
-device_held as (
+device_allocated as (
     select
         cluster,
         device_uuid,
-        sum(idle_joules) as held_idle_joules
+        sum(idle_joules) as allocated_baseline_joules
     from period.power
     group by cluster, device_uuid
 ),
@@ -49,9 +49,9 @@ pool as (
     select
         device.cluster,
         device.gpu_model,
-        sum(device.idle_joules) / nullif(sum(device_held.held_idle_joules), 0) as pool_ratio
+        sum(device.idle_joules) / nullif(sum(device_allocated.allocated_baseline_joules), 0) as pool_ratio
     from device
-    left join device_held
+    left join device_allocated
         using (cluster, device_uuid)
     group by device.cluster, device.gpu_model
 ),
@@ -60,12 +60,12 @@ charged as (
     select
         power.*,
         device.* similar to '^(energy_method|unmeasured_reason|corrected_ratio|accuracy_ratio)$',
-        power.active_joules + power.held_joules + coalesce(power.idle_joules, 0) as all_joules,
+        power.active_joules + power.allocated_idle_joules + coalesce(power.idle_joules, 0) as all_joules,
         power.active_joules * share_error_ratio(power.method, power.equal_seconds, power.active_seconds) as error_joules,
         case $idle_policy
-            when 'holder' then power.active_joules + power.held_joules + if(power.idle_source = 'unknown', 0, power.idle_joules)
-            when 'pool' then power.active_joules + power.held_joules + power.idle_joules * pool.pool_ratio
-            else power.active_joules + power.held_joules
+            when 'holder' then power.active_joules + power.allocated_idle_joules + if(power.idle_source = 'unknown', 0, power.idle_joules)
+            when 'pool' then power.active_joules + power.allocated_idle_joules + power.idle_joules * pool.pool_ratio
+            else power.active_joules + power.allocated_idle_joules
         end as charged_joules
     from period.power as power
     left join device
@@ -108,7 +108,7 @@ select
     figure.* similar to '^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$',
     judged.all_joules as energy_joules,
     if(judged.above_reason is null, judged.active_joules, null) as active_joules,
-    if(judged.above_reason is null, judged.held_joules, null) as allocated_idle_joules,
+    if(judged.above_reason is null, judged.allocated_idle_joules, null) as allocated_idle_joules,
     judged.idle_joules,
     judged.active_joules_kepler,
     if(judged.watts_reason is null, judged.active_joules / judged.measured_seconds, null) as active_watts_avg,
@@ -134,7 +134,7 @@ select
     unknown_reasons([
         ('energy_joules', if(judged.all_joules is null, coalesce(judged.unmeasured_reason, 'not_collected'), null)),
         ('active_joules', coalesce(judged.above_reason, if(judged.active_joules is null, 'not_collected', null))),
-        ('allocated_idle_joules', coalesce(judged.above_reason, if(judged.held_joules is null, 'not_collected', null))),
+        ('allocated_idle_joules', coalesce(judged.above_reason, if(judged.allocated_idle_joules is null, 'not_collected', null))),
         ('idle_joules', if(judged.idle_joules is null, coalesce(judged.idle_reason, 'not_collected'), null)),
         ('active_joules_kepler', if(judged.active_joules_kepler is null, coalesce(judged.unmeasured_reason, 'not_collected'), null)),
         ('active_watts_avg', coalesce(judged.watts_reason, if(judged.active_joules is null, 'not_collected', null))),

@@ -27,7 +27,7 @@ listed as (
     select
         cluster,
         local_time(hour_start_at, $timezone)::date as day,
-        count(reserved_joules) > 0 as is_looked_at
+        count(reserved_joules) > 0 as is_in_snapshot
     from facts.device_power_hour
     group by all
 ),
@@ -57,7 +57,7 @@ summed as (
         sum(part.corrected_joules) as corrected_joules,
         any_value(accuracy.accuracy_ratio) as sensor_ratio,
         sensor_ratio + if(sum(part.energy_joules) > 0, sum(part.share_error_joules) / sum(part.energy_joules), 0) as energy_accuracy_ratio,
-        coalesce(sum(columns('^(energy|active|held|idle|unattributed|never_active)_joules$')), 0) as "\0",
+        coalesce(sum(columns('^(energy|active|allocated_idle|idle|unattributed|never_active)_joules$')), 0) as "\0",
         sum(part.reserved_joules) as seen_reserved_joules,
         coalesce(sum(part.measured_seconds), 0) as measured_seconds
     from part
@@ -73,9 +73,9 @@ select
     summed.energy_joules / 3.6e6 as energy_kwh,
     coalesce(summed.energy_method, 'none') as energy_method,
     summed.* similar to '^(corrected_joules|energy_accuracy_ratio|active_joules)$',
-    summed.held_joules as allocated_idle_joules,
+    summed.allocated_idle_joules,
     summed.* similar to '^(idle_joules|unattributed_joules|never_active_joules)$',
-    if(listed.is_looked_at, summed.seen_reserved_joules, null) as reserved_joules,
+    if(listed.is_in_snapshot, summed.seen_reserved_joules, null) as reserved_joules,
     summed.energy_joules / nullif(summed.measured_seconds, 0) as power_watts_avg,
     summed.measured_seconds,
     unknown_reasons([
@@ -83,7 +83,7 @@ select
         ('energy_accuracy_ratio', case
             when summed.energy_accuracy_ratio is null then if(summed.sensor_ratio is null, 'accuracy_unknown', 'older_facts')
         end),
-        ('reserved_joules', if(listed.is_looked_at, null, 'not_looked_at')),
+        ('reserved_joules', if(listed.is_in_snapshot, null, 'not_looked_at')),
         ('power_watts_avg', if(summed.measured_seconds = 0, 'no_time', null))
     ]) as unknown_reasons
 from summed

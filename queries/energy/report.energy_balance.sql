@@ -20,7 +20,7 @@ with named as (
     select
         energy.*,
         local_time(energy.hour_start_at, $timezone)::date as day,
-        if(energy.is_held, coalesce(nullif(team.team, ''), '(no team)'), '(unallocated)') as team,
+        if(energy.is_allocated, coalesce(nullif(team.team, ''), '(no team)'), '(unallocated)') as team,
         energy.energy_joules * accuracy.accuracy_ratio as rated_joules,
         if(accuracy.accuracy_ratio is null and energy.energy_joules > 0, 1, 0) as unrated_count,
         if(energy.corrected_joules is null and energy.energy_joules > 0, 1, 0) as uncounted_count
@@ -35,7 +35,7 @@ with named as (
 grouped as (
     select
         columns('^(cluster|hour_start_at|day|node_name|gpu_model|team|namespace)$'),
-        bool_or(is_held) as is_held,
+        bool_or(is_allocated) as is_allocated,
         min(energy_method) as least_method,
         max(energy_method) as largest_method,
         sum(columns('_joules$|^sm_|^un(rated|counted)_|^measured_gpu_')),
@@ -69,7 +69,7 @@ hour as (
             when dimension = 'team' then team
             when coalesce(node_name, gpu_model) = '' then '(unknown)'
             when namespace is null then coalesce(node_name, gpu_model)
-            when not is_held then '(unallocated)'
+            when not is_allocated then '(unallocated)'
             else namespace
         end as value
     from grouped
@@ -93,13 +93,13 @@ holder as (
         device.energy_method,
         allocated.active_joules * share_error_ratio(allocated.method, allocated.equal_seconds, allocated.active_seconds) as share_error_joules,
         coalesce(allocated.idle_joules, 0) as idle_joules,
-        allocated.active_joules + allocated.held_joules + coalesce(allocated.idle_joules, 0) as energy_joules,
+        allocated.active_joules + allocated.allocated_idle_joules + coalesce(allocated.idle_joules, 0) as energy_joules,
         energy_joules * device.corrected_joules / nullif(device.measured_joules, 0) as corrected_joules,
         if(
             sum(allocated.active_seconds) over (
                 partition by allocated.cluster, allocated.namespace, allocated.pod, allocated.pod_uid, allocated.container, allocated.device_uuid, allocated.gpu_instance_id, allocated.day
             ) = 0,
-            allocated.held_joules + coalesce(allocated.idle_joules, 0), 0
+            allocated.allocated_idle_joules + coalesce(allocated.idle_joules, 0), 0
         ) as never_active_joules,
         -- Facts of older revisions lack it.
         coalesce(allocated.known_gpu_seconds, allocated.gpu_seconds) as known_gpu_seconds,
@@ -178,7 +178,7 @@ select
     if(uncounted_count = 0, corrected_joules, null) as corrected_joules,
     if(range_reason is null, (rated_joules + range_joules) / energy_joules, null) as energy_accuracy_ratio,
     active_joules,
-    held_joules as allocated_idle_joules,
+    allocated_idle_joules,
     columns('^(idle_joules|unattributed_joules|never_active_joules|power_watts_avg|hour_power_watts_max)$'),
     if(sm_reason is null, sm_active_joules / sm_active_gpu_seconds, null) as sm_active_watts,
     measured_gpu_hours,

@@ -24,7 +24,7 @@ ours as (
     select
         shown.* similar to '^(cluster|namespace|pod|pod_uid|hour_start_at)$',
         -- Above an unknown baseline is everything, which is not the same.
-        if(bool_or(power.idle_source = 'unknown'), null, sum(power.active_joules + power.held_joules)) as above_idle_joules,
+        if(bool_or(power.idle_source = 'unknown'), null, sum(power.active_joules + power.allocated_idle_joules)) as above_idle_joules,
         bool_or(power.idle_source = 'unknown') as is_idle_unknown,
         sum(power.active_joules_kepler) as active_joules_kepler,
         max(power.measured_seconds) as measured_seconds

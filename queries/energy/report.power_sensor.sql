@@ -22,7 +22,7 @@ context as (
         place.cluster,
         place.gpu_model,
         place.day,
-        sum(allocated.held_joules) as context_joules,
+        sum(allocated.allocated_idle_joules) as context_joules,
         sum(allocated.held_seconds) as context_seconds
     from facts.power_day as allocated
     inner join place

@@ -20,7 +20,7 @@ summed as (
         columns('^(cluster|device_uuid|gpu_instance_id|namespace|pod|pod_uid|container)$'),
         sum(overlap_ms(start_at, end_at, $since_at::timestamp, $until_at::timestamp)) / 3600000 as gpu_hours,
         string_agg(distinct source, ', ' order by source) as source,
-        list_sort(list_distinct(flatten(list(given_devices)))) as given_devices,
+        list_sort(list_distinct(flatten(list(allocated_devices)))) as allocated_devices,
         date_trunc('hour', min(greatest(start_at, $since_at::timestamp))) as first_seen_at
     from facts.unallocated_use
     where start_at < $until_at and end_at > $since_at
@@ -29,14 +29,14 @@ summed as (
 
 select
     'GR107' as code,
-    summed.* exclude (source, given_devices),
+    summed.* exclude (source, allocated_devices),
     coalesce(place.node_name, '') as node_name,
     coalesce(place.gpu_model, '') as gpu_model,
     -- The exporter's own mapping is wrong at times; that is worth a snapshot too.
     'medium' as confidence,
     format(
         'named here for {:.1f} h, while by {} it was given {}', summed.gpu_hours, summed.source,
-        array_to_string(summed.given_devices[:4], ', ')
+        array_to_string(summed.allocated_devices[:4], ', ')
     ) as evidence
 from summed
 left join place

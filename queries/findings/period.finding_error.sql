@@ -11,7 +11,7 @@ with class as (
         entry.code::integer as xid_code,
         entry.class,
         entry.severity,
-        entry.severity = 'info' and entry.immediate_action = '' as is_only_told,
+        entry.severity = 'info' and entry.immediate_action = '' as is_only_reported,
         entry.name,
         entry.meaning
     from (
@@ -81,7 +81,7 @@ device as (
 select
     case
         when class.class = 'application' then 'GR402'
-        when class.class is null or class.class = 'driver' or class.is_only_told then 'GR403'
+        when class.class is null or class.class = 'driver' or class.is_only_reported then 'GR403'
         else 'GR401'
     end as code,
     summed.xid_code::varchar as detail,

@@ -14,7 +14,7 @@ with place as (
     group by cluster, device_uuid
 ),
 
-given as (
+allocated as (
     select
         * exclude (start_at, end_at),
         epoch_ms(least(end_at, $until_at::timestamp) - greatest(start_at, $since_at::timestamp)) / 3600000 as hours,
@@ -25,20 +25,20 @@ given as (
 
 select
     'GR108' as code,
-    given.cluster,
+    allocated.cluster,
     coalesce(max(place.node_name), '') as node_name,
-    given.device_uuid,
-    given.gpu_instance_id,
+    allocated.device_uuid,
+    allocated.gpu_instance_id,
     coalesce(max(place.gpu_model), '') as gpu_model,
     -- How large an instance is does not stand here.
-    if(given.gpu_instance_id = '', sum(given.hours), null) as gpu_hours,
+    if(allocated.gpu_instance_id = '', sum(allocated.hours), null) as gpu_hours,
     'high' as confidence,
     format(
-        'given out {:.1f} times at most, for {:.1f} h: {}', max(given.granted_ratio), sum(given.hours),
-        string_agg(distinct given.grants, '; ' order by given.grants)
+        'given out {:.1f} times at most, for {:.1f} h: {}', max(allocated.granted_ratio), sum(allocated.hours),
+        string_agg(distinct allocated.grants, '; ' order by allocated.grants)
     ) as evidence,
-    min(given.start_at) as first_seen_at
-from given
+    min(allocated.start_at) as first_seen_at
+from allocated
 left join place
     using (cluster, device_uuid)
-group by given.cluster, given.device_uuid, given.gpu_instance_id
+group by allocated.cluster, allocated.device_uuid, allocated.gpu_instance_id

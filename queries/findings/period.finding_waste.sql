@@ -19,7 +19,7 @@ with allocated as (
         coalesce(sum(gpu_hours) filter (where bucket = 'allocated_unmeasured'), 0) as unknown_gpu_hours,
         coalesce(sum(gpu_hours) filter (where bucket in (
             'allocated_idle', 'effective', 'underutilized', 'active_unmeasured'
-        )), 0) as told_gpu_hours,
+        )), 0) as reported_gpu_hours,
         min(first_hour_at) filter (where bucket = 'allocated_idle') as first_seen_at
     from period.ledger
     where pod != '' and bucket != 'reserved_idle'
@@ -41,18 +41,18 @@ holder as (
         list(allocated.gpu_model) as gpu_models,
         count(*) as device_count,
         sum(allocated.idle_gpu_hours) as idle_gpu_hours,
-        sum(allocated.told_gpu_hours) as told_gpu_hours,
-        sum(allocated.idle_gpu_hours) >= $idle_ratio * sum(allocated.told_gpu_hours) as is_idle,
-        count(*) filter (where allocated.idle_gpu_hours >= $idle_ratio * allocated.told_gpu_hours) as idle_count,
-        sum(allocated.idle_gpu_hours) filter (where allocated.idle_gpu_hours >= $idle_ratio * allocated.told_gpu_hours) as idle_device_gpu_hours,
+        sum(allocated.reported_gpu_hours) as reported_gpu_hours,
+        sum(allocated.idle_gpu_hours) >= $idle_ratio * sum(allocated.reported_gpu_hours) as is_idle,
+        count(*) filter (where allocated.idle_gpu_hours >= $idle_ratio * allocated.reported_gpu_hours) as idle_count,
+        sum(allocated.idle_gpu_hours) filter (where allocated.idle_gpu_hours >= $idle_ratio * allocated.reported_gpu_hours) as idle_device_gpu_hours,
         min(allocated.first_seen_at) as first_seen_at,
         coalesce(bool_or(sure.is_unsure), false) as is_unsure
     from allocated
     left join sure
         using (cluster, namespace, pod, pod_uid)
-    where allocated.told_gpu_hours > 0
+    where allocated.reported_gpu_hours > 0
     group by allocated.cluster, allocated.namespace, allocated.pod, allocated.pod_uid
-    having sum(allocated.told_gpu_hours) >= $figure_min_coverage_ratio * sum(allocated.told_gpu_hours + allocated.unknown_gpu_hours)
+    having sum(allocated.reported_gpu_hours) >= $figure_min_coverage_ratio * sum(allocated.reported_gpu_hours + allocated.unknown_gpu_hours)
 ),
 
 -- A pod is idle, has idle GPUs beside busy ones, or neither; a workload idle on the whole is so in all its idle hours.
@@ -62,7 +62,7 @@ judged as (
         coalesce(workload.workload_kind, 'by name') as workload_kind,
         coalesce(workload.workload, workload_by_name(holder.pod)) as workload,
         count(*) over whole > 1
-        and sum(holder.idle_gpu_hours) over whole >= $workload_idle_ratio * sum(holder.told_gpu_hours) over whole as is_whole,
+        and sum(holder.idle_gpu_hours) over whole >= $workload_idle_ratio * sum(holder.reported_gpu_hours) over whole as is_whole,
         count(*) over whole as pod_count,
         case
             when is_whole or holder.is_idle then 'GR101'
@@ -91,8 +91,8 @@ idle as (
         if(bool_or(is_unsure), 'medium', 'high') as confidence,
         min(first_seen_at) as first_seen_at,
         if(code = 'GR101', format(
-            'idle for {:.1f} of {:.1f} GPU-hours ({:.0f} %)', sum(idle_gpu_hours), sum(told_gpu_hours),
-            100 * sum(idle_gpu_hours) / sum(told_gpu_hours)
+            'idle for {:.1f} of {:.1f} GPU-hours ({:.0f} %)', sum(idle_gpu_hours), sum(reported_gpu_hours),
+            100 * sum(idle_gpu_hours) / sum(reported_gpu_hours)
         ), format(
             'idle on {} of {} GPUs, for {:.1f} GPU-hours; at work on others', sum(idle_count), sum(device_count),
             sum(idle_device_gpu_hours)

@@ -1,7 +1,7 @@
 -- Time of an instant on the clocks of a time zone.
 --
 -- parameters:
---   told_at  UTC
+--   reported_at  UTC
 --   zone     name of the time zone
 -- source: IANA time zone database, as DuckDB has it
-create macro local_time(told_at, zone) as if(zone = 'UTC', told_at::timestamp, timezone(zone, told_at::timestamp at time zone 'UTC'))
+create macro local_time(reported_at, zone) as if(zone = 'UTC', reported_at::timestamp, timezone(zone, reported_at::timestamp at time zone 'UTC'))

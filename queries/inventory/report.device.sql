@@ -13,7 +13,7 @@
 --          unattributed_joules, closing_error_joules, counter_joules, integral_joules, counter_difference_joules, power_watts_avg,
 --          power_watts_max, power_limit_watts_max, gpu_temp_celsius_avg, gpu_temp_celsius_max, memory_temp_celsius_avg,
 --          memory_temp_celsius_max, sm_clock_hertz_avg, sm_clock_hertz_max, memory_clock_hertz_avg, memory_clock_hertz_max,
---          pcie_replay_count, memory_total_bytes, power_seen_seconds, energy_seen_seconds, unheld_seconds, source_metrics
+--          pcie_replay_count, memory_total_bytes, power_seen_seconds, energy_seen_seconds, unallocated_seconds, source_metrics
 --   kind                                gpu, or mig for an instance
 --   observed_seconds                    s in which the device was observed
 --   coverage_ratio                      seen time over the window's length; whole hours count, so it may exceed 1 where the window cuts one
@@ -150,12 +150,12 @@ select
     figure.* similar to '^(gpu_usage_seen|[^dglo].*|dram.*|low_.*)_seconds$',
     coalesce(total.power_seen_seconds, 0) as power_seen_seconds,
     coalesce(total.energy_seen_seconds, 0) as energy_seen_seconds,
-    if(total.is_split or unnamed.cause is not null, null, greatest(0, figure.observed_seconds - coalesce(allocated.held_seconds, 0))) as unheld_seconds,
+    if(total.is_split or unnamed.cause is not null, null, greatest(0, figure.observed_seconds - coalesce(allocated.held_seconds, 0))) as unallocated_seconds,
     coalesce(figure.source_metrics, map_from_entries([])) as source_metrics,
     map_concat(
         figure.unknown_reasons,
         unknown_reasons([
-            ('unheld_seconds', if(total.is_split, 'instance_scope', unnamed.cause)),
+            ('unallocated_seconds', if(total.is_split, 'instance_scope', unnamed.cause)),
             ('energy_joules', health.energy_reason),
             ('corrected_joules', if(power.corrected_joules is null, coalesce(health.energy_reason, 'older_facts'), null)),
             ('idle_joules', coalesce(health.energy_reason, case

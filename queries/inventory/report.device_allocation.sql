@@ -7,7 +7,7 @@
 -- reads:  facts.claim_use, facts.container_request, facts.device_day, facts.ownership, period.figure, period.power
 -- params: since_at, until_at
 -- source: facts.container_request, facts.claim_use, facts.ownership; use: period.figure
--- columns: cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, device, asked_by, requested, claims, granted_by,
+-- columns: cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, device, request_source, requested, claims, granted_by,
 --          certainty, sharing_mode, is_admin_access, node_name, gpu_model, allocated_seconds, observed_seconds, allocated_gpu_hours,
 --          hours_method, used_gpu_hours, gpu_usage_avg, sm_active_avg, memory_used_ratio_avg, memory_used_bytes, unknown_reasons
 --   device                 the claim's device, pool/device; several are listed; '' where no claim gave it
@@ -82,7 +82,7 @@ claimed as (
 ),
 
 -- A container may have one device by several requests; it has it once.
-given as (
+allocated as (
     select
         owned.* similar to '^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$',
         string_agg(distinct claimed.name, ', ' order by claimed.name) filter (where claimed.claim_uid != '') as device,
@@ -130,7 +130,7 @@ unfound as (
 ask as (
     select
         columns('^(cluster|namespace|pod|container|pod_uid)$'),
-        arg_max(asked_by, end_at) as asked_by,
+        arg_max(request_source, end_at) as request_source,
         arg_max(requested, end_at) as requested,
         arg_max(claims, end_at) as claims,
         sum(overlap_ms(start_at, end_at, $since_at::timestamp, $until_at::timestamp)) / 1000 as run_seconds,
@@ -143,7 +143,7 @@ ask as (
 named_request as (
     select
         columns('^(cluster|namespace|pod|container)$'),
-        arg_max(asked_by, last_at) as asked_by,
+        arg_max(request_source, last_at) as request_source,
         arg_max(requested, last_at) as requested
     from ask
     group by cluster, namespace, pod, container
@@ -152,12 +152,12 @@ named_request as (
 granted as (
     select
         owned.*,
-        coalesce(given.device, '') as device,
-        coalesce(given.claims, '') as claims,
+        coalesce(allocated.device, '') as device,
+        coalesce(allocated.claims, '') as claims,
         false as is_admin_access,
         true as is_found
     from owned
-    left join given
+    left join allocated
         using (cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id)
     union all by name
     select
@@ -169,7 +169,7 @@ granted as (
     from unfound
     union all by name
     select
-        ask.* exclude (asked_by, requested),
+        ask.* exclude (request_source, requested),
         '' as device_uuid,
         '' as gpu_instance_id,
         '' as device,
@@ -217,7 +217,7 @@ joined as (
     select
         granted.* similar to '^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$',
         granted.device,
-        coalesce(ask.asked_by, named_request.asked_by, if(granted.claims != '', 'DRA', '')) as asked_by,
+        coalesce(ask.request_source, named_request.request_source, if(granted.claims != '', 'DRA', '')) as request_source,
         coalesce(ask.requested, named_request.requested, '') as requested,
         granted.claims,
         granted.granted_by,

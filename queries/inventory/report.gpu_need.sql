@@ -5,9 +5,9 @@
 -- pods that a quota held back are left out (whatif --nodes places pods on more nodes).
 --
 -- grain:  cluster, gpu_model
--- reads:  period.pod_wait, report.gpu_hour_course
+-- reads:  period.pod_wait, report.gpu_hours_over_time
 -- params: figure_min_coverage_ratio, wait_hours_max
--- source: report.gpu_hour_course; period.pod_wait
+-- source: report.gpu_hours_over_time; period.pod_wait
 -- columns: cluster, gpu_model, hour_count, usable_gpus_avg, allocated_gpus_p50, allocated_gpus_p95, allocated_gpus_max, active_gpus_p50,
 --          active_gpus_p95, active_gpus_max, overdue_gpus_p95, unknown_reasons
 --   gpu_model           model; '(all)' for all of the cluster, whose busiest hours need not be those of each model
@@ -22,7 +22,7 @@ with hour as (
         sum(unnamed_gpu_hours) as unnamed_gpus,
         sum(active_gpu_hours) as active_gpus,
         sum(active_gpu_hours + allocated_idle_gpu_hours) as known_gpus
-    from report.gpu_hour_course
+    from report.gpu_hours_over_time
     group by grouping sets ((cluster, gpu_model, hour_start_at), (cluster, hour_start_at))
 ),
 

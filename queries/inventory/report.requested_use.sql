@@ -7,7 +7,7 @@
 -- reads:  facts.device_request, report.accelerator, report.container_saturation
 -- params: since_at, until_at
 -- source: facts.device_request; report.container_saturation, report.accelerator
--- columns: cluster, namespace, pod, pod_uid, container, device_uuid, asked_as, requested_by, problem, requested_core_percent,
+-- columns: cluster, namespace, pod, pod_uid, container, device_uuid, requested_as, requested_by, problem, requested_core_percent,
 --          used_core_percent, requested_memory_bytes, used_memory_bytes, used_memory_bytes_max, memory_total_bytes, core_scope, memory_scope,
 --          observed_seconds, unknown_reasons
 --   memory_total_bytes      memory of the device
@@ -22,7 +22,7 @@ with request as (
 matched as (
     select
         use.* similar to '^(cluster|namespace|pod|pod_uid|container|device_uuid)$',
-        request.asked_as,
+        request.requested_as,
         if(request.container = '', 'pod', 'container') as requested_by,
         request.problem,
         request.device_core_percent as requested_core_percent,

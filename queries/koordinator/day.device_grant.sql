@@ -20,7 +20,7 @@ with device as (
     group by all
 ),
 
-given as (
+allocated as (
     select
         granted.* similar to '^(cluster|namespace|pod|pod_uid|node_name|device_type|minor)$',
         max(granted.device_id) as device_id,
@@ -41,26 +41,26 @@ given as (
 
 reported as (
     select
-        given.* exclude (amounts, device_id),
-        coalesce(nullif(given.device_id, ''), device.device_id, '') as device_id,
+        allocated.* exclude (amounts, device_id),
+        coalesce(nullif(allocated.device_id, ''), device.device_id, '') as device_id,
         device.memory_bytes as total_bytes,
         coalesce(
-            given.amounts['koordinator.sh/gpu-core'],
-            given.amounts['koordinator.sh/' || given.device_type],
+            allocated.amounts['koordinator.sh/gpu-core'],
+            allocated.amounts['koordinator.sh/' || allocated.device_type],
             request.device_core_percent
         ) as core_percent,
-        coalesce(given.amounts['koordinator.sh/gpu-memory'], request.device_memory_bytes) as memory_bytes,
-        coalesce(given.amounts['koordinator.sh/gpu-memory-ratio'], request.device_memory_ratio_percent) as memory_ratio_percent
-    from given
+        coalesce(allocated.amounts['koordinator.sh/gpu-memory'], request.device_memory_bytes) as memory_bytes,
+        coalesce(allocated.amounts['koordinator.sh/gpu-memory-ratio'], request.device_memory_ratio_percent) as memory_ratio_percent
+    from allocated
     left join device
         using (cluster, node_name, device_type, minor)
     left join facts.device_request as request
         on
-            given.cluster = request.cluster
-            and given.namespace = request.namespace
-            and given.pod_uid = request.pod_uid
+            allocated.cluster = request.cluster
+            and allocated.namespace = request.namespace
+            and allocated.pod_uid = request.pod_uid
             and request.container = ''
-            and given.device_type = request.device_type
+            and allocated.device_type = request.device_type
 )
 
 select

@@ -3,12 +3,13 @@
 -- Of a device that is not fit nothing is free. A GPU may be offered under other names too (nvidia.com/gpu by the device plugin): what is held
 -- under those Koordinator does not know. Where more is allocated than there is, nothing is free.
 --
+-- revision: 2
 -- grain:  cluster, node_name, device_type, minor, device_id, start_at
 -- reads:  day.device_grant, day.state_snapshot, lake.koordinator_device
 -- source: Koordinator's Device objects; day.device_grant
 -- columns: cluster, node_name, device_type, minor, device_id, is_healthy, health_reason, socket_id, numa_node, pcie_id, pci_bus_id,
---          partition_minors, core_percent, memory_bytes, memory_ratio_percent, held_core_percent, held_memory_bytes,
---          held_memory_ratio_percent, free_core_percent, free_memory_bytes, free_memory_ratio_percent, pod_count, start_at, end_at
+--          partition_minors, core_percent, memory_bytes, memory_ratio_percent, allocated_core_percent, allocated_memory_bytes,
+--          allocated_memory_ratio_percent, free_core_percent, free_memory_bytes, free_memory_ratio_percent, pod_count, start_at, end_at
 --   core_percent       computing power in all, 100; of rdma and fpga the percent of the device
 --   free_core_percent  what may still be given; 0 where the device is not fit
 --   start_at           UTC, first look at which it was so
@@ -62,9 +63,9 @@ device as (
 allocated as (
     select
         device.* exclude (observed_at),
-        sum(granted.core_percent) as held_core_percent,
-        sum(granted.memory_bytes) as held_memory_bytes,
-        sum(granted.memory_ratio_percent) as held_memory_ratio_percent,
+        sum(granted.core_percent) as allocated_core_percent,
+        sum(granted.memory_bytes) as allocated_memory_bytes,
+        sum(granted.memory_ratio_percent) as allocated_memory_ratio_percent,
         count(granted.pod_uid) as pod_count
     from device
     left join day.device_grant as granted
@@ -91,17 +92,17 @@ counted as (
     select
         * exclude (previous_at, last_at, is_followed)
         replace (
-            coalesce(held_core_percent, 0) as held_core_percent,
-            if(memory_bytes is null, null, coalesce(held_memory_bytes, 0)) as held_memory_bytes,
-            if(memory_ratio_percent is null, null, coalesce(held_memory_ratio_percent, 0)) as held_memory_ratio_percent
+            coalesce(allocated_core_percent, 0) as allocated_core_percent,
+            if(memory_bytes is null, null, coalesce(allocated_memory_bytes, 0)) as allocated_memory_bytes,
+            if(memory_ratio_percent is null, null, coalesce(allocated_memory_ratio_percent, 0)) as allocated_memory_ratio_percent
         )
     from snapshot_intervals(state, snapshot)
 )
 
 select
     * exclude (pod_count, start_at, end_at),
-    core_percent * 0 + if(is_healthy, greatest(0, core_percent - held_core_percent), 0) as free_core_percent,
-    memory_bytes * 0 + if(is_healthy, greatest(0, memory_bytes - held_memory_bytes), 0) as free_memory_bytes,
-    memory_ratio_percent * 0 + if(is_healthy, greatest(0, memory_ratio_percent - held_memory_ratio_percent), 0) as free_memory_ratio_percent,
+    core_percent * 0 + if(is_healthy, greatest(0, core_percent - allocated_core_percent), 0) as free_core_percent,
+    memory_bytes * 0 + if(is_healthy, greatest(0, memory_bytes - allocated_memory_bytes), 0) as free_memory_bytes,
+    memory_ratio_percent * 0 + if(is_healthy, greatest(0, memory_ratio_percent - allocated_memory_ratio_percent), 0) as free_memory_ratio_percent,
     columns('^(pod_count|start_at|end_at)$')
 from counted

@@ -4,10 +4,11 @@
 -- else by the share of memory, never by computing power; each gives an equal part, cut to whole numbers. Memory that is not requested in
 -- bytes is known when the device is (day.device_grant). Koordinator judges the pod as a whole; of its containers each is told the same way.
 --
+-- revision: 2
 -- grain:  cluster, namespace, pod, pod_uid, container, device_type
 -- reads:  day.accelerator_resource, day.state_snapshot, lake.pod, lake.pod_container
 -- source: Pod requests; Koordinator's device resources, versions 0.6 to 1.7, names of before 1.2 under today's
--- columns: cluster, namespace, pod, pod_uid, container, device_type, asked_as, device_count, gpu_core_percent, gpu_memory_bytes,
+-- columns: cluster, namespace, pod, pod_uid, container, device_type, requested_as, device_count, gpu_core_percent, gpu_memory_bytes,
 --          gpu_memory_ratio_percent, device_core_percent, device_memory_bytes, device_memory_ratio_percent, is_shared, problem, start_at,
 --          end_at
 --   container                    container; '' for the pod as a whole
@@ -40,18 +41,18 @@ entry as (
     select
         * exclude (requests, start_at, end_at),
         '' as container,
-        unnest(map_entries(requests)) as asked
+        unnest(map_entries(requests)) as requested
     from pod_snapshot
     union all by name
     select
         * exclude (requests),
-        unnest(map_entries(requests)) as asked
+        unnest(map_entries(requests)) as requested
     from container
 ),
 
 part as (
     select
-        entry.* exclude (asked),
+        entry.* exclude (requested),
         case name.resource when 'koordinator.sh/rdma' then 'rdma' when 'koordinator.sh/fpga' then 'fpga' else 'gpu' end as device_type,
         name.resource,
         case
@@ -59,20 +60,20 @@ part as (
             when starts_with(name.resource, 'koordinator.sh/') then replace(substring(name.resource, 16), 'gpu-', '')
             when starts_with(name.resource, 'huawei.com/npu-') then substring(name.resource, 12)
         end as part,
-        sum(entry.asked.value) as amount
+        sum(entry.requested.value) as amount
     from entry
     inner join day.accelerator_resource as name
         on
             entry.cluster = name.cluster
-            and entry.asked.key = name.written_as
-    where entry.asked.value > 0
+            and entry.requested.key = name.written_as
+    where entry.requested.value > 0
     group by all
 ),
 
 request as (
     select
         * exclude (resource, part, amount),
-        string_agg(resource || ': ' || printf('%.0f', amount), ', ' order by resource) as asked_as,
+        string_agg(resource || ': ' || printf('%.0f', amount), ', ' order by resource) as requested_as,
         list_sort(list(part)) as parts,
         max(amount) filter (where part in ('gpu', 'rdma', 'fpga')) as whole_percent,
         max(amount) filter (where part = 'vendor') as vendor_count,
@@ -133,7 +134,7 @@ sized as (
 )
 
 select
-    sized.* similar to '^(cluster|namespace|pod|pod_uid|container|device_type|asked_as|device_count)$',
+    sized.* similar to '^(cluster|namespace|pod|pod_uid|container|device_type|requested_as|device_count)$',
     sized.all_core_percent as gpu_core_percent,
     sized.memory_bytes as gpu_memory_bytes,
     sized.all_ratio_percent as gpu_memory_ratio_percent,

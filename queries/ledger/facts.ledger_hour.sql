@@ -12,11 +12,11 @@
 -- columns: cluster, device_uuid, hour_start_at, gpu_instance_id, is_unsliced, activity, outage, is_reserved, stranding, namespace, pod, pod_uid,
 --          hours_method, gpu_seconds
 with step as (
-    select columns('^(cluster|device_uuid|gpu_instance_id|start_at|(observed|inactive|effective|ineffective|busy|untold)_seconds)$')
+    select columns('^(cluster|device_uuid|gpu_instance_id|start_at|(observed|inactive|effective|ineffective|busy|unreported)_seconds)$')
     from day.sample_sum
     where is_whole_hour
     union all by name
-    select columns('^(cluster|device_uuid|gpu_instance_id|start_at|(observed|inactive|effective|ineffective|busy|untold)_seconds)$')
+    select columns('^(cluster|device_uuid|gpu_instance_id|start_at|(observed|inactive|effective|ineffective|busy|unreported)_seconds)$')
     from day.interval_saturation
 ),
 
@@ -44,7 +44,7 @@ unit as (
             { 'activity': 'effective', 'seconds': part.gpu_ratio * fit_ratio * step.effective_seconds },
             { 'activity': 'ineffective', 'seconds': part.gpu_ratio * fit_ratio * step.ineffective_seconds },
             { 'activity': 'busy', 'seconds': part.gpu_ratio * fit_ratio * step.busy_seconds },
-            { 'activity': 'untold', 'seconds': part.gpu_ratio * fit_ratio * step.untold_seconds },
+            { 'activity': 'unreported', 'seconds': part.gpu_ratio * fit_ratio * step.unreported_seconds },
             { 'activity': 'unseen', 'seconds': part.gpu_seconds - part.gpu_ratio * coalesce(fit_ratio * step.observed_seconds, 0) }
         ], recursive := true)
     from day.partition_interval as part

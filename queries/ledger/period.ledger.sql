@@ -54,8 +54,8 @@ capacity as (
         coalesce(holder_day.cause, '') as label_cause,
         if(label_cause != '' and node.tells_unnamed, node.known_ratio, 0) as named_ratio,
         if(named_ratio > 0, coalesce(lost.unnamed_seconds, 0), 0) as unnamed_seconds,
-        capacity.unseen_seconds * greatest(0, 1 - coalesce(node.known_ratio, 0)) as untold_seconds,
-        least(untold_seconds, coalesce(lost.lost_seconds, 0)) as lost_seconds,
+        capacity.unseen_seconds * greatest(0, 1 - coalesce(node.known_ratio, 0)) as unreported_seconds,
+        least(unreported_seconds, coalesce(lost.lost_seconds, 0)) as lost_seconds,
         lost_seconds / nullif(lost.lost_seconds, 0) as fit_ratio
     from period.capacity as capacity
     left join lost
@@ -107,7 +107,7 @@ placed as (
         '' as pod,
         '' as pod_uid,
         '' as hours_method,
-        untold_seconds - lost_seconds as gpu_seconds
+        unreported_seconds - lost_seconds as gpu_seconds
     from (select * replace ('' as label_cause) from capacity) as capacity
     union all by name
     select
@@ -120,7 +120,7 @@ placed as (
         false as is_reserved,
         false as is_unsliced,
         '' as stranding,
-        if(reported.state = 'allocated', 'unseen', 'untold') as activity,
+        if(reported.state = 'allocated', 'unseen', 'unreported') as activity,
         reported.namespace,
         -- A claim without a pod is its own holder.
         coalesce(nullif(reported.pod, ''), reported.pod_uid) as pod,
@@ -142,38 +142,38 @@ bucketed as (
         *,
         outage = '' or pod != '' or is_reserved or activity in ('effective', 'ineffective', 'busy') as is_usable,
         activity != 'unseen' as is_seen,
-        pod != '' and not is_reserved as is_held,
+        pod != '' and not is_reserved as is_allocated,
         activity in ('effective', 'ineffective', 'busy') as is_active,
-        activity != 'untold' as is_told,
+        activity != 'unreported' as is_reported,
         is_unsliced or stranding != '' as is_fragmented,
         -- No one is a holder too: one that is known where the GPU does nothing and labels are not missing.
-        is_held or (not is_active and (is_reserved or label_cause = '')) as is_owner_known,
+        is_allocated or (not is_active and (is_reserved or label_cause = '')) as is_owner_known,
         unnest([
             entry.bucket for entry in [
                 { 'bucket': 'unavailable', 'holds': not is_usable },
                 {
                     'bucket': 'unknown',
-                    'holds': is_usable and not is_held and (not is_seen or not is_owner_known)
+                    'holds': is_usable and not is_allocated and (not is_seen or not is_owner_known)
                 },
-                { 'bucket': 'allocated_unmeasured', 'holds': is_usable and is_held and (not is_seen or not is_told) },
+                { 'bucket': 'allocated_unmeasured', 'holds': is_usable and is_allocated and (not is_seen or not is_reported) },
                 {
                     'bucket': 'allocated_idle',
-                    'holds': is_usable and is_seen and is_held and is_told and not is_active
+                    'holds': is_usable and is_seen and is_allocated and is_reported and not is_active
                 },
-                { 'bucket': 'effective', 'holds': is_usable and is_held and activity = 'effective' },
-                { 'bucket': 'underutilized', 'holds': is_usable and is_held and activity = 'ineffective' },
-                { 'bucket': 'active_unmeasured', 'holds': is_usable and is_held and activity = 'busy' },
+                { 'bucket': 'effective', 'holds': is_usable and is_allocated and activity = 'effective' },
+                { 'bucket': 'underutilized', 'holds': is_usable and is_allocated and activity = 'ineffective' },
+                { 'bucket': 'active_unmeasured', 'holds': is_usable and is_allocated and activity = 'busy' },
                 {
                     'bucket': 'reserved_idle',
-                    'holds': is_usable and is_seen and is_owner_known and not is_held and is_reserved
+                    'holds': is_usable and is_seen and is_owner_known and not is_allocated and is_reserved
                 },
                 {
                     'bucket': 'fragmented',
-                    'holds': is_usable and is_seen and is_owner_known and not is_held and not is_reserved and is_fragmented
+                    'holds': is_usable and is_seen and is_owner_known and not is_allocated and not is_reserved and is_fragmented
                 },
                 {
                     'bucket': 'free',
-                    'holds': is_usable and is_seen and is_owner_known and not is_held and not is_reserved and not is_fragmented
+                    'holds': is_usable and is_seen and is_owner_known and not is_allocated and not is_reserved and not is_fragmented
                 }
             ] if entry.holds
         ]) as bucket

@@ -20,7 +20,7 @@ with wanted as (
     from facts.energy_hour
 ),
 
-given as (
+allocated as (
     select
         model.key as gpu_model,
         dated.key::date as start_day,
@@ -38,13 +38,13 @@ select
     wanted.gpu_model,
     wanted.day,
     coalesce(
-        arg_max(given.cost, given.start_day) filter (where given.gpu_model = wanted.gpu_model),
-        arg_max(given.cost, given.start_day) filter (where given.gpu_model = 'all')
+        arg_max(allocated.cost, allocated.start_day) filter (where allocated.gpu_model = wanted.gpu_model),
+        arg_max(allocated.cost, allocated.start_day) filter (where allocated.gpu_model = 'all')
     ) as hour_cost,
-    arg_max(given.cost, given.start_day) filter (where given.gpu_model = 'kWh') as kwh_cost
+    arg_max(allocated.cost, allocated.start_day) filter (where allocated.gpu_model = 'kWh') as kwh_cost
 from wanted
-left join given
+left join allocated
     on
-        given.gpu_model in (wanted.gpu_model, 'all', 'kWh')
-        and given.start_day <= wanted.day
+        allocated.gpu_model in (wanted.gpu_model, 'all', 'kWh')
+        and allocated.start_day <= wanted.day
 group by wanted.gpu_model, wanted.day

@@ -3,7 +3,7 @@
 -- grain:  cluster, team
 -- reads:  period.team, report.outcome
 -- source: report.outcome
--- columns: cluster, team, allocated_gpu_hours, evicted_gpu_hours, node_lost_gpu_hours, failed_gpu_hours, untold_gpu_hours,
+-- columns: cluster, team, allocated_gpu_hours, evicted_gpu_hours, node_lost_gpu_hours, failed_gpu_hours, unreported_gpu_hours,
 --          scheduling_goodput_ratio, program_goodput_ratio, unknown_reasons
 with summed as (
     select
@@ -13,7 +13,7 @@ with summed as (
         coalesce(sum(allocated_gpu_hours) filter (where outcome in ('evicted', 'preempted')), 0) as evicted_gpu_hours,
         coalesce(sum(allocated_gpu_hours) filter (where outcome = 'node_shutdown'), 0) as node_lost_gpu_hours,
         coalesce(sum(allocated_gpu_hours) filter (where outcome in ('failed', 'out_of_memory')), 0) as failed_gpu_hours,
-        coalesce(sum(allocated_gpu_hours) filter (where outcome in ('unknown', 'deleted')), 0) as untold_gpu_hours
+        coalesce(sum(allocated_gpu_hours) filter (where outcome in ('unknown', 'deleted')), 0) as unreported_gpu_hours
     from report.outcome
     left join period.team as team
         using (cluster, namespace)
@@ -22,7 +22,7 @@ with summed as (
 
 select
     *,
-    1 - (evicted_gpu_hours + node_lost_gpu_hours) / nullif(allocated_gpu_hours - untold_gpu_hours, 0) as scheduling_goodput_ratio,
+    1 - (evicted_gpu_hours + node_lost_gpu_hours) / nullif(allocated_gpu_hours - unreported_gpu_hours, 0) as scheduling_goodput_ratio,
     null::double as program_goodput_ratio,
     unknown_reasons([
         ('scheduling_goodput_ratio', if(scheduling_goodput_ratio is null, 'not_observed', null)),

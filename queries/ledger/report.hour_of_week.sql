@@ -1,9 +1,9 @@
 -- Allocated and idle GPU-hours by weekday and hour of day, in the report's time zone.
 --
 -- grain:  cluster, weekday, hour_of_day
--- reads:  report.gpu_hour_course
+-- reads:  report.gpu_hours_over_time
 -- params: timezone
--- source: report.gpu_hour_course
+-- source: report.gpu_hours_over_time
 -- columns: cluster, weekday, hour_of_day, hour_count, usable_gpu_hours, allocated_gpu_hours, unnamed_gpu_hours, allocated_idle_gpu_hours,
 --          allocated_ratio, allocated_idle_ratio
 --   hour_count        hours of the window that are added up here
@@ -16,5 +16,5 @@ select
     sum(columns('^(usable_gpu_hours|allocated_gpu_hours|unnamed_gpu_hours|allocated_idle_gpu_hours)$')),
     sum(allocated_gpu_hours) / nullif(sum(usable_gpu_hours - unnamed_gpu_hours), 0) as allocated_ratio,
     sum(allocated_idle_gpu_hours) / nullif(sum(usable_gpu_hours - unnamed_gpu_hours), 0) as allocated_idle_ratio
-from report.gpu_hour_course
+from report.gpu_hours_over_time
 group by all

@@ -64,7 +64,7 @@ allocatable as (
     select
         cluster,
         node_name,
-        max(value) as offered_count
+        max(value) as allocatable_count
     from amount
     where value is not null
     group by cluster, node_name
@@ -115,10 +115,10 @@ node as (
 
 select
     node.*,
-    coalesce(labelled.strategy, if(allocatable.offered_count > owned.owned_count, 'shared', 'none')) as strategy,
+    coalesce(labelled.strategy, if(allocatable.allocatable_count > owned.owned_count, 'shared', 'none')) as strategy,
     case
         when labelled.strategy is not null then 'node label says ' || labelled.strategy
-        when allocatable.offered_count > owned.owned_count then 'node offers more GPUs than it has'
+        when allocatable.allocatable_count > owned.owned_count then 'node offers more GPUs than it has'
         else 'node offers as many GPUs as it has'
     end as evidence
 from node

@@ -28,9 +28,9 @@ authoritative as (
 met as (
     select
         labelled.*,
-        authoritative.pod_uid as stated_uid,
-        authoritative.start_at as stated_start_at,
-        authoritative.end_at as stated_end_at
+        authoritative.pod_uid as authoritative_uid,
+        authoritative.start_at as authoritative_start_at,
+        authoritative.end_at as authoritative_end_at
     from labelled
     inner join authoritative
         using (cluster, namespace, pod)
@@ -43,10 +43,10 @@ met as (
 -- What is left of a run: before, between and after what is stated.
 cut as (
     select
-        * exclude (start_at, end_at, stated_uid, stated_start_at, stated_end_at),
+        * exclude (start_at, end_at, authoritative_uid, authoritative_start_at, authoritative_end_at),
         start_at as run_start_at,
         end_at as run_end_at,
-        unnest(list_distinct([start_at, least(end_at, stated_end_at)])) as start_at
+        unnest(list_distinct([start_at, least(end_at, authoritative_end_at)])) as start_at
     from met
 ),
 
@@ -55,11 +55,11 @@ open_end as (
         cut.*,
         least(
             cut.run_end_at,
-            coalesce(min(met.stated_start_at) filter (where met.stated_start_at >= cut.start_at) over part, timestamp 'infinity')
+            coalesce(min(met.authoritative_start_at) filter (where met.authoritative_start_at >= cut.start_at) over part, timestamp 'infinity')
         ) as end_at,
         -- What is left of a run without a uid is its pod's, where it met one alone.
-        if(min(met.stated_uid) over part = max(met.stated_uid) over part, min(met.stated_uid) over part, cut.pod_uid) as found_uid,
-        coalesce(bool_or(met.stated_start_at <= cut.start_at and met.stated_end_at > cut.start_at) over part, false) as is_stated
+        if(min(met.authoritative_uid) over part = max(met.authoritative_uid) over part, min(met.authoritative_uid) over part, cut.pod_uid) as found_uid,
+        coalesce(bool_or(met.authoritative_start_at <= cut.start_at and met.authoritative_end_at > cut.start_at) over part, false) as is_authoritative
     from cut
     inner join met
         using (cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, is_absence)
@@ -81,7 +81,7 @@ seen as (
 
 select
     labelled.* exclude (life_start_at, life_end_at),
-    false as is_stated,
+    false as is_authoritative,
     false as is_ambiguous,
     cast([] as varchar[]) as claims,
     labelled.life_start_at,
@@ -91,17 +91,17 @@ anti join met
     using (cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at, is_absence)
 union all by name
 select
-    * exclude (run_start_at, run_end_at, is_stated, found_uid) replace (found_uid as pod_uid),
-    false as is_stated,
+    * exclude (run_start_at, run_end_at, is_authoritative, found_uid) replace (found_uid as pod_uid),
+    false as is_authoritative,
     false as is_ambiguous,
     [] as claims
 from open_end
-where not is_stated and start_at < end_at
+where not is_authoritative and start_at < end_at
 union all by name
 select
     use.*,
     false as is_absence,
-    true as is_stated
+    true as is_authoritative
 from day.authoritative_use as use
 semi join seen
     using (cluster, device_uuid, gpu_instance_id)

@@ -14,8 +14,8 @@
 with run as (
     select
         *,
-        len(resources) > 0 as is_asking,
-        bool_or(len(resources) > 0) over (partition by cluster, pod_uid) as is_pod_asking
+        len(resources) > 0 as is_requesting,
+        bool_or(len(resources) > 0) over (partition by cluster, pod_uid) as is_pod_requesting
     from day.container_run
 ),
 
@@ -32,7 +32,7 @@ reported as (
 met as (
     select
         reported.* exclude (namespace, pod, pod_uid, container, named_at),
-        reported.container as told_container,
+        reported.container as reported_container,
         run.* exclude (cluster)
     from reported
     inner join run
@@ -40,7 +40,7 @@ met as (
     union all by name
     select
         reported.* exclude (namespace, pod, pod_uid, container, named_at),
-        reported.container as told_container,
+        reported.container as reported_container,
         run.* exclude (cluster)
     from reported
     inner join run
@@ -56,7 +56,7 @@ given as (
         columns('^(cluster|source|namespace|pod|pod_uid|container|node_name|device_id|driver|pool|device|is_shared|start_at|end_at)$'),
         end_at - to_milliseconds(round(end_uncertainty_seconds * 1000)::bigint) as sure_until_at
     from met
-    where told_container = container or (told_container = '' and is_asking = is_pod_asking)
+    where reported_container = container or (reported_container = '' and is_requesting = is_pod_requesting)
 ),
 
 label as (

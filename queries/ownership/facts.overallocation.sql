@@ -131,7 +131,7 @@ taken as (
 ),
 
 -- By capacity, '' is the whole: several requests of one claim have it once.
-held_part as (
+allocated_part as (
     select
         * exclude (value),
         max(value) as part_ratio
@@ -142,15 +142,15 @@ held_part as (
 capacity as (
     select
         *,
-        sum(part_ratio) over (partition by cluster, device_uuid, gpu_instance_id, start_at, key) as given_ratio
-    from held_part
+        sum(part_ratio) over (partition by cluster, device_uuid, gpu_instance_id, start_at, key) as allocated_ratio
+    from allocated_part
 ),
 
-given_out as (
+allocated_out as (
     select
         columns('^(cluster|device_uuid|gpu_instance_id|start_at|end_at)$'),
-        coalesce(max(given_ratio) filter (where key = ''), 0) as whole_ratio,
-        whole_ratio + coalesce(max(given_ratio) filter (where key != ''), 0) as granted_ratio,
+        coalesce(max(allocated_ratio) filter (where key = ''), 0) as whole_ratio,
+        whole_ratio + coalesce(max(allocated_ratio) filter (where key != ''), 0) as granted_ratio,
         bool_or(key = '' and part_ratio = 0 and share_id = '') as has_some_part,
         count(distinct grant_key) as grant_count,
         string_agg(distinct grant_name, ', ' order by grant_name) as grants
@@ -162,5 +162,5 @@ select
     columns('^(cluster|device_uuid|gpu_instance_id|start_at|end_at)$'),
     granted_ratio::double as granted_ratio,
     grants
-from given_out
+from allocated_out
 where granted_ratio > 1 + 1e-9 or (granted_ratio >= 1 and has_some_part) or (whole_ratio >= 1 and grant_count > 1)

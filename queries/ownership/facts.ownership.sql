@@ -18,7 +18,7 @@
 with hinted as (
     select
         run.* exclude (claims),
-        if(run.is_stated, run.claims, coalesce(hint.claims, [])) as claims
+        if(run.is_authoritative, run.claims, coalesce(hint.claims, [])) as claims
     from day.owner_interval as run
     left join day.owner_hint as hint
         using (cluster, device_uuid, namespace, pod, container)
@@ -90,7 +90,7 @@ judged as (
         shared.start_at is not null as is_shared,
         coalesce(shared.is_one_claim, false) as is_one_claim,
         -- Kubernetes names every holder, as virtual GPUs do.
-        run.is_stated or coalesce(node.is_virtual, false) as is_virtual,
+        run.is_authoritative or coalesce(node.is_virtual, false) as is_virtual,
         coalesce(node.strategy, '') as strategy,
         case
             when node.strategy not in ('', 'none') then node.evidence
@@ -127,7 +127,7 @@ certain as (
             when gpu_instance_id != '' then 'GPU instance id on the series'
             when is_mig then 'requests a MIG device'
             when shares_evidence is null then 'one owner named at a time'
-            when is_stated then 'one owner named; Kubernetes would name others'
+            when is_authoritative then 'one owner named; Kubernetes would name others'
             when is_virtual then 'one owner named; virtual GPUs would name others'
             else shares_evidence || '; without virtual GPUs others may be unnamed'
         end as sharing_evidence,

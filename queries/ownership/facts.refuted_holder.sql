@@ -72,7 +72,7 @@ request as (
 requested as (
     select
         columns('^(cluster|namespace|pod)$'),
-        bool_or(is_extended) as has_asked
+        bool_or(is_extended) as has_requested
     from request
     group by all
 ),
@@ -88,7 +88,7 @@ collected as (
 judged as (
     select
         named.*,
-        coalesce(requested.has_asked, false) as has_asked,
+        coalesce(requested.has_requested, false) as has_requested,
         -- What requests nothing at all has no row: a DaemonSet's pod is known to, where others' requests are.
         requested.pod is not null or (info.maker = 'DaemonSet' and collected.is_collected) as is_request_known,
         scraped.pod_ip is not null and coalesce(info.pod_ip != info.host_ip, true) as is_scraped
@@ -109,4 +109,4 @@ select distinct
     device_count,
     named_seconds
 from judged
-where not has_asked and (is_scraped or is_request_known)
+where not has_requested and (is_scraped or is_request_known)

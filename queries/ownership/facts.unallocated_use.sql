@@ -3,10 +3,11 @@
 -- Ownership leaves such labels out: they are told here alone. A pod that Kubernetes says nothing of is not here, nor is a run of less than two
 -- minutes, for labels lag behind. An instance counts as its GPU: which instance a claim has is not always known.
 --
+-- revision: 2
 -- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at
 -- reads:  day.authoritative_use, day.owner_label_run
 -- source: exporter labels against resource claims, Koordinator's annotation and the kubelet's word
--- columns: cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at, end_at, source, given_devices
+-- columns: cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at, end_at, source, allocated_devices
 --   device_uuid    UUID of the physical GPU on which it is named
 --   start_at       UTC, start of the interval in which it was named there and given others
 --   source         what says which devices it was given
@@ -19,7 +20,7 @@ with met as (
         greatest(run.start_at, min(authoritative.start_at)) as start_at,
         least(run.end_at, max(authoritative.end_at)) as end_at,
         string_agg(distinct authoritative.source, ', ' order by authoritative.source) as source,
-        list_sort(list(distinct authoritative.device_uuid)) as given_devices
+        list_sort(list(distinct authoritative.device_uuid)) as allocated_devices
     from day.owner_label_run as run
     inner join day.authoritative_use as authoritative
         using (cluster, namespace, pod)
@@ -33,4 +34,4 @@ with met as (
 
 select * exclude (run_start_at)
 from met
-where not list_contains(given_devices, device_uuid) and end_at - start_at >= interval 2 minutes
+where not list_contains(allocated_devices, device_uuid) and end_at - start_at >= interval 2 minutes

@@ -15,7 +15,7 @@ allocatable as (
         native.*
     from day.quota_node as node
     inner join day.quota_native as native
-        on map([node.resource], [node.offered_native])::text = native.requests
+        on map([node.resource], [node.allocatable_native])::text = native.requests
     semi join system
         on
             node.cluster = system.cluster

@@ -13,7 +13,7 @@ with subject as (
     from day.quota_scope
 ),
 
-asked as (
+requested as (
     select
         request.*,
         known.scope
@@ -29,7 +29,7 @@ waited as (
         round(pod_gpus, 6) as request_gpus,
         min(created_at) as start_at,
         max(coalesce(bound_at, ended_at, 'infinity'::timestamp)) as end_at
-    from asked
+    from requested
     where bound_at is null or bound_at > created_at
     group by all
 ),
@@ -86,7 +86,7 @@ union by name
 select
     columns('^(cluster|system|resource|flavor|scope)$'),
     unnest(list_filter([created_at, bound_at, ended_at], lambda instant: instant is not null)) as start_at
-from asked
+from requested
 union by name
 select
     waited.* exclude (request_gpus, start_at, end_at),

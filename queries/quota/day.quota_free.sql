@@ -43,12 +43,12 @@ allocated as (
 
 allocatable as (
     select
-        node.* exclude (resource, offered_native),
+        node.* exclude (resource, allocatable_native),
         node.resource like 'koordinator%' as is_other_name,
         gpus.amount
     from day.quota_node as node
     inner join gpus
-        on map([node.resource], [node.offered_native])::text = gpus.requests
+        on map([node.resource], [node.allocatable_native])::text = gpus.requests
     where gpus.amount > 0
 ),
 

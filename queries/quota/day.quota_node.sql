@@ -78,6 +78,6 @@ select
     columns('^(cluster|node_name|resource)$'),
     min(start_at) as start_at,
     max(end_at) as end_at,
-    amount as offered_native
+    amount as allocatable_native
 from numbered_runs(marked, (cluster, node_name, resource, amount))
 group by cluster, node_name, resource, amount, run_number

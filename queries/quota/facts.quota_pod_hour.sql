@@ -23,14 +23,14 @@ state as (
     select
         *,
         unnest([
-            { 'what': 'waiting', 'from_at': created_at, 'until_at': coalesce(bound_at, ended_at, 'infinity'::timestamp), 'whose': '' },
-            { 'what': 'held', 'from_at': bound_at, 'until_at': coalesce(ended_at, 'infinity'::timestamp), 'whose': '' }
-        ]) as span
+            { 'what': 'waiting', 'from_at': created_at, 'until_at': coalesce(bound_at, ended_at, 'infinity'::timestamp), 'by_quota': '' },
+            { 'what': 'held', 'from_at': bound_at, 'until_at': coalesce(ended_at, 'infinity'::timestamp), 'by_quota': '' }
+        ]) as step
     from own
     union all by name
     select
         own.*,
-        { 'what': label.label, 'from_at': label.start_at::timestamp, 'until_at': label.end_at::timestamp, 'whose': '' } as span
+        { 'what': label.label, 'from_at': label.start_at::timestamp, 'until_at': label.end_at::timestamp, 'by_quota': '' } as step
     from own
     inner join day.quota_pod_label as label
         using (cluster, quota, pod_uid)
@@ -38,7 +38,7 @@ state as (
     union all by name
     select
         own.*,
-        { 'what': 'observed ' || label.label, 'from_at': label.start_at, 'until_at': label.end_at, 'whose': '' } as span
+        { 'what': 'observed ' || label.label, 'from_at': label.start_at, 'until_at': label.end_at, 'by_quota': '' } as step
     from own
     inner join day.quota_label as label
         using (cluster, pod_uid)
@@ -50,8 +50,8 @@ state as (
             'what': 'differs',
             'from_at': greatest(observed.start_at, ruled.start_at::timestamp),
             'until_at': least(observed.end_at, ruled.end_at::timestamp),
-            'whose': ''
-        } as span
+            'by_quota': ''
+        } as step
     from own
     inner join day.quota_label as observed
         using (cluster, pod_uid)
@@ -65,7 +65,7 @@ state as (
     union all by name
     select
         own.*,
-        { 'what': exposed.condition, 'from_at': exposed.start_at::timestamp, 'until_at': exposed.end_at::timestamp, 'whose': by_quota } as span
+        { 'what': exposed.condition, 'from_at': exposed.start_at::timestamp, 'until_at': exposed.end_at::timestamp, 'by_quota': by_quota } as step
     from own
     inner join day.quota_exposure as exposed
         using (cluster, system, pod_uid)
@@ -91,19 +91,19 @@ known as (
 
 part as (
     select
-        state.* exclude (span),
+        state.* exclude (step),
         known.hour_start_at,
-        state.span.what,
-        state.span.whose,
-        greatest(state.span.from_at, known.from_at) as from_at,
-        least(state.span.until_at, known.until_at) as until_at
+        state.step.what,
+        state.step.by_quota,
+        greatest(state.step.from_at, known.from_at) as from_at,
+        least(state.step.until_at, known.until_at) as until_at
     from state
     inner join known
         on
             state.cluster = known.cluster
-            and state.span.from_at < known.until_at
-            and state.span.until_at > known.from_at
-    where state.span.from_at is not null
+            and state.step.from_at < known.until_at
+            and state.step.until_at > known.from_at
+    where state.step.from_at is not null
 ),
 
 -- Several quotas may wait for one pod at once: the time counts once, under each condition and in all.
@@ -139,7 +139,7 @@ exposed_sum as (
         sum(seconds) filter (where what = 'within min') as within_min_seconds,
         sum(seconds) filter (where what = 'fair share') as fair_share_seconds,
         sum(seconds) filter (where what = 'same namespace') as same_namespace_seconds,
-        list_sort(list(distinct whose)) as exposed_by
+        list_sort(list(distinct by_quota)) as exposed_by
     from exposure
     group by all
 ),

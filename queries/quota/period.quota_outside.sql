@@ -18,7 +18,7 @@ outside as (
         pod.cluster,
         system.system,
         pod.* similar to '^(pod_uid|bound_at|ended_at)$',
-        max(native.amount_gpus) as held_gpus
+        max(native.amount_gpus) as outside_gpus
     from day.quota_pod as pod
     inner join system
         using (cluster)
@@ -42,8 +42,8 @@ change as (
         cluster,
         system,
         unnest([
-            { 'start_at': bound_at, 'growth': held_gpus::decimal(38, 9) },
-            { 'start_at': ended_at, 'growth': -held_gpus::decimal(38, 9) }
+            { 'start_at': bound_at, 'growth': outside_gpus::decimal(38, 9) },
+            { 'start_at': ended_at, 'growth': -outside_gpus::decimal(38, 9) }
         ], recursive := true)
     from outside
 ),
@@ -62,7 +62,7 @@ summed as (
     select
         * exclude (growth),
         coalesce(lead(start_at) over one, 'infinity'::timestamp) as end_at,
-        sum(growth) over one as held
+        sum(growth) over one as allocated
     from changed
     window one as (
         partition by cluster, system
@@ -71,7 +71,7 @@ summed as (
 )
 
 select
-    * exclude (held),
-    held::double as held_gpus
+    * exclude (allocated),
+    allocated::double as outside_gpus
 from summed
-where held > 0
+where allocated > 0

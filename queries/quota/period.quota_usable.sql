@@ -17,7 +17,7 @@ allocated as (
     select
         columns('^(cluster|system|resource|flavor|start_at|end_at)$'),
         if(system = 'kubernetes', namespaces::text, quota) as holder,
-        max(delivered_native) as held_native
+        max(delivered_native) as allocated_native
     from day.quota_amount
     where not is_parent
     group by all
@@ -27,7 +27,7 @@ part as (
     select
         *,
         0 as outside_gpus,
-        0 as held_native
+        0 as allocated_native
     from day.quota_capacity
     union all by name
     select
@@ -35,8 +35,8 @@ part as (
         outside.start_at,
         outside.end_at,
         0 as capacity_native,
-        outside.held_gpus as outside_gpus,
-        0 as held_native
+        outside.outside_gpus,
+        0 as allocated_native
     from allocatable
     inner join period.quota_outside as outside
         using (cluster, system)
@@ -45,19 +45,19 @@ part as (
         columns('^(cluster|system|resource|start_at|end_at)$'),
         0 as capacity_native,
         0 as outside_gpus,
-        sum(held_native) as held_native
+        sum(allocated_native) as allocated_native
     from allocated
     group by cluster, system, resource, flavor, start_at, end_at
 ),
 
 change as (
     select
-        * exclude (start_at, end_at, held_native),
+        * exclude (start_at, end_at, allocated_native),
         unnest([
             { 'at': start_at, 'sign': 1 },
             { 'at': end_at, 'sign': -1 }
         ]) as event,
-        coalesce(held_native, 0) as held_native
+        coalesce(allocated_native, 0) as allocated_native
     from part
 ),
 
@@ -67,7 +67,7 @@ changed as (
         event.at as start_at,
         sum((event.sign * capacity_native)::decimal(38, 6)) as capacity_growth,
         sum((event.sign * outside_gpus)::decimal(38, 9)) as outside_growth,
-        sum((event.sign * held_native)::decimal(38, 6)) as held_growth
+        sum((event.sign * allocated_native)::decimal(38, 6)) as allocated_growth
     from change
     group by all
 ),
@@ -78,7 +78,7 @@ summed as (
         lead(start_at) over one as end_at,
         sum(capacity_growth) over one as capacity_native,
         sum(outside_growth) over one as outside_gpus,
-        sum(held_growth) over one as held_native
+        sum(allocated_growth) over one as allocated_native
     from changed
     window one as (
         partition by cluster, system, resource
@@ -90,7 +90,7 @@ usable as (
     select
         summed.* similar to '^(cluster|system|resource|start_at|end_at)$',
         unit.gpus_per_native,
-        greatest(0, held_native, capacity_native - outside_gpus / unit.gpus_per_native)
+        greatest(0, allocated_native, capacity_native - outside_gpus / unit.gpus_per_native)
         + $added_gpus / unit.gpus_per_native as usable_native
     from summed
     inner join day.quota_unit as unit

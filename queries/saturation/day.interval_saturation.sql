@@ -7,26 +7,26 @@
 -- source: day.sample_sum; XID events by instant
 with part as (
     select
-        segment.* exclude (
+        step.* exclude (
             start_at, end_at, counter_integral_joules, counter_active_seconds, counter_active_joules, counter_unknown_seconds,
             begun_joules, powered_seconds, powered_joules, powered_active_seconds, powered_active_joules, powered_unknown_seconds,
             active_watts_max, power_watts_min
         ),
         ownership_interval.start_at,
         ownership_interval.end_at,
-        segment.start_at >= ownership_interval.start_at as holds_start,
+        step.start_at >= ownership_interval.start_at as holds_start,
         case
-            when segment.start_at >= ownership_interval.start_at and segment.end_at <= ownership_interval.end_at then 1
+            when step.start_at >= ownership_interval.start_at and step.end_at <= ownership_interval.end_at then 1
             else
-                epoch(least(segment.end_at, ownership_interval.end_at) - greatest(segment.start_at, ownership_interval.start_at))
-                / epoch(segment.end_at - segment.start_at)
+                epoch(least(step.end_at, ownership_interval.end_at) - greatest(step.start_at, ownership_interval.start_at))
+                / epoch(step.end_at - step.start_at)
         end as share_ratio
-    from day.sample_sum as segment
+    from day.sample_sum as step
     inner join day.ownership_interval
         using (cluster, device_uuid, hour_start_at)
     where
-        segment.start_at < ownership_interval.end_at
-        and (segment.end_at > ownership_interval.start_at or segment.start_at >= ownership_interval.start_at)
+        step.start_at < ownership_interval.end_at
+        and (step.end_at > ownership_interval.start_at or step.start_at >= ownership_interval.start_at)
 ),
 
 event as (

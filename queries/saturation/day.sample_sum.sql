@@ -10,7 +10,7 @@
 -- params: memory_threshold_ratio
 -- source: DCGM fields by queries/catalog/signal.csv; NVML clock event reasons for the bits (0x1, 0x2 and 0x100 are no throttling)
 -- columns: cluster, device_uuid, gpu_instance_id, hour_start_at, start_at, end_at, is_whole_hour, observed_seconds, inactive_seconds,
---          effective_seconds, ineffective_seconds, busy_seconds, untold_seconds, sample_count, power_seen_seconds, fb_used_seen_seconds,
+--          effective_seconds, ineffective_seconds, busy_seconds, unreported_seconds, sample_count, power_seen_seconds, fb_used_seen_seconds,
 --          xid_seen_seconds, memory_seen_seconds, throttle_seen_seconds, sm_clock_seen_seconds, memory_clock_seen_seconds,
 --          gpu_temp_seen_seconds, memory_temp_seen_seconds, pcie_tx_seen_seconds, pcie_rx_seen_seconds, nvlink_tx_seen_seconds,
 --          nvlink_rx_seen_seconds, gpu_util_seen_seconds, mem_copy_util_seen_seconds, gr_engine_active_seen_seconds, sm_active_seen_seconds,
@@ -115,7 +115,7 @@ select
     sum(case when activity = 1 then held_ms end) / 1000 as effective_seconds,
     sum(case when activity = 2 then held_ms end) / 1000 as ineffective_seconds,
     sum(case when activity = 3 then held_ms end) / 1000 as busy_seconds,
-    sum(case when activity is null then held_ms end) / 1000 as untold_seconds,
+    sum(case when activity is null then held_ms end) / 1000 as unreported_seconds,
     count(*) - sum(is_carried::integer)::bigint as sample_count,
     sum(case when columns('^(power|throttle|xid)_(?:watts|mask|code)$|^(fb_used)_bytes$|^(memory)_used_ratio$') is not null then held_ms end) / 1000
         as "\1\2\3_seen_seconds",

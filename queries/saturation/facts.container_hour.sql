@@ -8,7 +8,7 @@
 -- reads:  day.interval_saturation, day.ownership_interval, facts.device_hour, facts.ownership
 -- params: memory_threshold_ratio
 -- source: facts.device_hour and day.interval_saturation over facts.ownership
--- columns: those of facts.device_hour without inactive_seconds, effective_seconds, ineffective_seconds, busy_seconds, untold_seconds;
+-- columns: those of facts.device_hour without inactive_seconds, effective_seconds, ineffective_seconds, busy_seconds, unreported_seconds;
 --          namespace, pod, pod_uid, container, sharing_mode, sharing_evidence, certainty, scope
 with step as (
     -- Every interval with a constant set of owners: the hours without a change, and the intervals of the others.
@@ -50,7 +50,7 @@ board as (
         columns('^(cluster|device_uuid|start_at|observed_seconds|sample_count|xid_event_count|xid_codes)$'),
         columns(
             lambda name: regexp_matches(name, '_(seconds|joules|bytes|max)$|_(gap|replay|sample)_count$')
-            and not regexp_matches(name, '^(fb|memory_(seen|used|pressure)|gr_engine|sm_(active|occupancy)|tensor|fp[0-9]+|dram)_|^(observed|inactive|effective|ineffective|busy|untold)_seconds$')
+            and not regexp_matches(name, '^(fb|memory_(seen|used|pressure)|gr_engine|sm_(active|occupancy)|tensor|fp[0-9]+|dram)_|^(observed|inactive|effective|ineffective|busy|unreported)_seconds$')
         )
     from step
     where gpu_instance_id = ''

@@ -2,7 +2,7 @@
 --
 -- A row for each set of labels that the device had on the day.
 --
--- revision: 2
+-- revision: 3
 -- grain:  cluster, device_uuid, gpu_instance_id, day, node_name, gpu_index, gpu_device, gpu_model, gpu_instance_profile, pci_bus_id, driver_version, make
 -- reads:  facts.device_hour
 -- params: since_at, until_at

@@ -2,7 +2,7 @@
 --
 -- Board figures stand on the whole GPU's row alone: a MIG instance has none of its own.
 --
--- revision: 2
+-- revision: 3
 -- grain:  cluster, device_uuid, gpu_instance_id, hour_start_at
 -- reads:  day.device_run, day.sample_sum, facts.xid_event
 -- params: memory_threshold_ratio

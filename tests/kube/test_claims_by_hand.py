@@ -53,7 +53,7 @@ def test_two_lives_of_one_name_are_two_pods(report: duckdb.DuckDBPyConnection) -
 
 
 def test_an_extended_resource_of_which_the_scheduler_made_a_claim_is_one_gpu(report: duckdb.DuckDBPyConnection) -> None:
-    statement = """select asked_by, requested, claims, granted_by, device_uuid, allocated_seconds
+    statement = """select request_source, requested, claims, granted_by, device_uuid, allocated_seconds
                    from report.device_allocation where pod = 'ext-0'"""
     found = rows(report, statement)
     assert found == [("extended resource", "nvidia.com/gpu=1", "ext-0-claim", "dra-claim", uuid(4), 3600)]

@@ -97,7 +97,7 @@ def test_what_is_left_fits_no_pod_that_waits(report: duckdb.DuckDBPyConnection) 
 
 
 def test_koordinators_devices_say_what_is_free_of_them(report: duckdb.DuckDBPyConnection) -> None:
-    statement = """select minor, is_healthy, health_reason, numa_node, pcie_id, held_core_percent, free_core_percent,
+    statement = """select minor, is_healthy, health_reason, numa_node, pcie_id, allocated_core_percent, free_core_percent,
                           free_memory_bytes, pod_count
                    from report.device_free where device_type = 'gpu' order by minor"""
     assert rows(report, statement) == [
@@ -121,7 +121,7 @@ def test_koordinators_node_says_what_would_still_fit(report: duckdb.DuckDBPyConn
 
 
 def test_what_was_asked_for_of_each_device_stands_beside_what_it_did(report: duckdb.DuckDBPyConnection) -> None:
-    statement = """select pod, left(device_uuid, 8), asked_as, requested_by, requested_core_percent, used_core_percent,
+    statement = """select pod, left(device_uuid, 8), requested_as, requested_by, requested_core_percent, used_core_percent,
                           unknown_reasons['used_core_percent'], problem
                    from report.requested_use order by all"""
     # The exporter of the test publishes no SM activity. Pods with claims ask by the piece.

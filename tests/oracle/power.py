@@ -79,10 +79,10 @@ def _share(
     begun = min(above, joules - by_power) if joules > BEGUN_RATIO * by_power else 0.0
     active, held = (above, 0.0) if is_active else (begun, above - begun)
     known = [value for value in values if value is not None]
-    is_told = len(known) == len(owners) and sum(known) > 0
+    is_reported = len(known) == len(owners) and sum(known) > 0
     for owner, value in zip(owners, values, strict=True):
         holder = found.holders[owner]
-        share = value / sum(known) if is_told and value is not None else 1 / len(owners)
+        share = value / sum(known) if is_reported and value is not None else 1 / len(owners)
         holder.active += active * share
         holder.held += held / len(owners)
         holder.idle += idle / len(owners)

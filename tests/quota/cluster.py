@@ -192,7 +192,7 @@ def fill(con: duckdb.DuckDBPyConnection, cluster: Cluster) -> None:
     _insert(con, "day.quota_watch", [{**known, "start_at": at(start), "end_at": at(end)} for start, end in watched])
     node = {"cluster": "c", "resource": "nvidia.com/gpu", "start_at": at(0), "end_at": at(cluster.seconds)}
     _insert(
-        con, "day.quota_node", [{**node, "node_name": f"n{n}", "offered_native": GPUS_PER_NODE} for n in range(cluster.nodes)]
+        con, "day.quota_node", [{**node, "node_name": f"n{n}", "allocatable_native": GPUS_PER_NODE} for n in range(cluster.nodes)]
     )
 
 

@@ -56,7 +56,8 @@ BUSY = {
 }  # fmt: skip
 PLAIN = {**BUSY, "namespace": "team", "pod": "plain", "container": "main", "pod_uid": "u-2"}
 DEVICE = {
-    **KEYS, "kind": "gpu", "observed_seconds": 3600.0, "unheld_seconds": 0.0, "memory_total_bytes": 1000.0, "node_name": "node-0",
+    **KEYS, "kind": "gpu", "observed_seconds": 3600.0, "unallocated_seconds": 0.0, "memory_total_bytes": 1000.0,
+    "node_name": "node-0",
 }  # fmt: skip
 ACCELERATOR = {
     **{name: PLAIN[name] for name in ("cluster", "namespace", "pod", "pod_uid", "container", "gpu_device", "node_name")},

@@ -129,7 +129,7 @@ def test_what_is_not_measured_is_no_zero() -> None:
 
 def test_gpus_that_were_free_in_every_hour_can_be_returned_too(con: duckdb.DuckDBPyConnection) -> None:
     con.execute("""
-        create or replace table report.gpu_hour_course as select * from (values
+        create or replace table report.gpu_hours_over_time as select * from (values
             ('', 'M', timestamp '2026-11-20 00:00:00', 4e0, 2e0, 0e0), ('', 'M', timestamp '2026-11-20 01:00:00', 4e0, 1e0, 1e0)
         ) as course(team, gpu_model, hour_start_at, usable_gpu_hours, allocated_gpu_hours, unnamed_gpu_hours)
     """)

@@ -37,7 +37,7 @@ def test_the_command_prints_what_was_recorded_replayed_and_changed(simulated: Pa
     recorded, again, less, same, more = rows
     assert again["allocated_gpu_hours"] == pytest.approx(recorded["allocated_gpu_hours"], rel=0.02)
     assert same == {**again, "variant": "changed", "gpu_model": same["gpu_model"]}
-    assert less["room_gpus"] < same["room_gpus"] < more["room_gpus"]
+    assert less["placeable_gpus"] < same["placeable_gpus"] < more["placeable_gpus"]
     assert less["pending_gpu_hours"] >= same["pending_gpu_hours"] >= more["pending_gpu_hours"]
     assert "allocated GPU-hours" in printed.err
 
@@ -51,7 +51,7 @@ def test_idle_pods_give_gpus_back(simulated: Path, capsys: pytest.CaptureFixture
         recorded, again, changed = json.loads(capsys.readouterr().out)
         assert recorded["returned_gpu_hours"] == again["returned_gpu_hours"] == 0 < changed["returned_gpu_hours"]
         assert changed["allocated_gpu_hours"] < again["allocated_gpu_hours"]
-        assert changed["room_gpus"] == again["room_gpus"]
+        assert changed["placeable_gpus"] == again["placeable_gpus"]
         assert changed["pending_gpu_hours"] <= again["pending_gpu_hours"]
         found[" ".join(asked)] = changed["returned_gpu_hours"]
     assert max(found.values()) == found["--idle-timeout 1h --return-idle"]

@@ -35,7 +35,7 @@ def test_who_waits_longest_and_fits_goes_first() -> None:
     starts = replayed(more, "spread")
     assert starts == [0, 10, 20]
     found = outcome(more, starts, [0, 400, 20])
-    assert found.room_gpus == 16
+    assert found.placeable_gpus == 16
     assert found.allocated_gpu_hours == pytest.approx((6 * 300 + 8 * 300 + 2 * 380) / 3600)
     assert (found.pending_gpu_hours, found.wait_seconds_p50, found.wait_seconds_p95, found.moved_pod_count) == (0, 0, 0, 1)
 

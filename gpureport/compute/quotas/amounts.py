@@ -18,7 +18,7 @@ with asked as (
     union
     select
         cluster,
-        map([resource], [offered_native]) as amounts
+        map([resource], [allocatable_native]) as amounts
     from day.quota_node
 ),
 

@@ -131,7 +131,7 @@ class _Intervals:
         rows = self._rows
         found = loops.time_by_activity(self.offsets, rows.held_ms, self._active, rows.bits("is_carried"))
         self._put("observed_seconds", found[: loops.UNKNOWN + 1].sum(axis=0) / 1000)
-        for number, name in enumerate(("inactive", "effective", "ineffective", "busy", "untold")):
+        for number, name in enumerate(("inactive", "effective", "ineffective", "busy", "unreported")):
             self._seconds(f"{name}_seconds", found[number], found[loops.UNKNOWN + 1 + number])
         self._put("sample_count", found[-1])
 

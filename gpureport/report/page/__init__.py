@@ -28,7 +28,7 @@ from gpureport.values.catalog.figures import FIGURES, REASONS
 FOLDER = "by"
 _NAME_MAX = 60
 CHARTS = {
-    "hours": ("capacity", "gpu_hour_course", "GPUs by use, hour by hour"),
+    "hours": ("capacity", "gpu_hours_over_time", "GPUs by use, hour by hour"),
     "distributions": ("gpus", "distributions", "Distribution of activity by cluster and GPU model"),
     "week": ("capacity", "hour_of_week", "Idle GPUs by weekday and hour"),
     "forecast": ("capacity", "demand_trend", "Demand forecast by GPU model (80 % interval)"),

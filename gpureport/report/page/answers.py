@@ -197,7 +197,7 @@ class _Asked:
                 select gpu_model, min(spare) as spare from (
                     select gpu_model, hour_start_at, sum(usable_gpu_hours - allocated_gpu_hours - coalesce(unnamed_gpu_hours, 0))
                             as spare
-                    from report.gpu_hour_course where $team = '' group by all
+                    from report.gpu_hours_over_time where $team = '' group by all
                 ) group by all
             )
         """)

@@ -218,7 +218,7 @@ def _from_hours(tables: Tables, zone: str, unit: str) -> list[drawings.Column]:
             sum(allocated_idle_gpu_hours) as idle, sum(coalesce(unnamed_gpu_hours, 0))
             + sum(allocated_gpu_hours - coalesce(active_gpu_hours + allocated_idle_gpu_hours, 0)) as unknown,
             sum(usable_gpu_hours - allocated_gpu_hours - coalesce(unnamed_gpu_hours, 0)) as free
-        from report.gpu_hour_course group by all order by 1
+        from report.gpu_hours_over_time group by all order by 1
         """,
         unit=unit, zone=zone,
     )  # fmt: skip

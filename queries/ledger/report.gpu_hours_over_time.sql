@@ -10,7 +10,7 @@
 -- columns: cluster, gpu_model, hour_start_at, usable_gpu_hours, allocated_gpu_hours, unnamed_gpu_hours, active_gpu_hours, effective_gpu_hours,
 --          allocated_idle_gpu_hours
 --   usable_gpu_hours     h seen in which the GPU could be used
-with told as (
+with reported as (
     select
         columns('^(cluster|node_name|day)$'),
         bool_or(tells_unnamed) as tells_unnamed
@@ -24,12 +24,12 @@ silent as (
         capacity.* similar to '^(cluster|node_name|day)$',
         max(capacity.gpu_model) as gpu_model
     from period.capacity as capacity
-    inner join told
+    inner join reported
         using (cluster, node_name, day)
     left join period.holder_day as holder_day
         using (cluster, device_uuid, day)
     group by all
-    having bool_and(capacity.unseen_cause = 'no_exporter' or (told.tells_unnamed and coalesce(holder_day.cause, '') != ''))
+    having bool_and(capacity.unseen_cause = 'no_exporter' or (reported.tells_unnamed and coalesce(holder_day.cause, '') != ''))
 ),
 
 model as (
@@ -49,7 +49,7 @@ step as (
     select
         ledger.*,
         coalesce(model.gpu_model, '') as gpu_model,
-        ledger.pod != '' and not ledger.is_reserved as is_held,
+        ledger.pod != '' and not ledger.is_reserved as is_allocated,
         ledger.activity in ('effective', 'ineffective', 'busy')
         or (not ledger.is_reserved and coalesce(holder_day.cause, '') != '') as needs_holder
     from facts.ledger_hour as ledger
@@ -95,17 +95,17 @@ hour as (
         gpu_model,
         hour_start_at,
         sum(gpu_seconds) / 3600 as usable_gpu_hours,
-        coalesce(sum(gpu_seconds) filter (where is_held), 0) / 3600 as allocated_gpu_hours,
-        coalesce(sum(gpu_seconds) filter (where not is_held and needs_holder), 0) / 3600 as unnamed_gpu_hours,
+        coalesce(sum(gpu_seconds) filter (where is_allocated), 0) / 3600 as allocated_gpu_hours,
+        coalesce(sum(gpu_seconds) filter (where not is_allocated and needs_holder), 0) / 3600 as unnamed_gpu_hours,
         coalesce(
-            sum(gpu_seconds) filter (where is_held and activity in ('effective', 'ineffective', 'busy')), 0
+            sum(gpu_seconds) filter (where is_allocated and activity in ('effective', 'ineffective', 'busy')), 0
         ) / 3600 as active_gpu_hours,
         if(
-            bool_or(is_held and activity = 'busy') and not bool_or(is_held and activity in ('effective', 'ineffective')),
+            bool_or(is_allocated and activity = 'busy') and not bool_or(is_allocated and activity in ('effective', 'ineffective')),
             null,
-            coalesce(sum(gpu_seconds) filter (where is_held and activity = 'effective'), 0) / 3600
+            coalesce(sum(gpu_seconds) filter (where is_allocated and activity = 'effective'), 0) / 3600
         ) as effective_gpu_hours,
-        coalesce(sum(gpu_seconds) filter (where is_held and activity = 'inactive'), 0) / 3600 as allocated_idle_gpu_hours
+        coalesce(sum(gpu_seconds) filter (where is_allocated and activity = 'inactive'), 0) / 3600 as allocated_idle_gpu_hours
     from step
     group by all
     union all by name

@@ -6,7 +6,7 @@
 -- reads:  facts.node_allocation
 -- params: since_at, until_at
 -- source: facts.node_allocation
--- columns: cluster, node_name, start_at, gpu_model, resources, room_gpus
+-- columns: cluster, node_name, start_at, gpu_model, resources, placeable_gpus
 --   start_at   UTC, start of the step; its end is the next one's start
 --   resources  resources of the node, as kube-state-metrics writes them
 with edge as (
@@ -36,7 +36,7 @@ select
     columns('^(cluster|node_name|start_at)$'),
     max(model) over node as gpu_model,
     max(names) over node as resources,
-    round(sum(gpus) over (node order by start_at), 6) as room_gpus
+    round(sum(gpus) over (node order by start_at), 6) as placeable_gpus
 from changed
 where gpus != 0
 window node as (partition by cluster, node_name)
