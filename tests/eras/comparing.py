@@ -26,7 +26,7 @@ THROTTLE = ("sw_power_cap", "hw_slowdown", "sync_boost", "sw_thermal", "hw_therm
 VIOLATION = ("power", "thermal", "sync_boost", "board_limit")
 # Which columns stand and fall with a signal; companions of a ratio are its seconds.
 COLUMNS = {
-    "unheld": ("unheld_seconds",),
+    "unheld": ("unallocated_seconds",),
     "gpu_usage": ("gpu_usage_avg", "gpu_usage_seen_seconds"),
     "sm_active": ("sm_active_avg", "sm_active_max", "sm_active_seen_seconds"),
     "sm_occupancy": ("sm_occupancy_avg", "sm_occupancy_seen_seconds"),
