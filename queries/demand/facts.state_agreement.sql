@@ -20,7 +20,7 @@ with snapshot as (
 reported as (
     select
         claim.* similar to '^(cluster|driver|pool|device|observed_at)$',
-        bool_or(slice.device is not null) as is_offered
+        bool_or(slice.device is not null) as is_allocatable
     from lake.claim_device as claim
     inner join snapshot
         using (cluster, observed_at)
@@ -68,7 +68,7 @@ beside as (
         driver || '/' || pool || '/' || device as object,
         '' as resource,
         observed_at,
-        coalesce(is_offered, false)::bigint as reported_units,
+        coalesce(is_allocatable, false)::bigint as reported_units,
         (counted.cluster is not null)::bigint as counted_units
     from reported
     full join counted

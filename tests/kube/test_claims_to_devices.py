@@ -150,7 +150,8 @@ def test_seconds_of_a_claim_are_those_between_its_allocation_its_container_and_t
 
 
 def test_each_container_says_how_it_asked_and_by_whose_word_it_has_what(report: duckdb.DuckDBPyConnection) -> None:
-    statement = """select pod, container, any_value(request_source), any_value(requested), count(*) filter (where device_uuid != '')
+    statement = """select pod, container, any_value(request_source), any_value(requested),
+                          count(*) filter (where device_uuid != '')
                    from report.device_allocation where granted_by != '' and granted_by not like 'labels%' or device_uuid = ''
                    group by all order by all"""
     plugin = {"loader-0", "jupyter-0", "train-llm-0", "wants-1-0", "infer-0"}
