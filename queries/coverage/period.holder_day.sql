@@ -39,10 +39,7 @@ named as (
 ),
 
 named_node as (
-    select
-        cluster,
-        day,
-        node_name
+    select columns('^(cluster|day|node_name)$')
     from named
     group by all
 ),

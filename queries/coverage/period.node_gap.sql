@@ -63,10 +63,7 @@ model as (
 ),
 
 of_containers as (
-    select
-        cluster,
-        node_name,
-        day
+    select columns('^(cluster|node_name|day)$')
     from facts.device_signal
     where source_metric != ''
     group by all

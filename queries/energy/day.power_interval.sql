@@ -45,10 +45,7 @@ holder as (
 ),
 
 reported as (
-    select distinct
-        cluster,
-        device_uuid,
-        start_at
+    select distinct columns('^(cluster|device_uuid|start_at)$')
     from day.sharer_series
 ),
 

@@ -43,10 +43,7 @@ by_utilisation as (
 ),
 
 pod_of_kepler as (
-    select distinct
-        cluster,
-        namespace,
-        pod
+    select distinct columns('^(cluster|namespace|pod)$')
     from day.kepler_series
 ),
 

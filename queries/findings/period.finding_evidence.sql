@@ -66,10 +66,7 @@ ambiguous as (
 ),
 
 place as (
-    select distinct
-        cluster,
-        device_uuid,
-        gpu_model
+    select distinct columns('^(cluster|device_uuid|gpu_model)$')
     from period.capacity
 ),
 

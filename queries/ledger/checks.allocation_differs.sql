@@ -10,10 +10,7 @@
 -- source: facts.node_allocation against period.ledger
 -- columns: cluster, node_name, day, unnamed_pods, unrequested_pods, different_pods
 with seen as (
-    select
-        cluster,
-        node_name,
-        day
+    select columns('^(cluster|node_name|day)$')
     from period.capacity
     group by all
     having bool_and(device_uuid != '') and sum(unseen_seconds) < 0.01 * sum(capacity_seconds) and min(capacity_seconds) > 86000

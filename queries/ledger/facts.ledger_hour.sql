@@ -27,10 +27,7 @@ gpu as (
 ),
 
 whole as (
-    select distinct
-        cluster,
-        device_uuid,
-        start_at
+    select distinct columns('^(cluster|device_uuid|start_at)$')
     from day.partition_interval
     where lower(profile) in ('cpx', 'qpx', 'tpx', 'dpx')
 ),

@@ -66,10 +66,7 @@ step as (
 ),
 
 node as (
-    select distinct
-        cluster,
-        device_uuid,
-        node_name
+    select distinct columns('^(cluster|device_uuid|node_name)$')
     from lake.device_label
     where node_name != ''
 ),

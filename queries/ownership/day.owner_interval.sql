@@ -72,10 +72,7 @@ open_end as (
 ),
 
 seen as (
-    select distinct
-        cluster,
-        device_uuid,
-        gpu_instance_id
+    select distinct columns('^(cluster|device_uuid|gpu_instance_id)$')
     from lake.device_label
 )
 

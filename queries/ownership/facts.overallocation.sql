@@ -27,10 +27,7 @@ replica as (
 ),
 
 named_replica as (
-    select distinct
-        cluster,
-        namespace,
-        pod
+    select distinct columns('^(cluster|namespace|pod)$')
     from lake.pod_device
     where replica != '' and pod_uid = ''
 ),

@@ -43,8 +43,8 @@ RECORDED = {
     "queues.scheduling.volcano.sh",
     "queues.scheduling.run.ai",
 }
-# Kinds that its groups have by name and it does not serve.
-NOT_THERE = ("localqueues", "cohorts", "resourceflavors", "workloads", "podgroups")
+# Kinds that its groups have by name and it does not serve, or that the recording lacks.
+NOT_THERE = ("localqueues", "cohorts", "resourceflavors", "workloads", "podgroups", "events")
 
 
 @dataclass(frozen=True)

@@ -55,6 +55,20 @@ def test_lists_are_read_in_pages_compressed_and_with_credentials(tmp_path: Path)
     assert {each.method for each in server.asked} == {"GET"}
 
 
+def test_of_events_those_of_failed_pods_are_asked_for_and_refusals_by_a_quota_kept(tmp_path: Path) -> None:
+    messages = (
+        "Error creating: exceeded quota: gpus, requested: pods=1, used: pods=3, limited: pods=3",
+        "Error creating: denied",
+    )
+    events = [{"metadata": {"name": f"e{number}", "uid": f"e{number}"}, "message": each} for number, each in enumerate(messages)]
+    routes = recorded_routes() | {"/api/v1/events": listing({"kind": "EventList", "apiVersion": "v1", "items": events})}
+    with api_server(routes) as server:
+        assert snapshot(kubeconfig(tmp_path, server.url), tmp_path / "lake") == 0
+    [asked] = [each for each in server.asked if each.path == "/api/v1/events"]
+    assert question(asked)["fieldSelector"] == "reason=FailedCreate"
+    assert ask(tmp_path / "lake", "select name from lake.quota where kind = 'events'") == [("e0",)]
+
+
 def test_only_groups_that_the_server_serves_are_asked_for(tmp_path: Path) -> None:
     with api_server(recorded_routes()) as server:
         assert snapshot(kubeconfig(tmp_path, server.url), tmp_path / "lake") == 0

@@ -134,6 +134,7 @@ KINDS = {
     "nodes": ("Node", "v1"),
     "namespaces": ("Namespace", "v1"),
     "resourcequotas": ("ResourceQuota", "v1"),
+    "events": ("Event", "v1"),
     "resourceclaims": ("ResourceClaim", DRA),
     "deviceclasses": ("DeviceClass", DRA),
     "queues": ("Queue", VOLCANO),

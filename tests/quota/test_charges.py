@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quota.kueue_scene import FROM, GPU, amounts, flavor, named, node, pod, queue, rows, told, workload
+from quota.kueue_scene import FROM, GPU, amounts, at, flavor, named, node, pod, queue, rows, told, workload
 
 
 def claim(name, namespace, *requests, allocated=True):
@@ -74,3 +74,47 @@ def test_every_device_resource_of_a_queue_has_its_row(tmp_path):
     assert rows(found, f"select {columns} from report.quota_fair_share order by all") == [
         (name, 4, 3 if name == "whole-gpus" else 0, None, "no_gpu_equivalent") for name in names
     ]
+
+
+def test_pods_that_a_quota_refused_are_demand_that_no_pod_tells_of(tmp_path):
+    """over asks for 2 while 3 of 4 are used: refused from 12:05 to 12:35, 2 x 0.5 h. Of web's pods none asks for a GPU."""
+    hard = {f"requests.{GPU}": "4"}
+
+    def event(kind, name, resource, amount, last):
+        words = f"exceeded quota: gpus, requested: {resource}={amount}, used: {resource}=3, limited: {resource}=4"
+        return {
+            "metadata": named(f"{name}.{last}", "blue", 5),
+            "involvedObject": {"kind": kind, "name": name},
+            "reason": "FailedCreate",
+            "message": f'Error creating: pods "{name}-x" is forbidden: {words}',
+            "firstTimestamp": at(FROM + 5),
+            "lastTimestamp": at(FROM + last),
+        }
+
+    def lists(minute):
+        quota = {
+            "metadata": named("gpus", "blue"),
+            "spec": {"hard": hard},
+            "status": {"hard": hard, "used": {f"requests.{GPU}": "3"}},
+        }
+        failed = {"metadata": named("dead.1", "blue", 5), "message": "Error creating: admission webhook denied the request"}
+        return {
+            "resourcequotas": [quota],
+            "nodes": [node("n0")],
+            "pods": [pod("p", "blue", 3, 0, 0, "n0")],
+            "events": [
+                event("ReplicaSet", "over", f"requests.{GPU}", 2, min(minute - FROM, 35)),
+                event("ReplicaSet", "web", "requests.cpu", 2, 35),
+                failed,
+            ],
+        }
+
+    found = told(tmp_path, lists, minutes=range(FROM + 15, FROM + 60, 15))
+    columns = "quota, resource, owner_kind, owner_name, refused_gpus, refused_gpu_hours, first_at::text, last_at::text"
+    assert rows(found, f"select {columns} from report.quota_refusal") == [
+        ("blue/gpus", f"requests.{GPU}", "ReplicaSet", "over", 2, 1, "2026-11-20 12:05:00", "2026-11-20 12:35:00")
+    ]
+    [(used, snapshots, differing)] = rows(
+        found, "select compared, snapshot_count, differing_snapshot_count from report.api_agreement where compared = 'quota use'"
+    )
+    assert (used, snapshots, differing) == ("quota use", 3, 0)

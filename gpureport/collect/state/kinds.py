@@ -19,6 +19,8 @@ class Kind:
     quota_system: str = ""
     versions: tuple[str, ...] = ()
     is_namespaced: bool = False
+    fields: str = ""
+    """Field selector: what alone is listed."""
 
     @property
     def system(self) -> str:
@@ -42,6 +44,7 @@ CLAIMS = Kind("resourceclaims", "ResourceClaim", DRA_GROUP, versions=DRA_VERSION
 KOORDINATOR_DEVICES = Kind("devices", "Device", "scheduling.koordinator.sh")
 FLAVORS = Kind("resourceflavors", "ResourceFlavor", "kueue.x-k8s.io", "kueue")
 WORKLOADS = Kind("workloads", "Workload", "kueue.x-k8s.io", "kueue", ("v1beta2", "v1beta1"), is_namespaced=True)
+REFUSALS = Kind("events", "Event", quota_system="kubernetes", is_namespaced=True, fields="reason=FailedCreate")
 QUOTAS = (
     Kind("resourcequotas", "ResourceQuota", quota_system="kubernetes", is_namespaced=True),
     Kind("elasticquotas", "ElasticQuota", "nos.nebuly.com", "nos", is_namespaced=True),
@@ -58,5 +61,5 @@ QUOTAS = (
     Kind("podgroups", "PodGroup", "scheduling.volcano.sh", "volcano", is_namespaced=True),
     Kind("queues", "Queue", "scheduling.run.ai", "kai"),
 )
-KINDS = (NODES, NAMESPACES, SLICES, CLASSES, CLAIMS, PODS, KOORDINATOR_DEVICES, *QUOTAS)
+KINDS = (NODES, NAMESPACES, SLICES, CLASSES, CLAIMS, PODS, KOORDINATOR_DEVICES, *QUOTAS, REFUSALS)
 """In the order in which they are listed: claims before pods, so that a pod seen with a claim is likely to find it."""

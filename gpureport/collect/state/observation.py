@@ -226,6 +226,13 @@ def _quota(kind: Kind, api_version: str, found: Object) -> Iterator[tuple[str, R
         yield "quota_term", row
 
 
+def _refusal(found: Object) -> Iterator[tuple[str, Row]]:
+    """An Event in which a quota refused a controller's pod; others are left out."""
+    if "exceeded quota" in text(found.get("message")):
+        said = {name: found.get(name) for name in ("involvedObject", "message", "firstTimestamp", "lastTimestamp")}
+        yield "quota", quota_row(kinds.REFUSALS, "v1", {**found, "spec": said})
+
+
 def _pod(found: Object) -> Iterator[tuple[str, Row]]:
     pod = pod_row(found)
     yield "pod", pod
@@ -246,6 +253,7 @@ def _claim(found: Object) -> Iterator[tuple[str, Row]]:
 _SHAPERS: dict[str, Shaper] = {
     kinds.NAMESPACES.asked: lambda found: [("namespace", namespace_row(found))],
     kinds.PODS.asked: _pod,
+    kinds.REFUSALS.asked: _refusal,
     kinds.WORKLOADS.asked: lambda found: [("workload", workload_row(found))],
     kinds.CLASSES.asked: lambda found: [("device_class", device_class_row(found))],
     kinds.CLAIMS.asked: _claim,

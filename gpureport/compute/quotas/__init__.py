@@ -32,6 +32,7 @@ QUOTA_FACTS = (
     "facts.quota_eviction",
     "facts.quota_audit_hour",
     "facts.quota_agreement",
+    "facts.quota_refusal",
     "facts.workload_run",
 )
 """What is kept of them."""

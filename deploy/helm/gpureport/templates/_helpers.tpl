@@ -46,7 +46,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- /* The rules of what belongs to namespaces; and below, of what does not. */ -}}
 {{- define "gpureport.namespacedRules" -}}
 {{- with .Values.kubernetes.systems }}
-- { apiGroups: [""], resources: [pods{{ if .resourceQuota }}, resourcequotas{{ end }}], verbs: [list] }
+- { apiGroups: [""], resources: [pods{{ if .resourceQuota }}, resourcequotas, events{{ end }}], verbs: [list] }
 {{- if .dra }}
 - { apiGroups: [resource.k8s.io], resources: [resourceclaims], verbs: [list] }
 {{- end }}

@@ -153,7 +153,7 @@ class Cluster:
         return Page(NAMESPACES.kind, "v1", found)
 
     def _list(self, path: str, kind: Kind) -> Iterator[Page]:
-        yield from list_pages(partial(self._ask, path, partial(decode_list, resource=kind.resource)))
+        yield from list_pages(partial(self._ask, path, partial(decode_list, resource=kind.resource), fields=kind.fields))
 
     def _first(self, prefix: str, kind: Kind) -> Page:
         if not self._namespaces:
@@ -164,9 +164,9 @@ class Cluster:
             path = f"{prefix}/namespaces/{self._namespaces[0]}/{kind.resource}"
         return self._ask(path, partial(decode_list, resource=kind.resource), "", limit=1)
 
-    def _ask(self, path: str, decode: Decode, token: str, limit: int = 0) -> Page:
+    def _ask(self, path: str, decode: Decode, token: str, limit: int = 0, fields: str = "") -> Page:
         asked = limit or self._connection.settings.page_size
-        query: dict[str, str | int] = {"limit": asked}
+        query: dict[str, str | int] = {"limit": asked, **({"fieldSelector": fields} if fields else {})}
         if token:
             query["continue"] = token
         page = as_page(self._connection.get(path, decode, **query))

@@ -110,6 +110,10 @@ class _Object(TypedDict, total=False):
     metadata: _ObjectMetadata
     spec: Any
     status: Any
+    involvedObject: Any
+    message: Any
+    firstTimestamp: Any
+    lastTimestamp: Any
 
 
 class _ObjectList(TypedDict, total=False):

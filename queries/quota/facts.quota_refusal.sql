@@ -1,0 +1,46 @@
+-- Pods that a ResourceQuota refused, by controller: one pod at least, from the first refusal to the last that is known.
+--
+-- grain:  cluster, quota, resource, owner_kind, owner_name, start_at
+-- reads:  day.quota_unit, day.quota_watch, lake.quota
+-- source: Events FailedCreate, "exceeded quota: …, requested: …, used: …"
+-- columns: cluster, quota, resource, owner_kind, owner_name, refused_gpus, start_at, end_at
+with refusal as (
+    select
+        cluster,
+        namespace || '/' || regexp_extract(spec ->> '$.message', 'exceeded quota: ([^ ,]+)', 1) as quota,
+        spec ->> '$.involvedObject.kind' as owner_kind,
+        spec ->> '$.involvedObject.name' as owner_name,
+        unnest(string_split(regexp_extract(spec ->> '$.message', 'requested: (.*?), used: ', 1), ',')) as requested,
+        coalesce(spec ->> '$.firstTimestamp', created_at::text)::timestamp as first_at,
+        coalesce(spec ->> '$.lastTimestamp', created_at::text)::timestamp as last_at
+    from lake.quota
+    where kind = 'events'
+),
+
+run as (
+    select
+        refusal.* similar to '^(cluster|quota|owner_kind|owner_name)$',
+        unit.resource,
+        max(try_cast(split_part(refusal.requested, '=', 2) as double) * unit.gpus_per_native) as refused_gpus,
+        min(refusal.first_at) as first_at,
+        max(refusal.last_at) as last_at
+    from refusal
+    inner join day.quota_unit as unit
+        on split_part(refusal.requested, '=', 1) = unit.resource and unit.system = 'kubernetes'
+    group by all
+),
+
+daily as (
+    select
+        *,
+        unnest(generate_series(date_trunc('day', first_at), last_at, interval 1 day)) as day
+    from run
+)
+
+select
+    daily.* exclude (first_at, last_at, day),
+    greatest(daily.first_at, daily.day) as start_at,
+    least(daily.last_at, daily.day + interval 1 day) as end_at
+from daily
+semi join day.quota_watch as watch
+    on daily.cluster = watch.cluster and watch.watched = 'pods' and daily.day < watch.end_at and daily.day + interval 1 day > watch.start_at
