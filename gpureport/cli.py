@@ -21,7 +21,7 @@ from gpureport.values.runtime.streams import INTERRUPTED, forget_output
 from gpureport.values.text.log import Log
 
 _QUERY_INTERRUPTED = "Query interrupted"
-"""How DuckDB's Python says that Ctrl-C came while a statement ran."""
+"""Message of DuckDB's Python for Ctrl-C during a statement."""
 _HOME_OF = {
     "demo": "reporting",
     "doctor": "doctor",

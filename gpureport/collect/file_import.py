@@ -30,12 +30,12 @@ from gpureport.values.series import METRIC_LABEL, STALE_BITS, Labels, SeriesBatc
 from gpureport.values.window import Window, from_ms, rfc3339, to_ms
 
 AHEAD = timedelta(hours=1)
-"""How far clocks may differ."""
+"""Tolerated difference between clocks."""
 
 
 @dataclass(frozen=True)
 class Imported:
-    """What an import did: the days (UTC) that were written, and how many series and samples the files held."""
+    """Result of an import: the days (UTC) written, and the numbers of series and samples in the files."""
 
     days: tuple[date, ...]
     series_count: int
@@ -116,7 +116,7 @@ def _days_to_write(lake: Lake, cluster: str, touched: Sequence[date]) -> list[da
 
 
 def _raw_partitions(lake: Lake, cluster: str, days: Sequence[date]) -> list[Partition]:
-    """What the lake holds of the days, and of those beside them."""
+    """Samples that the lake has of the days, and of the days beside them."""
     found = (lake.partition("raw_sample", cluster, day) for day in _with_neighbours(days))
     return [raw for raw in found if raw is not None]
 

@@ -21,21 +21,21 @@ from gpureport.values.runtime.garbage import uncollected
 from gpureport.values.window import rfc3339, to_ms
 
 AHEAD = timedelta(hours=1)
-"""How far clocks may differ."""
+"""Tolerated difference between clocks."""
 
 _KIND_BY_NAME = {(kind.kind, kind.group): kind for kind in KINDS}
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What an observation brought."""
+    """Result of an observation."""
 
     observed_at: datetime
     origin: str
     """Address of the server, or the folder."""
     listed: tuple[Listed, ...]
     refused: tuple[str, ...] = ()
-    """What these credentials may not list."""
+    """Kinds of objects that these credentials may not list."""
     row_counts: Mapping[str, int] = field(default_factory=dict)
     """Rows by table."""
     failure: SourceError | None = None
@@ -111,7 +111,7 @@ def import_folder(place: Place, folder: Path, cluster: str, observed_at: datetim
 
 
 class _Gathered:
-    """What the files of a folder brought, kind by kind."""
+    """Objects from the files of a folder, kind by kind."""
 
     def __init__(self, observation: Observation) -> None:
         self._observation = observation

@@ -101,7 +101,7 @@ class RawDays:
         return [self._known.labels[number] for number in sorted(self._series[_number_of(day)])]
 
     def count(self, day: date, slot: int) -> int:
-        """How many samples of a slot the day needs."""
+        """Number of samples of a slot that the day needs."""
         return self._counts[_number_of(day), slot]
 
     def rows(self, day: date, slots: Iterable[int]) -> NDArray[Any]:

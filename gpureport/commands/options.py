@@ -1,4 +1,4 @@
-"""What the commands share: the configuration with its flags, the clock, the log, and groups of options."""
+"""Options common to all commands: the configuration with its flags, the clock, the log, and groups of options."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FORMATS = click.Choice(["table", "wide", "md", "json", "csv"])
 
 
 class Invocation:
-    """What every command shares: configuration file, environment, the clock read once, and the log."""
+    """Context of a command: configuration file, environment, the clock read once, and the log."""
 
     def __init__(self, config_path: Path | None, environ: Mapping[str, str], now: datetime, log: Log) -> None:
         self.config_path = config_path

@@ -47,7 +47,7 @@ _HOLDERS_AT_ONCE = 5_000
 
 @dataclass(frozen=True)
 class ComputeSettings:
-    """What facts depend on, and what computing them may use of the machine."""
+    """Settings that facts depend on, and limits on memory and threads."""
 
     memory_threshold_ratio: float = 0.9
     idle_watts: Mapping[str, float] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class ComputeSettings:
 
     @property
     def meaning(self) -> dict[str, Any]:
-        """What facts depend on, by the settings' names."""
+        """Settings that facts depend on, by name."""
         return {
             "saturation.memory_threshold_ratio": self.memory_threshold_ratio,
             "power.idle_watts": dict(self.idle_watts),
@@ -133,7 +133,7 @@ class _Day:
         return result
 
     def _plan(self, given: Collection[str]) -> list[Query]:
-        """What is to be made, in order, and each check after what it reads."""
+        """Tables to make, in order, and each check after the tables that it reads."""
         kept = of_life(self.queries, "facts")
         made = {*given, *(query.table for query in needed(self.queries, kept, given))}
         checks = [each.table for each in self.queries.values() if each.life == "checks" and made.issuperset(each.reads)]
@@ -198,7 +198,7 @@ class _Day:
 
 
 def _state(lake: Lake, partition: Partition, settings: ComputeSettings, queries: Mapping[str, Query]) -> dict[str, pa.Table]:
-    """What is known of the whole day, by table; its three subjects know nothing of each other."""
+    """State of the whole day, by table; its three subjects do not depend on each other."""
 
     def made(of: Callable[..., dict[str, pa.Table]]) -> dict[str, pa.Table]:
         with connection(settings.memory_limit, 1) as con:  # several threads add in any order

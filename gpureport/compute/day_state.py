@@ -1,4 +1,4 @@
-"""What Kubernetes says of a day's pods, nodes and claims: true in every part of the day, so it is read once and given to each."""
+"""Kubernetes' state of a day's pods, nodes and claims: valid in every part of the day, so it is read once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gpureport.compute.query import Query, build, needed
 from gpureport.lake import Lake, Partition
 
 _STEP, _COUNTED = "day.demand_step", "facts.scheduler_hour"
-"""What is counted from steps when these are cut to the day; they themselves are not needed any more then."""
+"""Counts from steps that are cut to the day; the steps themselves are not needed after that."""
 _KEPT = (
     "facts.claim_device",
     "facts.claim_hour",
@@ -47,7 +47,7 @@ _AROUND_THE_DAY = (
     "day.authoritative_use",
     "day.fragmentation",
 )
-"""What is known by looks at the cluster's state: those of the day before and the day after say when it began and ended."""
+"""State from snapshots: those of the day before and the day after give its beginning and end."""
 
 
 def state_of_day(

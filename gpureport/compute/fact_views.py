@@ -85,7 +85,7 @@ def day_hours(day: date) -> dict[str, datetime]:
 
 
 def folder(table: str) -> str:
-    """Where the lake keeps a table of the facts."""
+    """Folder of a facts table in the lake."""
     return table.replace(".", "/")
 
 
@@ -127,7 +127,7 @@ def _open_rolled_up(
 
 
 def _by_day(lake: Lake, table: str, clusters: Collection[str] | None) -> dict[date, list[Partition]]:
-    """What the lake has of a table."""
+    """Files of a table in the lake, by day."""
     found: dict[date, list[Partition]] = {}
     for partition in lake.partitions(folder(table)):
         if clusters is None or partition.cluster in clusters:

@@ -16,7 +16,7 @@ _TABLES = (DEVICE_SAMPLE.name, SOURCE.name, *TELEMETRY)
 
 
 def basis_entry(lake: Lake, cluster: str, day: date) -> dict[str, str]:
-    """What the day's facts are to say of the samples that they are made from: parts, sizes and rows of the files."""
+    """Entry about the samples behind a day's facts: parts, sizes and rows of the files."""
     described = "\n".join(sorted(_files(lake, cluster, day)))
     return {_BASIS: hashlib.sha256(described.encode()).hexdigest()[:12]}
 

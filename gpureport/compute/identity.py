@@ -1,4 +1,4 @@
-"""What facts were made with: the revision of each kept table, and the settings that change them, by value.
+"""Identity of facts: the revision of each kept table, and the settings that change them, by value.
 
 Facts of another version but of the same revisions are the same facts. An older version recorded neither: its tables are of the
 first revision, its settings unknown.
@@ -25,7 +25,7 @@ class MadeWith:
 
     @property
     def entries(self) -> dict[str, str]:
-        """What facts say of themselves."""
+        """Identity as entries of the lake's root."""
         return {_REVISIONS: self.revisions, _SETTINGS: self.settings}
 
     def has_other_settings(self, other: MadeWith) -> bool:
@@ -45,11 +45,11 @@ class MadeWith:
 
 
 def made_with(queries: Mapping[str, Query], settings: Mapping[str, Any]) -> MadeWith:
-    """What facts are made with now."""
+    """Identity of facts that are made now."""
     revisions = {table: queries[table].revision for table in of_life(queries, "facts") if queries[table].revision > 1}
     return MadeWith(json.dumps(revisions, sort_keys=True), json.dumps(settings, sort_keys=True))
 
 
 def recorded(note: Mapping[str, str]) -> MadeWith:
-    """What a day's facts say that they were made with."""
+    """Identity recorded with a day's facts."""
     return MadeWith(note.get(_REVISIONS, "{}"), note.get(_SETTINGS, ""))

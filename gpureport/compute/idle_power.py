@@ -1,4 +1,4 @@
-"""What each GPU of a day is taken to draw at idle: from its own free time of four weeks, or from others of its model.
+"""Idle power of each GPU of a day: from its own free time of four weeks, or from others of its model.
 
 A part of the lake is not enough to tell: the others of a model stand in all parts, so this comes before any part is attributed.
 """

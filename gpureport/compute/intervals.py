@@ -1,4 +1,4 @@
-"""What all facts of a day follow from, part by part of the lake: sums of samples over intervals, and time over value."""
+"""Basis of all facts of a day, part by part of the lake: sums of samples over intervals, and time over value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Of which days facts read the lake's tables: telemetry of a day stands for itself, state is told by the days around it too."""
+"""Days behind each table of the lake: telemetry of the day alone, state also of the days around it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a report holds its window against: the window before it, built by the same queries with that window's times.
+"""Previous period of a report: the same queries with that period's times.
 
 Those tables come first and are kept while the window's own are made. Where the lake does not hold all of it they are not
 there, and what reads them is no part of the report.
@@ -19,7 +19,7 @@ from gpureport.lake import Lake, Partition
 from gpureport.values.window import Window, day_start, plain
 
 HISTORY = ("period.demand_day",)
-"""What is kept of all days up to the window's end."""
+"""Tables kept of all days up to the period's end."""
 _HISTORY_FACTS = ("facts.device_day", "facts.ledger_day", "facts.node_allocation")
 _HISTORY_DAYS = 182
 

@@ -22,7 +22,7 @@ _ROWS, _STATED = "sample_rows", "stated_before"
 
 
 def note_entries(lake: Lake, samples: Partition) -> dict[str, str]:
-    """What the facts of a day are to carry: of which samples they are made, and what was said of the day from fewer or more."""
+    """Entry about a day's facts: the samples that they are made of, and earlier results from fewer or more samples."""
     rows = str(samples.row_count)
     entries = {_ROWS: rows, **basis_entry(lake, samples.cluster, samples.date)}
     if before := lake.partition(_TABLE, samples.cluster, samples.date):

@@ -1,4 +1,4 @@
-"""What the report's findings are judged by: rules, thresholds, classes of XID errors, and what is not to be reported again.
+"""Criteria of the report's findings: rules, thresholds, classes of XID errors, and suppressed findings.
 
 The conditions are SQL (``queries/findings/period.finding_*.sql``); here is what these take as parameters.
 """
@@ -103,23 +103,23 @@ class Suppression(Section):
 
 @cache
 def rules() -> Mapping[str, Mapping[str, str]]:
-    """What each code means, by code: title, severity, rule, names of its thresholds, suggested action, SQL."""
+    """Rules by code: title, severity, rule, names of its thresholds, suggested action, SQL."""
     return {row["code"]: row for row in catalog_rows("finding.csv")}
 
 
 def xid_classes() -> list[dict[str, str]]:
-    """What each XID code tells of: NVIDIA's name and actions, class, severity, meaning, what to do, source and its date."""
+    """XID codes: NVIDIA's name and actions, class, severity, meaning, what to do, source and its date."""
     actions = {row["immediate_action"]: row["action"] for row in catalog_rows("xid_action.csv")}
     return [{**row, "action": actions.get(row["immediate_action"], "")} for row in catalog_rows("xid.csv")]
 
 
 def mig_profiles() -> list[dict[str, str]]:
-    """How GPU models split into MIG instances: slices of compute and memory, how many of a profile fit on a GPU, source."""
+    """MIG profiles of GPU models: slices of compute and memory, number of a profile on a GPU, source."""
     return catalog_rows("mig_profile.csv")
 
 
 def gpu_models() -> list[dict[str, str]]:
-    """What GPU models can do: memory, its bandwidth, dense FP16 tensor throughput, NVLinks in one direction; what they lack."""
+    """Capabilities of GPU models: memory, its bandwidth, dense FP16 tensor throughput, NVLinks in one direction; their limits."""
     return catalog_rows("gpu_model.csv")
 
 

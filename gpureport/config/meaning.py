@@ -1,4 +1,4 @@
-"""What figures are worked out by, and when they are too thin to print."""
+"""Settings behind figures, and the coverage that they need."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ _MOST_GRAMS = 10_000.0
 
 
 class Saturation(Section):
-    """What saturation figures are computed, and from where memory counts as full."""
+    """Saturation figures: switch, and the memory ratio that counts as full."""
 
     enabled: bool = True
     memory_threshold_ratio: float = Field(DEFAULT_MEMORY_THRESHOLD_RATIO, gt=0, le=1)
 
 
 class Power(Section):
-    """What energy is attributed by."""
+    """Settings of energy attribution."""
 
     idle_watts: dict[str, Annotated[float, Field(ge=0, lt=10_000)]] = Field({})
 
 
 class Nos(Section):
-    """What nos' chart was installed with."""
+    """Settings of nos' chart."""
 
     gpu_memory_gb_per_gpu: int = Field(32, gt=0, le=10_000)
 
@@ -44,13 +44,13 @@ class Koordinator(Section):
 
 
 class Kueue(Section):
-    """What Kueue's configuration says."""
+    """Settings of Kueue's configuration."""
 
     usage_half_life_hours: float = Field(0, ge=0, le=100_000)
 
 
 class QuotaSystems(Section):
-    """What quota systems count by, where their objects do not say."""
+    """Settings of quota systems that their objects do not show."""
 
     nos: Nos = Nos()
     koordinator: Koordinator = Koordinator()
@@ -58,13 +58,13 @@ class QuotaSystems(Section):
 
 
 class Owners(Section):
-    """Whose the holders are."""
+    """Teams of namespaces."""
 
     team_label: str = Field("team", min_length=1)
 
 
 class Retired(Section):
-    """What was taken out of service: a cluster, a node or a GPU; it is not expected any more from a day on."""
+    """Retirement of a cluster, a node or a GPU: it is not expected from a day on."""
 
     since: date
     cluster: str = ""
@@ -95,13 +95,13 @@ Price = Annotated[dict[date, _Amount] | float, BeforeValidator(_number_or_days)]
 
 
 class Prices(Section):
-    """What an hour of a GPU costs, by model or for ``all``, and a kWh; in one currency, whichever it is."""
+    """Price of a GPU-hour, by model or for ``all``, and of a kWh; all in one currency."""
 
     gpu_hour: dict[str, Price] = Field({})
     kwh: Price | None = None
     currency: str = ""
     budgets: dict[str, _Amount] = Field({})
-    """What a team may cost in a month."""
+    """Budget of a team for a month."""
 
     @property
     def currency_code(self) -> str:
@@ -127,7 +127,7 @@ def _number_or_file(given: object) -> object:
 
 
 class Carbon(Section):
-    """What a kWh emits, of the grid where it is used and by contract: a number, or the path of a CSV time series."""
+    """Emissions of a kWh, of the local grid and by contract: a number, or the path of a CSV time series."""
 
     pue: float = Field(1.0, ge=1, le=10)
     grams_per_kwh: Annotated[float | Path | None, BeforeValidator(_number_or_file)] = None
@@ -166,7 +166,7 @@ def _zone(name: str) -> str:
 
 
 class Notify(Section):
-    """Where the answers of a report go: to a chat's webhook, whose URL is a secret and so in a file, and by mail."""
+    """Messages with the answers of a report: to a chat's webhook, whose URL is a secret and so in a file, and by mail."""
 
     webhook_url_file: str = ""
     smtp_server: Annotated[str, formed(r"([^\s:/@]+(:\d{1,5})?)?", "the name of a mail server, as mail or mail:587")] = ""
@@ -185,7 +185,7 @@ class Notify(Section):
 
 
 class Report(Section):
-    """When a figure is too thin to print, and a report to succeed."""
+    """Coverage that figures and reports need."""
 
     figure_min_coverage_ratio: float = Field(0.5, ge=0, le=1)
     min_coverage_ratio: float = Field(0.0, ge=0, le=1)
@@ -203,7 +203,7 @@ class Report(Section):
 
 
 class Link(Section):
-    """What a model's links can carry in one direction, for clusters whose exporter does not say."""
+    """Bandwidth of a model's links in one direction, for clusters whose exporter does not publish it."""
 
     pcie_bytes_per_second: float | None = Field(None, gt=0)
     nvlink_bytes_per_second: float | None = Field(None, gt=0)

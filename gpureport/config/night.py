@@ -1,4 +1,4 @@
-"""How the nightly job goes: what it fetches, what it keeps, and where it says how it went."""
+"""Settings of the nightly job: what it fetches and keeps, and where its metrics go."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gpureport.values.window import AGE
 
 
 class Export(Section):
-    """How a day is cut for fetching, and how far ``run`` looks back."""
+    """Parts of a day for fetching, and the days that ``run`` looks back."""
 
     samples_per_group: int = Field(1_800_000, gt=0, le=4_000_000)
     keep_raw: bool = False
@@ -38,7 +38,7 @@ def _no_folder(path: str) -> str:
 
 
 class Metrics(Section):
-    """Where a run publishes how it went."""
+    """Destinations of a run's metrics."""
 
     file: Annotated[str, AfterValidator(_no_folder)] = ""
     pushgateway_url: Annotated[str, AfterValidator(_without_secrets)] = ""

@@ -10,7 +10,7 @@ from gpureport.config.section import ClusterName, LabelName, Seconds, Section, f
 
 
 class Prometheus(Section):
-    """How to reach the server; secrets are named by file or environment variable, never written here."""
+    """Connection to Prometheus; secrets are named by file or environment variable, never written here."""
 
     url: str = ""
     read_path: Literal["auto", "remote-read", "matrix", "victoria-metrics"] = "auto"
@@ -46,11 +46,11 @@ class Prometheus(Section):
 
 
 KubernetesSystem = Literal["dra", "kubernetes", "nos", "scheduler-plugins", "kueue", "koordinator", "volcano", "kai"]
-"""What brings objects beside nodes, namespaces and pods; ``kubernetes`` stands for its own resource quotas."""
+"""Systems with objects beside nodes, namespaces and pods; ``kubernetes`` is its own resource quotas."""
 
 
 class Kubernetes(Section):
-    """How to reach the cluster's API server, and what to ask; credentials are the kubeconfig's or the service account's."""
+    """Connection to the API server, and its lists; credentials are the kubeconfig's or the service account's."""
 
     enabled: bool = True
     kubeconfig: str = ""

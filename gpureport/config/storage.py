@@ -32,7 +32,7 @@ def _without_secrets(url: str) -> str:
 
 
 class ObjectStore(Section):
-    """How the storage is reached; credentials come from the environment, a profile or a role, never from here."""
+    """Connection to the storage; credentials come from the environment, a profile or a role, never from here."""
 
     endpoint_url: Annotated[str, AfterValidator(_without_secrets)] = ""
     region: str = ""

@@ -1,4 +1,4 @@
-"""Which Kubernetes resources and node labels speak of accelerators, as kube-state-metrics writes them."""
+"""Kubernetes resources and node labels of accelerators, as kube-state-metrics writes them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _VENDORS = {"10de": "nvidia", "1002": "amd"}
 
 
 def resource_vendor(resource: str) -> str:
-    """Who made what a resource counts: nvidia_com_gpu → nvidia."""
+    """Vendor of a resource: nvidia_com_gpu → nvidia."""
     return resource.removeprefix("gpu_").partition("_")[0]
 
 
@@ -41,7 +41,7 @@ def node_of(labels: Mapping[str, str]) -> str:
 
 
 def pci_vendor(labels: Mapping[str, str]) -> str:
-    """Whose accelerator a node's labels show in its PCI slots; '' for none."""
+    """Vendor of the accelerator in a node's PCI labels; '' for none."""
     for name, value in labels.items():
         if value == "true" and (found := _PCI_LABEL.fullmatch(name)):
             return _VENDORS[found[1]]

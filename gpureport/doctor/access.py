@@ -17,7 +17,7 @@ _COSTS: dict[Kind, tuple[str, tuple[str, ...]]] = {
     NODES: ("when a node was cordoned or not ready is unknown", _LEDGER),
     KOORDINATOR_DEVICES: ("when a GPU was unhealthy is unknown", _LEDGER),
 }
-"""What is lost without a list; of the others nothing that the report shows."""
+"""Loss without a list; nothing for lists that the report does not need."""
 _OUTAGE_SERIES = ("kube_node_status_condition", "kube_node_spec_unschedulable")
 
 

@@ -1,4 +1,4 @@
-"""What was seen of a cluster, whichever way it was looked at: plain values that the checks judge."""
+"""Evidence about a cluster, from servers or a lake: plain values that the checks judge."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Carried:
 
 @dataclass(frozen=True)
 class KubeState:
-    """What kube-state-metrics tells; of nodes also what the API server does."""
+    """State from kube-state-metrics; of nodes also from the API server."""
 
     series: Mapping[str, int] = field(default_factory=dict)
     """Series by metric."""
@@ -47,7 +47,7 @@ class KubeState:
 
 @dataclass(frozen=True)
 class Rhythm:
-    """How samples came, seen on one device of each exporter at most; None where it could not be seen."""
+    """Scrape rhythm of one device of each exporter at most; None where it is unknown."""
 
     step_seconds: float | None = None
     fresh_ratio: float | None = None
@@ -57,7 +57,7 @@ class Rhythm:
 
 @dataclass(frozen=True)
 class ServerSeen:
-    """Where samples are, or were, fetched from."""
+    """Server that samples come from."""
 
     name: str
     read_path: str
@@ -66,7 +66,7 @@ class ServerSeen:
 
 @dataclass(frozen=True)
 class Listing:
-    """What came of asking an API server for one object of a kind that it has."""
+    """Result of listing one object of a kind that the API server has."""
 
     kind: Kind
     version: str = ""
@@ -77,7 +77,7 @@ class Listing:
 
 @dataclass(frozen=True)
 class ApiServer:
-    """What a Kubernetes API server serves and shows."""
+    """Lists and permissions of a Kubernetes API server."""
 
     url: str
     name: str
@@ -101,7 +101,7 @@ class Evidence:
     """All that was seen."""
 
     subject: str
-    """What was looked at, for people: a URL and an instant, or a lake and a day."""
+    """Target as text: a URL and an instant, or a lake and a day."""
     carried: tuple[Carried, ...] = ()
     labels: tuple[Labels, ...] = ()
     """Label sets of device series: one metric of each exporter, on some nodes where there are many."""

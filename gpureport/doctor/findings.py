@@ -1,4 +1,4 @@
-"""What a check says."""
+"""Finding of a check."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ ByNode = Mapping[str, Mapping[str, int]]
 
 
 def look_at_cluster(cluster: Cluster) -> Evidence:
-    """What the server serves, shows and says of its nodes, without telemetry. SourceError's family where it cannot be read."""
+    """Lists, permissions and nodes of the server, without telemetry. SourceError's family where it cannot be read."""
     refusal = _groups_refusal(cluster)
     kinds = [kind for kind in KINDS if not (kind.group and refusal)]
     groups = dict.fromkeys(kind.group for kind in kinds if kind.group)

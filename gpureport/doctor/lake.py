@@ -91,7 +91,7 @@ where kind <> 'kubernetes' group by server order by count(*) desc, server limit 
 
 
 def look_at_lake(con: DuckDBPyConnection, lake: Lake, cluster: str | None, day: date, catalog: Catalog) -> Evidence:
-    """What the lake holds of a cluster's day. LakeError where it holds nothing, UsageError where the cluster must be named."""
+    """Content of a cluster's day in the lake. LakeError where there is none, UsageError where the cluster must be named."""
     chosen = _cluster(lake, cluster, day)
     views(con, lake, TABLES, clusters=[chosen], dates=[day])
     carried = _carried(con, catalog)

@@ -23,7 +23,7 @@ from gpureport.values.series import METRIC_LABEL, Labels
 from gpureport.values.window import rfc3339
 
 LABEL_WINDOW = timedelta(hours=1)
-"""How far back label sets are looked at: long enough to see holders, short enough to see that a setting was changed."""
+"""Look-back for label sets: long enough to see holders, short enough to see that a setting was changed."""
 RHYTHM_WINDOW = "30m"
 _HOSTS = ("Hostname", "hostname", "node", "node_name")
 _DAYS = {"y": 365.0, "w": 7.0, "d": 1.0, "h": 1 / 24, "m": 1 / 1440, "s": 1 / 86400, "ms": 1 / 86400e3}
@@ -79,7 +79,7 @@ class _Questions:
 
 
 def look_at_server(connection: Connection, catalog: Catalog, at: datetime, match: Mapping[str, str]) -> Evidence:
-    """What the server has at this instant of series that bear these labels. SourceError where it cannot be read."""
+    """Series with these labels on the server at this instant. SourceError where it cannot be read."""
     server = probe(connection)
     ask = _Questions(connection, at, [Matcher(name, "=", value) for name, value in sorted(match.items())])
     wanted = one_of(METRIC_LABEL, [*catalog.asked, CLAIM_SERIES])
@@ -229,7 +229,7 @@ def _of_one_host(ask: _Questions, carried: Sequence[Carried], signal: str | None
 
 
 def retention_days(connection: Connection) -> float | None:
-    """How long samples are kept, where the server tells and the limit is one of time."""
+    """Retention of samples, where the server publishes it and it is a time."""
     try:
         data = connection.json("/api/v1/status/runtimeinfo").get("data") or {}
     except SourceError:

@@ -1,4 +1,4 @@
-"""Which series are looked at closely: one metric of each exporter, on hosts of every kind, never on all of a large fleet."""
+"""Series to sample closely: one metric of each exporter, on hosts of every kind, never on all of a large fleet."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gpureport.doctor.evidence import Carried
 from gpureport.values.series import Labels
 
 POD_SERIES = ["kube_pod_info", "kube_pod_container_resource_requests", "kube_pod_resourceclaim_info"]
-"""What tells whether a pod can hold a device: its address, what it requests, its claims."""
+"""Evidence that a pod can hold a device: its address, its requests, its claims."""
 SAMPLED_HOSTS = 25
 SAMPLED_SERIES = 5_000
 

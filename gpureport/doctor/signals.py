@@ -16,11 +16,11 @@ from gpureport.values.catalog.figures import FIGURES, Figure
 from gpureport.values.tables import SIGNALS
 
 NOT_ON_MIG = frozenset({"gpu_util_ratio", "mem_copy_util_ratio", "enc_util_ratio", "dec_util_ratio"})
-"""What NVML does not define for a MIG instance (dcgm-exporter 50, 216)."""
+"""Fields that NVML does not define for a MIG instance (dcgm-exporter 50, 216)."""
 UNTIL_FIRST_ERROR = "xid_code"
 """Its series is absent until the first error from DCGM 4.5.3 on (dcgm-exporter 700)."""
 _READ_IF_THERE = frozenset({"low_util_violation_seconds", "reliability_violation_seconds"})
-"""What no report needs: slowdowns that are rare, or the work's own."""
+"""Slowdowns that no report needs: rare ones, or the work's own."""
 _SAYS_ZERO_BELOW = (4, 5)
 _SHOWN_PLACES = 5
 _PROFILING = "profiling: some GPUs have none, and one of those can end it for its whole node; DCGM 226, dcgm-exporter 50"
@@ -207,7 +207,7 @@ def _why_absent(signal: str, seen: Seen, catalog: Catalog) -> str:
 
 
 def remedy(signal: str, seen: Seen, catalog: Catalog) -> tuple[Remedy, ...]:
-    """How each exporter in use would publish the signal; () where none can."""
+    """Settings by which each exporter in use publishes the signal; () where none can."""
     found = []
     for exporter in seen.exporters:
         if exporter == remedies.DCGM:

@@ -1,4 +1,4 @@
-"""What a writer stages, aside and durable; all of it becomes part of the lake when the change ends, or nothing.
+"""Staged files of a writer, aside and durable; all become part of the lake when the change ends, or none.
 
 Parts replace what a table's day held. Snapshots are added beside it, and stay when the rest is replaced.
 """
@@ -89,7 +89,7 @@ def keep(draft: Path, label: str, row_count: int) -> Path:
 
 @dataclass(frozen=True)
 class Staged:
-    """What was staged of a table's day: the files as the root will name them, and where each lies."""
+    """Staged files of a table's day, as the root names them, and their places."""
 
     table: str
     key: str
@@ -111,7 +111,7 @@ class Staged:
 
 
 def staged_files(staging: Path, change: str) -> list[Staged]:
-    """What a change staged; nothing of one that was abandoned."""
+    """Staged files of a change; none of one that was abandoned."""
     if (staging / _ABANDONED).exists():
         return []
     return [_staged(staging, folder, change) for folder in sorted(staging.glob("**/cluster=*/date=*"))]

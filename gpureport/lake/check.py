@@ -42,7 +42,7 @@ def checked(storage: Storage, table: str, key: str, stored: Stored) -> Path:
 
 
 def examined(storage: Storage, table: str, key: str, stored: Stored) -> Damage | None:
-    """What is wrong with a file; a damaged copy of an object is fetched again."""
+    """Defect of a file; a damaged copy of an object is fetched again."""
     what = damage(storage.bring(stored.name), stored)
     if what and storage.forget(stored.name):
         object_has = damage(storage.bring(stored.name), stored)
@@ -58,7 +58,7 @@ def damaged_files(storage: Storage, root: Root) -> list[Damage]:
 
 
 def damage(path: Path, stored: Stored) -> str:
-    """What is wrong with a file; '' for nothing."""
+    """Defect of a file; '' for none."""
     try:
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -79,7 +79,7 @@ def place(storage: Storage, found: Damage) -> str:
 
 
 def remedy(storage: Storage, found: Damage) -> str:
-    """What makes the file again."""
+    """Command that makes the file again."""
     cluster, day = day_of(found.key)
     lake = f"--lake {shlex.quote(str(storage.place))}"
     if found.is_copy:

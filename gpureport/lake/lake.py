@@ -97,7 +97,7 @@ class Lake:
         return [Partition("facts", *day_of(key), (), self) for key in sorted(self.root.notes)]
 
     def note(self, cluster: str, day: date) -> Mapping[str, str]:
-        """What a day's facts were made from and with."""
+        """Origin of a day's facts: samples, versions and settings."""
         return self.root.notes.get(day_key(cluster, day), {})
 
     def bring(self, partitions: Iterable[Partition]) -> None:

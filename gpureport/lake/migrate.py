@@ -36,7 +36,7 @@ from gpureport.values.tables.table import Column
 from gpureport.values.window import to_ms
 
 _PLACING = ".placing"
-"""Where an older version left a change that was complete and not yet in its place."""
+"""Folder in which an older version left a complete change that was not yet in its place."""
 _OBSERVED = "observed-"
 _SNAPSHOTS = 1000
 _OLD_FILE = re.compile(
@@ -215,7 +215,7 @@ def _times(name: str) -> tuple[int, ...]:
 
 
 def _stored(name: str, path: Path, times: tuple[int, ...]) -> Stored:
-    """What the root says of a file as it is."""
+    """Entry of the root for a file as it is."""
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     return Stored(name, path.stat().st_size, pq.read_metadata(path).num_rows, digest, *times)
@@ -233,6 +233,6 @@ def _completed(file: Path, missing: Iterable[Column], draft: Path) -> Path:
 
 
 def _note(storage: Storage, name: str) -> dict[str, str]:
-    """What an older version wrote into the footers of facts."""
+    """Keys that an older version wrote into the footers of facts."""
     metadata = pq.read_metadata(storage.bring(name)).metadata or {}
     return {key.decode(): value.decode() for key, value in metadata.items() if key != b"ARROW:schema"}

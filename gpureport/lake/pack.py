@@ -26,7 +26,7 @@ Files = Mapping[Stored, Path]
 _LOOSE_DAYS = 7
 """As many days of a month that is not over are packed without waiting for its end."""
 _LARGEST_BYTES = 256 << 20
-"""What is larger than this together is in files of a good size already."""
+"""Size from which files are not packed together: they are large enough already."""
 
 
 def due_months(root: Root, before: date, is_partial_only: bool) -> list[tuple[str, dict[str, tuple[Stored, ...]]]]:

@@ -1,4 +1,4 @@
-"""How a lake file is encoded: Snappy, 122,880-row groups, each column by what it holds.
+"""Encoding of a lake file: Snappy, 122,880-row groups, each column by its values.
 
 Measured in docs/benchmarks.md: encodings by column halve what the writer's defaults take; more compression buys nothing.
 """

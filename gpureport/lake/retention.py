@@ -1,4 +1,4 @@
-"""What is kept of a lake, and for how long: whole days of whole tables go, and nothing that gpureport did not write.
+"""Retention: whole days of whole tables are removed, and nothing that gpureport did not write.
 
 Samples and state go first, facts later. ``source`` stays as long as facts do: it says what they rest on, and is small.
 """
@@ -17,7 +17,7 @@ from gpureport.values.window import age_ago
 
 @dataclass(frozen=True)
 class Pruned:
-    """What was removed, or would be: days of tables, and their bytes."""
+    """Removed files, or those to remove: days of tables, and their bytes."""
 
     partition_count: int = 0
     byte_count: int = 0
@@ -39,7 +39,7 @@ def prune(lake: Lake, retention: Retention, today: date, is_rehearsal: bool = Fa
 
 
 def describe_pruned(pruned: Pruned, verb: str = "removed") -> list[str]:
-    """What was removed, a line; nothing where nothing was to be removed."""
+    """Removed files as a line; empty where nothing was to be removed."""
     if not pruned.partition_count:
         return []
     return [f"{pruned.partition_count:,} days of tables, {pruned.byte_count / 1e6:,.1f} MB, {verb}: beyond their retention"]

@@ -19,7 +19,7 @@ from gpureport.values.errors import LakeError
 from gpureport.values.tables import SCHEMA_VERSION
 
 MARKER = "gpureport-lake.json"
-"""What made a folder a lake before there was a root."""
+"""Marker of a lake before there was a root."""
 _NUMBER = re.compile(r"-(\d{4,})\.parquet$")
 
 
@@ -51,7 +51,7 @@ class Stored(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def number(self) -> int:
-        """Which part of its day it is: the same number in another table means the same devices. Of a packed file: its days."""
+        """Number of the part of its day: the same number in another table means the same devices. Of a packed file: its days."""
         found = _NUMBER.search(self.name)
         return int(found[1]) if found and not self.is_observed else 0
 
@@ -77,7 +77,7 @@ class Root(msgspec.Struct, frozen=True):
     """The last ones, so that a writer whose answer was lost finds its own."""
     files: dict[str, Days] = {}
     notes: dict[str, dict[str, str]] = {}
-    """What facts of a day were made from and with, by ``<cluster>/<date>``."""
+    """Origin of a day's facts, by ``<cluster>/<date>``."""
     schemas: dict[str, bytes] = {}
     """Arrow schemas of facts that had no rows, for days without a file of them."""
     replaced: tuple[Replaced, ...] = ()

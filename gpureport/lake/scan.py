@@ -48,7 +48,7 @@ def scan_view(con: duckdb.DuckDBPyConnection, files: Collection[Path]) -> None:
 
 
 def _told(column: Column, footers: Sequence[pq.FileMetaData]) -> str:
-    """What stands in the view instead of the column; '' where it stands for itself."""
+    """Expression in the view in place of the column; '' where it is the column itself."""
     if column.nullable and all(_is_null(chunk) for each in footers for chunk in _chunks(each, column.name)):
         return f"null::{'integer' if pa.types.is_integer(column.type) else 'double'}"
     if column.decimals is None or all(_can_be_weighed(chunk, column) for each in footers for chunk in _chunks(each, column.name)):

@@ -22,7 +22,7 @@ from gpureport.report.summary import write_summary
 
 @dataclass(frozen=True)
 class Forms:
-    """How much the files of a report hold."""
+    """Rows and bytes of a report's files."""
 
     csv_rows: int = 100_000
     """Tables with more rows than this have no CSV; Parquet has them all."""

@@ -1,4 +1,4 @@
-"""What changed between two windows, or between two reports: their tables for a terminal, as JSON or as CSV."""
+"""Changes between two periods or reports: their tables for a terminal, as JSON or as CSV."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SECTIONS = {
     "periods": "period",
     "restated": "restated_day",
 }
-"""What is printed, and the report table it is."""
+"""Printed table, and the report table that it comes from."""
 _RESTATED = "report.restated_day"
 _IN_TERMINAL = {
     "namespace_change": (
@@ -178,7 +178,7 @@ def _namespaces(result: Result) -> _Rows:
 
 
 def _findings(result: Result) -> _Rows:
-    """What is new or resolved, the gravest first."""
+    """New and resolved findings, the most severe first."""
     gravity = pl.col("severity").replace_strict({"critical": 0, "warning": 1, "info": 2}, default=3)
     rows = result.rows.filter(pl.col("change") != "stayed").sort("change", gravity, "code", "namespace", "pod")
     return _chosen(result.name, rows.head(_FINDINGS_MAX))

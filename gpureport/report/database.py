@@ -107,7 +107,7 @@ def _facts(con: duckdb.DuckDBPyConnection, has_facts: bool) -> dict[str, str]:
 
 
 def _write_meta(con: duckdb.DuckDBPyConnection, header: Header) -> None:
-    """What the report says of itself, one row per thing, as JSON text."""
+    """Report's facts about itself, one row per thing, as JSON text."""
     con.execute("create table file.main.meta (name varchar primary key, value json)")
     rows = [(name, orjson.dumps(found).decode()) for name, found in header.as_dict().items()]
     con.executemany("insert into file.main.meta values (?, ?)", rows)

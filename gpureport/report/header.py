@@ -1,4 +1,4 @@
-"""What a report says of itself: window, clusters, versions, coverage, sources, checks."""
+"""Header of a report: period, clusters, versions, coverage, sources, checks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NO_SIGNALS = ("any", "workload")
 
 @dataclass(frozen=True)
 class Source:
-    """Who was asked, and how whole the answer was."""
+    """Sources, and how complete their answers were."""
 
     cluster: str
     day: str
@@ -77,7 +77,7 @@ class Header:
 
     @property
     def versions(self) -> dict[str, Any]:
-        """What made the numbers: program, signal catalogs in force at export, schema of the lake."""
+        """Versions behind the numbers: program, signal catalogs in force at export, schema of the lake."""
         return {"gpureport": self.version, "catalog": list(self.catalog_versions), "lake_schema": SCHEMA_VERSION}
 
     @property
@@ -108,7 +108,7 @@ class Header:
 
     @property
     def absent_count(self) -> int:
-        """How many of the signals no device has."""
+        """Number of signals that no device has."""
         return sum(len(each.signals) for each in self.absent)
 
     @property

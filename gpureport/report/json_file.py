@@ -71,7 +71,7 @@ def _as_far_as_there_is_room(name: str, entries: Iterable[Mapping[str, Any]]) ->
 
 
 def _lists(tables: Mapping[str, Result]) -> dict[str, Iterable[Mapping[str, Any]]]:
-    """What is listed; nothing where the report has no such table."""
+    """Listed rows; none where the report has no such table."""
     finding = tables.get("finding")
     gravest = f"{_GRAVITY}, {', '.join(finding.query.grain)}" if finding else ""
     return {

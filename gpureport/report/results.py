@@ -102,7 +102,7 @@ class Result:
         return self.maps.get(REASONS_COLUMN) or ({},) * self.rows.height
 
     def reason(self, row: int, column: str) -> str:
-        """Why a figure is null; '' where it is not, or where null is a value like any other."""
+        """Reason for a null; '' where there is a value, or where null is a value like any other."""
         return self.reasons[row].get(column, "")
 
     def maps_of(self, row: int) -> dict[str, Mapping[str, Any]]:

@@ -1,4 +1,4 @@
-"""How schedulers share: what each quota may have, which pods are over quota, and who may preempt whom.
+"""Rules of schedulers: each quota's share, pods over quota, and permitted preemption.
 
 Pure rules on plain values; nothing here reads a lake, a clock or a configuration.
 """

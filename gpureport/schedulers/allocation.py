@@ -1,4 +1,4 @@
-"""What quotas would hold at an instant, by their system's rules, of what they ask for: the heart of a replay.
+"""Allocation of quotas at an instant, by their system's rules, for given requests: the heart of a replay.
 
 Amounts can be divided at will, and evictions take no time. ``ASSUMPTIONS`` says what else is taken for granted.
 """
@@ -23,7 +23,7 @@ SHARING = ("nos", *_WATER_FILLING)
 def fair_shares(
     system: str, resource: str, holdings: Sequence[Holding], capacity: float | None, rules: Rules = DEFAULT_RULES
 ) -> dict[str, Share]:
-    """What each quota may have of the resource, its others as they are, by the quotas' names.
+    """Share of each quota of the resource, the others unchanged, by the quotas' names.
 
     ``capacity`` is what the system has to share out, in the resource's unit; None where it is not known. nos needs none:
     it shares what quotas leave of their min. scheduler-plugins, Kueue and ResourceQuota have no such number.
@@ -107,7 +107,7 @@ ASSUMPTIONS: Mapping[str, str] = {
 
 
 def allocate(system: str, resource: str, holdings: Sequence[Holding], capacity: float, before: Mapping[str, float]) -> Amounts:
-    """What each leaf quota holds of what it demands, if ``before`` is what each held until now.
+    """Allocation of each leaf quota for its demand; ``before`` is the allocation until now.
 
     First what is guaranteed, then up to the fair share, then what is left; never more than the cap, the demand and, all
     together, the capacity. Where even guarantees are more than there is, those who hold keep. Several ResourceQuotas of a
@@ -134,7 +134,7 @@ def _allocate(system: str, resource: str, holdings: Sequence[Holding], capacity:
 
 
 def wanted_within_cap(resource: str, each: Holding) -> float:
-    """What a quota asks for and may have at most."""
+    """Request and limit of a quota."""
     cap = _terms(each, resource).cap
     return each.demanded if cap is None else min(each.demanded, cap)
 
@@ -197,7 +197,7 @@ def _within_borrowing(resource: str, each: Holding) -> float:
 
 
 def _lent(trees: kueue.Cohorts, resource: str, name: str, from_above: float) -> Amounts:
-    """What a queue may hold, or the queues under a cohort, that is given so much from above."""
+    """Allocation of a queue, or of the queues under a cohort, from a given amount."""
     key = ("", resource)
     children = [node for node in trees.nodes.values() if node.parent == name]
     if not children:

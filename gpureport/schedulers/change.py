@@ -1,4 +1,4 @@
-"""What somebody would change of the quotas and the cluster, and quotas with the change made."""
+"""Changes of quotas and cluster, and quotas with the changes made."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ RULES = {
     "kai.windowHours": "window_hours",
     "koordinator.enableMinQuotaScale": "scales_minimums",
 }
-"""What a scheduler is configured with as a whole, by the name of it here."""
+"""Global settings of a scheduler, by its name here."""
 SETTABLE: Mapping[str, str] = {
     "nos": "min, max",
     "scheduler-plugins": "min, max",
@@ -117,7 +117,7 @@ def parse_setting(text: str) -> Setting:
 
 
 def parse_rule(text: str) -> tuple[str, float] | None:
-    """What a scheduler is to be configured with; None where the text is about a quota."""
+    """Setting of a scheduler; None where the text is about a quota."""
     name, _, value = text.partition("=")
     return (RULES[name], _value(text, name, value.strip()) or 0.0) if name in RULES else None
 
@@ -137,7 +137,7 @@ def _value(text: str, term: str, written: str) -> float | None:
 
 
 def resolved(change: Change, known: Mapping[Pool, Collection[str]]) -> dict[Pool, Change]:
-    """What changes in which pool, quotas by full name; UsageError where it is not clear which quota or resource is meant."""
+    """Changes by pool, quotas by full name; UsageError where the quota or resource is ambiguous."""
     found: dict[Pool, Change] = {}
     for setting in change.settings:
         name, pools = _quota_meant(setting.quota, known)
@@ -201,7 +201,7 @@ def _kueue_cap(quota: Quota, terms: Terms) -> Terms:
 
 
 def doubts(quotas: Iterable[Quota], resource: str) -> list[str]:
-    """What a scheduler might refuse, or take otherwise than it looks, of quotas as they would be."""
+    """Doubts about the changed quotas: terms that a scheduler refuses or understands in another way."""
     found = []
     for quota in quotas:
         terms = quota.terms.get(resource, Terms())

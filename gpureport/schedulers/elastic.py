@@ -41,11 +41,11 @@ class ElasticPolicy(Policy):
         return now.is_within(ask.quota, ask.amount, now.minimum(ask.quota) + self._over(now, ask.quota))
 
     def _over(self, now: Situation, quota: str) -> float:
-        """What it is guaranteed beyond its min."""
+        """Guarantee beyond its min."""
         return 0.0
 
     def _exposed(self, now: Situation) -> list[Ask]:
-        """Who might go for another quota."""
+        """Candidates for another quota."""
         return now.least_important()
 
 

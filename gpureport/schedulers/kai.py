@@ -36,13 +36,13 @@ class Queue:
 
     @property
     def requestable(self) -> float:
-        """What it asks for within its limit."""
+        """Request within its limit."""
         return self.request if self.limit is None else min(self.request, self.limit)
 
 
 @dataclass(frozen=True)
 class Division:
-    """What each queue may have, and what nobody gets."""
+    """Share of each queue, and the rest that no queue gets."""
 
     fair_share: dict[str, float]
     remaining: float
@@ -153,7 +153,7 @@ def _queue(resource: str, each: Holding, holdings: Sequence[Holding], past: floa
 
 
 def _request(each: Holding, holdings: Sequence[Holding]) -> float:
-    """What its pods ask for; a parent what its children do."""
+    """Request of its pods; of a parent, of its children."""
     own = children(each.quota.name, holdings)
     return sum(_request(child, holdings) for child in own) if own else each.demanded
 
@@ -200,7 +200,7 @@ class KaiPolicy(Policy):
         return all(now.used[name] > self._share.get(name, 0.0) + 1e-9 for name in apart)
 
     def _remember(self, now: Situation) -> None:
-        """What each queue held since the last time, and what there was; of a gap nothing is known."""
+        """Use of each queue since the last time, and capacity; a gap is unknown."""
         hours = (now.at_ms - self._at_ms) / 3_600_000 if now is self._before else 0.0
         if now.rules.k_value:
             self._add(Past(now.at_ms, {name: now.used[name] * hours for name in now.quotas}, now.capacity * hours), now.rules)
@@ -231,5 +231,5 @@ class KaiPolicy(Policy):
 
 
 def _faded(hours: float, rules: Rules) -> float:
-    """What is left of use that is so many hours (below 0) ago."""
+    """Weight of use that is so many hours (below 0) ago."""
     return 2.0 ** (hours / rules.half_life_hours) if rules.half_life_hours else 1.0

@@ -27,7 +27,7 @@ class Sibling:
 
     name: str
     request: int
-    """What its pods, or its children, ask for, at most its max."""
+    """Request of its pods, or its children, at most its max."""
     minimum: int
     weight: int
     guaranteed: int = 0
@@ -35,7 +35,7 @@ class Sibling:
 
     @property
     def floor(self) -> int:
-        """What it has in any case, if it asks for it."""
+        """Amount that it has in any case, if it requests it."""
         return max(self.minimum, self.guaranteed)
 
 
@@ -135,7 +135,7 @@ class _Tree:
         )
 
     def _limited_request(self, each: Holding) -> int:
-        """What it asks for: a parent what its children may ask for, one that does not lend its min at least; at most its max."""
+        """Request: of a parent its children's limited requests, without lending at least its min; at most its max."""
         own = children(each.quota.name, self._holdings)
         asked = sum(map(self._limited_request, own)) if own else _units(self._resource, each.demanded)
         if not each.quota.may_lend:

@@ -17,7 +17,7 @@ from gpureport.schedulers.pods import Ask, Policy, Situation
 
 FlavorResource = tuple[str, str]
 MAX_WEIGHTED_SHARE = 2**63 - 1
-"""What the status says of a queue of weight 0 that borrows."""
+"""Share that the status shows for a queue of weight 0 that borrows."""
 _TOLERANCE = 1e-9
 
 
@@ -35,7 +35,7 @@ class Node:
 
 @dataclass(frozen=True)
 class WeightedShare:
-    """How far a queue or cohort is above its own, in thousandths of what its cohort can lend, over its weight."""
+    """Use above nominal quota, in thousandths of what its cohort can lend, over its weight."""
 
     value: float
     """0 where it borrows nothing, inf where it borrows with weight 0. Lower is let in first, higher goes first."""
@@ -50,7 +50,7 @@ class WeightedShare:
 
 @dataclass(frozen=True)
 class Lending:
-    """What passes between a queue or cohort and the others of its tree; inferred, for Kueue does not say who lent to whom."""
+    """Lending between a queue or cohort and the others of its tree; inferred, for Kueue does not record lenders."""
 
     lent: float
     """Its own that others use: what lies unused under a cohort is lent in one proportion, first within it, then beyond it."""
@@ -100,14 +100,14 @@ class Cohorts:
         return self._subtree[name, key]
 
     def local_quota(self, name: str, key: FlavorResource) -> float:
-        """What it never lends: beyond its lending limit. Without one all may be lent."""
+        """Amount that it never lends: beyond its lending limit. Without one all may be lent."""
         if (name, key) not in self._local:
             limit = _terms(self.nodes[name], key).lending_limit
             self._local[name, key] = 0.0 if limit is None else max(0.0, self.subtree_quota(name, key) - limit)
         return self._local[name, key]
 
     def usage(self, name: str, key: FlavorResource) -> float:
-        """What a queue has reserved; what a cohort's members have reserved beyond what they never lend."""
+        """Reserved amount of a queue; of a cohort, its members' beyond what they never lend."""
         if (name, key) not in self._usage:
             shared = (max(0.0, self.usage(each.name, key) - self.local_quota(each.name, key)) for each in self._children[name])
             self._usage[name, key] = self.nodes[name].usage.get(key, 0.0) + sum(shared)
@@ -123,7 +123,7 @@ class Cohorts:
         return found if limit is None else min(self.subtree_quota(name, key) + limit, found)
 
     def available(self, name: str, key: FlavorResource) -> float:
-        """What is left for it; negative where more was admitted than there is now."""
+        """Amount left for it; negative where more was admitted than there is now."""
         if (name, key) not in self._available:
             self._available[name, key] = self._what_is_left(name, key)
         return self._available[name, key]
@@ -140,7 +140,7 @@ class Cohorts:
         return max(0.0, local - used) + shared
 
     def borrowed(self, name: str, key: FlavorResource) -> float:
-        """What it uses beyond its own."""
+        """Use beyond its nominal quota."""
         return max(0.0, self.usage(name, key) - self.subtree_quota(name, key))
 
     def lendable(self, name: str, key: FlavorResource) -> float:
@@ -148,7 +148,7 @@ class Cohorts:
         return max(0.0, self.subtree_quota(name, key) - max(self.usage(name, key), self.local_quota(name, key)))
 
     def lending(self, key: FlavorResource) -> dict[str, Lending]:
-        """What passes between the queues and cohorts of every tree."""
+        """Lending between the queues and cohorts of every tree."""
         roots = [name for name, node in self.nodes.items() if not node.parent]
         found = {name: Lending(0.0, {}) for name in roots}
         for root in roots:
@@ -244,7 +244,7 @@ def cohorts(resource: str, holdings: Sequence[Holding], places: Iterable[Node] =
 
 
 def consumed(before: float, since: float, until: float, runs: Iterable[tuple[float, float, float]], half_life: float) -> float:
-    """What Admission Fair Sharing counts as used until a time: what was counted at ``since`` and use since, older less.
+    """Past use by Admission Fair Sharing until a time: the amount at ``since``, decayed, and use since then.
 
     ``runs``: from when until when how much was in use; times in one unit. Kueue samples what this integrates.
     """
@@ -259,7 +259,7 @@ def consumed(before: float, since: float, until: float, runs: Iterable[tuple[flo
 
 
 class KueuePolicy(Policy):
-    """What fits its queue's quota and what its cohort lends; taking from others only as the ClusterQueue allows."""
+    """Admission within a queue's quota and its cohort's lending; preemption only as the ClusterQueue allows."""
 
     is_held_by_nodes = False
 
@@ -342,7 +342,7 @@ class KueuePolicy(Policy):
 
 
 class _Live(Mapping[FlavorResource, float]):
-    """What a queue uses at the time of asking."""
+    """Present use of a queue."""
 
     def __init__(self, now: Situation, name: str) -> None:
         self._now, self._name = now, name
@@ -358,7 +358,7 @@ class _Live(Mapping[FlavorResource, float]):
 
 
 def policy_of(spec: Mapping[str, Any]) -> dict[str, str]:
-    """What a ClusterQueue says of queueing and preemption."""
+    """Policy of a ClusterQueue for queueing and preemption."""
     preemption = spec.get("preemption") or {}
     borrow = preemption.get("borrowWithinCohort") or {}
     said = {

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 @dataclass(frozen=True)
 class Rules:
-    """What the schedulers' own configuration says, which no object of the API shows."""
+    """Settings of the schedulers' own configuration, which no object of the API shows."""
 
     gb_per_gpu: int = 32
     """nos: GB of gpu-memory that a whole GPU counts."""
@@ -49,7 +49,7 @@ DEFAULT_RULES = Rules()
 
 @dataclass(frozen=True)
 class Terms:
-    """What a quota says of one resource; None where it says nothing or its system has no such notion."""
+    """Term of a quota for one resource; None where it has none or its system has no such notion."""
 
     guaranteed: float | None = None
     """nos, scheduler-plugins and Koordinator min, Kueue nominalQuota, Volcano guarantee, KAI quota (inf for its -1)."""
@@ -91,7 +91,7 @@ class Quota:
 
 
 class Past(NamedTuple):
-    """What queues held, and what there was to share out, in some time that ended at an instant; amounts times hours."""
+    """Past use of queues and capacity, in some time that ended at an instant; amounts times hours."""
 
     end_ms: float
     used: Mapping[str, float]
@@ -99,7 +99,7 @@ class Past(NamedTuple):
 
 
 class Holding(NamedTuple):
-    """What a quota wants and has of one resource at one instant."""
+    """Demand and allocation of a quota for one resource at one instant."""
 
     quota: Quota
     demanded: float
@@ -110,12 +110,12 @@ class Holding(NamedTuple):
 
 @dataclass(frozen=True)
 class Share:
-    """What a quota may have of one resource by its system's rules at one instant, with all others as they are."""
+    """Share of a quota for one resource by its system's rules at one instant, with all others as they are."""
 
     fair_share: float | None
-    """What it is guaranteed and its part of what is over; None where the system has no such number."""
+    """Guarantee and part of the surplus; None where the system has no such number."""
     reason: str = ""
-    """Why it is None, as a code of ``figures.REASONS``."""
+    """Reason for None, as a code of ``figures.REASONS``."""
 
 
 @dataclass(frozen=True)

@@ -87,7 +87,7 @@ def total(amounts: Iterable[Mapping[str, int]]) -> Units:
 
 
 def times_counted(quota: Quota, as_original: bool = False) -> int:
-    """How often it counts in sums over quotas: once.
+    """Weight in sums over quotas: once.
 
     The original keeps quotas by namespace and counts a composite one once for each of its namespaces, which makes its sums
     too large; ``as_original`` counts so.
@@ -100,7 +100,7 @@ def _counted(held: Sequence[Used], as_original: bool) -> list[Used]:
 
 
 def available_over_quota(held: Sequence[Used], as_original: bool = False) -> Units:
-    """What quotas leave unused of their min, Σ max(0, min − used); also what others have borrowed of it already."""
+    """Unused min of quotas, Σ max(0, min − used); also what others have borrowed of it already."""
     return total(
         {name: max(0, limit - units(name, each.amounts.get(name, 0))) for name, limit in minimum(each.quota).items()}
         for each in _counted(held, as_original)
@@ -131,7 +131,7 @@ def guaranteed_over_quota(held: Sequence[Used], as_original: bool = False) -> di
 
 
 def rejections(pod: Pod, held: Sequence[Used], as_original: bool = False) -> tuple[str, ...]:
-    """Why the scheduler would not let the pod in with things as they are, before it looks for victims; () where it would.
+    """Reasons why the scheduler would reject the pod as things are, before it looks for victims; () where it would not.
 
     ``max`` (its quota's), ``sum of min``: all quotas together never use more than all min, so nobody borrows more than others
     leave unused, though GPUs may be free. A pod that no quota governs is never rejected.
@@ -153,7 +153,7 @@ def quota_of(pod: Pod, held: Iterable[Used]) -> Used | None:
 
 
 def shares(resource: str, holdings: Sequence[Holding]) -> dict[str, Share]:
-    """What each quota may have of the resource before others may take it back: min and its guaranteed over-quota."""
+    """Amount of each quota of the resource that others may not take back: min and its guaranteed over-quota."""
     held = [Used(each.quota, {resource: each.delivered}) for each in holdings]
     parts = guaranteed_over_quota(held)
     return {

@@ -1,4 +1,4 @@
-"""Which running pods nos labels in-quota and which over-quota (``nos.nebuly.com/capacity``).
+"""Labels in-quota and over-quota of running pods under nos (``nos.nebuly.com/capacity``).
 
 Source: nos' operator (12e0a72, 2024-04). Its documents do not say that the lower priority comes first.
 """

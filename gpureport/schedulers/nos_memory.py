@@ -1,4 +1,4 @@
-"""What nos makes of a pod's requests: the resource nos.nebuly.com/gpu-memory, in GB.
+"""Resource nos.nebuly.com/gpu-memory of a pod's requests under nos, in GB.
 
 Source: nos, the calculator that its scheduler and its operator share (12e0a72, 2024-04). Requests count, never limits.
 """
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 GPU = "nvidia.com/gpu"
 GPU_MEMORY = "nos.nebuly.com/gpu-memory"
 DEFAULT_GPU_MEMORY_GB = 32
-"""What the installation chart sets; scheduler and operator are told separately and must be told the same."""
+"""Setting of the installation chart; scheduler and operator have separate settings that must be equal."""
 
 _MIG = re.compile(r"nvidia\.com/mig-\d+g\.\d+gb")
 _SIZE = re.compile(r"(\d+)gb")

@@ -1,4 +1,4 @@
-"""Who may preempt whom under nos: a pod that waits, the pods that it may take the place of, and the numbers.
+"""Preemption under nos: a waiting pod, the pods that it may replace, and the numbers.
 
 Source: nos' scheduler plugin (12e0a72, 2024-04). It takes victims of one node, spares what it can, and counts pods that are
 nominated to a node; none of these is known here, so what stands here is who is exposed, not who will go.
@@ -43,7 +43,7 @@ class Side:
 
     @cached_property
     def bound(self) -> Units:
-        """What it may have: min and guaranteed over-quota."""
+        """Limit: min and guaranteed over-quota."""
         return total([self.minimum, self.guaranteed])
 
     @cached_property
@@ -68,7 +68,7 @@ class _Victims:
 
 
 _Claim = tuple[str, int, bool, bool]
-"""What decides whom a pod may preempt: namespace, priority, whether it is above min, and whether within its fair share."""
+"""Criteria of preemption: namespace, priority, above min or not, within its fair share or not."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class Situation:
 
     @cached_property
     def used_in_all(self) -> Units:
-        """What all quotas use together."""
+        """Use of all quotas together."""
         return total(self.sides[name].used for name, count in self._counts.items() for _ in range(count))
 
     @cached_property
@@ -113,7 +113,7 @@ class Situation:
 
     @cached_property
     def over_quota(self) -> Sequence[int]:
-        """Which of ``pods`` are over quota, by number."""
+        """Pods that are over quota, by number."""
         return [number for number, pod in enumerate(self.pods) if pod.uid in self.over_quota_uids]
 
     @cached_property
@@ -125,7 +125,7 @@ class Situation:
         return found
 
     def victims(self, claim: _Claim) -> _Victims:
-        """Whom such pods may preempt; reckoned once for all that wait alike."""
+        """Victims of such pods, worked out once for all that wait alike."""
         if claim not in self._victims:
             pods = list(_candidates(claim, self))
             gone: dict[str, list[Units]] = {}

@@ -17,7 +17,7 @@ _TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class Ask:
-    """What is let in as a whole or not at all: a pod, a gang of pods, a workload."""
+    """Unit of admission, all or nothing: a pod, a gang of pods, a workload."""
 
     uid: str
     quota: str
@@ -25,12 +25,12 @@ class Ask:
     priority: int
     created_ms: int
     bound_ms: int | None
-    """When it was let in as recorded."""
+    """Recorded time of admission."""
     ended_ms: int | None
 
     @cached_property
     def kind(self) -> tuple[str, float, int]:
-        """What a scheduler tells apart: where one cannot be let in, no other of its kind can."""
+        """Class of pods for a scheduler: where one cannot be admitted, no other of its class can."""
         return self.quota, self.amount, self.priority
 
     @cached_property
@@ -40,7 +40,7 @@ class Ask:
 
 
 class Situation:
-    """Who holds and who waits at one instant, under quotas and of a capacity that change."""
+    """Running and waiting pods at one instant, under quotas and a capacity that change."""
 
     def __init__(self, resource: str, rules: Rules = DEFAULT_RULES) -> None:
         self.resource, self.rules = resource, rules
@@ -54,7 +54,7 @@ class Situation:
         """By quota, and by those that contain it."""
         self.total = 0.0
         self.move_count = 0
-        """How often somebody came in or went, or quotas changed: in between all else is as it was."""
+        """Number of admissions, ends and changes of quotas so far: without a new one nothing else changes."""
         self._above: dict[str, tuple[str, ...]] = {}
         self._terms: dict[str, Terms] = {}
 
@@ -70,13 +70,13 @@ class Situation:
                 self._add(ask, ask.amount)
 
     def terms(self, name: str) -> Terms:
-        """What a quota says of the resource."""
+        """Term of a quota for the resource."""
         if name not in self._terms:
             self._terms[name] = self.quotas[name].terms.get(self.resource, Terms()) if name in self.quotas else Terms()
         return self._terms[name]
 
     def minimum(self, name: str) -> float:
-        """What a quota is guaranteed."""
+        """Guarantee of a quota."""
         return self.terms(name).guaranteed or 0.0
 
     def chain(self, name: str) -> tuple[str, ...]:
@@ -119,7 +119,7 @@ class Situation:
         return bound is None or self.used[name] + more <= bound + _TOLERANCE
 
     def least_important(self, quotas: Iterable[str] | None = None) -> list[Ask]:
-        """Who holds, of these quotas or of all: lower priority first, of equals the youngest."""
+        """Running pods, of these quotas or of all: lower priority first, of equals the youngest."""
         names = None if quotas is None else set(quotas)
         found = [each for each in self.running.values() if names is None or each.quota in names]
         return sorted(found, key=lambda each: (each.priority, -each.created_ms, each.uid))
@@ -134,7 +134,7 @@ class Policy:
     """Whether somebody may come in because others wait, though nobody went."""
 
     def begin(self, past: Sequence[Past], rules: Rules) -> None:
-        """What was recorded before."""
+        """Recorded state before."""
 
     def turn(self, now: Situation) -> None:
         """Quotas, demand or capacity are others from now on."""
@@ -152,7 +152,7 @@ class Policy:
         return now.fits(ask)
 
     def victims(self, now: Situation, ask: Ask) -> Sequence[Ask]:
-        """Who might have to go for it, in this order."""
+        """Possible victims, in this order."""
         return ()
 
     def may_go(self, now: Situation, victim: Ask, ask: Ask) -> bool:
@@ -234,7 +234,7 @@ class Replay:
             self._failed.clear()
 
     def _enter(self, ask: Ask, may_preempt: bool) -> list[Ask] | None:
-        """Who went for it; None where it stays out, and everything as it was."""
+        """Victims; None where it stays out, and everything as it was."""
         policy, now = self._policy, self.now
         gone: list[Ask] = []
         is_in = policy.admits(now, ask)

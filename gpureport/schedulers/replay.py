@@ -22,7 +22,7 @@ UNKNOWABLE = (
     "Each resource is replayed by itself: pods that another one (cpu, memory) would have kept out are not counted.",
     "A scheduler does at once what its rules allow: cycles, grace periods and backoff take no time.",
 )
-"""What no replay can know, as sentences."""
+"""Limits of every replay, as sentences."""
 _UNGOVERNED = ("nos", "scheduler-plugins", "koordinator", "kubernetes")
 """Here pods run without a quota too (Koordinator: under its default quota); elsewhere a pod without a queue does not."""
 
@@ -46,11 +46,11 @@ class Step:
     end_ms: int
     holdings: Sequence[Holding]
     capacity: float
-    """What there is to share out, in the resource's unit."""
+    """Capacity to share, in the resource's unit."""
 
     @property
     def delivered(self) -> dict[str, float]:
-        """What each quota holds."""
+        """Allocation of each quota."""
         return {each.quota.name: each.delivered for each in self.holdings}
 
 
@@ -125,7 +125,7 @@ def _replayed(
 
 
 def _ungoverned(runs_on: bool, holdings: Sequence[Holding], change: Change, capacity: float) -> dict[str, float]:
-    """What pods of removed quotas hold: what they ask for, as nobody may take it from them, or nothing."""
+    """Allocation of pods of removed quotas: their requests, as no quota may take it from them, or nothing."""
     left, held = capacity, dict[str, float]()
     for each in leaves(holdings) if change.removed else ():
         if each.quota.name in change.removed:
@@ -135,6 +135,6 @@ def _ungoverned(runs_on: bool, holdings: Sequence[Holding], change: Change, capa
 
 
 def _held(holding: Holding, holdings: Sequence[Holding], held: Mapping[str, float]) -> float:
-    """What it holds; a parent what the quotas under it do."""
+    """Allocation; of a parent, of the quotas under it."""
     name = holding.quota.name
     return held[name] if name in held else sum(held.get(each.quota.name, 0.0) for each in below(name, holdings))

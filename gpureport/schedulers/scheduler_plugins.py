@@ -45,7 +45,7 @@ def _maximum(quota: Quota) -> Units | None:
 
 
 def rejections(pod: Pod, held: Sequence[Used]) -> tuple[str, ...]:
-    """Why the pod would not be let in with things as they are: ``max``, ``sum of min``; () where it would."""
+    """Reasons why the pod would be rejected as things are: ``max``, ``sum of min``; () where it would not."""
     own = quota_of(pod, held)
     if own is None:
         return ()

@@ -1,4 +1,4 @@
-"""Which holdings stand under which, by the parents that their quotas name."""
+"""Tree of holdings, by the parents that their quotas name."""
 
 from __future__ import annotations
 

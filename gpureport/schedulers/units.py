@@ -1,4 +1,4 @@
-"""What a request for Kubernetes' resources counts for in each quota system, and what its units are in GPUs."""
+"""Amount of a request for Kubernetes' resources in each quota system, and its units in GPUs."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _slices(slices: int, gb: int) -> int:
 
 
 def native_unit(resource: str) -> str:
-    """How people call the resource's unit."""
+    """Unit of the resource in words."""
     name = resource.removeprefix(_REQUESTS)
     if name == GPU_MEMORY:
         return "GB"

@@ -44,7 +44,7 @@ def real_capabilities(capacity: Amounts, queues: Sequence[Queue]) -> dict[str, d
 
 
 def _real_capability(free: Amounts, queue: Queue) -> dict[str, float]:
-    """What nobody is guaranteed, and its own guarantee, within its capability."""
+    """Unguaranteed amount and its own guarantee, within its capability."""
     return {resource: _limit(resource, amount, queue) for resource, amount in free.items()}
 
 
@@ -57,7 +57,7 @@ def _limit(resource: str, free: float, queue: Queue) -> float:
 
 
 def proportion(capacity: Amounts, queues: Sequence[Queue]) -> dict[str, dict[str, float]]:
-    """What each queue deserves by its weight, by resource.
+    """Deserved amount of each queue by its weight, by resource.
 
     In rounds: what remains is split by weight among the queues still short; each is cut to its real capability and its
     request and raised to its guarantee, and what that leaves goes into the next round. Queues without pods take no part;
@@ -98,12 +98,12 @@ def _is_met(queue: Queue, deserved: Amounts, before: Amounts) -> bool:
 
 
 def capacity_deserved(configured: float, real_capability: float, guarantee: float = 0) -> float:
-    """What a queue deserves under the plugin capacity: what it says, within its real capability, at least its guarantee."""
+    """Deserved amount of a queue under the plugin capacity: as configured, within its real capability, at least its guarantee."""
     return max(min(configured, real_capability), guarantee)
 
 
 def shares(resource: str, holdings: Sequence[Holding], capacity: float, rules: Rules = DEFAULT_RULES) -> dict[str, Share]:
-    """What each queue deserves of the resource: as configured where queues say ``deserved``, else leaf queues by weight.
+    """Deserved amount of each queue of the resource: as configured where queues say ``deserved``, else leaf queues by weight.
 
     Where queues have parents (``enableHierarchy``) parents deserve what they say too, the root what its queues do, and nothing
     is cut to a capability: the documents say that it is, the code warns and goes on.
@@ -170,7 +170,7 @@ class VolcanoPolicy(Policy):
     follows_demand = True
 
     def turn(self, now: Situation) -> None:
-        """What queues deserve follows what is asked for."""
+        """Deserved amounts anew, for they follow requests."""
         found = shares(now.resource, now.holdings, now.capacity)
         self._deserved = {name: share.fair_share or 0.0 for name, share in found.items()}
         is_capacity = any(now.terms(name).deserved is not None for name in now.quotas)

@@ -1,4 +1,4 @@
-"""What only grows until the driver is loaded anew, and the last XID code."""
+"""Counters that only grow until the driver is loaded anew, and the last XID code."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ENERGY = "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION"
 
 @dataclass
 class Carried:
-    """Where a node's counters stood at the end of the day before, by metric and GPU."""
+    """Counters of a node at the end of the day before, by metric and GPU."""
 
     counters: dict[str, Ints] = field(default_factory=dict)
 
@@ -36,7 +36,7 @@ def count(day: Day, watts: Floats, lost: dict[str, Floats], carried: Carried, dr
 
 
 def _growth(day: Day, watts: Floats, lost: dict[str, Floats], draw: np.random.Generator) -> dict[str, Ints]:
-    """What each step adds: millijoules, nanoseconds, events."""
+    """Growth in each step: millijoules, nanoseconds, events."""
     seconds = day.plan.step_seconds
     replays = (draw.random(watts.shape) < 1e-4).astype(np.int64)
     growth = {_ENERGY: np.rint(watts * 1000).astype(np.int64) * seconds, "DCGM_FI_DEV_PCIE_REPLAY_COUNTER": replays}

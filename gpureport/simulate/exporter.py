@@ -148,7 +148,7 @@ class _Scrapes:
             self._series.setdefault(tuple(labels.items()), []).append((times, values))
 
     def batch(self) -> SeriesBatch:
-        """What was collected, each series once and in order of time."""
+        """Collected series, each once and in order of time."""
         stretches = [sorted(found, key=lambda stretch: int(stretch[0][0])) for found in self._series.values()]
         lengths = [sum(times.size for times, _ in found) for found in stretches]
         return SeriesBatch(

@@ -1,4 +1,4 @@
-"""What the simulated GPU models can do: memory, power, clocks, and how they split into MIG instances.
+"""Simulated GPU models: memory, power, clocks, and their MIG instances.
 
 Idle power, memory and limits are of the order that the vendor's data sheets and public captures show.
 """

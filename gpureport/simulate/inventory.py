@@ -48,7 +48,7 @@ class Gpu:
 
 @dataclass(frozen=True)
 class Row:
-    """What one line of a node's arrays stands for: a whole GPU, or one of its MIG instances."""
+    """Row of a node's arrays: a whole GPU, or one of its MIG instances."""
 
     gpu: Gpu
     instance: MigProfile | None

@@ -12,7 +12,7 @@ CLAIM_REQUEST = "gpu"
 
 
 def device_labels(node: Node, row: Row) -> dict[str, str]:
-    """What every series of a GPU or MIG instance says of it."""
+    """Labels of every series of a GPU or MIG instance."""
     gpu = row.gpu
     labels = {"gpu": str(gpu.index), "UUID": gpu.uuid, "pci_bus_id": gpu.pci_bus_id, "device": f"nvidia{gpu.index}"}
     labels["modelName"] = gpu.model.name
@@ -22,7 +22,7 @@ def device_labels(node: Node, row: Row) -> dict[str, str]:
 
 
 def workload_labels(pod: Pod, row: Row) -> dict[str, str]:
-    """What it says of the pod that holds it; this exporter does not know the uid of a pod served by DRA."""
+    """Labels of the pod that holds it; this exporter does not know the uid of a pod served by DRA."""
     labels = {"container": pod.kind.container, "namespace": pod.namespace, "pod": pod.name}
     if pod.node.is_dra:
         return labels | {
@@ -41,7 +41,7 @@ def claim_name(pod: Pod) -> str:
 
 
 def scrape_labels(instance: str, job: str = EXPORTER_JOB) -> dict[str, str]:
-    """What the scrape adds."""
+    """Labels that the scrape adds."""
     return {"instance": instance, "job": job}
 
 

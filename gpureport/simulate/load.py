@@ -1,4 +1,4 @@
-"""What the pods of a node ask of its GPUs over one day, before noise: shares of each row's capacity, step by step."""
+"""Load of a node's pods on its GPUs over one day, before noise: shares of each row's capacity, step by step."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ _MANAGED = [
     {"manager": name, "operation": "Update", "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {"f:containers": _FIELDS}}}
     for name in ("kube-controller-manager", "kube-scheduler", "kubelet")
 ]
-"""Who wrote which field of a pod: about 6 kB that an API server sends and nobody here reads."""
+"""Managed fields of a pod: about 6 kB that an API server sends and that no report needs."""
 
 
 def _time(second: int) -> str:
@@ -29,7 +29,7 @@ def _time(second: int) -> str:
 
 
 def _born(plan: SimulationPlan) -> str:
-    """When the cluster was set up: well before the plan."""
+    """Time of the cluster's creation: well before the plan."""
     return rfc3339(plan.window.start_at - _CLUSTER_AGE)
 
 

@@ -18,7 +18,7 @@ from gpureport.simulate.story import Day
 
 _PURPOSE = 3
 _CONTEXT_WATTS = 45.0
-"""What contexts that are merely held draw above idle (measured: 125–130 W on an H200 that idles at 82 W)."""
+"""Power of idle contexts above idle (measured: 125–130 W on an H200 that idles at 82 W)."""
 IDLE_BIT, POWER_CAP_BIT, THERMAL_BIT = 0x1, 0x4, 0x20
 
 
@@ -33,7 +33,7 @@ class NodeDay:
 
 @dataclass(frozen=True)
 class _Board:
-    """What the boards do, GPUs × steps: shares of capacity, and of time lost to throttling."""
+    """Activity of the boards, GPUs × steps: shares of capacity, and of time lost to throttling."""
 
     active: Floats
     tensor: Floats
@@ -72,7 +72,7 @@ def _of_board(node: Node, rows: Floats) -> Floats:
 
 
 def _instance_readings(node: Node, load: Load, compute: Floats, draw: np.random.Generator) -> dict[str, Floats]:
-    """What each instance has for itself: memory and the activity of its engines."""
+    """Signals of each instance: memory and the activity of its engines."""
     usable = np.array([row.usable_mib for row in node.rows], float)[:, None]
     reserved = np.array([0 if row.instance else row.gpu.model.reserved_mib for row in node.rows], float)[:, None]
     used = np.minimum(load.memory_mib, usable)
@@ -97,7 +97,7 @@ def _ratio(values: Floats) -> Floats:
 
 
 def _board_readings(node: Node, board: _Board) -> dict[str, Floats]:
-    """What the whole board shows, its instances together."""
+    """Signals of the whole board, its instances together."""
     model, active, power_lost, heat_lost = node.model, board.active, board.lost["power"], board.lost["thermal"]
     watts = _watts(node, board)
     clock = np.where(active > 0, model.sm_clock_mhz * (1 - 0.5 * (power_lost + heat_lost)), 345.0)

@@ -1,4 +1,4 @@
-"""What to simulate: the whole input of the generator, checked once."""
+"""Plan of a simulation: the whole input of the generator, checked once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is planted on a node, in scrape steps: gaps, exporter restarts, driver reloads and XID errors."""
+"""Planted events of a node, in scrape steps: gaps, exporter restarts, driver reloads and XID errors."""
 
 from __future__ import annotations
 

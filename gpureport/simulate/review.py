@@ -13,7 +13,7 @@ from gpureport.simulate.workload import Kind, Life, Phase, Pod, Slot, make_pods,
 _DAY = 86_400
 _HOUR = 3600
 _WAIT = 12 * _HOUR
-"""How long pods of the starved team wait; all others are placed within minutes."""
+"""Wait of the starved team's pods; all others are placed within minutes."""
 _XID_CODES = (63, 94, 48)
 _HEAT_RATIO = 0.3
 

@@ -1,4 +1,4 @@
-"""What each node of a reviewed cluster is there for: trouble in known places, and none elsewhere."""
+"""Roles of the nodes of a reviewed cluster: trouble in known places, and none elsewhere."""
 
 from __future__ import annotations
 

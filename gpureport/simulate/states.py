@@ -15,7 +15,7 @@ from gpureport.simulate.story import NodeStory, stories
 from gpureport.simulate.workload import NAMESPACES, Pod
 
 _LISTED_SECONDS = 7200
-"""How long finished pods are still listed."""
+"""Time for which finished pods are still listed."""
 QUOTAS: Mapping[str, Mapping[str, int]] = {
     "nos.nebuly.com/v1alpha1": {"vision": 9, "research": 16, "serving": 12},
     "scheduling.x-k8s.io/v1alpha1": {"search": 2, "notebooks": 4, "data": 6},

@@ -1,4 +1,4 @@
-"""What was planted, with times and totals: what a report on the simulated cluster must find."""
+"""Planted truth, with times and totals: a report on the simulated cluster must find it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who used the GPUs: pods that come and go on the slots of a node, and the phases planted in them."""
+"""Pods of the simulation: they come and go on the slots of a node, with planted phases."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HOUR = 3600
 
 @dataclass(frozen=True)
 class Kind:
-    """How a sort of workload behaves: activity and memory as shares of its slot, life in minutes.
+    """Behavior of a kind of workload: activity and memory as shares of its slot, life in minutes.
 
     Its rhythm is steady, daily (follows the hours), bursts (minutes on, minutes off) or none (it holds and does nothing).
     """
@@ -57,7 +57,7 @@ class Phase:
 
 @dataclass(frozen=True)
 class Life:
-    """When a pod was created, began and ended: whole seconds since the epoch."""
+    """Creation, start and end of a pod: whole seconds since the epoch."""
 
     kind: Kind
     created: int
@@ -68,7 +68,7 @@ class Life:
 
 @dataclass(frozen=True)
 class Slot:
-    """What one pod at a time can hold: rows of the node, and the virtual GPU's number on a shared one."""
+    """Slot for one pod at a time: rows of the node, and the virtual GPU's number on a shared one."""
 
     node: Node
     index: int
@@ -96,12 +96,12 @@ class Pod:
 
     @property
     def kind(self) -> Kind:
-        """What sort of workload it is."""
+        """Kind of workload."""
         return self.life.kind
 
     @property
     def node(self) -> Node:
-        """Where it runs."""
+        """Slot of the pod."""
         return self.slot.node
 
     @property
@@ -110,7 +110,7 @@ class Pod:
         return self.kind.namespace
 
     def end(self, plan: SimulationPlan) -> int | None:
-        """When it ended; None where it outlives the plan."""
+        """End; None where it outlives the plan."""
         return self.life.end if self.life.end < plan.end_second else None
 
     @property
@@ -119,7 +119,7 @@ class Pod:
         return self.kind.rhythm == "none"
 
     def memory_mib(self, row: int) -> float:
-        """What it uses on one of its rows, in whole MiB."""
+        """Memory used on one of its rows, in whole MiB."""
         share = SHARED_MEMORY_RATIO if self.slot.is_shared else 1.0
         return float(int(self.node.rows[row].usable_mib * self.memory_ratio * share))
 

@@ -1,4 +1,4 @@
-"""Where a lake or a report is: a folder, or ``s3://BUCKET/PREFIX`` (``gs://``, ``az://``) and how that storage is reached."""
+"""Place of a lake or a report: a folder, or ``s3://BUCKET/PREFIX`` (``gs://``, ``az://``), and the connection to that storage."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PREFIX = re.compile(r"[^\x00-\x1f\x7f\\?#@]*")
 
 @dataclass(frozen=True)
 class Reach:
-    """How the storage is reached; '' leaves to the environment and to AWS' shared files what they say of it."""
+    """Connection to the storage; '' leaves the setting to the environment and to AWS' shared files."""
 
     endpoint_url: str = ""
     region: str = ""
@@ -30,7 +30,7 @@ class Reach:
     cache: Path = Path(".cache/gpureport")
     """Folder for copies of objects."""
     environ: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False, hash=False)
-    """Where credentials are looked for (``gpureport.store.credentials``)."""
+    """Sources of credentials (``gpureport.store.credentials``)."""
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ _PROCESS_SECONDS = 60
 
 
 def read_profile(environ: Mapping[str, str]) -> dict[str, str]:
-    """What the shared files say of the profile in force; nothing where the environment says it all, or there are none.
+    """Profile in force from AWS' shared files; nothing where the environment has it all, or there are none.
 
     StoreError for a profile that was named and is nowhere, and for files that cannot be read.
     """

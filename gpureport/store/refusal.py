@@ -1,4 +1,4 @@
-"""What a storage says when it does not serve, as one sentence: the library's own is long and bears the request."""
+"""Error of a storage as one sentence: the library's own is long and contains the request."""
 
 from __future__ import annotations
 

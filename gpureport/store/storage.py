@@ -35,7 +35,7 @@ class Storage(Protocol):
 
     @property
     def place(self) -> Place:
-        """Where it is."""
+        """Place of the storage."""
 
     @property
     def folder(self) -> Path:
@@ -66,7 +66,7 @@ class Storage(Protocol):
         """Do something with every item, several at a time; results in order."""
 
     def reached(self, name: str) -> tuple[str, dict[str, str]]:
-        """How another library reaches what lies below a name: where it is, and with which options."""
+        """Address and options of another library for what is below a name."""
 
     def errors(self) -> AbstractContextManager[None]:
         """Turn what is refused in the block into a sentence."""

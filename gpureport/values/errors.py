@@ -78,5 +78,5 @@ class FindingError(GpureportError):
 
 
 def first_line(error: BaseException) -> str:
-    """What another library says, as far as it fits into a sentence: its message's first line, or its kind where it has none."""
+    """Message of another library, as far as it fits into a sentence: its first line, or its kind where it has none."""
     return str(error).strip().partition("\n")[0] or type(error).__name__

@@ -35,17 +35,17 @@ class SeriesBatch:
 
     @property
     def series_count(self) -> int:
-        """How many series the batch holds."""
+        """Number of series in the batch."""
         return len(self.labels)
 
     @property
     def sample_count(self) -> int:
-        """How many samples the batch holds, staleness markers included."""
+        """Number of samples in the batch, staleness markers included."""
         return int(self.times_ms.size)
 
 
 def is_stale(values: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which values are staleness markers; an ordinary NaN is none."""
+    """Staleness markers among the values; an ordinary NaN is none."""
     return np.asarray(values.view(np.uint64) == np.uint64(STALE_BITS))
 
 

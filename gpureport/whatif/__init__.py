@@ -1,4 +1,4 @@
-"""What if quotas had been otherwise: recorded demand through the schedulers' rules, outcomes side by side."""
+"""What-if: recorded demand through the schedulers' rules under other quotas, outcomes side by side."""
 
 from gpureport.whatif.compare import Answer, answer
 from gpureport.whatif.past import past_use

@@ -111,10 +111,10 @@ class Answer:
     errors: Mapping[tuple[str, ...], float]
     """GPU-hours by which what is replayed differs from what was recorded, over all steps, by cluster, system, … and quota."""
     by_amounts: Collection[Pool]
-    """What was replayed as divisible amounts."""
+    """Pools that were replayed as divisible amounts."""
     added_gpus: float = 0
     doubts: Collection[str] = ()
-    """What a scheduler might refuse of the quotas as changed."""
+    """Doubts about the changed quotas."""
     past_hours: Mapping[str, int] = field(default_factory=dict)
     """Hours before the window whose use is known to KAI's past use, by cluster."""
 

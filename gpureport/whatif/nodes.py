@@ -1,4 +1,4 @@
-"""What other nodes or pods would have come to: the recorded pods of each cluster placed anew, a row for each number of nodes."""
+"""What-if of nodes or pods: the recorded pods of each cluster placed anew, a row for each number of nodes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CHANGED = ("changed_pod_count", "returned_gpu_hours", "returned_cost")
 NAMES = ("cluster", "variant", "gpu_model", "node_count", *_CHANGED, *Outcome._fields, "node_cost")
 _MOST_VARIANTS = 50
 Prices = Mapping[str, Mapping[str, float]]
-"""What an hour of a GPU costs, by model or for all, and by the day from which it does."""
+"""Price of a GPU-hour, by model or for all, and the day from which it is valid."""
 
 
 @dataclass(frozen=True)

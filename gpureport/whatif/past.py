@@ -1,4 +1,4 @@
-"""What KAI's queues held before the window, from facts of the days before: its past use."""
+"""Past use of KAI's queues before the window, from facts of the days before."""
 
 from __future__ import annotations
 

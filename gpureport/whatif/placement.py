@@ -32,7 +32,7 @@ _PREFERRED: Mapping[Policy, Callable[[float], float]] = {
 
 
 class Use(NamedTuple):
-    """What is known of a pod's use of its GPUs."""
+    """Known use of a pod's GPUs."""
 
     workload: str = ""
     """As namespace/workload."""
@@ -70,7 +70,7 @@ class Node(NamedTuple):
 
 @dataclass(frozen=True)
 class Scene:
-    """What was recorded of a cluster in a window."""
+    """Recorded pods and nodes of a cluster in a window."""
 
     since: float
     until: float
@@ -109,7 +109,7 @@ def calibrated(scene: Scene) -> tuple[Scene, Policy]:
 
 
 def replayed(scene: Scene, policy: Policy) -> list[float | None]:
-    """When each pod would have had its place; None where it would not."""
+    """Start of each pod; None where it has no place."""
     return _Replay(scene, policy).starts()
 
 
@@ -251,7 +251,7 @@ class _Replay:
 
 
 class Outcome(NamedTuple):
-    """What came of a placement."""
+    """Result of a placement."""
 
     placeable_gpus: float
     """On average."""

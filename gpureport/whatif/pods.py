@@ -1,4 +1,4 @@
-"""What if pods had been otherwise: stopped once idle, without the GPUs that they never used, or on MIG instances."""
+"""What-if of pods: stopped once idle, without the GPUs that they never used, or on MIG instances."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _UNITS = {"m": 60, "min": 60, "h": 3600, "d": 86400}
 
 @dataclass(frozen=True)
 class PodChange:
-    """What is to be different about pods."""
+    """Changes of pods."""
 
     idle_timeout_seconds: float | None = None
     """A pod ends when all its GPUs have been idle for so long."""
@@ -63,7 +63,7 @@ def _part(model: str, profile: str) -> float | None:
 
 
 def _stop(pod: Pod, timeout: float) -> float | None:
-    """When it has first been idle for so long; None where it never was."""
+    """First time at which it was idle for so long; None where it never was."""
     runs = ((max(since, pod.start or since), min(until, pod.end or inf)) for since, until in pod.use.idle)
     return next((since + timeout for since, until in runs if since + timeout <= until), None)
 

@@ -1,4 +1,4 @@
-"""What somebody asks: quotas that differ, nodes that are added, another order of pods."""
+"""Question of a what-if: other quotas, added nodes, another order of pods."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Question:
     """The one that is asked about; '' for all."""
     system: str = ""
     rules: tuple[tuple[str, float], ...] = ()
-    """What schedulers are configured with otherwise."""
+    """Other settings of schedulers."""
 
     @property
     def is_empty(self) -> bool:

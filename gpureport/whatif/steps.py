@@ -124,7 +124,7 @@ LeftOut = dict[tuple[Pool, str], float]
 
 @dataclass(frozen=True)
 class Given:
-    """What a replay knows beside the steps."""
+    """Inputs of a replay beside the steps."""
 
     changes: Mapping[Pool, Change]
     rules: Rules
@@ -137,7 +137,7 @@ class Given:
 
 
 def given(con: duckdb.DuckDBPyConnection, rules: Rules, past: Mapping[str, Sequence[Past]]) -> Given:
-    """What was asked for, and how the schedulers go about it; no changes yet."""
+    """Recorded demand, and the schedulers' policies; no changes yet."""
     asks: dict[Pool, dict[str, list[Ask]]] = {Pool(*key): defaultdict(list) for key in con.execute(_BY_ASKS).fetchall()}
     for *key, scope, uid, quota, amount, priority, created_ms, bound_ms, ended_ms in con.execute(_ASKS).fetchall():
         if (pool := Pool(*key)) in asks:
@@ -176,7 +176,7 @@ def _recorded(con: duckdb.DuckDBPyConnection) -> Iterator[_Recorded]:
 
 
 class Replayed:
-    """What the rows of ``recorded_moment`` hold in the replay: many numbers, and few quotas that they are of."""
+    """Rows of ``recorded_moment`` in the replay: many numbers, and few quotas."""
 
     def __init__(self, con: duckdb.DuckDBPyConnection, given: Given) -> None:
         self._given = given
@@ -223,7 +223,7 @@ class Replayed:
             yield Step(start_ms, end_ms, holdings, capacity)
 
     def terms(self) -> pa.Table:
-        """Where each quota stands, and its terms, as changed."""
+        """Position of each quota in the tree, and its terms, as changed."""
         found = []
         for row in self._rows:
             pool = Pool(*(row[name] for name in Pool._fields))

@@ -19,7 +19,7 @@ from gpureport.whatif.steps import MOST_ASKS
 
 KEY = ("cluster", "system", "resource", "flavor", "quota")
 VARIANTS = ("recorded", "replayed", "changed")
-"""What was; what the rules make of the recorded demand; what they make of it with the change."""
+"""Recorded outcome, replayed outcome, and the outcome with the change."""
 NAMES = (*KEY, "figure", *VARIANTS, "difference")
 _DIGITS = 9
 _TOLD = 4
@@ -59,7 +59,7 @@ def _rounded(found: float | None) -> float | None:
 
 
 def verdict(answer: Answer) -> str:
-    """What would have been different, in one sentence: who waits less or more, who borrows less."""
+    """Difference in one sentence: quotas that wait less or more, or borrow less."""
     replayed, changed = _by_quota(answer.replayed), _by_quota(answer.changed)
     told = []
     for key, before in replayed.items():
@@ -100,7 +100,7 @@ def print_answer(answer: Answer, question: Question, window: Window, output: Out
 
 
 def notes(answer: Answer, question: Question, window: Window) -> list[str]:
-    """What was asked, what the figures cannot know, and what was left out: a sentence each."""
+    """Question, limits of the figures, and omissions: a sentence each."""
     return [
         f"{window}: {'; '.join(question.words())}{_added(answer)}.",
         "recorded is what was; replayed and changed are what the rules make of the recorded demand, as it was and as asked.",
@@ -122,7 +122,7 @@ def notes(answer: Answer, question: Question, window: Window) -> list[str]:
 
 
 def _past_notes(answer: Answer, question: Question) -> list[str]:
-    """How much of the past counts where KAI is to look at it."""
+    """Length of the past that KAI is to use."""
     if "kai" not in answer.systems or not dict(question.rules).get("k_value"):
         return []
     known = ", ".join(f"{hours} h in {cluster}" for cluster, hours in answer.past_hours.items()) or "none"

@@ -34,7 +34,7 @@ __all__ = ["ExportSettings", "Exported", "NoSeriesError", "export_day", "held_sa
 
 @dataclass(frozen=True)
 class Exported:
-    """What an export did."""
+    """Result of an export."""
 
     day: date
     server: Server
@@ -142,7 +142,7 @@ def load_loops(catalog: Catalog) -> None:
 
 
 def held_sample_count(lake: Lake, cluster: str, day: date) -> int:
-    """How many samples the lake's day rests on; -1 where the day was never exported."""
+    """Number of samples that the lake's day rests on; -1 where the day was never exported."""
     import duckdb  # a tenth of a second that only a second look at a day needs
 
     try:

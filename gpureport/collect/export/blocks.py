@@ -20,7 +20,7 @@ from gpureport.values.window import Window
 
 @dataclass(frozen=True)
 class BlockSettings:
-    """Where the blocks are, and which of their series are meant."""
+    """Place of the blocks, and the series to read from them."""
 
     place: Place
     catalog: Catalog
@@ -31,7 +31,7 @@ class BlockSettings:
 
 @dataclass(frozen=True)
 class OfBlocks:
-    """What an export from blocks did."""
+    """Result of an export from blocks."""
 
     day: date
     block_count: int

@@ -1,4 +1,4 @@
-"""What to fetch together: planned from a glimpse where the server allows one, else from a list of all series."""
+"""Groups of series to fetch together: planned from a glimpse where the server allows one, else from a list of all series."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from gpureport.values.errors import SourceError
 from gpureport.values.series import METRIC_LABEL, Labels
 
 ASSUMED_SAMPLES_PER_HOUR = 240
-"""Where no series could be looked at: dcgm-exporter's usual 15 s."""
+"""Scrape interval of dcgm-exporter by default, 15 s: for a server on which no series could be sampled."""
 
 
 class NoSeriesError(SourceError):
@@ -125,7 +125,7 @@ def _groups(connection: Connection, settings: ExportSettings, outline: Outline, 
 
 
 def _lasting(example: Labels) -> Labels:
-    """What one metric's series of a device have in common whatever its pods: the example's own pod may soon have ended."""
+    """Labels common to one metric's series of a device, whatever its pods: the example's own pod may soon have ended."""
     common = {name: value for name, value in example.items() if name in (METRIC_LABEL, *HOST_LABELS, *DEVICE_LABELS)}
     return common if common.keys() & set(DEVICE_LABELS) else example
 

@@ -1,4 +1,4 @@
-"""What an export is told."""
+"""Settings of an export."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MARGIN = timedelta(minutes=15)
 
 @dataclass(frozen=True)
 class ExportSettings:
-    """What to ask, of whom, and how gently."""
+    """Prometheus server, query limits and pace of an export."""
 
     prometheus: PrometheusSettings
     environ: Mapping[str, str]
@@ -27,7 +27,7 @@ class ExportSettings:
 
     @property
     def scope(self) -> tuple[Matcher, ...]:
-        """What every series must bear: of a server that holds several clusters, the one's label."""
+        """Label matchers of every query: on a server of several clusters, the cluster's label."""
         return tuple(Matcher(name, "=", value) for name, value in sorted(self.prometheus.match.items()))
 
 

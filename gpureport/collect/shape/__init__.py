@@ -76,7 +76,7 @@ def shape(batch: SeriesBatch, catalog: Catalog, window: Window, keep_raw: bool =
 
 
 def reading_of(tallies: Mapping[str, Tally], pods: Reading) -> Reading:
-    """How the day must be read, by what a first shaping of all its series showed."""
+    """Reading of the day: exporters and units, as a first shaping of all its series shows them."""
     return replace(pods, units=units_told_by({metric: tally.unit for metric, tally in tallies.items()}))
 
 
@@ -146,7 +146,7 @@ def _device_label(series: list[Prepared], steps: Steps, window: Window) -> pa.Ta
 
 
 def _described(series: Prepared) -> dict[DeviceKey, Prepared]:
-    """What its labels describe: the device; and the instance that it was printed for, also where the value is the board's."""
+    """Device of the labels; and the instance that the series was printed for, also where the value is the board's."""
     identity = series.identity
     device, holder = identity.device, identity.holder_device
     if holder is None or not identity.meaning.names_device:

@@ -130,7 +130,7 @@ def series_table(series: Iterable[tuple[Prepared, str]], external_labels: Mappin
 
 
 def _identity_columns(identities: Sequence[Identity]) -> dict[str, list[str]]:
-    """What each series is of: metric, device, workload, node; '' for what its labels do not tell."""
+    """Identity of each series: metric, device, workload, node; '' for what its labels do not name."""
     devices = [identity.device or identity.holder_device or DeviceKey("", "") for identity in identities]
     return {
         "metric": [identity.meaning.metric for identity in identities],
@@ -146,7 +146,7 @@ def _identity_columns(identities: Sequence[Identity]) -> dict[str, list[str]]:
 
 
 class _Counted:
-    """How many of a series' instants are within a window, counted once for the series that share them."""
+    """Number of a series' instants within a window, counted once for the series that share them."""
 
     def __init__(self, window: Window) -> None:
         self._bounds = np.array([window.start_ms, window.end_ms])
@@ -189,7 +189,7 @@ def device_label_table(labels: Sequence[tuple[DeviceKey, Mapping[DeviceLabels, R
 
 
 def device_signal_table(signals: Mapping[DeviceKey, DeviceSignals], window: Window) -> pa.Table:
-    """Where each device signal came from, by device and signal; those without a series in the window are left out."""
+    """Source of each device signal, by device and signal, without signals that have no series in the window."""
     low, high, counted = window.start_ms, window.end_ms, _Counted(window)
     found = [
         (key, signal, origin, each.points.get(signal))

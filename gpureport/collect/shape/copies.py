@@ -33,7 +33,7 @@ class Points:
 
     @property
     def count(self) -> int:
-        """How many instants."""
+        """Number of instants."""
         return int(self.times_ms.size)
 
 
@@ -95,7 +95,7 @@ class Merges:
 
 @dataclass(frozen=True)
 class _Order:
-    """Which of all copies' values come one after another; ``positions`` is None where the values themselves decide."""
+    """Order of all copies' values, one after another; ``positions`` is None where the values themselves decide."""
 
     copies: Sequence[tuple[Provenance, Points]]
     """Kept, so that the addresses of their instants stay theirs."""
@@ -144,7 +144,7 @@ def _markers(targets: list[Points], times_ms: Times, speaker: NDArray[np.int64])
 
 
 def _is_silent(speaking_ms: Times, asked_ms: Times) -> NDArray[np.bool_]:
-    """Where ``speaking_ms`` pauses for longer than the gap limit; so also before its first instant and after its last one."""
+    """Pauses of ``speaking_ms`` longer than the gap limit; also before its first instant and after its last one."""
     steps = np.diff(speaking_ms)
     limit = GAP_STEPS * float(np.median(steps)) if steps.size else 0.0
     after = np.searchsorted(speaking_ms, asked_ms, side="left")

@@ -30,10 +30,10 @@ _ROUNDING = 1.0
 
 @dataclass
 class Origin:
-    """Where a device signal came from and what was left out of it."""
+    """Source of a device signal, and what was left out of it."""
 
     metrics: tuple[str, ...]
-    """What served; several where flags make up a mask."""
+    """Metrics that were read; several where flags make up a mask."""
     exporter: str
     node_name: str
     first_ms: int
@@ -103,7 +103,7 @@ def devices(
 
 
 class _Batch(NamedTuple):
-    """What all devices of a batch share."""
+    """Values common to all devices of a batch."""
 
     catalog: Catalog
     steps: Steps

@@ -1,4 +1,4 @@
-"""Whose series is it: device, workload, node and provenance, read from labels.
+"""Identity of a series: device, workload, node and provenance, read from labels.
 
 Exporters spell the same thing in many ways; ``names.py`` holds the spellings. Missing and empty mean the same.
 """
@@ -23,7 +23,7 @@ class DeviceKey(NamedTuple):
 
 
 class Workload(NamedTuple):
-    """Who is named on a series; ``pod_uid`` is '' where the labels do not carry it."""
+    """Workload that a series names; ``pod_uid`` is '' where the labels do not have it."""
 
     namespace: str
     pod: str
@@ -32,7 +32,7 @@ class Workload(NamedTuple):
 
 
 class Provenance(NamedTuple):
-    """Which scrape target a sample came through; copies of one value differ in it, or in the workload."""
+    """Scrape target of a sample; copies of one value differ in it, or in the workload."""
 
     job: str
     instance: str
@@ -40,7 +40,7 @@ class Provenance(NamedTuple):
 
 
 class DeviceLabels(NamedTuple):
-    """What the labels say of the device itself."""
+    """Device as its labels describe it."""
 
     node_name: str
     gpu_index: str
@@ -76,7 +76,7 @@ class Identity:
 
     @property
     def node_name_rank(self) -> int:
-        """How much its node's name counts: 0 DCGM's, 1 another exporter's, 2 the address that was scraped, 3 none."""
+        """Rank of the source of a node's name: 0 DCGM's, 1 another exporter's, 2 the address that was scraped, 3 none."""
         if not self.device_labels.node_name:
             return 3
         is_scraped = self.device_labels.node_name == names.scraped_host(self.labels)

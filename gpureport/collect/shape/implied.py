@@ -1,4 +1,4 @@
-"""What one signal of a device implies of another: memory by the model's data sheet, no XID while its counter stands still."""
+"""Signals implied by others of a device: memory by the model's data sheet, no XID while its counter stays the same."""
 
 from __future__ import annotations
 

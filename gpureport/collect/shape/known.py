@@ -1,4 +1,4 @@
-"""What the labels of many series say, worked out once for those that differ in nothing but the metric's name."""
+"""Identities of many series, worked out once for those that differ in nothing but the metric's name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def series_id(labels: Labels) -> int:
 
 @dataclass(frozen=True)
 class _Said:
-    """What labels without a metric's name say: by what the metric is, and the text that is hashed around its name."""
+    """Identity of labels without a metric's name, by kind of metric, and the text hashed around its name."""
 
     before: str
     after: str

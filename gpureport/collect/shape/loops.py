@@ -90,7 +90,7 @@ def in_force(times_ms: Times, ends_ms: Times, starts_ms: Times) -> tuple[Times, 
 
 @compiled
 def among(instants_ms: Times, times_ms: Times) -> Flags:
-    """Which of the sorted instants are among the sorted times."""
+    """Membership of each sorted instant in the sorted times."""
     found = np.zeros(instants_ms.size, np.bool_)
     at = 0
     for number in range(instants_ms.size):
@@ -169,7 +169,7 @@ def _goes_on(times_ms: Times, values: Values, at: Number, rate: Number, step_ms:
 def _outliers(
     times_ms: Times, values: Values, before: Number, at: Number, rate: Number, since: Number, step_ms: Number
 ) -> Number:
-    """How many samples from here on go with neither the one before them nor the one after, which go together."""
+    """Number of samples from here on that belong together, and to neither the one before nor the one after."""
     for after in range(at + 1, min(at + _MOST_OUTLIERS + 1, values.size)):
         if values[after] <= values[before]:
             if 0 < values[after] == values[before] < values[at]:  # anew a counter does not come to the very number

@@ -1,4 +1,4 @@
-"""How exporters spell device, workload and node in labels: the first name that is there counts.
+"""Labels of device, workload and node, in each exporter's spelling: the first name that exists counts.
 
 dcgm-exporter of all eras (label renamed in 655, ``--use-old-namespace``), nvidia_gpu_exporter, AMD device-metrics-exporter,
 Intel XPUM and xpumd, GKE's device plugin, cAdvisor, HAMi, Kepler.
@@ -43,7 +43,7 @@ PCI = ("pci_bus_id", "pci_bdf")
 DRIVER = ("DCGM_FI_DRIVER_VERSION", "DCGM_FI_SYSTEM_DRIVER_VERSION", "driver_version")
 
 _NO_LABEL = frozenset(f"<<<{reason}>>>" for reason in ("NULL", "NOT_FOUND", "NOT_SUPPORTED", "NOT_PERM")) | {"N/A", "[N/A]"}
-"""What DCGM and nvidia-smi print for a text that is not there; no name in Kubernetes can be any of these."""
+"""Texts of DCGM and nvidia-smi for a missing value; no name in Kubernetes can be any of these."""
 _NO_INSTANCE = 2_147_483_632
 """From here on blanks of 32 bits: NVML's of a GPU without instances is the largest number."""
 _NVIDIA_UUID = re.compile(r"(?:GPU-)?([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})", re.IGNORECASE)
@@ -66,7 +66,7 @@ def first(labels: Labels, candidates: tuple[str, ...]) -> str:
 
 
 def device_uuid(labels: Labels, meaning: Meaning) -> str:
-    """What identifies the physical device; NVIDIA's as the driver prints it, with the prefix, in small letters."""
+    """Identifier of the physical device; NVIDIA's as the driver prints it, with the prefix, in small letters."""
     uuid = first(labels, UUID)
     if meaning.vendor == "amd":  # whose partitions have a UUID each, and the serial number of their card
         serial = first(labels, ("serial_number",))
@@ -88,7 +88,7 @@ def _card_of_node(labels: Labels) -> str:
 
 
 def instance_id(labels: Labels, meaning: Meaning) -> str:
-    """Which part of the device: MIG GPU instance (of several in it ``1/0``), AMD partition, Intel tile; '' for the whole."""
+    """Part of the device: MIG GPU instance (of several in it ``1/0``), AMD partition, Intel tile; '' for the whole."""
     if meaning.vendor == "amd":
         is_whole = labels.get("gpu_compute_partition_type", "").lower() in (*_UNPARTITIONED, "spx")
         return "" if is_whole else labels.get("gpu_partition_id", "")

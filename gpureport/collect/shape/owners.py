@@ -1,4 +1,4 @@
-"""Who was named on a device's series, and when: runs of scrapes on which the labels stood."""
+"""Holders named on a device's series: runs of scrapes with the same labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a device can physically do: power, and growth of its counters, beyond it are not believed, and counted by reason.
+"""Physical limits of a device: power, and growth of its counters, beyond them are refused, and counted by reason.
 
 A value is never dropped because it is merely unlikely: the bounds are what no board does.
 """
@@ -58,7 +58,7 @@ def can_be_power(points: Points, limit: Points | None, board_watts: float) -> bo
 
 
 def bound_watts(limit: Points | None, board_watts: float) -> float:
-    """What the board cannot exceed; a limit counts that two samples show, for a single one may be wrong."""
+    """Largest power of the board; a limit counts that two samples show, for a single one may be wrong."""
     shown = 0.0
     if limit is not None:
         shown = float(np.partition(limit.values, -2)[-2]) if limit.count > 1 else float(limit.values[0])
@@ -168,7 +168,7 @@ def _in_force(power: Points, times: Times) -> Values:
 
 
 def _far_below(times: Times, growth: Values, power: Points, is_told: Flags | bool = True) -> Flags:
-    """Which steps are of hours in which a counter tells far less than power, as far as it tells anything."""
+    """Steps of hours in which a counter grows far less than power implies."""
     hours = (times[:-1] - times[0] // _HOUR_MS * _HOUR_MS) // _HOUR_MS if times.size > 1 else times[:0]
     told = np.bincount(hours, np.where(is_told, growth, 0.0))
     by_power = np.bincount(hours, np.where(is_told, _in_force(power, times) * np.diff(times) / 1000, 0.0))

@@ -82,7 +82,7 @@ def _stretches(flags: Flags) -> Iterator[tuple[int, int]]:
 
 
 def _over_total(rows: DeviceRows) -> Flags:
-    """Where used and free are together more than there is."""
+    """Times at which used and free memory together exceed the total."""
     used, free, total = (rows.columns.get(f"fb_{name}_bytes") for name in ("used", "free", "total"))
     if used is None or total is None:
         return np.zeros(rows.count, np.bool_)

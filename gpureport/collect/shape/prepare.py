@@ -37,7 +37,7 @@ _NO_MARKER: Times = np.empty(0, np.int64)
 
 @dataclass
 class Tally:
-    """What came of one metric and what was left out."""
+    """Samples of one metric, and what was left out."""
 
     series_count: int = 0
     sample_count: int = 0
@@ -110,7 +110,7 @@ def _present(labels: Labels) -> dict[str, str]:
 
 
 class _Rule(NamedTuple):
-    """How a metric's values are taken: the factor to canonical units (NaN: the unit cannot be told), and what they can be."""
+    """Unit and range of a metric's values: the factor to canonical units (NaN: the unit is unknown), and the possible values."""
 
     factor: float
     low: float
@@ -197,7 +197,7 @@ def _scaled(values: Values, factor: float) -> Values:
 def _unusable(
     values: Values, stale: NDArray[np.bool_], meaning: Meaning, factor: float, dropped: Counter[str]
 ) -> NDArray[np.bool_]:
-    """Which values are none, each counted under the first reason that holds."""
+    """Values that count as missing, each counted under the first reason that applies."""
     unusable = np.zeros(values.size, np.bool_)
     for reason, found in _reasons(values, meaning, factor).items():
         fresh = found & ~stale & ~unusable
@@ -228,7 +228,7 @@ def _reasons(values: Values, meaning: Meaning, factor: float) -> dict[str, NDArr
 
 
 def _lone(values: Values, is_either_way: bool) -> NDArray[np.bool_]:
-    """Which samples are above, or either way unlike, two equal ones around them; of the first and the last those beside them."""
+    """Outliers: samples above, or either way unlike, two equal neighbors; for the first and the last, the two beside them."""
     if values.size < 3:
         return np.zeros(values.size, np.bool_)
     before, after = np.append(values[2], values[:-1]), np.append(values[1:], values[-3])
@@ -244,7 +244,7 @@ def _out_of_range(values: Values, meaning: Meaning, factor: float) -> NDArray[np
 
 
 def _no_code(values: Values) -> NDArray[np.bool_]:
-    """Which values are neither codes nor bits: not whole, or more than the lake's 32 bits hold."""
+    """Values that are neither codes nor bits: not whole, or wider than the lake's 32 bits."""
     with np.errstate(invalid="ignore"):  # a staleness marker is a NaN that signals
         found: NDArray[np.bool_] = (values != np.floor(values)) | (values > _BLANKS[0][1])
     return found

@@ -1,4 +1,4 @@
-"""What only a cluster's whole day tells, and no single series: which pods are exporters, and what unit a doubtful metric has."""
+"""Facts of a cluster's whole day that no single series shows: which pods are exporters, and the unit of a doubtful metric."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LARGEST_PERCENT = 100.0
 
 @dataclass(frozen=True)
 class Reading:
-    """How the day's series are to be read."""
+    """Reading of a day's series."""
 
     exporters: frozenset[str] = frozenset()
     """Places of exporters' pods: what ``pod`` is in where target labels won and the workload is in ``exported_pod``."""
@@ -36,7 +36,7 @@ class Reading:
     """Units of the metrics whose names do not tell; those that are not named are ratios."""
 
     def unit(self, metric: str) -> Unit:
-        """What a doubtful metric's values are."""
+        """Unit of a doubtful metric."""
         return self.units.get(metric, "ratio")
 
 
@@ -45,7 +45,7 @@ PLAIN = Reading()
 
 @dataclass
 class UnitEvidence:
-    """What the values of a doubtful metric show, over all devices of a day."""
+    """Range of a doubtful metric's values, over all devices of a day."""
 
     largest: float = 0.0
     has_fraction: bool = False
@@ -76,7 +76,7 @@ def units_told_by(evidence: Mapping[str, UnitEvidence]) -> dict[str, Unit]:
 
 
 def told_by(labels: Iterable[Labels], before: Reading = PLAIN) -> Reading:
-    """What all series of a day tell of pods: those beside whose name one has a workload in ``exported_pod`` are exporters."""
+    """Exporter pods of a day: those beside whose name a series has a workload in ``exported_pod``."""
     exporters, requesting, honoring = set(before.exporters), set(before.requesting), set(before.honoring)
     for each in labels:
         pod, exported = each.get("pod", ""), each.get("exported_pod", "")

@@ -43,7 +43,7 @@ def is_same(one: Times, other: Times) -> bool:
 
 
 def is_among(instants_ms: Times, times_ms: Times) -> Flags:
-    """Which of sorted instants are among sorted times."""
+    """Membership of sorted instants in sorted times."""
     from gpureport.collect.shape.loops import among
 
     return among(instants_ms, times_ms)

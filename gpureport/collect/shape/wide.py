@@ -33,7 +33,7 @@ class DeviceRows:
 
     @property
     def count(self) -> int:
-        """How many rows."""
+        """Number of rows."""
         return int(self.starts_ms.size)
 
 
@@ -95,7 +95,7 @@ def row_bounds(found: list[Spans], window: Window) -> tuple[Times, Times]:
 
 
 def grid_of(found: Spans, starts: Times) -> Grid:
-    """Which sample is in force at each row start."""
+    """Sample in force at each row's start."""
     from gpureport.collect.shape.loops import in_force
 
     return Grid(found, *in_force(found.times_ms, found.ends_ms, starts))

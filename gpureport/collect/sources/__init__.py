@@ -1,1 +1,1 @@
-"""Where raw samples come from: servers and files, each handing over ``SeriesBatch``."""
+"""Sources of raw samples: servers and files, each handing over ``SeriesBatch``."""

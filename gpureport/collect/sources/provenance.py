@@ -20,7 +20,7 @@ _DROPPED = ("duplicate", "copy", "blank", "nan", "infinite", "out_of_range", "no
 
 @dataclass(frozen=True)
 class Origin:
-    """Where samples came from: ``kind`` is prometheus, file or simulation."""
+    """Source of samples: ``kind`` is prometheus, file or simulation."""
 
     kind: str
     server: str
@@ -77,7 +77,7 @@ def _reason(tally: Tally) -> str:
 
 @dataclass(frozen=True)
 class Listed:
-    """What an observation asked for and got: a kind of Kubernetes object, as kubectl names it."""
+    """Request for a kind of Kubernetes object, as kubectl names it, and its result."""
 
     asked: str
     server: str

@@ -89,7 +89,7 @@ def claim_device_rows(claim: Object) -> Iterator[Row]:
 
 
 def claim_consumer_rows(claim: Object) -> Iterator[Row]:
-    """Who reserved the claim: pods, or groups of pods."""
+    """Consumers of the claim: pods, or groups of pods."""
     consumers = objects(mapping(claim.get("status")).get("reservedFor"))
     identity = _identity(claim) if consumers else {}
     for each in consumers:

@@ -24,12 +24,12 @@ class Kind:
 
     @property
     def system(self) -> str:
-        """What brings it, as ``kubernetes.systems`` names it; '' for what every cluster has and no report does without."""
+        """System that brings the kind, as ``kubernetes.systems`` names it; '' for kinds that every report needs."""
         return _SYSTEM_BY_GROUP.get(self.group, self.quota_system)
 
     @property
     def asked(self) -> str:
-        """How kubectl names it: pods, resourceclaims.resource.k8s.io."""
+        """Name in kubectl: pods, resourceclaims.resource.k8s.io."""
         return f"{self.resource}.{self.group}" if self.group else self.resource
 
 

@@ -1,4 +1,4 @@
-"""What kubelets say of devices: their device manager's checkpoint file, and dumps of the PodResources API → ``pod_device``.
+"""Devices by the kubelet: its device manager's checkpoint file, and dumps of the PodResources API → ``pod_device``.
 
 Neither holds history, and only the first knows pods by uid, only the second by name; the listed pods give the rest.
 """

@@ -127,7 +127,7 @@ class Observation:
         self._lists[kind.asked] = _List(kind, api_version, self._observed_at_ms)
 
     def forget(self, kind: Kind) -> None:
-        """What came of a list that is not whole; its memory is given back, for the next list may be as large."""
+        """Objects of an incomplete list; its memory is freed, for the next list may be as large."""
         self._lists.pop(kind.asked, None)
         pa.default_memory_pool().release_unused()
 
@@ -143,7 +143,7 @@ class Observation:
         self._kubelet += rows
 
     def count(self, kind: Kind) -> int:
-        """How many objects of a kind came."""
+        """Number of objects of a kind."""
         return self._lists[kind.asked].count if kind.asked in self._lists else 0
 
     def tables(self) -> dict[str, pa.Table]:
@@ -169,7 +169,7 @@ _POD_COLUMNS = ["namespace", "pod", "pod_uid", "node_name"]
 
 
 class _List:
-    """What came of one kind."""
+    """Result of one kind."""
 
     def __init__(self, kind: Kind, api_version: str, observed_at_ms: int) -> None:
         self._observed_at_ms = observed_at_ms
@@ -206,12 +206,12 @@ class _List:
             self._rows[name].add(row)
 
     def _take_slice(self, found: Object) -> Sequence[tuple[str, Row]]:
-        """Which devices are there is known when all slices are."""
+        """Devices, known when all slices are."""
         self._pools.add(found)
         return ()
 
     def _take_node(self, found: Object) -> Sequence[tuple[str, Row]]:
-        """Which of its labels matter is known when all flavors are."""
+        """Labels of nodes that matter, known when all flavors are."""
         self._nodes.append(node_row(found))
         return ()
 

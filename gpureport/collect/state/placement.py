@@ -1,4 +1,4 @@
-"""Which nodes a pod allows: its node selector and its required affinity as one list of alternatives."""
+"""Nodes that a pod allows: its node selector and its required affinity as one list of alternatives."""
 
 from __future__ import annotations
 

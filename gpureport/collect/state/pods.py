@@ -192,7 +192,7 @@ def _extended(container: str, status: Object) -> Iterator[Row]:
 
 
 def _said(status: Object) -> Row:
-    """What the kubelet says of a container."""
+    """Container status from the kubelet."""
     state = mapping(status.get("state"))
     name = next((each for each in ("running", "terminated", "waiting") if isinstance(state.get(each), dict)), "")
     run = mapping(state.get(name))

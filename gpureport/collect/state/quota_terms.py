@@ -141,7 +141,7 @@ def _nominal(spec: Object) -> Iterator[tuple[tuple[str, str], Object]]:
 
 
 def _flavors(flavors: Any) -> Iterator[tuple[tuple[str, str], Object]]:
-    """What is said of each flavor and resource."""
+    """Terms of each flavor and resource."""
     for flavor in objects(flavors):
         for each in objects(flavor.get("resources")):
             yield (text(flavor.get("name")), text(each.get("name"))), each

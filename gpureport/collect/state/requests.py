@@ -1,4 +1,4 @@
-"""What a pod asks for as a whole, by the scheduler's rules for init containers, sidecars, pod-level requests and overhead."""
+"""Request of a pod as a whole, by the scheduler's rules for init containers, sidecars, pod-level requests and overhead."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _RARE = frozenset({"initContainers", "resources", "overhead"})
 
 
 def _reckon_the_rest(spec: Object, running: Requests) -> None:
-    """What most pods do not have, put to the sum of the containers."""
+    """Rare parts of a pod's request, added to the sum of the containers."""
     sidecars: Requests = {}
     largest_step: Requests = {}
     for container in objects(spec.get("initContainers")):

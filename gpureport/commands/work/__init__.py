@@ -1,1 +1,1 @@
-"""What each command does with a configuration. The only place where stages meet."""
+"""Work of each command with a configuration. The only place where stages meet."""

@@ -43,7 +43,7 @@ def export_blocks(config: Config, blocks: str, environ: Mapping[str, str], day: 
 
 
 def describe_export(exported: Exported) -> list[str]:
-    """What an export did, a line each; its warnings too."""
+    """Result of an export, a line each, with its warnings."""
     what = f"{exported.sample_count:,} samples of {exported.series_count:,} series, by {exported.read_paths}"
     lines = [f"{exported.day}: {what}" if exported.is_written else f"{exported.day}: nothing new"]
     lines += [f"warning: {exported.day} may be partial: {warning}" for warning in exported.warnings]

@@ -1,4 +1,4 @@
-"""What changed between two windows or reports, and what quotas would have come to had they been otherwise."""
+"""Changes between two periods or reports, and quotas' outcomes under other settings."""
 
 from __future__ import annotations
 

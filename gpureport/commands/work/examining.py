@@ -1,4 +1,4 @@
-"""What a server, a cluster or a lake has and lacks."""
+"""Findings of ``doctor`` on a server, a cluster or a lake."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class LakeDay:
 
 @dataclass(frozen=True)
 class Look:
-    """What is looked at: a lake's day, or the servers at an instant, with the state also Kubernetes."""
+    """Target of ``doctor``: a lake's day, or the servers at an instant, with the state also Kubernetes."""
 
     at: datetime
     lake_day: LakeDay | None = None
@@ -43,7 +43,7 @@ class Look:
 
 @dataclass(frozen=True)
 class _Examined:
-    """What was found of a cluster; ``failure`` is what could not be read of it."""
+    """Findings on a cluster; ``failure`` is the part that could not be read."""
 
     cluster: str
     findings: tuple[Finding, ...] = ()
@@ -110,7 +110,7 @@ def _examine(config: Config, environ: Mapping[str, str], look: Look) -> _Examine
 
 
 def _look_at_telemetry(config: Config, environ: Mapping[str, str], look: Look) -> Evidence | None:
-    """What a lake's day or the configured server holds; None where neither is named."""
+    """Signals of a lake's day or of the configured server; None where neither is named."""
     from gpureport.collect.sources.prometheus import open_connection
     from gpureport.doctor import look_at_lake, look_at_server
 
@@ -124,7 +124,7 @@ def _look_at_telemetry(config: Config, environ: Mapping[str, str], look: Look) -
 
 
 def _look_at_state(config: Config, environ: Mapping[str, str]) -> tuple[Evidence | None, SourceError | None]:
-    """What the cluster shows, or why it cannot be read; neither where none is named."""
+    """Kubernetes' state, or the reason why it cannot be read; neither where no cluster is named."""
     from gpureport.doctor import look_at_cluster
 
     try:

@@ -38,7 +38,7 @@ class Value(NamedTuple):
 
 @dataclass(frozen=True)
 class Night:
-    """What a run did; ``database`` is the report's DuckDB file where one was written."""
+    """Result of a run; ``database`` is the report's DuckDB file where one was written."""
 
     instance: str
     ended_at: datetime
@@ -225,7 +225,7 @@ def _push(job: _Job, settings: Metrics, values: Sequence[Value]) -> None:
 
 
 def _handler(settings: Metrics) -> Callable[..., Any]:
-    """How requests are sent: with basic authentication where a user is configured, and an end whatever the answer."""
+    """Requests with basic authentication where a user is configured, and a deadline whatever the answer."""
     from gpureport.collect.sources.exchange import Deadline, excerpt, shortened
     from gpureport.collect.sources.prometheus import session
 

@@ -31,7 +31,7 @@ _FEWEST_SNAPSHOTS = 3
 
 @dataclass
 class Watch:
-    """How long each stage took, and what it brought."""
+    """Duration of each stage, and its result."""
 
     clock: Callable[[], float]
     stage_seconds: dict[str, float] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class Watch:
 
 @dataclass(frozen=True)
 class NightPlan:
-    """What a night is to do: for which day, and whether Kubernetes is read."""
+    """Plan of a night: its day, and whether Kubernetes is read."""
 
     config: Config
     environ: Mapping[str, str]

@@ -38,7 +38,7 @@ def _line(text: str) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """What went wrong; of a request its kind alone, for its text has the URL, and whoever has that may write into the chat."""
+    """Reason of failure; of a request its kind alone, for its text has the URL, and whoever has that can write to the chat."""
     if isinstance(error, requests.RequestException):
         return type(error).__name__
     return getattr(error, "strerror", None) or _line(str(error))

@@ -57,7 +57,7 @@ def _take(config: Config, environ: Mapping[str, str], now: datetime) -> Snapshot
 
 @dataclass(frozen=True)
 class Beside:
-    """What came of a snapshot that was taken beside a larger job: what to say, and what to raise, when that is done."""
+    """Result of a snapshot beside a larger job: lines to print, and an error to raise, when the job is done."""
 
     lines: tuple[str, ...] = ()
     failure: SourceError | None = None
@@ -84,7 +84,7 @@ def snapshot_beside(config: Config, environ: Mapping[str, str], now: datetime) -
 
 
 def describe_snapshot(taken: Snapshot) -> list[str]:
-    """What an observation brought, a line each; what is missing or partial too."""
+    """Result of an observation, a line each, with what is missing or partial."""
     counts = [f"{taken.row_counts.get(name, 0):,} in {name}" for name in ("node", "pod", "device", "claim", "quota")]
     lines = [f"state of {rfc3339(taken.observed_at)} from {taken.origin}: {', '.join(counts)}"]
     if taken.refused:

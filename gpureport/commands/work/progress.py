@@ -1,4 +1,4 @@
-"""How far a long stage has come, on a terminal."""
+"""Progress of a long stage on a terminal."""
 
 from __future__ import annotations
 

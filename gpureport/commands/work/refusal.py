@@ -1,4 +1,4 @@
-"""What the disk refuses of a report."""
+"""Errors of the disk while a report is written."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gpureport.values.errors import OutputError, first_line
 
 @contextmanager
 def out_errors(out: Path, instead: str = "give another --out") -> Iterator[None]:
-    """What the disk refuses of a report, as a sentence; DuckDB and Python say it in their own ways."""
+    """Error of the disk as one sentence; DuckDB and Python have their own texts."""
     if out.is_file():
         raise OutputError(f"{out} is a file; give a folder with --out")
     try:

@@ -128,7 +128,7 @@ class Reported:
     answers: tuple[str, ...]
     warnings: tuple[str, ...] = ()
     failure: CoverageError | FindingError | None = None
-    """Why the command ends with another code than 0 though the report is written."""
+    """Reason for an exit code other than 0 though the report is written."""
 
 
 def report(config: Config, window: Window, out: Place, now: datetime, salt: str = "") -> Reported:

@@ -34,12 +34,12 @@ _SAID = re.compile(
     r"^UTC, |^0\.\.1, |; several are listed"
     r"|[;,] '' (?:where|while)[^;]*$|; null (?:where|while)[^;]*(?:not|no|none|un\w+)\b[^;]*$"
 )
-"""What the introduction says of all columns."""
+"""Introduction about all columns."""
 _SMALL = ("at", "by", "for", "in", "its", "it", "name", "names", "of", "on", "pods", "the", "that", "was", "when", "workload")
 """Words that say no more than a column's name."""
 
 Columns = Mapping[str, str]
-"""What each column means."""
+"""Meaning of each column."""
 
 
 def render_schema(queries: Mapping[str, Query]) -> str:

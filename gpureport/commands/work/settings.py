@@ -1,4 +1,4 @@
-"""What a stage is told of a configuration."""
+"""Settings of each stage from a configuration."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def reported_lake(config: Config) -> Lake:
 
 
 def compute_settings(config: Config) -> ComputeSettings:
-    """What facts depend on."""
+    """Settings that facts depend on."""
     from gpureport.compute.day import ComputeSettings  # a question to the lake should not wait for what computes
 
     return ComputeSettings(
@@ -47,12 +47,12 @@ def compute_settings(config: Config) -> ComputeSettings:
 
 
 def facts_made_with(config: Config) -> MadeWith:
-    """What facts are made with under this configuration."""
+    """Versions and settings of facts under this configuration."""
     return made_with(load(), compute_settings(config).meaning)
 
 
 def quota_rules(config: Config) -> Rules:
-    """How the quota systems are configured."""
+    """Settings of the quota systems."""
     said = config.quota
     return Rules(
         said.nos.gpu_memory_gb_per_gpu,
@@ -62,7 +62,7 @@ def quota_rules(config: Config) -> Rules:
 
 
 def report_settings(config: Config) -> ReportSettings:
-    """What the figures of a report depend on, beside the facts."""
+    """Settings that the figures of a report depend on, beside the facts."""
     links = {model: link.model_dump() for model, link in sorted(config.links.items())}
     return ReportSettings(
         config.report.figure_min_coverage_ratio,

@@ -21,7 +21,7 @@ _GREETING = "DuckDB over lake.*, facts.* and report.*; end a statement with ';',
 _SHOW_TABLES = re.compile(r"\s*(show\s+(all\s+)?tables|describe)\s*;?\s*", re.IGNORECASE)
 _ON_TERMINAL = 1000
 _WRITING = re.compile(r'\b(copy|export|import|attach)\b|\b(query|json_execute_serialized_sql)"?\s*\(', re.IGNORECASE)
-"""What writes files, also within another statement, and what runs a text that might."""
+"""Statements that write files, also within another statement, or run a text that might."""
 
 
 @dataclass(frozen=True)

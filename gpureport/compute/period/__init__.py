@@ -39,14 +39,14 @@ _COMPUTE_EACH = "run 'gpureport compute --date' for each, then report again"
 
 @dataclass(frozen=True)
 class ReportSettings:
-    """What the figures of a report depend on, beside the facts."""
+    """Settings that the figures of a report depend on, beside the facts."""
 
     figure_min_coverage_ratio: float = 0.5
     saturation_enabled: bool = True
     links: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
     """By model what its links can carry in one direction: pcie_bytes_per_second, nvlink_bytes_per_second."""
     idle_policy: str = "separate"
-    """Whom idle energy counts for: nobody (separate), each holder while it holds (holder), all holders of the pool (pool)."""
+    """Policy of idle energy: separate, each holder while it has the device (holder), all holders of the pool (pool)."""
     findings: Mapping[str, Any] = field(default_factory=lambda: finding_parameters(Thresholds(), []))
     """Parameters of the queries that judge (``findings.parameters``)."""
     prices: Mapping[str, Any] = field(default_factory=dict)

@@ -62,7 +62,7 @@ def _replace(con: duckdb.DuckDBPyConnection, schema: str, name: str, kind: str, 
 
 
 def _hidden(column: str, of_type: str, is_key: bool, has_dimension: bool) -> str:
-    """What stands in place of a column; '' where it stays."""
+    """Replacement of a column's values; '' where they stay."""
     if of_type == "VARCHAR":
         return _hidden_text(column, is_key, has_dimension)
     is_nested = of_type.endswith("[]") or of_type.startswith(("MAP", "STRUCT", "JSON"))

@@ -138,7 +138,7 @@ def _columns(path: Path, header: list[str], listed: str) -> dict[str, str]:
 
 @cache
 def dictionary(root: Path = resources.QUERIES) -> Mapping[str, str]:
-    """What columns mean that several tables have, by name (``catalog/column.csv``)."""
+    """Meanings of columns that several tables have, by name (``catalog/column.csv``)."""
     path = root / "catalog" / "column.csv"
     if not path.exists():
         return {}

@@ -35,7 +35,7 @@ QUOTA_FACTS = (
     "facts.quota_refusal",
     "facts.workload_run",
 )
-"""What is kept of them."""
+"""Kept facts of quotas."""
 _TERMS = "day.quota_terms"
 _KNOWN = ("day.quota_watch", "day.quota_reported")
 _AMOUNTS = (*_KNOWN, "day.quota_member", "day.quota_node")
@@ -113,14 +113,14 @@ def _build(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], targets
 
 
 def _build_empty(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], built: set[str]) -> None:
-    """Where there are no quotas of accelerators nothing is read for them."""
+    """Empty tables where there are no quotas of accelerators."""
     empty_rule_tables(con)
     for query in needed(queries, (*_STEPS, *QUOTA_FACTS), built):
         build_empty(con, query)
 
 
 def _cut(con: duckdb.DuckDBPyConnection, table: str, window: Window) -> None:
-    """What is known, as far as it is of the window: so are the steps."""
+    """Known times within the window; steps are cut likewise."""
     cut = "greatest(start_at, $since) as start_at, least(end_at, $until) as end_at"
     con.execute(
         f"create or replace table {table} as select * replace ({cut}) from {table} where start_at < $until and end_at > $since",

@@ -47,7 +47,7 @@ order by all
 
 
 def quota_native_table(con: duckdb.DuckDBPyConnection, rules: Rules) -> pa.Table:
-    """What requests of ``day.quota_pod`` and offers of ``day.quota_node`` count for, by system; '' is Kubernetes itself."""
+    """Amounts of requests of ``day.quota_pod`` and units of ``day.quota_node``, by system; '' is Kubernetes."""
     rows: list[tuple[object, ...]] = []
     for system, requests, amounts in con.execute(_REQUESTS).fetchall():
         for resource, amount in sorted(native_requests(system, amounts, rules.gb_per_gpu).items()):

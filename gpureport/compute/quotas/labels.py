@@ -29,7 +29,7 @@ class Runs:
         self._closed: list[tuple[str | datetime, ...]] = []
 
     def put(self, scope: Key, at: datetime, values: Mapping[Key, str]) -> None:
-        """What stands in the scope from now on; what stood there and is not among it has ended."""
+        """New labels of the scope; labels that are no longer among them have ended."""
         there = self._open[scope]
         ended = there.keys() - values.keys()
         if self._is_cut_by_value:
@@ -112,7 +112,7 @@ _ALIKE = pa.schema(
     [(name, pa.string()) for name in ("cluster", "system", "quota", "pod_uid")]
     + [("start_at", _AT), ("end_at", _AT), ("alike", pa.string())]
 )
-"""When a pod held its place, and which others are like it to the rules of preemption."""
+"""Time of a pod's placement, and the pods that preemption treats like it."""
 _EXPOSED = pa.schema(
     [(name, pa.string()) for name in ("cluster", "system", "alike", "by_quota", "condition")]
     + [("start_at", _AT), ("end_at", _AT), ("evidence", pa.string())]

@@ -40,7 +40,7 @@ _STEP = ("cluster", "system", "resource", "flavor", "start_at")
 
 
 def quota_lending_table(con: duckdb.DuckDBPyConnection) -> pa.Table:
-    """What each queue lends and could have back in each step of ``day.quota_amount``; no row where no Cohort is known."""
+    """Amounts that each queue lends and can reclaim in each step of ``day.quota_amount``; no row where no Cohort is known."""
     places = con.sql(_PLACES).to_arrow_table().to_pylist()
     rows = con.sql(_STEPS).to_arrow_table().to_pylist()
     quotas = QuotaRows()

@@ -33,7 +33,7 @@ class Members:
 
     @cached_property
     def used(self) -> Used:
-        """What those that hold a place ask for together."""
+        """Sum of the requests of placed pods."""
         amounts: dict[str, float] = defaultdict(float)
         for pod in self.pods:
             for resource, amount in pod.requests.items() if pod.is_bound else ():
@@ -85,7 +85,7 @@ def _stand_in(name: str, pod: Pod, amounts: Mapping[str, int]) -> Pod:
 
 
 class Scene:
-    """Who waits and who holds, from change to change; blank while the pods are not known."""
+    """Waiting and placed pods, from change to change; empty while the pods are not known."""
 
     def __init__(self, system: str, pods: list[Row], terms: list[Row], watch: list[Row], order: Sequence[str]) -> None:
         self._system = system

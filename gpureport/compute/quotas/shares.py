@@ -36,7 +36,7 @@ BY_DEMAND = ("koordinator", "volcano", "kai")
 
 
 def quota_share_table(con: duckdb.DuckDBPyConnection, rules: Rules) -> pa.Table:
-    """What each quota may have in each step of ``day.quota_amount``, with ``day.quota_capacity`` to share out."""
+    """Share of each quota in each step of ``day.quota_amount``, of ``day.quota_capacity``."""
     reckoner = _Reckoner(rules)
     reader = con.sql(_STEPS, params={"systems": list(SHARING)}).to_arrow_reader(_ROWS_AT_ONCE)
     rows: Iterator[Row] = chain.from_iterable(batch.to_pylist() for batch in reader)
@@ -69,7 +69,7 @@ class _Reckoner:
             yield {**same, "fair_share_native": share.fair_share, "reason": share.reason}
 
     def _shares(self, rows: Sequence[Row]) -> dict[str, Share]:
-        """Where demand is unknown, what is held is the least that is asked for: enough for rules that do not look at demand."""
+        """Shares without known demand: allocated amounts are the least demand, enough for rules that do not use demand."""
         first = rows[0]
         if first["system"] in BY_DEMAND and any(row["demanded_native"] is None for row in rows):
             return {row["quota"]: Share(None, "demand_unknown") for row in rows}

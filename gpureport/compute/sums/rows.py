@@ -53,7 +53,7 @@ class Rows:
         return name in self._rows.schema.names
 
     def bits(self, name: str) -> Bits:
-        """Which rows know a value of it."""
+        """Rows with a known value of the signal."""
         return self.values(name).bits
 
     def whole(self, name: str) -> Values:

@@ -120,7 +120,7 @@ class _Asked:
         return self.tables.row(sql, team=self.team)
 
     def use(self) -> Answer:
-        """How much of the capacity was used well."""
+        """Share of the capacity that was used well."""
         hours = self.whole
         if not hours.capacity:
             return Answer("Capacity use", "No data", "No GPU-hour is in the data of this period.")
@@ -161,7 +161,7 @@ class _Asked:
         """)
 
     def waste(self) -> Answer:
-        """Who wastes most: the workload with the most idle hours, and the one with the most underutilized ones."""
+        """Largest waste: the workload with the most idle hours, and the one with the most underutilized ones."""
         idle, under = self._worst(*IDLE), self._worst("underutilized")
         told = [
             (found["gpu_hours"], found, f"{formats.gpu_hours(found['gpu_hours'])} {word}")
@@ -186,7 +186,7 @@ class _Asked:
         return Answer("Largest waste", name, detail, "warn", self.confidence, "workloads", link="Workloads")
 
     def return_(self) -> Answer:
-        """How many GPUs could be returned: idle ones on average, smaller sizes, and GPUs that were free in every hour."""
+        """GPUs that could be returned: idle ones on average, smaller sizes, and GPUs that were free in every hour."""
         teams = self.tables.rows(_GIVE_BACK, team=self.team)
         idle, freed = (sum(each[name] or 0.0 for each in teams) for name in ("idle", "freed"))
         spare = (
@@ -228,7 +228,7 @@ class _Asked:
         return Answer("GPUs to return", headline, detail, tone, self.confidence, "workloads", link="Workloads")
 
     def pending(self) -> Answer:
-        """Who waits or is starved, and because of whom."""
+        """Waiting or starved teams, and the cause."""
         title = "Pending and starved"
         waits = self.tables.rows(
             """
@@ -320,7 +320,7 @@ class _Asked:
         )
 
     def cost(self) -> Answer:
-        """What it cost, and how sure that is."""
+        """Cost, and its certainty."""
         spent = self.row("""
             select sum(cost) as whole, sum(cost) filter (where namespace != '') as allocated,
                 sum(cost) filter (where bucket in ('allocated_idle', 'reserved_idle')) as idle,

@@ -54,7 +54,7 @@ class Team:
 
 @dataclass(frozen=True)
 class Overview:
-    """What the first screen shows."""
+    """Content of the first screen."""
 
     answers: tuple[Answer, ...]
     bar: Markup

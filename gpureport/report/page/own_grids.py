@@ -181,7 +181,7 @@ TOP: Mapping[str, tuple[str, tuple[str, ...]]] = {
         ("node_name", "gpu_index", "gpu_model", "allocated_ratio", "sm_active_avg", "xid_error_count", "finding", "device_uuid"),
     ),
 }
-"""What ``gpureport top`` prints: the statement and its columns."""
+"""Tables of ``gpureport top``: the statement and its columns."""
 TOP_TABLES = tuple(f"report.{name}" for name in ("gpu_hour_ledger", "container", "container_power", "device", "finding"))
 """The report's tables that these read, ``period.workload`` among those behind them."""
 

@@ -22,7 +22,7 @@ _WANTED = {"any": "may be of any model", "unknown": "are of no known model", "no
 
 
 def supply_sentence(tables: Tables) -> str:
-    """What is free and what waits at the window's end; '' where nothing waits."""
+    """Free and waiting GPUs at the period's end; '' where nothing waits."""
     free, waiting = _largest(tables, _FREE), _largest(tables, _WAITING)
     if waiting is None or not waiting[1]:
         return ""

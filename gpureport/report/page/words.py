@@ -1,4 +1,4 @@
-"""What the report's tables are called on the page, in which tab each is, and how its columns are written."""
+"""Names of the report's tables on the page, their tabs, and the text of their columns."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ _KINDS = {"%": "share", "B": "bytes", "s": "duration", "W": "watts", "°C": "cel
 
 
 def kind_of(name: str, dtype: pl.DataType) -> str:
-    """How a column is written; '' for one that is only in the files."""
+    """Format of a column; '' for one that is only in the files."""
     if name in _FILES_ONLY or dtype == pl.List(pl.Struct) or (name.endswith("_seconds") and name not in _KEPT_SECONDS):
         return ""
     if name in _LONG:

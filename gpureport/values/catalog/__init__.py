@@ -1,4 +1,4 @@
-"""What a metric's name means: signal, factor to SI, kind and scope, from ``queries/catalog/signal.csv``.
+"""Meaning of a metric's name: signal, factor to SI, kind and scope, from ``queries/catalog/signal.csv``.
 
 The declared Prometheus TYPE is not consulted: violation "counters" are nanoseconds, PCIe and NVLink "counters" are
 rates (DCGM field reference; dcgm-exporter 87, 589).
@@ -152,7 +152,7 @@ class Meaning:
 
 
 class Board(NamedTuple):
-    """What a model's data sheet says; 0 where it is not known."""
+    """Value of a model's data sheet; 0 where it is not known."""
 
     watts: float
     memory_bytes: float
@@ -172,7 +172,7 @@ class Catalog:
     """The user's own label names, each with the name that it is read as."""
 
     def board(self, model: str) -> Board:
-        """What the model's data sheet says."""
+        """Values of the model's data sheet."""
         known = self._known_boards
         if model not in known:
             known[model] = next((board for pattern, board in self.boards if fnmatchcase(model, pattern)), UNKNOWN_BOARD)
@@ -219,7 +219,7 @@ class Catalog:
         return self.metrics.get(metric) or ((self.divisors[metric],) if metric in self.divisors else ())
 
     def meaning(self, labels: Labels) -> Meaning | None:
-        """How a series is read; None for a metric or labels that are not in the catalog, and for what gpureport publishes."""
+        """Reading of a series; None for a metric or labels that are not in the catalog, and for gpureport's own metrics."""
         labels = self.spelled(labels)
         if labels.get(PUBLISHER_LABEL) == PUBLISHER:
             return None

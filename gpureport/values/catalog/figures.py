@@ -1,4 +1,4 @@
-"""What each figure of the report is: formula, signals behind it, when it is absent; and what the reasons for absence mean.
+"""Figures of the report: formula, signals behind it, absence; and the meaning of the reasons for absence.
 
 Plain values of ``queries/catalog``, read by the page, by ``docs/figures.md`` and by the tests that hold them to the SQL.
 """
@@ -19,7 +19,7 @@ class Figure:
     formula: str
     signals: tuple[str, ...]
     absent: str
-    """When it is null, where that is not simply 'no sample of its signals'."""
+    """Condition of null, where that is not simply 'no sample of its signals'."""
     ways: tuple[tuple[str, ...], ...]
     """Sets of its signals of which one is enough, the most direct first."""
 

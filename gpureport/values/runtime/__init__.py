@@ -1,1 +1,1 @@
-"""What gpureport asks of the process that it runs in: machine code, folders to spill into, no search for garbage."""
+"""Process resources: machine code, folders to spill into, no garbage collection."""

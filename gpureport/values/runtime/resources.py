@@ -1,4 +1,4 @@
-"""Where the SQL, the templates and the bundled recording lie: in an installed package or in a checkout."""
+"""Folders of the SQL, the templates and the bundled recording: in an installed package or in a checkout."""
 
 from __future__ import annotations
 

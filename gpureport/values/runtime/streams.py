@@ -8,7 +8,7 @@ from io import TextIOWrapper
 from typing import TextIO
 
 INTERRUPTED = "interrupted; nothing half-written is left, run again"
-"""What is said after Ctrl-C."""
+"""Message after Ctrl-C."""
 
 
 def settle_streams() -> None:

@@ -1,4 +1,4 @@
-"""What a table of the lake is: its columns with types and meaning, and what one row of it stands for."""
+"""Tables of the lake: columns with types and meaning, and the grain of a row."""
 
 from __future__ import annotations
 

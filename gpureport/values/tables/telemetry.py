@@ -129,7 +129,7 @@ DEVICE_SIGNAL = Table(
     ),
 )
 DROP_REASONS = {row["reason"]: row["meaning"] for row in catalog_rows("reason_dropped.csv")}
-"""Why values are left out: the keys of ``device_signal.dropped``."""
+"""Reasons why values are left out: the keys of ``device_signal.dropped``."""
 SOURCE = Table(
     "source",
     "What was asked, what came and what was left out: one row per metric, and per kind of Kubernetes object and observation.",

@@ -1,4 +1,4 @@
-"""How numbers, times and units are written for people; the only place that does."""
+"""Numbers, times and units as text for people; the only place that writes them."""
 
 from __future__ import annotations
 

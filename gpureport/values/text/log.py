@@ -17,7 +17,7 @@ _WARNING = "warning: "
 
 @dataclass
 class Log:
-    """Where a command says what it does. ``run_id`` is the same in all lines of a run, and no other run has it."""
+    """Log of a command. ``run_id`` is the same in all lines of a run, and unique to it."""
 
     clock: Callable[[], datetime]
     run_id: str
@@ -36,7 +36,7 @@ class Log:
         self._write("warning", text, _WARNING + text)
 
     def fail(self, text: str, exit_code: int) -> None:
-        """Why the command ends, and with which code."""
+        """Reason of the command's end, and its exit code."""
         self._write("error", text, f"gpureport: {text}", exit_code=exit_code)
 
     def _write(self, level: str, message: str, line: str, **more: int) -> None:

@@ -1,4 +1,4 @@
-"""Which blocks of a place hold samples of a window, by what each says of itself."""
+"""Blocks of a place with samples of a window, by their own metadata."""
 
 from __future__ import annotations
 

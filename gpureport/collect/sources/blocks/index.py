@@ -114,7 +114,7 @@ class Index:
 
 
 def tombstones(path: Path | None) -> dict[int, list[tuple[int, int]]]:
-    """What was deleted, by the reference of its series: first and last time, both included."""
+    """Deleted ranges by the reference of their series: first and last time, both included."""
     found: dict[int, list[tuple[int, int]]] = {}
     octets = path.read_bytes()[5:-4] if path else b""
     numbers = iter(_varints(octets))

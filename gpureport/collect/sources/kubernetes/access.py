@@ -1,4 +1,4 @@
-"""Which cluster, and how to be let in: the `kubernetes` client reads kubeconfig files and service accounts.
+"""Configuration and credentials of a cluster: the `kubernetes` client reads kubeconfig files and service accounts.
 
 The client is imported here and only when a cluster is to be read: no other command waits for it.
 """
@@ -89,7 +89,7 @@ def _load_kubeconfig(path: str, context: str, configuration: Any) -> None:
 
 @contextmanager
 def _logged_errors() -> Iterator[list[str]]:
-    """What the client logs where a plugin fails, for it then goes on as nobody."""
+    """Log message of the client where a plugin fails; without this check it goes on without credentials."""
     found: list[str] = []
     handler = logging.Handler(logging.ERROR)
     handler.emit = lambda record: found.append(" ".join(record.getMessage().split()))  # type: ignore[method-assign]

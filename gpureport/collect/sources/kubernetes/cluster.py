@@ -26,9 +26,9 @@ from gpureport.values.errors import SourceError
 from gpureport.values.runtime.stopping import left_when_stopped
 
 RESTARTS = 2
-"""How often a list that expired is read from its start again."""
+"""Number of times that an expired list is read from its start again."""
 _LONGEST_TAIL = 50
-"""How often the rest of a list may expire before the server is given up."""
+"""Number of times that the rest of a list may expire before the server is given up."""
 
 _MOST_PAGES, _MOST_OBJECTS = 5_000, 160_000
 """Kubernetes itself is made for 150,000 pods."""

@@ -69,7 +69,7 @@ def _pages(reply: Any) -> Iterator[Page]:
 
 
 def read_observed_at(folder: Path) -> datetime:
-    """When the replies were saved; UsageError where ``observed_at.txt`` does not say it, SourceError without the folder."""
+    """Time of the saved replies; UsageError where ``observed_at.txt`` is not a time, SourceError without the folder."""
     file = folder / OBSERVED_AT
     if not folder.is_dir():
         raise SourceError(_NO_FOLDER.format(folder))

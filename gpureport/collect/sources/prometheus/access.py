@@ -17,7 +17,7 @@ _SECTIONS = ("basic_auth", "authorization", "tls_config", "http_headers")
 
 @dataclass(frozen=True)
 class Access:
-    """What a connection needs to be let in."""
+    """Credentials of a connection."""
 
     headers: dict[str, str] = field(default_factory=dict)
     basic: tuple[str, str] | None = None

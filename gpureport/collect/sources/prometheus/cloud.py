@@ -65,7 +65,7 @@ class Token(AuthBase):
 
 
 def cloud_auth(cloud: str, url: str, environ: Mapping[str, str]) -> AuthBase:
-    """What lets requests in at a cloud; UsageError where its library is missing, or AWS' region is unknown."""
+    """Credentials of a cloud; UsageError where its library is missing, or AWS' region is unknown."""
     if cloud == "aws":
         found = re.search(r"\baps-workspaces\.([a-z0-9-]+)\.", url)
         region = found[1] if found else environ.get("AWS_REGION") or environ.get("AWS_DEFAULT_REGION")
@@ -94,7 +94,7 @@ def _library(cloud: str, name: str) -> Any:
 
 
 def _told(cloud: str, ask: Callable[[], Any]) -> Any:
-    """What a cloud's library gives; each has errors of its own, and none of them of ours."""
+    """Credentials from a cloud's library; each library has errors of its own."""
     try:
         return ask()
     except Exception as error:

@@ -100,7 +100,7 @@ class Connection:
         return reply
 
     def ask(self, method: str, path: str, read: Callable[[requests.Response], Answer], **arguments: Any) -> Answer:
-        """What ``read`` makes of a successful reply, its body read from ``raw``; tried again where that may help."""
+        """Result of ``read`` for a successful reply, its body read from ``raw``; tried again where that may help."""
         given_up_at = time.monotonic() + LONGEST_QUESTION_SECONDS
         for attempt in range(self.settings.retries + 1):
             try:

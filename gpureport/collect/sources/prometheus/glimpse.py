@@ -22,7 +22,7 @@ from gpureport.values.series import METRIC_LABEL, Labels
 from gpureport.values.window import Window
 
 _LOOKS = (0.125, 0.375, 0.625, 0.875)
-"""Where in the window series are counted, as shares of it."""
+"""Times at which series are counted, as shares of the window."""
 
 
 class PartialAnswerError(SourceError):

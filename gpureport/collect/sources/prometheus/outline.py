@@ -1,4 +1,4 @@
-"""Where series are: at which hosts, of which metrics, and which devices they describe."""
+"""Outline of the series: their hosts, metrics and devices."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gpureport.values.series import METRIC_LABEL, Labels
 HOST_LABELS = ("Hostname", "hostname", "node", "node_name", "instance")
 
 DeviceOf = Callable[[Labels], str]
-"""Which device a series is of, the same for every exporter's spelling; '' for what is no device's."""
+"""Device of a series, the same for every exporter's spelling; '' where there is none."""
 
 
 class Family(NamedTuple):
@@ -27,7 +27,7 @@ class Family(NamedTuple):
         return self.host_label or self.uuid_label
 
     def conditions(self, uuid_labels: Sequence[str]) -> list[Matcher]:
-        """What only the family's series fulfil: a label looked for earlier is absent, its own is there."""
+        """Matchers of this family's series alone: its own label exists, the labels of families before it do not."""
         earlier = uuid_labels[: list(uuid_labels).index(self.uuid_label)]
         hosts = HOST_LABELS[: HOST_LABELS.index(self.host_label)] if self.host_label else HOST_LABELS
         conditions = absent([*earlier, *hosts])
@@ -45,7 +45,7 @@ class Place(NamedTuple):
 
 @dataclass
 class Content:
-    """What a place holds: how many series, if known at a time, of which metrics and devices."""
+    """Content of a place: number of series, if known at a time, metrics and devices."""
 
     series_count: int = 0
     metrics: set[str] = field(default_factory=set)

@@ -1,4 +1,4 @@
-"""Which series to fetch together: groups of whole nodes that fit a budget of samples, no device in two of them."""
+"""Groups of series to fetch together: whole nodes within a budget of samples, no device in two of them."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class Group:
 
     @property
     def series_count(self) -> int:
-        """How many series its questions match."""
+        """Number of series that its queries match."""
         return sum(question.series_count for question in self.questions)
 
     @property
     def expected_samples(self) -> int:
-        """How many samples to expect."""
+        """Expected number of samples."""
         return sum(question.expected_samples for question in self.questions)
 
 

@@ -1,4 +1,4 @@
-"""Which server is it, and by which path does it hand out raw samples."""
+"""Kind of server, and its path for raw samples."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NOTHING = Matcher("__name__", "=", "gpureport_probe_that_matches_nothing")
 
 @dataclass(frozen=True)
 class Server:
-    """What was found out about a server."""
+    """Properties of a server."""
 
     flavour: str
     version: str

@@ -65,7 +65,7 @@ _MOST_SAMPLES = 10_000_000
 
 @dataclass
 class Reading:
-    """What was read: samples of [start, end), how, and what the server warned of."""
+    """Samples of [start, end), the path that read them, and the server's warnings."""
 
     batch: SeriesBatch
     read_path: ReadPath

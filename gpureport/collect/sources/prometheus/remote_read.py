@@ -95,7 +95,7 @@ def is_streamed(response: requests.Response) -> bool:
 def post_read(
     connection: Connection, matchers: Sequence[Matcher], start_ms: int, end_ms: int, read: Callable[[requests.Response], Answer]
 ) -> Answer:
-    """What ``read`` makes of the streamed reply for [start_ms, end_ms], both included."""
+    """Result of ``read`` for the streamed reply of [start_ms, end_ms], both included."""
     body = read_request(matchers, start_ms, end_ms)
     return connection.ask("POST", "/api/v1/read", read, data=body, headers=_HEADERS)
 

@@ -1,4 +1,4 @@
-"""Which series are there: names and labels, without samples."""
+"""List of series: names and labels, without samples."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def label_values(connection: Connection, label: str, metrics: Sequence[str], win
 
 
 def samples_per_hour(connection: Connection, labels: Labels, window: Window) -> int | None:
-    """How many samples an hour the fullest series with these labels holds, from a few looks; None where none was seen."""
+    """Samples an hour of the fullest series with these labels, from a few instants; None where there is none."""
     matchers = [Matcher(name, "=", value) for name, value in sorted(labels.items())]
     most = 0
     for part in (0.25, 0.5, 0.75, 1.0):

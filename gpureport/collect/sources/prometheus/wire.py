@@ -1,4 +1,4 @@
-"""Where labels and chunks lie in remote read's answers: one pass over the octets, nothing copied.
+"""Positions of labels and chunks in remote read's answers: one pass over the octets, nothing copied.
 
 ChunkedReadResponse holds ChunkedSeries (field 1); that holds labels (1: name 1, value 2) and chunks (2: times 1 and 2,
 encoding 3, data 4). Fields that are not known are stepped over, as protobuf asks.

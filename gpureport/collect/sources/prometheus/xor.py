@@ -174,7 +174,7 @@ def _decode_one(
 
 @compiled
 def _decode_all(octets: Octets, chunks: Ints, low_ms: Number, high_ms: Number, counts: Ints, times: Ints, bits: Bits) -> Number:
-    """How many samples in all; -1 where a chunk is corrupt."""
+    """Total number of samples; -1 where a chunk is corrupt."""
     at = 0
     for number in range(len(chunks)):
         after = _decode_one(octets, chunks[number, 0], chunks[number, 1], low_ms, high_ms, times, bits, at)
