@@ -47,9 +47,9 @@ refused as (
         pod.observed_at::timestamp as observed_at,
         request.resource,
         request.effective_units as wanted_units,
-        regexp_extract(pod.unschedulable_message, '^0/(\d+) nodes are available:', 1) as node_count,
+        regexp_extract(pod.unschedulable_message, '^0/(\d{1,9}) nodes are available:', 1) as node_count,
         regexp_extract(
-            pod.unschedulable_message, '(\d+) Insufficient ' || regexp_escape(request.resource) || '(?:,|\.?(?: |$))', 1
+            pod.unschedulable_message, '\b(\d{1,9}) Insufficient ' || regexp_escape(request.resource) || '(?:,|\.?(?: |$))', 1
         ) as full_count
     from lake.pod as pod
     inner join day.snapshot_request as request

@@ -8,11 +8,12 @@ with refusal as (
     select
         cluster,
         namespace || '/' || regexp_extract(spec ->> '$.message', 'exceeded quota: ([^ ,]+)', 1) as quota,
-        spec ->> '$.involvedObject.kind' as owner_kind,
-        spec ->> '$.involvedObject.name' as owner_name,
+        coalesce(spec ->> '$.involvedObject.kind', '') as owner_kind,
+        coalesce(spec ->> '$.involvedObject.name', '') as owner_name,
         unnest(string_split(regexp_extract(spec ->> '$.message', 'requested: (.*?), used: ', 1), ',')) as requested,
-        coalesce(spec ->> '$.firstTimestamp', created_at::text)::timestamp as first_at,
-        coalesce(spec ->> '$.lastTimestamp', created_at::text)::timestamp as last_at
+        created_at::timestamp as first_at,
+        -- Who may create events may write any time into them; when one came and was listed, the server and the snapshot say.
+        least(coalesce(try_cast(spec ->> '$.lastTimestamp' as timestamp), first_at), observed_at::timestamp) as last_at
     from lake.quota
     where kind = 'events'
 ),
@@ -21,13 +22,14 @@ run as (
     select
         refusal.* similar to '^(cluster|quota|owner_kind|owner_name)$',
         unit.resource,
-        max(try_cast(split_part(refusal.requested, '=', 2) as double) * unit.gpus_per_native) as refused_gpus,
+        max(try_cast(split_part(refusal.requested, '=', 2) as integer) * unit.gpus_per_native) as refused_gpus,
         min(refusal.first_at) as first_at,
         max(refusal.last_at) as last_at
     from refusal
     inner join day.quota_unit as unit
         on split_part(refusal.requested, '=', 1) = unit.resource and unit.system = 'kubernetes'
     group by all
+    having refused_gpus > 0
 ),
 
 daily as (

@@ -83,11 +83,10 @@ def test_pods_that_a_quota_refused_are_demand_that_no_pod_tells_of(tmp_path):
     def event(kind, name, resource, amount, last):
         words = f"exceeded quota: gpus, requested: {resource}={amount}, used: {resource}=3, limited: {resource}=4"
         return {
-            "metadata": named(f"{name}.{last}", "blue", 5),
+            "metadata": named(f"{name}.{last}", "blue", FROM + 5),
             "involvedObject": {"kind": kind, "name": name},
             "reason": "FailedCreate",
             "message": f'Error creating: pods "{name}-x" is forbidden: {words}',
-            "firstTimestamp": at(FROM + 5),
             "lastTimestamp": at(FROM + last),
         }
 

@@ -229,7 +229,7 @@ def _quota(kind: Kind, api_version: str, found: Object) -> Iterator[tuple[str, R
 def _refusal(found: Object) -> Iterator[tuple[str, Row]]:
     """An Event in which a quota refused a controller's pod; others are left out."""
     if "exceeded quota" in text(found.get("message")):
-        said = {name: found.get(name) for name in ("involvedObject", "message", "firstTimestamp", "lastTimestamp")}
+        said = {name: found.get(name) for name in ("involvedObject", "message", "lastTimestamp")}
         yield "quota", quota_row(kinds.REFUSALS, "v1", {**found, "spec": said})
 
 

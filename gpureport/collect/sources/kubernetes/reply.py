@@ -112,7 +112,6 @@ class _Object(TypedDict, total=False):
     status: Any
     involvedObject: Any
     message: Any
-    firstTimestamp: Any
     lastTimestamp: Any
 
 
