@@ -40,7 +40,7 @@ seen as (
 opened as (
     select
         *,
-        -- A look that does not follow the one before it opens a new interval, unless the time of allocation tells that it is the same.
+        -- A snapshot that does not follow the one before it opens a new interval, unless the time of allocation shows that it is the same.
         case
             when allocated_at = lag(allocated_at) over same_device then false
             when allocated_at is null and lag(allocated_at) over same_device is null

@@ -3,14 +3,14 @@
 -- The device of a claim is (driver, pool, device); its UUID is what the driver's slice says of it, a MIG instance's that of its GPU. Where
 -- the slice gives none, the GPU at the same PCI address of the same node is it. Which instance of a GPU it is no driver says:
 -- the only one of its profile at that time; else the one on which the exporter names a pod that reserved the claim; else instances and
--- devices of the profile are taken in order, which may be wrong and is marked. Of partitions that are no MIG instances (AMD) nothing tells.
+-- devices of the profile are taken in order, which may be wrong and is marked. Partitions that are no MIG instances (AMD) have no source for it.
 --
 -- grain:  cluster, namespace, claim_uid, driver, pool, device, share_id, request, start_at
 -- reads:  day.claim_allocation, lake.claim_consumer, lake.device, lake.device_label, lake.owner_label
 -- source: day.claim_allocation; ResourceSlices; labels of the device's series (PCI address, GPU_I_PROFILE)
 -- columns:
 --   device_type      gpu, mig, …; '' where the driver does not say
---   gpu_instance_id  MIG instance; '' for the whole GPU; null where it cannot be told
+--   gpu_instance_id  MIG instance; '' for the whole GPU; null where it is unknown
 --   matched_by       uuid, pci address, only instance of the profile, instance with labels of the pod, order of instances; '' where not matched
 with allocatable as (
     select
@@ -136,7 +136,7 @@ ordered_instance as (
         using (cluster, device_uuid, gpu_instance_id)
 ),
 
--- Where instances are made when they are requested, many more are offered than there are.
+-- Where instances are made when they are requested, many more are advertised than there are.
 made as (
     select
         columns('^(cluster|device_uuid|profile)$'),

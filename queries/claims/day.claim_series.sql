@@ -1,14 +1,14 @@
 -- Resource claims of pods over time, from kube-state-metrics.
 --
 -- A pod uses its claims from when it was bound, and until it was done, though the series stay until the pod is deleted. It was done
--- at its completion time, where no later sample shows it running: one container of several may complete earlier. The series tell
+-- at its completion time, where no later sample shows it running: one container of several may complete earlier. The series show
 -- nothing of claims for extended resources, nor which devices a claim has.
 --
 -- grain:  cluster, namespace, claim, pod, pod_uid
 -- reads:  day.kube_series, lake.sample, lake.series
 -- source: kube_pod_resourceclaim_info (kube-state-metrics 2.20), kube_pod_status_scheduled_time, _completion_time, _phase
 -- columns:
---   start_at   UTC, when the pod was bound, else first look at which it was told
+--   start_at   UTC, when the pod was bound, else first snapshot in which it was reported
 --   end_at     UTC, when the pod was done, else end of the last snapshot
 with series as (
     select

@@ -1,6 +1,6 @@
 -- Time in which a resource claim had a GPU or MIG instance allocated, used or not; intervals of one claim do not overlap.
 --
--- Claims for watching only (admin access) take nothing. Where pods may not be listed nothing tells whether a container used the device, so
+-- Claims for watching only (admin access) take nothing. Where pods may not be listed nothing shows whether a container used the device, so
 -- such claims are left out, and so are claims known from labels alone: labels name the user.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, namespace, claim_uid, start_at

@@ -1,7 +1,7 @@
 -- Devices that resource claims held over time: from the cluster's own objects, else from telemetry.
 --
 -- Claims vanish with their pods; between snapshots the exporter's labels (dra_*) and kube-state-metrics (from 2.20) may still name them.
--- What was looked at stands before what was named, for the same claim and time.
+-- Snapshots come before names in telemetry, for the same claim and time.
 --
 -- revision: 2
 -- grain:  cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request, start_at
@@ -12,7 +12,7 @@
 --          start_source, end_source, end_uncertainty_seconds
 --   request                  request of the claim that it answers; '' where unknown
 --   device_type              gpu, mig, …; '' where the driver does not say
---   gpu_instance_id          MIG instance; '' for the whole GPU; null where it cannot be told
+--   gpu_instance_id          MIG instance; '' for the whole GPU; null where it is unknown
 --   matched_by               as in day.claim_match; labels
 --   share_source             whole device, takes nothing (watching), consumed capacity, requested capacity, or '' where the size is unknown
 with judged as (
@@ -29,7 +29,7 @@ with judged as (
             and label.end_at > match.start_at
 ),
 
--- Of several claims that a name which recurs is given, the one that was looked at then is it.
+-- Of several claims with one recurring name, the one in the snapshot of that time.
 named as (
     select * exclude (is_in_snapshot)
     from judged

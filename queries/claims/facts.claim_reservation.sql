@@ -1,20 +1,20 @@
 -- Reservations of each resource claim over time, from snapshots of claims and kube-state-metrics' pods.
 --
 -- A pod reserves a claim when it is bound; its end ends the reservation, though the claim may go on. Groups of pods reserve claims too,
--- and are no pods: nothing but the snapshots tells from when to when.
+-- and are no pods: only the snapshots show from when to when.
 --
 -- grain:  cluster, namespace, claim, claim_uid, consumer_resource, consumer_uid, start_at
 -- reads:  day.claim_series, day.state_snapshot, lake.claim_consumer, lake.pod
 -- source: ResourceClaim status.reservedFor and the pods' own times; kube_pod_resourceclaim_info
 -- columns: cluster, namespace, claim, claim_uid, consumer_resource, consumer, consumer_uid, start_at, end_at
---   claim_uid          claim's uid; '' where kube-state-metrics tells of it, which knows the name alone
+--   claim_uid          claim's uid; '' where kube-state-metrics reports it, which knows the name alone
 with snapshot as (
     select *
     from day.state_snapshot
     where kind = 'resourceclaims.resource.k8s.io'
 ),
 
--- Most reservations stay for many snapshots: all looks at one first, and in turn only where some are missing.
+-- Most reservations stay for many snapshots: all snapshots of one first, and in turn only where some are missing.
 said as (
     select
         consumer.* similar to '^(cluster|namespace|claim|claim_uid|consumer_resource|consumer|consumer_uid)$',

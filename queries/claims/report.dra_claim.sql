@@ -6,7 +6,7 @@
 -- grain:  cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request
 -- reads:  facts.claim_device, facts.claim_hour, facts.claim_reservation, facts.claim_use
 -- params: since_at, until_at
--- source: ResourceClaims, ResourceSlices and pods by looks; labels of the device's series; kube_pod_resourceclaim_info
+-- source: ResourceClaims, ResourceSlices and pods by snapshots; labels of the device's series; kube_pod_resourceclaim_info
 -- columns: cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request, allocated_seconds, reserved_seconds, used_seconds,
 --          idle_seconds, allocated_gpu_hours, reserved_idle_gpu_hours, share_ratio, share_source, use, consumers, pod_count, podgroup_count,
 --          container_count, is_shared, is_admin_access, is_extended_resource, subrequest, device_uuid, gpu_instance_id, matched_by,

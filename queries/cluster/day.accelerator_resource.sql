@@ -1,8 +1,8 @@
 -- Extended resources of accelerators in the cluster, by the name that each source writes.
 --
 -- Kubernetes writes nvidia.com/mig-1g.5gb, kube-state-metrics nvidia_com_mig_1g_5gb: '_' stands for '.', '/' and '-', so names of known
--- makers alone can be told back. A device may be offered under several names (Koordinator's beside the device plugin's): never add names.
--- Network cards are offered under nvidia.com too, and Intel's plugin has names that give a monitor sight of all GPUs of a node: neither is here.
+-- makers alone can be restored. A device may be advertised under several names (Koordinator's beside the device plugin's): never add names.
+-- Network cards are advertised under nvidia.com too, and Intel's plugin has names that give a monitor sight of all GPUs of a node: neither is here.
 --
 -- grain:  cluster, written_as
 -- reads:  day.kube_series, lake.node, lake.pod
@@ -10,7 +10,7 @@
 -- columns:
 --   resource      name as Kubernetes writes it; Koordinator's before version 1.2 under today's domain
 --   is_opencosts  one of those that OpenCost's gauges count: nvidia.com/gpu, nvidia.com/gpu.shared, nvidia.com/mig-*
--- Pods that ask alike are many, and looks at them more.
+-- Pods with equal requests are many, and their snapshots more.
 with requested as (
     select distinct
         cluster,

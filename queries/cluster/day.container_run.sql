@@ -75,7 +75,7 @@ run as (
     group by cluster, namespace, pod, pod_uid, container, start_at
 ),
 
--- A container that runs again ended before, however late that was looked at.
+-- A container that runs again ended before, however late a snapshot shows it.
 followed as (
     select
         *,

@@ -1,6 +1,6 @@
 -- Outages of nodes and GPUs: the node not ready or cordoned, the GPU unhealthy or tainted.
 --
--- A state that was looked at stands until it was looked at again, for 15 minutes at most: what came later is not known.
+-- A state in a snapshot is valid until the next one, for 15 minutes at most: what came later is not known.
 --
 -- grain:  cluster, node_name, device_uuid, start_at, cause
 -- reads:  lake.device, lake.koordinator_device, lake.node, lake.sample, lake.series
@@ -22,7 +22,7 @@ with series as (
         or (signal = 'kube_node_status_condition' and labels['condition'] = 'Ready' and labels['status'] = 'true')
 ),
 
--- Most nodes and devices are never out: only looks at those that once were are put in order.
+-- Most nodes and devices are never out: only snapshots of those that once were are put in order.
 node_snapshot as (
     select
         *,

@@ -1,7 +1,7 @@
 -- Lives of pods under the names that labels give, or that request extended resources or fractions of a GPU, from kube-state-metrics.
 --
 -- A pod ended when it was done: kube_pod_completion_time (of a pod that no later sample shows running, for one container
--- of several may complete earlier), else the first look at which it was Succeeded or Failed. One that was deleted before ended
+-- of several may complete earlier), else the first snapshot in which it was Succeeded or Failed. One that was deleted before ended
 -- when its kube_pod_info did, where the same kube-state-metrics went on with other pods'. After a gap of
 -- kube-state-metrics the first snapshot without the pod is its end, or its deletion deadline where that is earlier.
 -- It began when it was first seen Running; where it ran at the first snapshot, at kube_pod_start_time, else at its creation.
@@ -29,7 +29,7 @@ with series as (
             'kube_pod_status_reason',
             'kube_pod_status_scheduled_time'
         )
-        -- All phases are told at once; these are enough.
+        -- All phases are reported at once; these are enough.
         and phase in ('', 'Running', 'Succeeded', 'Failed')
         and (signal not like '%reason' or reason in ('Evicted', 'NodeLost', 'OOMKilled', 'Shutdown'))
         and (

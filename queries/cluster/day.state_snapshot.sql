@@ -1,6 +1,6 @@
 -- Snapshots of Kubernetes' state: what was listed, when, and how long it holds.
 --
--- What was seen stands until the next look at the same kind of object, for 15 minutes at most: later ones leave unknown time between.
+-- An object is valid until the next snapshot of the same kind of object, for 15 minutes at most: later ones leave unknown time between.
 -- A kind that may not be listed has no snapshot: nothing ends by it.
 --
 -- grain:  cluster, kind, observed_at

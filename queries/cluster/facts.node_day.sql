@@ -1,20 +1,20 @@
 -- State of each node on a day: accelerators, pods that request them, hardware, driver.
 --
--- kube-state-metrics and looks at Kubernetes' state tell the same, and either serves alone. A node without accelerators has a row
+-- kube-state-metrics and snapshots of Kubernetes' state show the same, and either serves alone. A node without accelerators has a row
 -- too: what is not listed here is no node. Under time slicing the device plugin counts each replica (gpu-operator 684), so how many
 -- devices there are is known from the labels of GPU feature discovery or from ResourceSlices alone. A node whose devices are allocated
--- by claims offers no extended resource: there the devices of its slices are its accelerators.
+-- by claims advertises no extended resource: there the devices of its slices are its accelerators.
 --
 -- revision: 4
 -- grain:  cluster, node_name, day
 -- reads:  day.node_snapshot, lake.sample, lake.series
--- source: kube-state-metrics: kube_node_*, kube_pod_container_resource_requests; labels of GPU and node feature discovery; looks
+-- source: kube-state-metrics: kube_node_*, kube_pod_container_resource_requests; labels of GPU and node feature discovery; snapshots
 -- columns: cluster, node_name, day, start_at, end_at, accelerator_count, accelerator_resources, device_count, device_count_min,
 --          gpu_model, accelerator_pod_count, hardware_make, driver_version
 --   start_at               UTC, from when on its accelerators were listed; the node itself where it has none
---   device_count           physical devices by labels (gpu.count but of instances, or capacity ÷ gpu.replicas), else by slices, else percent ÷ 100; null where none tells
---   gpu_model              model by label: of GPU feature discovery, AMD's, Koordinator's, GKE's or Karpenter's; '' where none tells
---   driver_version         GPU driver by label, '' where none tells
+--   device_count           physical devices by labels (gpu.count but of instances, or capacity ÷ gpu.replicas), else by slices, else percent ÷ 100; null where none has it
+--   gpu_model              model by label: of GPU feature discovery, AMD's, Koordinator's, GKE's or Karpenter's; '' where none has it
+--   driver_version         GPU driver by label, '' where none has it
 with reported as (
     select
         cluster,

@@ -13,7 +13,7 @@
 --          allocated_cost, demanded_resource, unscheduled_unit_hours, placing_size, placed_pod_count,
 --          placing_seconds_p95, unknown_reasons
 --   until_at                 UTC, its end, outside it
---   device_count             GPUs that an exporter tells of
+--   device_count             GPUs that an exporter reports
 --   energy_joules            J, as far as it is known
 --   allocated_cost           allocated GPU-hours x the model's price, of models that have one
 with capacity as (

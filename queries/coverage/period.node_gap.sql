@@ -1,15 +1,15 @@
 -- Devices that Kubernetes lists and no exporter reports, per node and day of the window: unknown time.
 --
--- A node without any device series counts with its physical devices where a label tells how many there are, else with its
--- capacity (replicas of a shared device cannot be told apart then); with MIG slices as many as these need at least, and one where
--- it lists nothing at all: lower bounds. A node with some device series lacks devices only where a label tells how many there are, or
--- where all its series are there only while a container has the device: then its capacity tells.
--- Nothing is claimed on a day on which a device stands under a host name that is no node's: that host may be any of the nodes.
+-- A node without any device series counts with its physical devices where a label shows how many there are, else with its
+-- capacity (replicas of a shared device cannot be distinguished then); with MIG slices as many as these need at least, and one where
+-- it lists nothing at all: lower bounds. A node with some device series lacks devices only where a label shows how many there are, or
+-- where all its series are there only while a container has the device: then its capacity counts.
+-- No gap is claimed on a day on which a device stands under a host name that is no node's: that host may be any of the nodes.
 --
 -- grain:  cluster, node_name, day, reason
 -- reads:  facts.device_signal, facts.node_day, period.device_day
 -- params: since_at, until_at
--- source: kube-state-metrics and looks by facts.node_day; device series by period.device_day
+-- source: kube-state-metrics and snapshots by facts.node_day; device series by period.device_day
 -- columns:
 --   reason           no_exporter, no_driver, or device_unseen where the node's other devices are seen
 --   device_count     devices that have no data

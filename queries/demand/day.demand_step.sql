@@ -42,7 +42,7 @@ resource as (
     from offer
 ),
 
--- When a source was looked at: nothing stands where no one looked.
+-- Times at which a source was read: no value without a reading.
 watch as (
     select
         cluster,

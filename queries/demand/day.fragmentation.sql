@@ -1,9 +1,9 @@
 -- Time in which the free accelerators of a node fit no pod that the scheduler could not place, and why.
 --
 -- Pods that request a resource of the node, and more than it has left: it is fragmented, or, where no node has as many in all, the request is larger
--- than any node. Or the node has enough and the scheduler refuses still: then its own words tell of something else that is short, for
+-- than any node. Or the node has enough and the scheduler refuses still: then its own words report something else that is short, for
 -- which node they do not say. Pods that are held back before the scheduler sees them strand nothing. Koordinator's shares
--- of devices are left out: which fit is told device by device (facts.device_capacity).
+-- of devices are left out: which fit is reported device by device (facts.device_capacity).
 --
 -- grain:  cluster, node_name, resource, source, start_at
 -- reads:  day.node_capacity, day.request, lake.pod

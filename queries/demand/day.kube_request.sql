@@ -1,7 +1,7 @@
 -- Accelerators that each pod requests, and its progress, from kube-state-metrics.
 --
 -- The sum of its containers, or its largest init container if more: init containers that keep running beside the others cannot
--- be told apart there. It waits from its creation, seen or not. Once bound it stays so; the scheduler's refusal is taken for all the time before.
+-- be distinguished there. It waits from its creation, seen or not. Once bound it stays so; the scheduler's refusal is taken for all the time before.
 --
 -- grain:  cluster, pod_uid, resource, start_at
 -- reads:  day.accelerator_resource, day.kube_series, lake.sample

@@ -1,8 +1,8 @@
 -- Allocated and free units of each accelerator resource on each node in steps, as the scheduler counts them.
 --
 -- Requests of pods that are bound to the node and have not finished, and devices of claims. A node that takes no pods has nothing left to give.
--- Each source stands alone: never add sources, nor resources: the resource gpu is all names together, in GPUs, where pods were looked at.
--- What one name allocates another does not offer: devices that Koordinator allocated in part are not whole any more (its Device objects say
+-- Each source stands alone: never add sources, nor resources: the resource gpu is all names together, in GPUs, where pods were listed.
+-- What one name allocates another does not advertise: devices that Koordinator allocated in part are not whole any more (its Device objects say
 -- which; without them at least as many as its shares fill).
 --
 -- grain:  cluster, source, node_name, resource, start_at
@@ -47,7 +47,7 @@ requested as (
     from day.gpu_request
 ),
 
--- Devices as Koordinator's objects tell of them, else the GPUs of all pods there.
+-- Devices as Koordinator's objects report them, else the GPUs of all pods there.
 touched as (
     select
         *,
@@ -87,7 +87,7 @@ allocated as (
     where not touched.is_whole
 ),
 
--- When pods were looked at: steps that follow each other are one.
+-- When pods were listed: steps that follow each other are one.
 watched as (
     select *
     from day.demand_step

@@ -1,6 +1,6 @@
 -- Allocatable units of each accelerator resource on each node, and whether the scheduler could place pods there, from snapshots.
 --
--- A look stands until the next one, for 15 minutes at most.
+-- A snapshot is valid until the next one, for 15 minutes at most.
 --
 -- grain:  cluster, node_name, resource, state, start_at
 -- reads:  day.accelerator_resource, day.class_device, day.state_snapshot, lake.node
@@ -70,7 +70,7 @@ offered as (
     group by all
 ),
 
--- Most nodes offer the same for many snapshots: those of one state first, and in turn only where it came back.
+-- Most nodes advertise the same for many snapshots: those of one state first, and in turn only where it came back.
 state as (
     select
         * exclude (snapshot_number),

@@ -1,6 +1,6 @@
 -- Accelerators that each pod requests, and its progress, from snapshots.
 --
--- A state stands until the next snapshot; snapshots more than 15 minutes apart leave unknown time between. A pod waits from its creation, also if the
+-- A state is valid until the next snapshot; snapshots more than 15 minutes apart leave unknown time between. A pod waits from its creation, also if the
 -- first snapshot shows it placed. Finished pods request nothing.
 --
 -- grain:  cluster, pod_uid, resource, start_at

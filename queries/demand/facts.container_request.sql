@@ -2,7 +2,7 @@
 --
 -- By a resource claim (DRA), by an extended resource that the scheduler turned into a claim (both are the same devices), by a MIG
 -- resource, in Koordinator's dimensions, or by another extended resource, which the device plugin allocates. Where the cluster's objects were not looked
--- at, as kube-state-metrics tells it: of pods in which several containers ask it gives amounts that are not kept here.
+-- at, as kube-state-metrics shows it: of pods in which several containers ask it gives amounts that are not kept here.
 --
 -- revision: 2
 -- grain:  cluster, namespace, pod, pod_uid, container

@@ -1,7 +1,7 @@
 -- Allocated, free and unavailable GPUs of each node in intervals, from requests, placements and the node's state alone.
 --
 -- Known without telemetry: what a pod requests on the node is allocated from its binding on; what is left is free where the node takes
--- pods, unavailable where it does not. Time in which pods or the node were not looked at has no row. Of two sources of requests the one
+-- pods, unavailable where it does not. Time in which pods or the node were not listed has no row. Of two sources of requests the one
 -- that saw more, and likewise of two sources of nodes: a snapshot a day beside kube-state-metrics that names no node's condition.
 --
 -- revision: 6

@@ -1,7 +1,7 @@
 -- Pending and allocatable units of each accelerator resource over the window.
 --
--- Of each hour one source tells, chosen as in report.scheduler_pressure: looks at Kubernetes' state, or kube-state-metrics where that saw
--- more than twice the time. A device may be offered under several names: never add resources.
+-- One source counts for each hour, chosen as in report.scheduler_pressure: snapshots of Kubernetes' state, or kube-state-metrics where that saw
+-- more than twice the time. A device may be advertised under several names: never add resources.
 --
 -- grain:  cluster, resource
 -- reads:  facts.scheduler_hour

@@ -1,6 +1,6 @@
 -- GPUs of each node that pods could have had, step by step: allocated and free ones.
 --
--- Time in which the node was not looked at, or took no pods, has none.
+-- Time in which the node was not listed, or took no pods, has none.
 --
 -- grain:  cluster, node_name, start_at
 -- reads:  facts.node_allocation

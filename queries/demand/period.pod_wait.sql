@@ -1,7 +1,7 @@
 -- Wait of each pod for accelerators, as far as it lies in the window.
 --
 -- Pods that were given a place in the window, that began to run in it, or that waited for a place at its end or were last seen so; each once, as
--- it was told last. A pod that still waits at the window's end has waited until then.
+-- it was reported last. A pod that still waits at the window's end has waited until then.
 --
 -- grain:  cluster, namespace, pod, pod_uid
 -- reads:  facts.pod_wait

@@ -1,7 +1,7 @@
 -- Requested and allocatable units of each accelerator resource per hour: mean over time and maximum.
 --
 -- First in OpenCost's sense, from kube-state-metrics, then in Kubernetes', from snapshots (or from the other one if that saw more than twice
--- the time), then OpenCost's own gauges. Never add resources: a device may be offered under several names.
+-- the time), then OpenCost's own gauges. Never add resources: a device may be advertised under several names.
 --
 -- grain:  cluster, resource, hour_start_at
 -- reads:  facts.scheduler_hour
@@ -15,8 +15,8 @@
 --          cordoned_units_avg, not_ready_units_avg, demand_schedulable_ratio_avg, demand_schedulable_ratio_max,
 --          opencost_pending_pod_count_avg, opencost_pending_request_units_avg, opencost_requested_allocatable_ratio_avg, unknown_reasons
 --   is_opencosts                              OpenCost itself would count it
---   source                                    what told of OpenCost's sense: kube-state-metrics or snapshot; '' where nothing did
---   observed_seconds                          s in which that told of pods, or of nodes
+--   source                                    source of OpenCost's figures: kube-state-metrics or snapshot; '' for none
+--   observed_seconds                          s with that source's data on pods, or on nodes
 with hour as (
     select
         *,

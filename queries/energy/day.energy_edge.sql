@@ -1,15 +1,15 @@
 -- Samples at the edge of energy-counter coverage: the last before, or the first after, a gap or reset.
 --
--- Only of GPUs that have samples without growth beside the last one. Power tells the energy of their time: before the counter's first
--- sample and after its last one as it is; over a gap as its parts of the growth, where it would tell more; over a reset in full, for
--- a counter that began anew tells the least that was used since. The last sample's own time is not measured.
+-- Only of GPUs that have samples without growth beside the last one. Power shows the energy of their time: before the counter's first
+-- sample and after its last one as it is; over a gap as its parts of the growth, where it would show more; over a reset in full, for
+-- a counter that began anew shows the least that was used since. The last sample's own time is not measured.
 --
 -- grain:  cluster, device_uuid, start_at
 -- reads:  day.sample_sum, facts.device_hour, lake.device_sample
 -- source: growth over gaps (energy_joules_gap_increase); power of the samples without growth
 -- columns:
 --   start_at       UTC, the sample
---   reported_joules    J, energy of the sample's time by power; null where the counter tells it, or nothing does
+--   reported_joules    J, energy of the sample's time by power; null where the counter shows it, or nothing does
 with counted as (
     select
         cluster,
@@ -66,7 +66,7 @@ placed as (
     select
         *,
         count(gap_joules) over previous_one as gap_count,
-        -- A counter's sample without growth is the last before a gap, or of all; without the counter the next of its samples tells.
+        -- A counter's sample without growth is the last before a gap, or of all; without the counter the next of its samples decides.
         has_no_growth and if(
             has_counter,
             count(gap_joules) over later > 0,

@@ -1,6 +1,6 @@
 -- Growth of a GPU's energy counter over a gap or reset beyond its power.
 --
--- Before a gap power is in force for three steps at most; where it goes on over the gap it tells all of it.
+-- Before a gap power is in force for three steps at most; where it goes on over the gap it shows all of it.
 --
 -- grain:  cluster, device_uuid, ended_at
 -- reads:  day.energy_edge

@@ -88,7 +88,7 @@ edged as (
 step as (
     select
         board.* exclude (begun_joules),
-        -- Of a GPU with a counter the samples without it are told by day.energy_edge.
+        -- Of a GPU with a counter the samples without it are reported by day.energy_edge.
         if(edged.device_uuid is null, board.powered_seconds, null) as alone_seconds,
         if(
             board.energy_seen_seconds is null and alone_seconds is null,

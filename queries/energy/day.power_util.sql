@@ -2,7 +2,7 @@
 --
 -- Above idle in an active interval goes by the sharers' utilization in force at its start; in equal parts where that of one of them is
 -- unknown, or is 0 for all. Above idle in other intervals is in equal parts; idle goes as hours do (day.allocated_interval).
--- Where Kepler's watts tell, one whom Kepler shows at other times has none while it shows another; watts are no sign of activity.
+-- Where Kepler's watts count, one whom Kepler shows at other times has none while it shows another; watts are no sign of activity.
 -- Kepler's shares: the same, active or not; a sharer without a value has 0.
 --
 -- grain:  cluster, holder_number

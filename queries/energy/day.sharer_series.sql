@@ -1,8 +1,8 @@
 -- Activity series of each holder of a shared GPU or MIG instance: utilization, else Kepler's watts.
 --
 -- A series without the pod's uid is of the holder of its name at that time. A container's own comes before its pod's.
--- Kepler tells the watts of a pod on all its GPUs together: of a pod that has one alone they are that one's. They serve where they
--- tell of every sharer, and utilization does not.
+-- Kepler shows the watts of a pod on all its GPUs together: of a pod that has one alone they are that one's. They serve where they
+-- report every sharer, and utilization does not.
 --
 -- grain:  cluster, holder_number, series_id
 -- reads:  day.allocated_interval, day.kepler_series, lake.series
@@ -83,7 +83,7 @@ holder_by_kepler as (
     from by_kepler
 ),
 
--- How many of those who share a whole GPU, or an instance, each source tells of.
+-- How many of those who share a whole GPU, or an instance, each source reports.
 known as (
     select
         sharer.* similar to '^(cluster|device_uuid|gpu_instance_id|start_at)$',

@@ -1,6 +1,6 @@
 -- Energy of each GPU per hour, and where it went: idle, attributed, unattributed.
 --
--- measured = idle + attributed + unattributed. Each is summed on its own, so that the closing error tells of a mistake.
+-- measured = idle + attributed + unattributed. Each is summed on its own, so that the closing error shows a mistake.
 -- Unallocated is what was used above idle while the GPU was unallocated, by active instances without a holder, and over gaps of the counter
 -- in which no one certainly held it throughout.
 --

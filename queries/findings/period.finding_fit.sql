@@ -5,7 +5,7 @@
 -- params: findings_gpu_hours, fit_hours_min
 -- source: period.fit
 -- columns:
---   detail  what more tells it from others of its code: the profile, else the model
+--   detail  what distinguishes it from others of its code: the profile, else the model
 select
     'GR210' as code,
     coalesce(nullif(profile, ''), smaller_model) as detail,

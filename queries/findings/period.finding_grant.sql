@@ -1,4 +1,4 @@
--- Findings: over-allocated GPUs, by two schedulers or by a node that offers them in several ways.
+-- Findings: over-allocated GPUs, by two schedulers or by a node that advertises them in several ways.
 --
 -- grain:  code, cluster, node_name, device_uuid, gpu_instance_id
 -- reads:  facts.device_day, facts.overallocation

@@ -1,4 +1,4 @@
--- Part of a holder's active energy by which sharing may be off, either way: none of it alone, all of it in equal parts, which nothing tells.
+-- Part of a holder's active energy by which sharing may be off, either way: none of it alone, all of it in equal parts, which nothing shows.
 --
 -- By activity or utilization 0.4: two programs that keep an H100 fully active draw 230 and 530 W above idle.
 --

@@ -1,6 +1,6 @@
 -- Workload of a pod by the kind and name of what made it: runs of a Job and bare pods whose names differ by a number are one.
 --
--- Where nothing tells of the owner, the pod's own name does.
+-- Where no source has the owner, the pod's own name does.
 --
 -- parameters:
 --   kind          kind of the pod's maker; '' or null where unknown

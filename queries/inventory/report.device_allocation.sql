@@ -1,7 +1,7 @@
 -- Device allocations of each container: request, grant and use.
 --
 -- A row per device that it held, and one without a UUID for what it was given or requested and the telemetry does not have. A GPU
--- that a node offers in several ways is one device here. Never add use over containers that share a device.
+-- that a node advertises in several ways is one device here. Never add use over containers that share a device.
 --
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, device
 -- reads:  facts.claim_use, facts.container_request, facts.device_day, facts.ownership, period.figure, period.power
@@ -126,7 +126,7 @@ unfound as (
     group by cluster, namespace, pod, pod_uid, container, name
 ),
 
--- Labels may not bear the pod's uid: then the last pod of the name.
+-- Labels may lack the pod's uid: then the last pod of the name.
 ask as (
     select
         columns('^(cluster|namespace|pod|container|pod_uid)$'),

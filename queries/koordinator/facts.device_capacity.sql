@@ -1,6 +1,6 @@
 -- Allocated and free capacity, health and topology of Koordinator's devices.
 --
--- Of a device that is not fit nothing is free. A GPU may be offered under other names too (nvidia.com/gpu by the device plugin): what is held
+-- Of a device that is not fit nothing is free. A GPU may be advertised under other names too (nvidia.com/gpu by the device plugin): what is held
 -- under those Koordinator does not know. Where more is allocated than there is, nothing is free.
 --
 -- revision: 2
@@ -12,8 +12,8 @@
 --          allocated_memory_ratio_percent, free_core_percent, free_memory_bytes, free_memory_ratio_percent, pod_count, start_at, end_at
 --   core_percent       computing power in all, 100; of rdma and fpga the percent of the device
 --   free_core_percent  what may still be given; 0 where the device is not fit
---   start_at           UTC, first look at which it was so
---   end_at             UTC, when that no longer stands
+--   start_at           UTC, first snapshot in which it was so
+--   end_at             UTC, when that is no longer so
 with snapshot as (
     select *
     from day.state_snapshot

@@ -1,8 +1,8 @@
 -- Requests of each container and pod in Koordinator's dimensions: percent of GPU cores, bytes, percent of memory.
 --
--- A whole device is 100 %. nvidia.com/gpu: 2 is 200 % of both; koordinator.sh/gpu: 50 is 50 % of both. How many devices is told by gpu.shared,
+-- A whole device is 100 %. nvidia.com/gpu: 2 is 200 % of both; koordinator.sh/gpu: 50 is 50 % of both. gpu.shared gives the number of devices,
 -- else by the share of memory, never by computing power; each gives an equal part, cut to whole numbers. Memory that is not requested in
--- bytes is known when the device is (day.device_grant). Koordinator judges the pod as a whole; of its containers each is told the same way.
+-- bytes is known when the device is (day.device_grant). Koordinator judges the pod as a whole; of its containers each is reported the same way.
 --
 -- revision: 2
 -- grain:  cluster, namespace, pod, pod_uid, container, device_type
@@ -14,8 +14,8 @@
 --   container                    container; '' for the pod as a whole
 --   device_count                 devices; null where the request is not valid
 --   is_shared                    others may use the rest of the device
---   start_at                     UTC, first look at which the pod was there
---   end_at                       UTC, when the last one no longer stands
+--   start_at                     UTC, first snapshot in which the pod was there
+--   end_at                       UTC, end of the last one
 with pod_snapshot as (
     select
         pod.* similar to '^(cluster|namespace|pod|pod_uid)$',

@@ -11,7 +11,7 @@
 --          free_core_percent_avg, free_memory_bytes_avg
 --   core_percent           computing power in all; of rdma and fpga the percent of the device
 --   free_core_percent      what may still be given
---   observed_seconds       s in which it was looked at
+--   observed_seconds       s covered by snapshots
 with cut as (
     select
         * exclude (start_at, end_at),

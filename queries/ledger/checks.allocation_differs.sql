@@ -1,4 +1,4 @@
--- Node days on which Kubernetes and telemetry name different pods, or tell of different GPU-hours of a pod.
+-- Node days on which Kubernetes and telemetry name different pods, or report different GPU-hours of a pod.
 --
 -- Labels are missing or stale, or placements had no data. Of nodes whose GPUs were all seen all day, in the window too, and some of which
 -- name a pod; pods for half an hour and more. Hours differ by a fifth and an hour or more, of GPUs with one pod, not on

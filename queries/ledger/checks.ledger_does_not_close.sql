@@ -5,7 +5,7 @@
 -- reads:  period.capacity, period.ledger
 -- source: period.capacity, period.ledger
 -- columns: cluster, node_name, device_uuid, day, capacity_gpu_hours, gpu_hours, difference_gpu_hours
---   device_uuid           UUID of the physical GPU; '' of those that no exporter tells of
+--   device_uuid           UUID of the physical GPU; '' of those without an exporter
 --   capacity_gpu_hours    h there were
 --   gpu_hours             h in the buckets
 --   difference_gpu_hours  h, the first less the second

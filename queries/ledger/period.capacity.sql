@@ -1,13 +1,13 @@
 -- Capacity of each GPU per day of the window: observed time, and expected time without data.
 --
--- Built from facts.device_hour and not from the ledger, which must add up to it. GPUs that Kubernetes tells of and no exporter does
+-- Built from facts.device_hour and not from the ledger, which must add up to it. GPUs that Kubernetes reports and no exporter does
 -- stand together by node, without a UUID.
 --
 -- grain:  cluster, node_name, device_uuid, day
 -- reads:  facts.device_day, period.device_day, period.node_gap
 -- source: facts.device_hour, period.device_day, period.node_gap
 -- columns:
---   device_uuid       UUID of the physical GPU; '' of those that no exporter tells of
+--   device_uuid       UUID of the physical GPU; '' of those without an exporter
 with seen as (
     select
         columns('^(cluster|device_uuid|day)$'),

@@ -9,7 +9,7 @@
 -- reads:  facts.ledger_day, period.capacity, period.holder_day, period.unseen_allocation
 -- source: facts.ledger_day; what had no data: period.capacity, period.unseen_allocation; missing labels: period.holder_day
 -- columns:
---   device_uuid      UUID of the physical GPU; '' of those that no exporter tells of
+--   device_uuid      UUID of the physical GPU; '' of those without an exporter
 --   gpu_instance_id  MIG instance; '' for the whole GPU, or what of it is unsliced
 --   cause            why it is unavailable (not_ready, cordoned, …), unknown or allocated_unmeasured (unseen, no_activity_signal, nobody_named, …) or fragmented (unsliced, fragmented, …); of what is free without telemetry why; '' else
 --   first_hour_at    UTC, the first hour of the day that has any; null for what had no data

@@ -37,7 +37,7 @@ sided as (
     from part
 ),
 
--- GPUs that no exporter tells of have no name: as many as on the day with the most of them.
+-- GPUs without an exporter have no name: as many as on the day with the most of them.
 unseen as (
     select
         columns('^(cluster|dimension|value|node_name)$'),

@@ -12,7 +12,7 @@ with known as (
     select
         columns('^(cluster|namespace|pod|pod_uid)$'),
         arg_max(outcome, seen_at) as outcome,
-        -- Snapshots of the day after tell of some pods and not of others.
+        -- Snapshots of the day after report some pods and not others.
         least(max(seen_at), $until_at::timestamp) as seen_at,
         least(max(max(seen_at)) over (partition by cluster), $until_at::timestamp) as last_at
     from facts.pod_outcome

@@ -1,13 +1,13 @@
 -- Nodes that hand out one GPU several times, by their own labels.
 --
 -- A node says so by GPU feature discovery's labels (kube-state-metrics shows them where its allowlist names them). Where it has none,
--- a node that offers more nvidia.com/gpu than it has GPUs and MIG instances hands them out several times, unless its GPUs show only while
+-- a node that advertises more nvidia.com/gpu than it has GPUs and MIG instances hands them out several times, unless its GPUs show only while
 -- a container has them. Replicas are never devices: nothing here is multiplied by them (gpu-operator 684). A node whose label changed within
 -- the day shared on that day.
 --
 -- grain:  cluster, node_name
 -- reads:  day.kube_series, day.node_snapshot, facts.device_signal, lake.device_label, lake.sample
--- source: kube_node_labels (nvidia.com/gpu.sharing-strategy, nvidia.com/gpu.replicas); kube_node_status_capacity or _allocatable; looks
+-- source: kube_node_labels (nvidia.com/gpu.sharing-strategy, nvidia.com/gpu.replicas); kube_node_status_capacity or _allocatable; snapshots
 -- columns:
 with label as (
     select * exclude (series_id)

@@ -2,11 +2,11 @@
 --
 -- A run is cut where its labels outlive the pod (dcgm-exporter 140, kubernetes 119423 and 132020). Up to 60 s are the last
 -- scrape's own step, and left. Names recur: a run without a uid belongs to the pods that bore its name meanwhile, each in its time.
--- Of the pods of a name kube-state-metrics tells, else looks at Kubernetes' state. What neither explains is left as the labels say.
+-- Of the pods of a name kube-state-metrics shows, else snapshots of Kubernetes' state. What neither explains is left as the labels say.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at
 -- reads:  day.owner_run, day.pod_life, day.snapshot_life, facts.refuted_holder
--- source: exporter labels; kube-state-metrics, else looks at Kubernetes' state, for the pod's uid, start and end
+-- source: exporter labels; kube-state-metrics, else snapshots of Kubernetes' state, for the pod's uid, start and end
 -- columns:
 --   source  labels, labels+kube-state where kube-state-metrics knows the pod, or labels+snapshot where snapshots do
 with claimed as (
@@ -61,7 +61,7 @@ matched as (
         run.start_at as run_start_at,
         if(run.pod_uid = '', greatest(run.start_at, bearer.named_from_at), run.start_at) as start_at,
         if(run.pod_uid = '', least(run.end_at, bearer.named_until_at), run.end_at) as end_at,
-        -- Looks that ended before the labels did do not tell how long it lived. The last snapshot may reach past the next pod of its name,
+        -- Snapshots that ended before the labels did do not show how long it lived. The last snapshot may reach past the next pod of its name,
         -- and its life does not.
         coalesce(
             bearer.ended_at,

@@ -1,6 +1,6 @@
 -- Workload and namespace labels of each pod with GPUs, by telemetry or requests; one label may name its team.
 --
--- A ReplicaSet that a Deployment made bears its name and a hash: then the Deployment is the workload. Where nothing tells of the pod
+-- A ReplicaSet that a Deployment made has its name and a hash: then the Deployment is the workload. Where no source has the pod
 -- the workload is ''. A holder without a uid is the pod of its name.
 --
 -- revision: 2

@@ -1,6 +1,6 @@
 -- Containers that the exporter reports on devices that Kubernetes did not allocate to them.
 --
--- Ownership leaves such labels out: they are told here alone. A pod that Kubernetes says nothing of is not here, nor is a run of less than two
+-- Ownership leaves such labels out: they are reported here alone. A pod that Kubernetes says nothing of is not here, nor is a run of less than two
 -- minutes, for labels lag behind. An instance counts as its GPU: which instance a claim has is not always known.
 --
 -- revision: 2

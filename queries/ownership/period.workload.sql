@@ -1,7 +1,7 @@
 -- Workload and team of each holder in the window, the team by a label of its namespace.
 --
 -- Where days differ the largest name serves; a team that is not named is ''. Runs of a Job and bare pods whose names differ by a number
--- are one workload. A pod whose owner nothing tells of is of the workload that its name tells of (kind: by name).
+-- are one workload. A pod whose owner no source has is of the workload that its name reports (kind: by name).
 --
 -- grain:  cluster, namespace, pod, pod_uid
 -- reads:  facts.pod_workload

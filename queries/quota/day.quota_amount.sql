@@ -40,7 +40,7 @@ reported as (
         using (cluster, system, resource, flavor, quota)
 ),
 
--- A resource that no pod requests by name (devices of claims) is told by its quota alone.
+-- A resource that no pod requests by name (devices of claims) is reported by its quota alone.
 way as (
     select
         known.* similar to '^(cluster|system|resource|flavor)$',

@@ -58,7 +58,7 @@ summed as (
     )
 )
 
--- Nothing offered is nothing known: the nodes had no data.
+-- Without allocatable units nothing is known: the nodes had no data.
 select
     * exclude (capacity_native),
     capacity_native::double as capacity_native

@@ -1,6 +1,6 @@
 -- Times at which something changes for the quotas of a system and resource; nothing changes between two of them.
 --
--- A pod comes, is bound or ends; the terms of a quota change, or what is known; nodes offer more or less; other free devices fit what
+-- A pod comes, is bound or ends; the terms of a quota change, or what is known; nodes advertise more or less; other free devices fit what
 -- waits; a full hour begins.
 --
 -- grain:  cluster, system, resource, flavor, scope, start_at

@@ -2,7 +2,7 @@
 --
 -- grain:  cluster, quota, resource, flavor
 -- reads:  day.quota_terms, lake.quota
--- source: ClusterQueue and ResourceFlavor objects; Kueue's series of quotas, which tell no order
+-- source: ClusterQueue and ResourceFlavor objects; Kueue's series of quotas, which show no order
 -- columns:
 --   labels       node labels of the flavor; none where it fits every node
 with flavor as (

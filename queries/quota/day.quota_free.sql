@@ -1,6 +1,6 @@
 -- Free GPUs that a request of each size could get, over time: only nodes of its flavor with enough free count.
 --
--- A node that offers its GPUs under Koordinator's names beside others' has them once.
+-- A node that advertises its GPUs under Koordinator's names beside others' has them once.
 --
 -- grain:  cluster, flavor, request_gpus, start_at
 -- reads:  day.quota_flavor_node, day.quota_native, day.quota_node, day.quota_pod, day.quota_request

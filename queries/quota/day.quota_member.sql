@@ -3,7 +3,7 @@
 -- nos, scheduler-plugins and ResourceQuota go by namespace; a composite quota of nos takes its namespaces from single ones.
 -- Koordinator: the quota that the pod names, else the one named like its namespace in it, else one that lists the namespace, else the
 -- default quota. Kueue, Volcano and KAI: the queue that it names, itself or by its LocalQueue or PodGroup. Of several Kueue flavors of a
--- resource a pod has the first whose node labels its node bears; one that waits the first that its node selector and affinity allow.
+-- resource a pod has the first whose node labels its node has; one that waits the first that its node selector and affinity allow.
 --
 -- grain:  cluster, system, quota, flavor, pod_uid
 -- reads:  day.quota_above, day.quota_flavor, day.quota_flavor_node, day.quota_placement, day.quota_pod, day.quota_terms, lake.quota, lake.quota_term

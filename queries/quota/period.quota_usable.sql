@@ -1,6 +1,6 @@
 -- Capacity available to a quota system over time: node capacity, minus pods outside quotas, plus hypothetical GPUs of a simulation.
 --
--- What the quotas held together was there, whatever nodes were seen. Where nothing is offered, nothing is known.
+-- What the quotas held together was there, whatever nodes were seen. Without allocatable units nothing is known.
 --
 -- grain:  cluster, system, resource, start_at
 -- reads:  day.quota_amount, day.quota_capacity, day.quota_unit, period.quota_outside

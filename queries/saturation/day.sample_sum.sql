@@ -63,7 +63,7 @@ timed as (
             when true then case when sm_active_ratio >= 0.5 then 1 when sm_active_ratio is null then 3 else 2 end
             when false then 0
         end as activity,
-        -- Null where the energy counter tells, or should.
+        -- Null where the energy counter measures, or should.
         case when energy_joules_increase is null and energy_joules is null then power_watts end as power_only_watts
     from lake.device_sample
 ),
@@ -149,12 +149,12 @@ select
     coalesce(sum(sw_thermal_active_ratio * held_ms), sum(held_ms * (throttle_mask & 32 != 0)::integer)) / 1000 as sw_thermal_seconds,
     coalesce(sum(hw_thermal_active_ratio * held_ms), sum(held_ms * (throttle_mask & 64 != 0)::integer)) / 1000 as hw_thermal_seconds,
     coalesce(sum(hw_power_brake_active_ratio * held_ms), sum(held_ms * (throttle_mask & 128 != 0)::integer)) / 1000 as hw_power_brake_seconds,
-    -- Of energy: by the counter where it tells, or should, else by power.
+    -- Of energy: by the counter where it measures, or should, else by power.
     sum(case when energy_joules_increase is not null then power_watts * held_ms end)::double / 1000 as counter_integral_joules,
     sum(case when activity is distinct from 0 and energy_joules_increase is not null then held_ms end) / 1000 as counter_active_seconds,
     sum(case when activity is distinct from 0 then energy_joules_increase end)::double as counter_active_joules,
     sum(case when activity is null and energy_joules_increase is not null then held_ms end) / 1000 as counter_unknown_seconds,
-    -- Signals tell of the time before their sample, the counter of the time after it: where it grew by a tenth more than power tells,
+    -- Signals are about the time before their sample, the counter about the time after it: where it grew by a tenth more than power shows,
     -- work began within a interval that snapshots inactive.
     sum(case
         when activity = 0 and 1000 * energy_joules_increase > 1.1 * power_watts * held_ms

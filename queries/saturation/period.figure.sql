@@ -55,7 +55,7 @@ judged as (
     select
         *,
         why_unknown(gr_engine_active_seen_seconds, instance_elsewhere, left_out['gr_engine_active_ratio'], needed_seconds) as gpu_usage_reason,
-        -- NVML tells it of the whole GPU alone: of who shares an instance's board it says nothing.
+        -- NVML reports it for the whole GPU alone: of who shares an instance's board it says nothing.
         case
             when gpu_instance_id != '' or sharing_mode = 'mig' then 'board_scope'
             when gpu_util_seen_seconds is null then coalesce(left_out['gpu_util_ratio'], 'not_collected')

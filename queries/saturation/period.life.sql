@@ -1,4 +1,4 @@
--- Life of each container on each of its devices, within the hours that count; none where no source tells of its beginning.
+-- Life of each container on each of its devices, within the hours that count; none where no source has its start.
 --
 -- One interval, also over days: a uid lives once.
 --

@@ -1,14 +1,14 @@
 -- Capacity of each device's links in one direction.
 --
 -- PCIe: what the exporter says of the link, else what the configuration says of the model. NVLink: the configuration, else the model's
--- data sheet, which tells of all links: where bridges join some of them less can be carried.
+-- data sheet, which reports all links: where bridges join some of them less can be carried.
 --
 -- grain:  cluster, device_uuid
 -- reads:  facts.link_hour, period.sum
 -- params: gpu_models, links, since_at, until_at
 -- source: facts.link_hour; links.<model> of gpureport.toml; queries/catalog/gpu_model.csv
 -- columns:
---   nvlink_source            configuration or data sheet; '' where neither tells
+--   nvlink_source            configuration or data sheet; '' where neither has it
 with configured as (
     select
         entry.key as gpu_model,
