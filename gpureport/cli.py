@@ -46,7 +46,7 @@ _HOME_OF = {
 
 
 class _Commands(click.Group):
-    """Commands whose modules are imported when they are asked for: half of an export's start was what other commands need."""
+    """Commands whose modules are imported when they are requested: half of an export's start was what other commands need."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """All names, in the order in which the help lists them."""

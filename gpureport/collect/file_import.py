@@ -98,7 +98,7 @@ def _refuse_nothing(tallies: Mapping[str, Tally], named: str) -> None:
 
 
 def _with_neighbours(days: Iterable[date]) -> list[date]:
-    """The days and those beside them: a sample after midnight tells how long the last one before it holds."""
+    """The days and those beside them: a sample after midnight shows how long the last one before it holds."""
     return sorted({day + timedelta(days=shift) for day in days for shift in (-1, 0, 1)})
 
 

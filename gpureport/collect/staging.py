@@ -1,6 +1,6 @@
 """Raw samples, however many, on their way into the lake: they wait on disk, so memory holds those of a few devices at a time.
 
-A sample near midnight waits for both days: it tells how far the other day's first or last one reaches.
+A sample near midnight waits for both days: it shows how far the other day's first or last one reaches.
 """
 
 from __future__ import annotations

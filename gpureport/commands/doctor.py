@@ -1,4 +1,4 @@
-"""``gpureport doctor``: what is to be looked at, into one pipeline call."""
+"""``gpureport doctor``: what is to be read, into one pipeline call."""
 
 from __future__ import annotations
 

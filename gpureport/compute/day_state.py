@@ -61,7 +61,7 @@ def state_of_day(
 def state_around_day(
     con: duckdb.DuckDBPyConnection, lake: Lake, partition: Partition, queries: Mapping[str, Query]
 ) -> dict[str, pa.Table]:
-    """By table what is known by looks, as far as it is of the partition's day."""
+    """By table what is known by snapshots, as far as it is of the partition's day."""
     day, one_day = partition.date, timedelta(days=1)
     _build(con, lake, partition, queries, (*_AROUND_THE_DAY, _COUNTED), [day - one_day, day, day + one_day])
     return {table: _of_day(con, table, day) for table in _AROUND_THE_DAY} | _counted(con, queries, day)

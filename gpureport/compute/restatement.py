@@ -50,7 +50,7 @@ def _restated(lake: Lake, window: Window) -> Iterator[dict[str, Any]]:
 
 
 def _totals(partition: Partition) -> dict[str, float]:
-    """GPU-hours that were seen and that were held, by facts as they stand."""
+    """GPU-hours that were seen and that were held, by facts as they are."""
     with duckdb.connect() as con:
         con.execute("create schema facts")
         create_view(con, "facts.ledger_hour", rows_of([partition]), {})

@@ -55,7 +55,7 @@ def _of_telemetry(evidence: Evidence, catalog: Catalog, backfill_days: int) -> l
 
 
 def conclusion(findings: Iterable[Finding], evidence: Evidence) -> str:
-    """The verdict in one sentence, with what was not looked at."""
+    """The verdict in one sentence, with what was not read."""
     if evidence.has_telemetry:
         return verdict(findings, evidence.subject)
     return f"{verdict(findings, evidence.subject, 'the Kubernetes state')}; telemetry was not looked at (--prometheus-url)"

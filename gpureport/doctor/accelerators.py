@@ -49,5 +49,5 @@ def pci_vendor(labels: Mapping[str, str]) -> str:
 
 
 def pci_labels(names: Iterable[str]) -> list[str]:
-    """Those of the label names that tell of accelerators in PCI slots."""
+    """Those of the label names that report accelerators in PCI slots."""
     return sorted(name for name in names if _PCI_LABEL.fullmatch(name))

@@ -22,7 +22,7 @@ _OUTAGE_SERIES = ("kube_node_status_condition", "kube_node_spec_unschedulable")
 
 
 def access_findings(evidence: Evidence) -> list[Finding]:
-    """Rows about the API server; none where it was not looked at."""
+    """Rows about the API server; none where it was not read."""
     api = evidence.api
     if api is None:
         return []

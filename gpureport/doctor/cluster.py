@@ -1,4 +1,4 @@
-"""Nodes and kube-state-metrics: what the cluster says it has beside what exporters tell of."""
+"""Nodes and kube-state-metrics: what the cluster says it has beside what exporters report."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def cluster_findings(evidence: Evidence) -> list[Finding]:
 
 
 def node_findings(evidence: Evidence) -> list[Finding]:
-    """Rows about nodes with accelerators, whether kube-state-metrics or the API server tells of them."""
+    """Rows about nodes with accelerators, whether kube-state-metrics or the API server reports them."""
     return [*_silent_nodes(evidence), *_no_driver(evidence.kube)]
 
 

@@ -24,7 +24,7 @@ class Carried:
     is_mig: bool
     device_count: int
     host_label: str = ""
-    """The label that ``host`` is from, where a server is looked at."""
+    """The label that ``host`` is from, where a server is read."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class KubeState:
     hardware: Mapping[str, str] = field(default_factory=dict)
     """Node → vendor of an accelerator that its PCI labels show, or that it has by its capacity."""
     requests: Mapping[str, int] = field(default_factory=dict)
-    """Accelerator resource → containers that ask for it."""
+    """Accelerator resource → containers that request it."""
     nodes: frozenset[str] = frozenset()
     """Names of all nodes that are known."""
     is_relabelled: bool = False
@@ -81,7 +81,7 @@ class ApiServer:
 
     url: str
     name: str
-    """With its version, as far as it tells."""
+    """With its version, as far as it shows."""
     listings: tuple[Listing, ...] = ()
     """Of kinds that it has; the others are not installed."""
     dra_versions: tuple[str, ...] = ()
@@ -119,4 +119,4 @@ class Evidence:
     """Series of metrics that are of accelerators and not in the catalog, by metric."""
     api: ApiServer | None = None
     has_telemetry: bool = True
-    """False where Kubernetes alone was looked at."""
+    """False where Kubernetes alone was read."""

@@ -21,7 +21,7 @@ class Remedy:
 
 @dataclass(frozen=True)
 class Finding:
-    """One row: what was looked at, what is there, what its absence costs and what to add.
+    """One row: what was read, what is there, what its absence costs and what to add.
 
     ``missing`` costs its figures on all devices, ``partial`` on some, ``note`` costs none.
     """

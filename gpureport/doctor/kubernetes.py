@@ -1,6 +1,6 @@
 """Evidence from a Kubernetes API server: what may be listed, by lists of one object, and which nodes have accelerators.
 
-Nodes and resource slices are read whole; pods are not, so what they ask for is known from kube-state-metrics alone.
+Nodes and resource slices are read whole; pods are not, so what they request is known from kube-state-metrics alone.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def look_at_cluster(cluster: Cluster) -> Evidence:
 
 
 def beside(telemetry: Evidence, state: Evidence) -> Evidence:
-    """The telemetry's evidence with Kubernetes' own; what kube-state-metrics tells of a node stands."""
+    """The telemetry's evidence with Kubernetes' own; kube-state-metrics' values of a node have priority."""
     series, nodes = telemetry.kube, state.kube
     allocatable = {
         node: {**nodes.allocatable.get(node, {}), **series.allocatable.get(node, {})}

@@ -37,7 +37,7 @@ Row = tuple[Labels, float]
 
 
 class _Questions:
-    """Instant queries at one time, and what the server warned of; ``scope`` is what every series must bear."""
+    """Instant queries at one time, and what the server warned of; ``scope`` is what every series must have."""
 
     def __init__(self, connection: Connection, at: datetime, scope: Sequence[Matcher]) -> None:
         self.connection = connection
@@ -105,7 +105,7 @@ def look_at_server(connection: Connection, catalog: Catalog, at: datetime, match
 
 
 def _carried(ask: _Questions, catalog: Catalog, series: Mapping[str, int]) -> tuple[Carried, ...]:
-    """Device counts by metric and node: one question for all metrics that are told apart by the same labels."""
+    """Device counts by metric and node: one question for all metrics that are distinguished by the same labels."""
     by_condition: dict[str, list[Meaning]] = defaultdict(list)
     for row in catalog.rows:
         if row.is_device and row.metric in series:

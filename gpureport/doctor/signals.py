@@ -69,7 +69,7 @@ def costs(present: Collection[str]) -> dict[str, tuple[str, ...]]:
 
 
 def _cheapest_way(figure: Figure, there: Set[str], wanted: Set[str]) -> list[str]:
-    """The signals that are not there of the way that asks for the fewest besides those wanted anyway."""
+    """The signals that are not there of the way that requests the fewest besides those wanted anyway."""
     way = min(figure.ways, key=lambda signals: len(set(signals) - there - wanted))
     return [signal for signal in way if signal not in there]
 
@@ -143,7 +143,7 @@ def _no_device_series(evidence: Evidence, catalog: Catalog) -> Finding:
 
 
 def _present(signal: str, seen: Seen, evidence: Evidence) -> Finding:
-    """The exporter that tells of most devices speaks for the signal; where it lacks some, they are named."""
+    """The exporter that reports most devices speaks for the signal; where it lacks some, they are named."""
     of_exporter = {exporter: seen.cells(signal, exporter) for exporter in seen.exporters}
     exporter = max(of_exporter, key=lambda name: sum(of_exporter[name].values()))
     here, there = of_exporter[exporter], seen.exporters[exporter]
@@ -220,7 +220,7 @@ def remedy(signal: str, seen: Seen, catalog: Catalog) -> tuple[Remedy, ...]:
 
 
 def _dcgm_row(signal: str, seen: Seen, catalog: Catalog) -> Meaning | None:
-    """The first that the version in use can publish; one that tells by itself goes before one that is divided by another."""
+    """The first that the version in use can publish; one that shows by itself goes before one that is divided by another."""
     oldest, newest = seen.versions(catalog)
     rows = [row for row in catalog.candidates(signal) if row.exporter == remedies.DCGM and row.metric.startswith("DCGM_FI")]
     fitting = [row for row in rows if _range(row)[0] <= newest and _range(row)[1] >= oldest]

@@ -25,7 +25,7 @@ _SHARED_RESOURCE = "nvidia_com_gpu_shared"
 
 @dataclass(frozen=True)
 class Habits:
-    """The label sets that were looked at, read as an export reads them."""
+    """The label sets that were read, read as an export reads them."""
 
     identities: tuple[Identity, ...]
 
@@ -167,7 +167,7 @@ def _handed_out(kube: KubeState, node: str) -> int:
 
 
 def _nvidia_devices(evidence: Evidence) -> dict[str, int]:
-    """Node → whole GPUs that dcgm-exporter tells of there."""
+    """Node → whole GPUs that dcgm-exporter reports there."""
     most: dict[str, dict[str, int]] = defaultdict(dict)
     for each in evidence.carried:
         if each.exporter == remedies.DCGM and not each.is_mig:

@@ -166,7 +166,7 @@ def _json(bucket: Bucket, name: str, unpacked: Any = bytes) -> Any:
 
 
 def _missing(storage: Storage, name: str, table: str) -> list[Column]:
-    """The columns that a file lacks; all files are looked at before any is changed."""
+    """The columns that a file lacks; all files are read before any is changed."""
     file = storage.bring(name)
     names = set(footer(file).schema.to_arrow_schema().names)
     known = TABLE_BY_NAME.get(table)

@@ -68,7 +68,7 @@ Days = dict[str, tuple[Stored, ...]]
 
 
 class Root(msgspec.Struct, frozen=True):
-    """The whole lake at a moment."""
+    """The whole lake at an instant."""
 
     schema_version: int = SCHEMA_VERSION
     is_conditional: bool = True

@@ -15,7 +15,7 @@ from gpureport.values.tables import SCHEMA_VERSION
 from gpureport.values.window import Window, rfc3339
 
 _NO_SIGNALS = ("any", "workload")
-"""Rows of report.coverage that tell of devices and of their holders."""
+"""Rows of report.coverage about devices and their holders."""
 
 
 @dataclass(frozen=True)

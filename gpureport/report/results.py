@@ -26,7 +26,7 @@ Maps = Mapping[str, tuple[Mapping[str, Any], ...]]
 
 @dataclass(frozen=True)
 class Result:
-    """One report table. ``read`` gives the rows that are asked for; ``rows``, ``maps`` and ``reasons`` hold all in memory."""
+    """One report table. ``read`` gives the rows that are requested; ``rows``, ``maps`` and ``reasons`` hold all in memory."""
 
     query: Query
     kept: duckdb.DuckDBPyConnection | pl.DataFrame

@@ -59,7 +59,7 @@ _TOLERANCE = 1e-9
 def water_fill(amount: float, wants: Mapping[str, float], weights: Mapping[str, float]) -> dict[str, float]:
     """The amount by weight, never more to one than it wants; what one does not want is shared by the others.
 
-    All reach the same level per weight, or what they want. Without weight nobody gets anything.
+    All reach the same level per weight, or what they want. Without weight no queue gets anything.
     """
     given = dict.fromkeys(wants, 0.0)
     hungry = [name for name in wants if wants[name] > 0 and weights.get(name, 0) > 0]
@@ -162,7 +162,7 @@ def _fair_share(system: str, resource: str, holdings: Sequence[Holding], capacit
 
 
 def _what_is_left(system: str, resource: str, holdings: Sequence[Holding], capacity: float, held: Amounts) -> Amounts:
-    """Anything, but no more than what the cap of a parent leaves, which its queues share by what they still ask for."""
+    """Anything, but no more than what the cap of a parent leaves, which its queues share by what they still request."""
     limits = dict.fromkeys(held, math.inf)
     for parent in holdings:
         cap = _terms(parent, resource).cap

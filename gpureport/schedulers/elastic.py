@@ -58,7 +58,7 @@ class NosPolicy(ElasticPolicy):
         return math.floor(now.minimum(quota) / total * unused) if total else 0.0
 
     def _exposed(self, now: Situation) -> list[Ask]:
-        """Those over quota: they and the older ones of their quota ask for more than min together."""
+        """Those over quota: they and the older ones of their quota request more than min together."""
         used: dict[str, float] = defaultdict(float)
         over = set()
         for each in sorted(now.running.values(), key=_counted):

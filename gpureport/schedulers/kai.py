@@ -51,7 +51,7 @@ class Division:
 def divide(amount: float, queues: Sequence[Queue], k: float = 0) -> Division:
     """The amount shared out among siblings.
 
-    Each gets its quota as far as it asks for it, though quotas may be more than there is. The rest goes to one priority after the
+    Each gets its quota as far as it requests it, though quotas may be more than there is. The rest goes to one priority after the
     other, highest first, by weight: those still short get whole units, rounds are repeated while somebody needed less
     than its part. What rounding left over in all priorities is what the next one shares; only what is left after the last
     goes in steps of at most one to the largest fractions, of equals to the oldest, again highest priority first.
@@ -175,7 +175,7 @@ class KaiPolicy(Policy):
             self._add(each, rules)
 
     def turn(self, now: Situation) -> None:
-        """Fair shares follow what is asked for, and what was used in the window before."""
+        """Fair shares follow requests, and what was used in the window before."""
         self._remember(now)
         usage = {name: used / self._offered for name, used in self._used.items()} if self._offered > 1e-9 else None
         found = shares(now.resource, now.holdings, now.capacity, now.rules, usage)

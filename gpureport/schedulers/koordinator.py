@@ -42,7 +42,7 @@ class Sibling:
 def redistribute(amount: int, siblings: Sequence[Sibling], rounding: Rounding) -> dict[str, int]:
     """Each sibling's runtime of the amount.
 
-    Who asks for no more than its floor has what it asks for, or the floor if it does not lend. The others start at their
+    Who requests no more than its floor has what it requests, or the floor if it does not lend. The others start at their
     floors and split the rest by weight; what one gets beyond its request is split again among those still short.
     """
     runtime = {each.name: _start(each) for each in siblings}
@@ -115,7 +115,7 @@ class _Tree:
         self._resource, self._rounding, self._holdings, self._rules = resource, rounding, holdings, rules
 
     def runtime(self, siblings: Sequence[Holding], amount: int) -> dict[str, int]:
-        """Runtime of these, and of what stands under them."""
+        """Runtime of these, and of what is under them."""
         minimums = {each.quota.name: _units(self._resource, self._terms(each, "guaranteed") or 0) for each in siblings}
         scaled = scaled_minimums(amount, minimums) if self._rules.scales_minimums else minimums
         found = redistribute(amount, [self._sibling(each, scaled[each.quota.name]) for each in siblings], self._rounding)
@@ -154,7 +154,7 @@ class KoordinatorPolicy(Policy):
     follows_demand = True
 
     def turn(self, now: Situation) -> None:
-        """Runtimes anew: they follow what is asked for."""
+        """Runtimes anew: they follow requests."""
         self._runtime = shares(now.resource, [each for each in now.holdings if not each.quota.tree], now.capacity, now.rules)
         for name, share in self._runtime.items() if now.rules.monitors_quotas else ():
             for pod in now.least_important([name]):

@@ -66,7 +66,7 @@ class Lending:
 class Cohorts:
     """ClusterQueues and Cohorts as trees; a cohort that only queues name exists too, and has nothing of its own.
 
-    What stands under a cohort that is its own ancestor is left out: Kueue admits nothing there.
+    What is under a cohort that is its own ancestor is left out: Kueue admits nothing there.
     """
 
     def __init__(self, nodes: Iterable[Node]) -> None:
@@ -183,7 +183,7 @@ class Cohorts:
     def weighted_share(self, name: str) -> WeightedShare:
         """Its largest borrowed part of a resource, of what its cohort can lend of it.
 
-        A resource of which nothing can be lent is left out; of equals the first by name is told.
+        A resource of which nothing can be lent is left out; of equals the first by name is given.
         """
         node = self.nodes[name]
         borrowed = self._by_resource({key: self.borrowed(name, key) for key in self._keys}) if node.parent else {}

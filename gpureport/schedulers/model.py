@@ -67,7 +67,7 @@ class Terms:
 
 @dataclass(frozen=True)
 class Quota:
-    """A quota, queue or cohort as it stands at one instant; ``name`` is one of its kind in its system and cluster."""
+    """A quota, queue or cohort as it is at one instant; ``name`` is one of its kind in its system and cluster."""
 
     system: str
     name: str
@@ -128,7 +128,7 @@ class Pod:
     quota: str
     """Name of its quota."""
     requests: Mapping[str, float]
-    """By resource as the quota names it (gpu-memory in GB for nos), with all others that it asks for, in base units."""
+    """By resource as the quota names it (gpu-memory in GB for nos), with all others that it requests, in base units."""
     created_at_ms: int
     priority: int = 0
     is_bound: bool = False

@@ -32,7 +32,7 @@ class Used:
     amounts: Mapping[str, float]
 
 
-@lru_cache(maxsize=10_000)  # a day asks for few amounts, and for each of them at every instant
+@lru_cache(maxsize=10_000)  # a day requests few amounts, and for each of them at every instant
 def units(resource: str, amount: float) -> int:
     """The amount as the scheduler holds it."""
     return math.ceil(round(amount * (1000 if resource == "cpu" else 1), 6))

@@ -38,7 +38,7 @@ def labelled(quota: Quota, pods: Iterable[Pod], order: Sequence[str] = ORDER) ->
     """The quota's running pods in the order in which they are counted, each with its label.
 
     Requests add up pod by pod; a pod is in-quota while the sum is within every resource of min. The sum never falls, so
-    after the first pod over quota all later ones are, also those that would have fitted and those that ask for nothing of it.
+    after the first pod over quota all later ones are, also those that would have fitted and those that request nothing of it.
     """
     minimum = {name: nano(terms.guaranteed) for name, terms in quota.terms.items() if terms.guaranteed is not None}
     used = dict.fromkeys(minimum, 0)
@@ -82,7 +82,7 @@ def _smaller_request(first: Pod, second: Pod) -> int:
 
 
 def _is_within(first: Mapping[str, float], second: Mapping[str, float]) -> bool:
-    """Whether the first asks for no more, of what both ask for."""
+    """Whether the first requests no more, of what both request."""
     return all(nano(first[resource]) <= nano(amount) for resource, amount in second.items() if resource in first)
 
 

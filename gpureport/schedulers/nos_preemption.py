@@ -73,9 +73,9 @@ _Claim = tuple[str, int, bool, bool]
 
 @dataclass(frozen=True)
 class Situation:
-    """One instant: what each quota uses, the pods that hold it, and which of those bear the label over-quota.
+    """One instant: what each quota uses, the pods that hold it, and which of those have the label over-quota.
 
-    One pod may stand for several of a quota, namespace, priority and label, with what they ask for together.
+    One pod may stand for several of a quota, namespace, priority and label, with what they request together.
     """
 
     held: Sequence[Used]
@@ -144,7 +144,7 @@ def exposures(waiting: Iterable[Pod], situation: Situation) -> Iterator[Exposure
     Within min (its quota would use no more than min): pods over quota of other namespaces whose quota uses more than min;
     neither fair share nor priority is asked. Above min: pods of its own namespace of lower priority, whatever their label;
     and, while its quota stays within min and guaranteed over-quota, pods over quota whose quota is beyond its own.
-    Of several that wait in one quota and may preempt the same, the first tells the numbers.
+    Of several that wait in one quota and may preempt the same, the first shows the numbers.
     """
     told = set()
     for pod in waiting:

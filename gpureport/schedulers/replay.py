@@ -40,7 +40,7 @@ POLICIES: Mapping[str, Callable[[], Policy]] = {
 
 @dataclass(frozen=True)
 class Step:
-    """A stretch of time in which nothing changes, for one resource of one system."""
+    """A run of time in which nothing changes, for one resource of one system."""
 
     start_ms: int
     end_ms: int

@@ -16,12 +16,12 @@ _ALWAYS = ("cpu", "memory", "ephemeral-storage")
 
 
 def over_min(used: Mapping[str, int], request: Mapping[str, int], bound: Mapping[str, int]) -> tuple[str, ...]:
-    """Resources asked for beyond min; one that min does not name has none guaranteed."""
+    """Resources requested beyond min; one that min does not name has none guaranteed."""
     return tuple(name for name in _compared(request) if request.get(name, 0) + used.get(name, 0) > bound.get(name, 0))
 
 
 def over_max(used: Mapping[str, int], request: Mapping[str, int], bound: Mapping[str, int] | None) -> tuple[str, ...]:
-    """Resources asked for beyond max; cpu, memory and ephemeral storage that a max does not name are 0, others have no limit."""
+    """Resources requested beyond max; cpu, memory and ephemeral storage that a max does not name are 0, others have no limit."""
     if bound is None:
         return ()
     named = [name for name in _compared(request) if name in _ALWAYS or name in bound]
@@ -60,7 +60,7 @@ def rejections(pod: Pod, held: Sequence[Used]) -> tuple[str, ...]:
 def exposures(waiting: Iterable[Pod], held: Sequence[Used], pods: Sequence[Pod]) -> Iterator[Exposure]:
     """Pods that the waiting ones may preempt: within its min those of quotas above theirs, else less important ones of its own.
 
-    Of several that wait in one quota and may preempt the same, one tells it.
+    Of several that wait in one quota and may preempt the same, one shows it.
     """
     above = {each.quota.name: _evidence(each, found[0]) for each in held if (found := _above_min(each))}
     told = set()

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from gpureport.schedulers.nos_memory import GPU_MEMORY, with_gpu_memory
 
 FRACTION = "gpu-fraction"
-"""GPUs that a pod asks for by KAI's annotations."""
+"""GPUs that a pod requests by KAI's annotations."""
 KAI_GPU = "gpu"
 
 _REQUESTS = "requests."

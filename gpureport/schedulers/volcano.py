@@ -156,7 +156,7 @@ def _limits(resource: str, siblings: Sequence[Holding], holdings: Sequence[Holdi
 
 
 def queue(resource: str, each: Holding) -> Queue:
-    """The queue of a cycle that asks for what the holding demands of one resource."""
+    """The queue of a cycle that requests what the holding demands of one resource."""
     terms = each.quota.terms.get(resource)
     guarantee = {resource: (terms.guaranteed or 0) if terms else 0}
     capability = {resource: terms.cap} if terms and terms.cap is not None else {}

@@ -140,7 +140,7 @@ class _Scrapes:
         self._series: dict[tuple[tuple[str, str], ...], list[tuple[NDArray[np.int64], Floats]]] = {}
 
     def add(self, labels: Labels, span: slice, values: Floats) -> None:
-        """A stretch of a series; a device without a workload comes back under the labels it had before."""
+        """A run of a series; a device without a workload comes back under the labels it had before."""
         times, seen = self._times[span], self._seen[span]
         if not seen.all():
             times, values = times[seen], values[seen]

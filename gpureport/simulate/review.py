@@ -57,7 +57,7 @@ def _troubled(plan: SimulationPlan, node: Node) -> Iterator[Pod]:
 
 
 def _one_after_the_other(plan: SimulationPlan, slot: Slot) -> Iterator[Pod]:
-    """A pod a day on a slot, each asked for twelve hours before it was placed."""
+    """A pod a day on a slot, each requested twelve hours before it was placed."""
     for day in range(plan.days):
         start = plan.start_second + day * _DAY + _WAIT
         yield _pod(plan, slot, _STARVED, start - _WAIT, start, start + _DAY - _HOUR)

@@ -181,7 +181,7 @@ class Bucket:
 
 
 def _settings(address: ObjectAddress) -> tuple[dict[str, str], Callable[[], S3Credential] | None]:
-    """The library's settings, and what tells credentials where a command prints them; elsewhere than on S3 it finds its own."""
+    """The library's settings, and what shows credentials where a command prints them; elsewhere than on S3 it finds its own."""
     reach = address.reach
     if name := _ENDPOINTS.get(address.scheme):
         return {name: reach.endpoint_url} if reach.endpoint_url else {}, None

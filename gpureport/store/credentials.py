@@ -83,7 +83,7 @@ def settings_of(reach: Reach, profile: Mapping[str, str]) -> dict[str, str]:
 
 
 def of_process(command: str, environ: Mapping[str, str]) -> Callable[[], S3Credential]:
-    """Credentials that a command prints, asked for again when they expire. StoreError where it prints none."""
+    """Credentials that a command prints, requested again when they expire. StoreError where it prints none."""
 
     def ask() -> S3Credential:
         try:

@@ -41,7 +41,7 @@ class Folder:
             raise LakeError(f"{self.place / name} cannot be read ({error.strerror}); check the lake's folder") from error
 
     def replace(self, name: str, old: Found | None, data: bytes) -> bool:
-        """See ``Storage``. Writers wait for each other, for a moment."""
+        """See ``Storage``. Writers wait for each other, for an instant."""
         with self.errors(), locked(self.place / _LOCK):
             now = self.get(name)
             if (now and now.data) != (old and old.data):

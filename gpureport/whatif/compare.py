@@ -33,7 +33,7 @@ _LABELS = (QUOTA_POD_LABEL.name, QUOTA_EXPOSURE.name)
 _AFTER_REPLAY = ("day.quota_share", "day.quota_lending")
 _AFTER_LABELS = (*_LABELS, "facts.quota_pod_hour")
 _UNASKED = {*QUOTA_FACTS, "day.quota_step", QUOTA_WEIGHTED_SHARE.name} - {*_AFTER_LABELS}
-"""Outcomes are told without these, or make them themselves."""
+"""Outcomes are given without these, or make them themselves."""
 _REQUESTS = """
 select
     pod.requests,
@@ -107,7 +107,7 @@ class Answer:
     changed_quotas: Collection[tuple[str, str, str]]
     """Cluster, system and name of those that the question names."""
     uncounted_pods: Mapping[str, int]
-    """Pods of nos' quotas by resources that they ask for and nos counts as nothing."""
+    """Pods of nos' quotas by resources that they request and nos counts as nothing."""
     errors: Mapping[tuple[str, ...], float]
     """GPU-hours by which what is replayed differs from what was recorded, over all steps, by cluster, system, … and quota."""
     by_amounts: Collection[Pool]
@@ -239,7 +239,7 @@ def _change_terms(con: duckdb.DuckDBPyConnection, changes: Mapping[Pool, Change]
 
 
 def _doubts(con: duckdb.DuckDBPyConnection, changes: Mapping[Pool, Change]) -> list[str]:
-    """Of the quotas that are set, as they stand last in the window."""
+    """Of the quotas that are set, as they are last in the window."""
     rows = QuotaRows()
     latest = con.sql(_LATEST).to_arrow_table().to_pylist()
     named = {(pool, name) for pool, change in changes.items() for name in change.quotas()}

@@ -59,7 +59,7 @@ def rows_of(
 ) -> Iterator[tuple[str, Sequence[Any]]]:
     """For each cluster a sentence about the replay's error, and a row for what was recorded, replayed, and each number of nodes.
 
-    LakeError where no cluster's pods and nodes are known; UsageError where none is like the node that is asked for.
+    LakeError where no cluster's pods and nodes are known; UsageError where none is like the node that is requested.
     """
     scenes = list(_scenes(con, window, question.pods))
     if not scenes:

@@ -126,7 +126,7 @@ class _Replay:
         self._ordered = sorted(self._free)
         self._number = {name: number for number, name in enumerate(self._ordered)}
         self._room = np.zeros(len(self._ordered))
-        """The same as ``_free``, by name: many nodes are looked at at once."""
+        """The same as ``_free``, by name: many nodes are read at once."""
         self._started: list[float | None] = [None] * len(scene.pods)
         self._on: dict[int, str] = {}
         self._waiting: dict[tuple[tuple[str, str], float], list[tuple[float, int]]] = {}

@@ -77,7 +77,7 @@ def verdict(answer: Answer) -> str:
 
 
 def _waited(row: Row) -> float | None:
-    """GPU-hours asked for and not had; None where unknown."""
+    """GPU-hours requested and not had; None where unknown."""
     demanded, delivered = row.get("demanded_gpu_hours"), row.get("delivered_gpu_hours")
     return None if demanded is None or delivered is None else demanded - delivered
 

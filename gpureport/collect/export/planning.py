@@ -51,7 +51,7 @@ class Plan:
 
 
 def with_unread(plan: Plan, connection: Connection, settings: ExportSettings, day: date) -> Plan:
-    """The plan with what it does not read, where the server tells."""
+    """The plan, with the series that it does not read where the server reports them."""
     wanted = [Matcher(METRIC_LABEL, "=~", ACCELERATOR_METRICS), *settings.scope]
     try:
         counts = Labelled(connection, window_asked(day)).at_a_time(METRIC_LABEL, wanted)
@@ -148,7 +148,7 @@ def _device_of(catalog: Catalog) -> Callable[[Labels], str]:
 
 
 def _reading(labelled: Labelled, seen: Glimpse, settings: ExportSettings) -> Reading:
-    """As ``told_by`` tells it of all series."""
+    """As ``told_by`` shows it of all series."""
     if "pod" not in seen.names:
         return PLAIN
     every = [one_of(METRIC_LABEL, seen.metrics), *settings.scope]

@@ -32,5 +32,5 @@ class ExportSettings:
 
 
 def window_asked(day: date) -> Window:
-    """The day with what is looked at around it."""
+    """The day with what is read around it."""
     return Window.of_day(day).widened(MARGIN)

@@ -45,7 +45,7 @@ class Shaped:
     devices: frozenset[str]
 
     def tables(self) -> dict[str, pa.Table]:
-        """The tables by name, those that were not asked for left out."""
+        """The tables by name, those that were not requested left out."""
         names = ("device_sample", "sample", "raw_sample", "series", "owner_label", "device_label", "device_signal")
         return {name: rows for name in names if (rows := getattr(self, name)) is not None}
 

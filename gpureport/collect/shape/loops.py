@@ -122,7 +122,7 @@ def judged(times_ms: Times, values: Values, steps_ms: Times, rate: Number, refil
     Counts: outliers, growth beyond ``rate`` per ms, backward steps. Time for growth is that since the last change, and one step
     while that is not used up: exporters refresh less often than they are scraped, but gain no time. A fall is a reset only to
     what can have come since, and if the next sample goes on from there, and not to where refused growth began; what comes after
-    it within ``refill_steps`` steps tells less than what else measures the step.
+    it within ``refill_steps`` steps shows less than what else measures the step.
     """
     kept, refused, counts = np.ones(values.size, np.bool_), np.full(values.size, np.nan), np.zeros(3, np.int64)
     before, since, good, spare = 0, times_ms[0] if values.size else 0, 0, np.inf

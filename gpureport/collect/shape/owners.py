@@ -115,7 +115,7 @@ def _is_same(one: Points, other: Points) -> bool:
 
 
 def _all_times(series: list[Seen]) -> Times:
-    """The distinct instants of many series; most of them share theirs, so those are looked at once."""
+    """The distinct instants of many series; most of them share theirs, so those are read once."""
     arrays: list[Times] = []
     for each in series:
         if not any(is_same(each.points.times_ms, known) for known in arrays):
@@ -143,7 +143,7 @@ def _with_uids(runs: Mapping[Workload, list[Run]]) -> dict[Workload, list[Run]]:
 
 
 def _runs(grid: Spans, named: NDArray[np.bool_], window: Window) -> list[Run]:
-    """Unbroken stretches of named instants; a gap in the scrapes breaks them too, for nobody saw who held it then."""
+    """Unbroken runs of named instants; a gap in the scrapes breaks them too, for nobody saw who held it then."""
     continues = named[:-1] & named[1:] & grid.is_linked[:-1]
     first = np.flatnonzero(named & ~np.concatenate([[False], continues]))
     last = np.flatnonzero(named & ~np.concatenate([continues, [False]]))

@@ -94,7 +94,7 @@ def believed(
 ) -> Points:
     """A counter with its outliers out and the growth marked that it cannot have had; ``power`` is beside energy.
 
-    Power that is exported tells of the time around a reset of up to ``refill_steps`` steps.
+    Power that is exported reports the time around a reset of up to ``refill_steps`` steps.
     """
     from gpureport.collect.shape.loops import is_suspect, judged
 
@@ -141,9 +141,9 @@ def _in_one_unit(points: Points, rate: float, dropped: Counter[str]) -> Values:
 def _refuse_stuck(
     times: Times, values: Values, refused: Values, steps: Times, rate: float, power: Points, fallback: StepFallback
 ) -> int:
-    """Refuse the growth of a counter that all but stands still beside power; how many samples it did so for.
+    """Refuse the growth of a counter that all but stays the same beside power; how many samples it did so for.
 
-    What it then catches up with in one step is the energy of that time, which power tells already.
+    What it then catches up with in one step is the energy of that time, which power shows already.
     """
     watts = _in_force(power, times)
     growth = np.where(np.diff(values) < 0, values[1:], np.diff(values))  # from a reset on what stands there

@@ -40,7 +40,7 @@ def _take_out(rows: DeviceRows, signal: str, where: Flags) -> int:
 
 
 def _dead(rows: DeviceRows) -> Flags:
-    """The stretches of exact zeros that hold more than an hour in which other signals show a busy GPU.
+    """The runs of exact zeros that hold more than an hour in which other signals show a busy GPU.
 
     Copies over PCIe and contexts merely held are true zeros: GPU_UTIL may read 100 there, but neither SM nor memory nor
     power shows work.

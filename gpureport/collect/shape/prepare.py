@@ -146,7 +146,7 @@ def _prepare_one(key: int, identity: Identity, raw: Raw, samples: Samples, rule:
 
 
 def _factor(meaning: Meaning, reading: Reading) -> float:
-    """To canonical units; NaN where the unit cannot be told."""
+    """To canonical units; NaN where the unit is unknown."""
     if not meaning.may_be_percent:
         return meaning.factor
     return {"ratio": meaning.factor, "percent": meaning.factor / 100, "unclear": np.nan}[reading.unit(meaning.metric)]
@@ -238,7 +238,7 @@ def _lone(values: Values, is_either_way: bool) -> NDArray[np.bool_]:
 
 def _out_of_range(values: Values, meaning: Meaning, factor: float) -> NDArray[np.bool_]:
     low, high = _bounds(meaning, factor)
-    with np.errstate(invalid="ignore"):  # where the unit cannot be told there is no bound
+    with np.errstate(invalid="ignore"):  # where the unit is unknown there is no bound
         outside: NDArray[np.bool_] = (values < low) | (values > high)
     return outside | _no_code(values) if meaning.is_whole else outside
 

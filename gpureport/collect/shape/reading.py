@@ -91,7 +91,7 @@ def told_by(labels: Iterable[Labels], before: Reading = PLAIN) -> Reading:
 
 
 def place(labels: Labels) -> str:
-    """Namespace, container and pod of a scrape's target, without what tells a pod from others of its DaemonSet.
+    """Namespace, container and pod of a scrape's target, without the parts that distinguish a pod from others of its DaemonSet.
 
     The exporter's pod on an idle node stands beside no workload; a workload of a like name is elsewhere.
     """

@@ -117,7 +117,7 @@ def _add_signals(rows: DeviceRows, points: Mapping[str, Points], grid: Grid, kep
     joined_count, is_whole = int(joined.sum()), bool(is_held.all())
     for name, each in points.items():
         rows.joined_by_signal[name] = joined_count
-        # A counter that tells no growth is as good as none: what else tells it, serves (power, for energy).
+        # A counter that shows no growth is as good as none: what else shows it, serves (power, for energy).
         values = each.values if each.refused is None else np.where(np.isnan(each.refused), each.values, np.nan)
         rows.columns[name] = values[sample] if is_whole else np.where(is_held, values[sample], np.nan)
         signal = SIGNAL_BY_NAME[name]
@@ -141,9 +141,9 @@ def _share(grown: Growth, grid: Grid, sample: NDArray[np.int64], is_held: NDArra
 def _leave_to_day_before(
     rows: DeviceRows, points: Mapping[str, Points], fallback_step_ms: Mapping[str, StepFallback], start_ms: int
 ) -> None:
-    """Of growth over a gap that began before the window, what power tells of the time before it: it counts on that day.
+    """The part of growth over a gap that lies before the window, by power: it counts on that day.
 
-    Over a reset growth is the least that was used: where power tells as much, power alone counts.
+    Over a reset growth is the least that was used: where power shows as much, power alone counts.
     """
     counter = points["energy_joules"]
     first = int(np.searchsorted(counter.times_ms, start_ms))

@@ -88,7 +88,7 @@ class Listed:
 
 
 def listed_table(listed: Iterable[Listed], observed_at: datetime) -> pa.Table:
-    """One row per kind that was asked for, also for those of which nothing came."""
+    """One row per kind that was requested, also for those of which nothing came."""
     at = np.datetime64(to_ms(observed_at), "ms")
     rows = [_listed_row(each) | {"start_at": at, "end_at": at} for each in listed]
     return pa.Table.from_pylist(sorted(rows, key=lambda row: str(row["asked"])), SOURCE.schema)

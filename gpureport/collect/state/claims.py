@@ -25,7 +25,7 @@ def _allocation(claim: Object) -> Object:
 
 
 def claim_row(claim: Object) -> Row:
-    """A claim: what it asks for, whose it is, whether it was granted."""
+    """A claim: what it requests, whose it is, whether it was granted."""
     metadata = mapping(claim.get("metadata"))
     annotations = mapping(metadata.get("annotations"))
     owner = next(iter(objects(metadata.get("ownerReferences"))), {})

@@ -15,7 +15,7 @@ _PREEMPTOR = re.compile(r"\(UID: ([^,)\s]+)")
 
 
 def workload_row(found: Object) -> Row:
-    """A workload: where it waits, what it asks for, and what became of it."""
+    """A workload: where it waits, what it requests, and what became of it."""
     metadata, spec, status = mapping(found.get("metadata")), mapping(found.get("spec")), mapping(found.get("status"))
     owners = objects(metadata.get("ownerReferences"))
     owner = next((each for each in owners if each.get("controller") is True), owners[0] if owners else {})

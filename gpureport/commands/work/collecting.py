@@ -65,9 +65,9 @@ def each_source(config: Config, environ: Mapping[str, str], day: date) -> Iterat
 
 
 def clusters_by_label(config: Config, environ: Mapping[str, str], day: date) -> list[Config]:
-    """A configuration per cluster of a server that holds several, told apart by ``prometheus.cluster_label``.
+    """A configuration per cluster of a server that holds several, distinguished by ``prometheus.cluster_label``.
 
-    A server whose series do not bear the label is one cluster, which its external labels name. UsageError where they do not.
+    A server whose series do not have the label is one cluster, which its external labels name. UsageError where they do not.
     """
     from gpureport.collect.sources.prometheus import external_labels, label_values, open_connection
 

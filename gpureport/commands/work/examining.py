@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LakeDay:
-    """A day of a lake to be looked at; without a cluster the only one that it holds."""
+    """A day of a lake to be read; without a cluster the only one that it holds."""
 
     day: date
     cluster: str | None

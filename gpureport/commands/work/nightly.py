@@ -95,7 +95,7 @@ def _published(plan: NightPlan, say: Say, watch: Watch) -> Iterator[None]:
 
 
 def _work(plan: NightPlan, say: Say, watch: Watch) -> reporting.Reported:
-    """One cluster that cannot be read does not keep the others from their report; its failure is told after it."""
+    """One cluster that cannot be read does not keep the others from their report; its failure is given after it."""
     reporting.check(plan.config)  # hours of fetching should not come before it
     failures: list[SourceError] = []
     found_day = False

@@ -134,7 +134,7 @@ class Reported:
 def report(config: Config, window: Window, out: Place, now: datetime, salt: str = "") -> Reported:
     """Every form of the report of a window; with a salt without names, each by a pseudonym that the salt decides.
 
-    The failure tells of too little that was seen, or of a finding that is to fail the run.
+    The failure is about too little data, or about a finding that is to fail the run.
     """
     from gpureport.report import Forms, write_report  # polars and jinja2: an export should not wait for them
 
@@ -240,7 +240,7 @@ def _unmatched(con: DuckDBPyConnection, config: Config) -> list[str]:
 def _owners(con: DuckDBPyConnection, config: Config, lake: Lake, window: Window) -> dict[tuple[str, str], str] | None:
     """Teams of namespaces, by the label as last seen in the window (report.by); None without team pages.
 
-    UsageError where no namespace is known to bear the label.
+    UsageError where no namespace is known to have the label.
     """
     label = config.report.by
     if not label:

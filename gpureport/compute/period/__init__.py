@@ -92,7 +92,7 @@ def report_tables(
 
 
 class WindowTables:
-    """Tables over the facts of a window: each is built, with what it reads, when it is first asked for."""
+    """Tables over the facts of a window: each is built, with what it reads, when it is first requested."""
 
     def __init__(
         self,
@@ -145,7 +145,7 @@ class WindowTables:
         for query, over in in_turn(needed(self.queries, [*tables, *checks], there)):
             if query.life == "checks":
                 if hold_to_checks(self._con, {query.table: query}, query.reads, self.params):
-                    self._passing -= {*query.reads}  # what was found is told from them
+                    self._passing -= {*query.reads}  # what was found is given from them
             else:
                 build(self._con, query, self.params)
             for table in self._passing.intersection(over):
@@ -209,7 +209,7 @@ def _report_parameters(window: Window, earlier: Window, settings: ReportSettings
 
 
 def _without_input(con: duckdb.DuckDBPyConnection, settings: ReportSettings) -> list[str]:
-    """Tables that are not made, for nothing was configured or collected that they would tell of."""
+    """Tables that are not made, for nothing was configured or collected that would fill them."""
     absent = [] if settings.prices or settings.carbon else ["report.cost"]
     absent += [] if "gpu_hour" in settings.prices else ["report.team_budget", "report.team_cost"]
     absent += [] if "gpu_hour" in settings.prices and settings.currency else ["report.focus"]

@@ -42,7 +42,7 @@ def anonymise(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], salt
 
 @cache
 def _shown() -> Mapping[str, str]:
-    """By column of text what is shown: its value, or a pseudonym, as of all by which rows are told apart."""
+    """By column of text what is shown: its value, or a pseudonym, as of all by which rows are distinguished."""
     return {row["column"]: row["shown"] for row in catalog_rows("anonymous.csv")}
 
 

@@ -75,7 +75,7 @@ def load(root: Path = resources.QUERIES) -> dict[str, Query]:
     return dict(_load(root))
 
 
-@cache  # a night of several clusters asks for them dozens of times, and reading them takes a tenth of a second
+@cache  # a night of several clusters requests them dozens of times, and reading them takes a tenth of a second
 def _load(root: Path) -> dict[str, Query]:
     paths = [path for subject in SUBJECTS for path in sorted((root / subject).glob("*.sql"))]
     queries = {query.table: query for query in map(read, paths)}
@@ -184,7 +184,7 @@ def build(con: duckdb.DuckDBPyConnection, query: Query, params: Mapping[str, Any
     define_functions(con, query.sql)
     con.execute(f"create schema if not exists {query.life}")
     keys = ", ".join(query.grain)
-    # What people read begins with its keys. The view that opens a kept table may stand under this name.
+    # What people read begins with its keys. The view that opens a kept table may have this name.
     rows = f"select {keys}, * exclude ({keys}) from (\n{query.sql}\n)" if query.life == "report" else query.sql
     making = f"create or replace table {query.table} as {rows}"
     try:

@@ -23,7 +23,7 @@ class Runs:
     """By scope and key, when which value stood; a scope says all that is in it anew when any of it changes."""
 
     def __init__(self, is_cut_by_value: bool = True) -> None:
-        """Without ``is_cut_by_value`` a key's first value tells of the whole run."""
+        """Without ``is_cut_by_value`` a key's first value reports the whole run."""
         self._is_cut_by_value = is_cut_by_value
         self._open: dict[Key, dict[Key, tuple[datetime, str]]] = defaultdict(dict)
         self._closed: list[tuple[str | datetime, ...]] = []

@@ -71,7 +71,7 @@ def _lent(
 
 
 def _above(step: Row, places: Sequence[Row]) -> tuple[tuple[str, str], ...]:
-    """Each cohort, and what it stands under at that time."""
+    """Each cohort, and its parent at that time."""
     return tuple(
         (each["quota"], each["parent"])
         for each in places

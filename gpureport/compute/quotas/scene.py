@@ -42,7 +42,7 @@ class Members:
 
     @cached_property
     def alike(self) -> Mapping[str, str]:
-        """By uid of a pod that holds a place, the name of all that no rule of preemption tells apart from it."""
+        """By uid of a pod that holds a place, the name of all that no rule of preemption distinguishes from it."""
         return {
             pod.uid: "|".join((pod.quota, pod.namespace, str(pod.priority), self.labels.get(pod.uid, "")))
             for pod in self.pods
@@ -51,7 +51,7 @@ class Members:
 
     @cached_property
     def stand_ins(self) -> Sequence[Pod]:
-        """A pod for each such name: the same to the rules, with what they ask for together as the scheduler counts it."""
+        """A pod for each such name: the same to the rules, with what they request together as the scheduler counts it."""
         amounts: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
         some: dict[str, Pod] = {}
         for pod in self.pods:
@@ -121,7 +121,7 @@ class Scene:
         return {(uid,): label for uid, label in self._members[quota].labels.items()} if quota in self._members else {}
 
     def alike(self, quota: str) -> dict[tuple[str, ...], str]:
-        """By pod of a quota that holds a place, the name under which ``exposures`` tells of it."""
+        """By pod of a quota that holds a place, the name under which ``exposures`` reports it."""
         return {(uid,): name for uid, name in self._members[quota].alike.items()} if quota in self._members else {}
 
     def exposures(self) -> dict[tuple[str, ...], str]:

@@ -32,7 +32,7 @@ order by moment.cluster, moment.system, moment.resource, moment.flavor, moment.s
 _STEP = ("cluster", "system", "resource", "flavor", "start_at")
 _ROWS_AT_ONCE = 20_000
 BY_DEMAND = ("koordinator", "volcano", "kai")
-"""Systems whose rules share out by what is asked for."""
+"""Systems whose rules share out by requests."""
 
 
 def quota_share_table(con: duckdb.DuckDBPyConnection, rules: Rules) -> pa.Table:

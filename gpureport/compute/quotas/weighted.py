@@ -80,7 +80,7 @@ def quota_weighted_share_table(con: duckdb.DuckDBPyConnection, window: Window, r
 
 
 def _past_use(con: duckdb.DuckDBPyConnection, window: Window, half_life_ms: float) -> Iterator[Row]:
-    """Use that Kueue counts; the same from workloads, beginning with what it said at the first look, maybe a day before."""
+    """Use that Kueue counts; the same from workloads, beginning with what it said at the first snapshot, maybe a day before."""
     runs: dict[tuple[str, str, str], list[tuple[float, float, float]]] = defaultdict(list)
     for cluster, quota, resource, *run in con.execute(_RUNS).fetchall():
         runs[cluster, quota, resource].append((run[0], run[1], run[2]))

@@ -1,6 +1,6 @@
 """The loops: each runs once over the rows, interval by interval, and adds whole numbers where rows hold decimals.
 
-``offsets`` are the rows at which intervals begin, and their end. A sum without a row that counts is told apart by its count.
+``offsets`` are the rows at which intervals begin, and their end. A sum without a row that counts is distinguished by its count.
 Doubles are added in the order of the rows, as DuckDB's one thread does.
 """
 

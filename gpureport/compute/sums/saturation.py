@@ -125,7 +125,7 @@ class _Intervals:
         self._seconds(f"{_stem_and_unit(signal)[0]}_seen_seconds", known_ms, counts)
 
     def bitmask(self, signal: Signal) -> None:
-        """Left to ``_throttle``: counters tell of the same."""
+        """Left to ``_throttle``: counters report the same."""
 
     def _time(self) -> None:
         rows = self._rows

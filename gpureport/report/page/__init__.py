@@ -74,7 +74,7 @@ def ranked_teams(tables: Tables) -> list[str]:
 
 
 def file_name(team: str) -> str:
-    """The team as a file's name: letters, digits and hyphens; a digest tells apart what became alike by that."""
+    """The team as a file's name: letters, digits and hyphens; a digest distinguishes what became alike by that."""
     kept = re.sub(r"[^a-z0-9]+", "-", team.lower()).strip("-")[:_NAME_MAX] or "team"
     return kept if kept == team else f"{kept}-{hashlib.sha256(team.encode()).hexdigest()[:8]}"
 

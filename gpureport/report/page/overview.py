@@ -209,7 +209,7 @@ def _hours_of(header: Header, day: date) -> float:
 
 
 def _from_hours(tables: Tables, zone: str, unit: str) -> list[drawings.Column]:
-    """From the hours' own table, which tells active and effective hours; what is neither idle nor active is unknown."""
+    """From the hours' own table, which shows active and effective hours; what is neither idle nor active is unknown."""
     is_measured = ledger(tables).of("active_unmeasured") <= ledger(tables).of("effective", "underutilized")
     rows = tables.rows(
         """

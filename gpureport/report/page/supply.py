@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpureport.report.page.tables import Tables
 from gpureport.values.text import formats
 
-# All classes of a cluster have the same free GPUs: one of them tells.
+# All classes of a cluster have the same free GPUs: one of them is enough.
 _FREE = """
     with class as (
         select * from report.supply_demand where waiting_pod_count > 0

@@ -127,7 +127,7 @@ class Meaning:
 
     @property
     def is_steady(self) -> bool:
-        """Whether its values stand still: when something happened, what a pod requests, what a node or a quota has."""
+        """Whether its values stay the same: when something happened, what a pod requests, what a node or a quota has."""
         return self.is_instant or (self.scope == "cluster" and self.signal.endswith(_STEADY))
 
     @property
@@ -211,7 +211,7 @@ class Catalog:
 
     @cached_property
     def asked(self) -> tuple[str, ...]:
-        """Names of all metrics to ask for, divisors among them."""
+        """Names of all metrics to request, divisors among them."""
         return tuple(dict.fromkeys([*self.metrics, *self.divisors]))
 
     def read_as(self, metric: str) -> tuple[Meaning, ...]:

@@ -1,4 +1,4 @@
-"""The lake's tables of dynamic resource allocation (DRA): devices that drivers offer, and claims to them."""
+"""The lake's tables of dynamic resource allocation (DRA): devices that drivers advertise, and claims to them."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ class Cluster:
 
     @cached_property
     def name(self) -> str:
-        """The server and its version, as far as it tells."""
+        """The server and its version, as far as it shows."""
         try:
             return f"Kubernetes {text(mapping(self._connection.get('/version')).get('gitVersion'))}".strip()
         except NotListedError:

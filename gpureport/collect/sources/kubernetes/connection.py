@@ -53,7 +53,7 @@ class ForbiddenError(NotListedError):
 
 
 class OutOfScopeError(NotListedError):
-    """The configuration leaves it out, so it was not asked for."""
+    """The configuration leaves it out, so it was not requested."""
 
 
 class ExpiredError(SourceError):

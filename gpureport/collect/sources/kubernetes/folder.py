@@ -1,4 +1,4 @@
-"""A folder of raw replies, as ``kubectl get --raw`` prints them; what a file holds is told by its content, not its name."""
+"""A folder of raw replies, as ``kubectl get --raw`` prints them; what a file holds is given by its content, not its name."""
 
 from __future__ import annotations
 

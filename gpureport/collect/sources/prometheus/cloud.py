@@ -53,7 +53,7 @@ class Signed(AuthBase):
 
 
 class Token(AuthBase):
-    """A token that the cloud gives, asked for before each request: libraries keep it while it is valid."""
+    """A token that the cloud gives, requested before each request: libraries keep it while it is valid."""
 
     def __init__(self, cloud: str, token: Callable[[], str]) -> None:
         self._cloud, self._token = cloud, token

@@ -1,6 +1,6 @@
 """The outline of many series from a few questions about labels, where listing each series would take the server seconds.
 
-Hosts and metrics are told exactly. How many series a host has at a time is estimated from one metric's, and so are the devices:
+Hosts and metrics are given exactly. How many series a host has at a time is estimated from one metric's, and so are the devices:
 one that this metric does not show at a host is not known there, so whoever reads by such an outline looks whether it came twice.
 """
 

@@ -23,7 +23,7 @@ class Family(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The label by whose values the family is divided: a host's is shorter to ask for than its devices'."""
+        """The label by whose values the family is divided: a host's is shorter to request than its devices'."""
         return self.host_label or self.uuid_label
 
     def conditions(self, uuid_labels: Sequence[str]) -> list[Matcher]:

@@ -30,7 +30,7 @@ class Layout(NamedTuple):
     series: Places
     chunks: Places
     fault: int
-    """0 where all is well, DAMAGED, or the first encoding that is not the one asked for."""
+    """0 where all is well, DAMAGED, or the first encoding that is not the one requested."""
 
 
 def layout(octets: Octets, message_ends: Places, encoding: int) -> Layout:
