@@ -103,7 +103,7 @@ LAKE = click.option("--lake", type=PLACE, help="The lake: a folder, or s3://, gs
 CLUSTER = click.option("--cluster", help="The cluster's name in the lake (default: default).")
 ONE_CLUSTER = click.option("--cluster", "report__cluster", help="Read this cluster's facts alone (default: all of the lake).")
 OUT = click.option("--out", type=PLACE, help="Where to write: a folder, or s3://, gs:// or az://BUCKET/PREFIX (default: out).")
-DATE = click.option("--date", "day", help="UTC day, such as 2026-11-20 (default: yesterday).")
+DATE = click.option("--date", "day", help="UTC day, such as 2026-11-20, or today (default: yesterday).")
 LOG_FORMAT = click.option(
     "--log-format", type=click.Choice(["text", "json"]), help="Form of the log on standard error (default: text)."
 )
@@ -190,7 +190,8 @@ KEEP_RAW = click.option("--keep-raw", "export__keep_raw", is_flag=True, default=
 def finished_day(invocation: Invocation, /, text: str | None) -> date:
     """The day requested, or yesterday; a day that has not begun is a UsageError."""
     today = invocation.now.date()
-    day = parse_date(text) if text else today - timedelta(days=1)
+    named = {None: today - timedelta(days=1), "yesterday": today - timedelta(days=1), "today": today}
+    day = named.get(text) or parse_date(text or "")
     if day > today:
         raise UsageError(f"{day} has not begun (today is {today} UTC); give an earlier --date")
     return day
