@@ -22,8 +22,7 @@ from typing import Any
 from bench.measure import CACHE, machine, measure, print_table
 from gpureport.cli import main as gpureport
 from gpureport.collect.snapshot import import_folder
-from gpureport.compute.query import load
-from gpureport.compute.query.database import connection
+from gpureport.compute.query import connection, load
 from gpureport.compute.quotas import quota_facts_of_day
 from gpureport.lake import Partition, open_lake
 from gpureport.schedulers.model import Rules

@@ -13,8 +13,7 @@ from pathlib import Path
 from bench.facts import CLUSTER, DAY, MEMORY_LIMIT, ROUNDS, SIZES, told
 from bench.measure import CACHE, Measured, fingerprint, machine, measure, median, print_table
 from gpureport.collect.snapshot import import_folder
-from gpureport.compute.query import load, needed
-from gpureport.compute.query.database import connection
+from gpureport.compute.query import connection, load, needed
 from gpureport.compute.quotas import QUOTA_FACTS, quota_facts_of_day, quota_lake
 from gpureport.lake import Partition, open_lake
 from gpureport.schedulers.model import Rules

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from gpureport.compute.query.database import connection
+from gpureport.compute.query import connection
 from gpureport.lake import Lake, open_lake, views
 from gpureport.store import Place
 from gpureport.values.tables import Table

@@ -20,8 +20,7 @@ from gpureport.compute import intervals
 from gpureport.compute.day import ComputeSettings, compute_day
 from gpureport.compute.identity import MadeWith, made_with, recorded
 from gpureport.compute.period import ReportSettings, differing_days, report_tables
-from gpureport.compute.query import Query, load
-from gpureport.compute.query.database import connection
+from gpureport.compute.query import Query, connection, load
 from gpureport.lake import Lake, open_lake
 from gpureport.values.errors import LakeError, QueryError
 from gpureport.values.tables import DEVICE_LABEL, DEVICE_SAMPLE, OWNER_LABEL

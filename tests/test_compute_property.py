@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from lake_rows import MIDNIGHT, arrow, owner, sample
 from rebuilding import touched
 
-from gpureport.compute.query import build, load, needed
-from gpureport.compute.query.database import connection
+from gpureport.compute.query import build, connection, load, needed
 from gpureport.lake import open_lake, views
 from gpureport.values.tables import DEVICE_SAMPLE, OWNER_LABEL, TABLE_BY_NAME
 

@@ -19,7 +19,7 @@ import pytest
 from gpureport.collect.shape import shape
 from gpureport.compute.day import ComputeSettings, compute_day
 from gpureport.compute.period import ReportSettings, report_tables
-from gpureport.compute.query.database import connection
+from gpureport.compute.query import connection
 from gpureport.lake import Lake, open_lake
 from gpureport.values.catalog import load_catalog
 from gpureport.values.series import STALE_BITS, SeriesBatch

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gpureport.commands.work.refusal import out_errors
+from gpureport.commands.work.delivering import out_errors
 from gpureport.values.errors import OutputError, first_line
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from gpureport.compute.day import ComputeSettings, compute_day
 from gpureport.compute.idle_power import later_days_without
-from gpureport.compute.query.database import connection
+from gpureport.compute.query import connection
 from gpureport.config import load_config
 from gpureport.lake import Lake, open_lake, views
 from gpureport.values.errors import UsageError

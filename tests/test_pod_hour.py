@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpureport.compute.query import build, load, needed
-from gpureport.compute.query.database import connection
+from gpureport.compute.query import build, connection, load, needed
 from gpureport.lake import open_lake, views
 from gpureport.values.tables import TABLE_BY_NAME
 

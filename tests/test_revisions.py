@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from gpureport.compute.query import load, of_life
-from gpureport.compute.query.database import connection
+from gpureport.compute.query import connection, load, of_life
 from gpureport.lake import open_lake, views
 
 DIGESTS = Path(__file__).parent / "facts_digests.json"

@@ -8,7 +8,7 @@ from datetime import date, timedelta
 import duckdb
 import pyarrow as pa
 
-from gpureport.compute.lake_days import open_lake_days
+from gpureport.compute.fact_views import open_lake_days
 from gpureport.compute.query import Query, build, needed
 from gpureport.lake import Lake, Partition
 

@@ -18,6 +18,24 @@ from gpureport.lake import Lake, Partition, views
 from gpureport.lake.views import create_view, make_way, rows_of
 from gpureport.values.window import Window, day_start, plain
 
+TELEMETRY = ("owner_label", "device_label", "device_signal", "sample", "series")
+"""The lake's tables beside ``device_sample`` that are made from samples."""
+
+
+def open_lake_days(
+    con: duckdb.DuckDBPyConnection,
+    lake: Lake,
+    chosen: Iterable[Query],
+    clusters: Collection[str] | None,
+    days: Collection[date],
+    state_days: Collection[date],
+) -> None:
+    """Open as ``lake.*`` what queries read: telemetry of the days, all else of the state's days; of all clusters for None."""
+    reads = {table.removeprefix("lake.") for query in chosen for table in query.reads if table.startswith("lake.")}
+    views(con, lake, sorted(reads.intersection(TELEMETRY)), clusters, days)
+    views(con, lake, sorted(reads.difference(TELEMETRY)), clusters, state_days)
+
+
 EXPECTED = "facts.expected_device"
 _FOLDER = "facts/expected_device"
 

@@ -49,7 +49,7 @@ def _part(file: Path, query: Query, samples: Partition, params: Mapping[str, Any
 def by_loops(file: Path, query: Query, cluster: str, params: Mapping[str, Any], ownership: pa.Table) -> pa.Table | None:
     """The rows of one part; None where only SQL can tell: a number too large for whole ones, or rows in another order."""
     if query.table == VALUES:
-        from gpureport.compute.sums.values import value_times
+        from gpureport.compute.sums.saturation import value_times
 
         return value_times(file, cluster, ownership, schema_of(query))
     from gpureport.compute.sums.saturation import saturation_sums

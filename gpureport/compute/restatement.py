@@ -12,7 +12,7 @@ from typing import Any
 
 import duckdb
 
-from gpureport.compute.freshness import basis_entry
+from gpureport.compute.identity import basis_entry
 from gpureport.lake import DamagedError, Lake, Partition
 from gpureport.lake.views import create_view, rows_of
 from gpureport.values.window import Window

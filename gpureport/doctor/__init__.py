@@ -6,21 +6,85 @@ plain values; the checks are pure functions from those to findings.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import get_args
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import TextIO, get_args
 
-from gpureport.doctor.access import access_findings
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
 from gpureport.doctor.cluster import cluster_findings, node_findings
 from gpureport.doctor.evidence import Evidence
 from gpureport.doctor.findings import Finding, Remedy, Status, verdict
-from gpureport.doctor.kubernetes import beside, look_at_cluster
+from gpureport.doctor.kubernetes import access_findings, beside, look_at_cluster
 from gpureport.doctor.lake import look_at_lake
-from gpureport.doctor.printing import print_findings
 from gpureport.doctor.prometheus import look_at_server
-from gpureport.doctor.scrape import rhythm_findings, server_findings
-from gpureport.doctor.signals import signal_findings
+from gpureport.doctor.signals import rhythm_findings, server_findings, signal_findings
 from gpureport.doctor.workloads import replica_findings, workload_findings
 from gpureport.values.catalog import Catalog
+from gpureport.values.text.rows import Output, print_rows
+from gpureport.values.text.safe import printable, to_json
+
+COLUMNS = ("status", "code", "subject", "found", "costs")
+_STYLES: Mapping[str, str] = {"ok": "green", "missing": "bold red", "partial": "yellow", "note": "cyan"}
+_UNWRAPPED = 10_000
+"""Columns of a pipe or file: a row is a line there, however long."""
+
+
+def print_findings(found: Mapping[str, Sequence[Finding]], output: Output, out: TextIO) -> None:
+    """Print the rows of each cluster, with a column for its name where there are several.
+
+    The table alone has the lines to add once each, by the place where they go.
+    """
+    shown = found if len(found) > 1 else {"": next(iter(found.values()))}
+    if output == "json":
+        rows = [{**({"cluster": name} if name else {}), **asdict(finding)} for name, each in shown.items() for finding in each]
+        out.write(f"{to_json(rows, indent=1)}\n")
+    elif output in ("csv", "md"):
+        lines = [[*_cells(name, each), "\n".join(_to_add(each))] for name, findings in shown.items() for each in findings]
+        print_rows([*_columns(shown), "add"], lines, output, out)
+    else:
+        _print_table(shown, out)
+
+
+def _to_add(finding: Finding) -> list[str]:
+    return [line for remedy in finding.add for line in (f"{remedy.place}:", *remedy.lines)]
+
+
+def _print_table(shown: Mapping[str, Sequence[Finding]], out: TextIO) -> None:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in _columns(shown):
+        table.add_column(Text(column), overflow="fold", no_wrap=not out.isatty())
+    for name, findings in shown.items():
+        for finding in findings:
+            table.add_row(*(Text(printable(cell), _STYLES.get(cell, "")) for cell in _cells(name, finding)))
+    console = Console(file=out, width=None if out.isatty() else _UNWRAPPED, highlight=False, markup=False)
+    console.print(table)
+    for name, findings in shown.items():
+        for place, lines in lines_to_add(findings).items():
+            console.print(Text(f"\nTo add{f' in {name}' if name else ''}, {place}:\n"))
+            # Written as they are: a terminal's width must not break a line that is to be copied.
+            out.write("".join(f"{printable(line)}\n" for line in lines))
+
+
+def _columns(shown: Mapping[str, object]) -> tuple[str, ...]:
+    return COLUMNS if "" in shown else ("cluster", *COLUMNS)
+
+
+def _cells(name: str, finding: Finding) -> tuple[str, ...]:
+    cells = (finding.status, finding.code, finding.subject, finding.found, " ".join(finding.costs))
+    return (name, *cells) if name else cells
+
+
+def lines_to_add(findings: Sequence[Finding]) -> dict[str, list[str]]:
+    """Place → lines, each block once."""
+    blocks = dict.fromkeys(remedy for finding in findings for remedy in finding.add)
+    found: dict[str, list[str]] = {}
+    for remedy in blocks:
+        found.setdefault(remedy.place, []).extend(remedy.lines)
+    return found
+
 
 __all__ = [
     "Evidence",

@@ -15,8 +15,7 @@ from gpureport.report.header import Header
 from gpureport.report.json_file import write_json
 from gpureport.report.page import write_pages
 from gpureport.report.page.tables import Namespace
-from gpureport.report.publishing import aside, place
-from gpureport.report.series import write_series
+from gpureport.report.publishing import aside, place, write_series
 from gpureport.report.summary import write_summary
 
 

@@ -10,8 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from gpureport.schedulers import kai, koordinator, kueue, nos, volcano
-from gpureport.schedulers.model import DEFAULT_RULES, Holding, Rules, Share, Terms
-from gpureport.schedulers.tree import below, leaves
+from gpureport.schedulers.model import DEFAULT_RULES, Holding, Rules, Share, Terms, below, leaves
 
 NO_SUCH_NOTION = Share(None, "no_such_notion")
 CAPACITY_UNKNOWN = Share(None, "capacity_unknown")

@@ -11,9 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gpureport.schedulers.model import DEFAULT_RULES, Holding, Past, Rules, Share
+from gpureport.schedulers.model import DEFAULT_RULES, Holding, Past, Rules, Share, children, roots
 from gpureport.schedulers.pods import Ask, Policy, Situation
-from gpureport.schedulers.tree import children, roots
 
 DEFAULT_PRIORITY = 100
 

@@ -11,9 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from gpureport.schedulers.model import DEFAULT_RULES, Holding, Rules, Share
+from gpureport.schedulers.model import DEFAULT_RULES, Holding, Rules, Share, children, roots
 from gpureport.schedulers.pods import Ask, Policy, Situation
-from gpureport.schedulers.tree import children, roots
 
 Rounding = Literal["nearest", "largest-remainder"]
 """Up to v1.8.0 each part is rounded alone, so some is lost or given twice; later none is."""

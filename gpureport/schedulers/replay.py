@@ -11,9 +11,8 @@ from gpureport.schedulers.elastic import ElasticPolicy, NosPolicy
 from gpureport.schedulers.kai import KaiPolicy
 from gpureport.schedulers.koordinator import KoordinatorPolicy
 from gpureport.schedulers.kueue import KueuePolicy
-from gpureport.schedulers.model import DEFAULT_RULES, Holding, Past, Quota, Rules
+from gpureport.schedulers.model import DEFAULT_RULES, Holding, Past, Quota, Rules, below, leaves
 from gpureport.schedulers.pods import Ask, Policy, Replay
-from gpureport.schedulers.tree import below, leaves
 from gpureport.schedulers.volcano import VolcanoPolicy
 
 UNKNOWABLE = (

@@ -10,9 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gpureport.schedulers.model import DEFAULT_RULES, Holding, Rules, Share, Terms
+from gpureport.schedulers.model import DEFAULT_RULES, Holding, Rules, Share, Terms, children, leaves
 from gpureport.schedulers.pods import Ask, Policy, Situation
-from gpureport.schedulers.tree import children, leaves
 
 Amounts = Mapping[str, float]
 _NEGLIGIBLE = 1e-4

@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 from gpureport.cli import cli, main
 from gpureport.commands.work.settings import compute_settings, report_settings
-from gpureport.compute.query.database import connection
+from gpureport.compute.query import connection
 from gpureport.config import Config, load_config
 from gpureport.values.errors import UsageError
 from gpureport.values.window import age_ago

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import google_crc32c
 
-from gpureport.collect.sources.prometheus.messages import ChunkedReadResponse
+from gpureport.collect.sources.prometheus.remote_read import ChunkedReadResponse
 from gpureport.values.series import METRIC_LABEL, Labels
 from gpureport.values.window import Window, from_ms
 

@@ -13,7 +13,7 @@ import requests
 
 from bench.server import remote_write
 from gpureport.collect.export.blocks import BlockSettings, OfBlocks, export_blocks
-from gpureport.collect.sources.blocks.index import Index, tombstones
+from gpureport.collect.sources.blocks.reading import Index, tombstones
 from gpureport.collect.sources.openmetrics import read_openmetrics
 from gpureport.values.catalog import load_catalog
 from gpureport.values.errors import SourceError

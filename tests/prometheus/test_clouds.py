@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlsplit
 import pytest
 import requests
 
-from gpureport.collect.sources.prometheus.cloud import Signed
+from gpureport.collect.sources.prometheus.access import Signed
 from gpureport.values.errors import AuthError, UsageError
 
 from .replay import BUILD_INFO, Asked, Replay, Reply, as_json, one_after_the_other, replaying, success

@@ -8,8 +8,7 @@ from google.protobuf.message import DecodeError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpureport.collect.sources.prometheus.messages import XOR_ENCODING, ChunkedReadResponse
-from gpureport.collect.sources.prometheus.remote_read import OtherEncodingError, batch_of
+from gpureport.collect.sources.prometheus.remote_read import XOR_ENCODING, ChunkedReadResponse, OtherEncodingError, batch_of
 from gpureport.collect.sources.prometheus.wire import DAMAGED, layout
 from gpureport.values.errors import SourceError
 from gpureport.values.series import Labels

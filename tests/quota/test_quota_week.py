@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from gpureport.compute.query.database import connection
+from gpureport.compute.query import connection
 from quota.cluster import START, Cluster, Job, Team, Terms, Wish, a_week, database, facts, native, placed
 from quota.oracle import HOUR, hours
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gpureport.report.header import Header
 from gpureport.report.page.answers import Answer
-from gpureport.report.series import write_series
+from gpureport.report.publishing import write_series
 from gpureport.values.window import Window, parse_date
 
 from .conftest import SCRIPT, a_header

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import duckdb
 import pytest
 
-from gpureport.report.page.supply import supply_sentence
+from gpureport.report.page.grids import supply_sentence
 from gpureport.report.page.tables import Tables
 
 MANY = [

@@ -3,7 +3,7 @@
 import pytest
 
 from gpureport.schedulers.allocation import fair_shares
-from gpureport.schedulers.tree import below, children, leaves, roots
+from gpureport.schedulers.model import below, children, leaves, roots
 from tests.schedulers.made import holding
 
 TWO = [holding("a", 8, guaranteed=2, weight=1, cap=8), holding("b", 8, guaranteed=2, weight=3, cap=8)]

@@ -14,7 +14,7 @@ from gpureport.commands.work.settings import facts_made_with, report_settings
 from gpureport.compute import fact_views as opening
 from gpureport.compute.fact_views import ROLLED_UP
 from gpureport.compute.period import report_tables
-from gpureport.compute.query.database import connection
+from gpureport.compute.query import connection
 from gpureport.config import Config
 from gpureport.lake import Lake, Partition, open_lake
 from gpureport.report.results import Maps, read_results

@@ -16,8 +16,15 @@ from functools import partial
 
 import numpy as np
 
-from gpureport.collect.export.planning import NoSeriesError, Plan, plan_from_glimpse, plan_from_list, with_unread
-from gpureport.collect.export.settings import ExportSettings, window_asked
+from gpureport.collect.export.planning import (
+    ExportSettings,
+    NoSeriesError,
+    Plan,
+    plan_from_glimpse,
+    plan_from_list,
+    window_asked,
+    with_unread,
+)
 from gpureport.collect.shape import Reading, Tally, reading_of, shape
 from gpureport.collect.sources.prometheus import Group, Server, open_connection, probe, read
 from gpureport.collect.sources.provenance import Origin, add_tallies, source_table

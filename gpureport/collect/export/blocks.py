@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 
-from gpureport.collect.export.settings import window_asked
+from gpureport.collect.export.planning import window_asked
 from gpureport.collect.sources.blocks import Block, blocks_of, read_block
 from gpureport.collect.sources.provenance import Origin, source_table
 from gpureport.collect.staging import DayWriter, KnownSeries, RawDays

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date
+from datetime import date, timedelta
 from itertools import chain, product
 
-from gpureport.collect.export.settings import ExportSettings, window_asked
 from gpureport.collect.shape import DEVICE_LABELS, PLAIN, Reading, device_uuid, place, told_by
 from gpureport.collect.shape.reading import NOT_EXTENDED, REQUESTS
 from gpureport.collect.sources.prometheus import (
@@ -20,6 +19,7 @@ from gpureport.collect.sources.prometheus import (
     Matcher,
     NoApiError,
     Outline,
+    PrometheusSettings,
     Server,
     TooMuchError,
     glimpse,
@@ -31,6 +31,33 @@ from gpureport.collect.sources.prometheus import (
 from gpureport.values.catalog import ACCELERATOR_METRICS, Catalog
 from gpureport.values.errors import SourceError
 from gpureport.values.series import METRIC_LABEL, Labels
+from gpureport.values.window import Window
+
+MARGIN = timedelta(minutes=15)
+"""Samples around the day that tell how far its first and last ones reach."""
+
+
+@dataclass(frozen=True)
+class ExportSettings:
+    """Prometheus server, query limits and pace of an export."""
+
+    prometheus: PrometheusSettings
+    environ: Mapping[str, str]
+    catalog: Catalog
+    cluster: str
+    samples_per_group: int
+    keep_raw: bool
+
+    @property
+    def scope(self) -> tuple[Matcher, ...]:
+        """Label matchers of every query: on a server of several clusters, the cluster's label."""
+        return tuple(Matcher(name, "=", value) for name, value in sorted(self.prometheus.match.items()))
+
+
+def window_asked(day: date) -> Window:
+    """The day with what is read around it."""
+    return Window.of_day(day).widened(MARGIN)
+
 
 ASSUMED_SAMPLES_PER_HOUR = 240
 """Scrape interval of dcgm-exporter by default, 15 s: for a server on which no series could be sampled."""

@@ -14,8 +14,7 @@ from gpureport.commands.work.settings import facts_made_with, report_settings, r
 from gpureport.commands.work.sql_prompt import Session, confine
 from gpureport.compute.fact_views import ROLLED_UP
 from gpureport.compute.period import WindowTables
-from gpureport.compute.query import load, of_life
-from gpureport.compute.query.database import connection
+from gpureport.compute.query import connection, load, of_life
 from gpureport.config import Config
 from gpureport.lake import Lake, views
 from gpureport.values.errors import LakeError

@@ -10,8 +10,7 @@ from gpureport.commands.work.delivering import report_here
 from gpureport.commands.work.settings import REPORT_THREADS, facts_made_with, quota_rules, report_settings, reported_lake
 from gpureport.compute.look_back import window_before
 from gpureport.compute.period import WindowTables, report_tables
-from gpureport.compute.query import load
-from gpureport.compute.query.database import connection
+from gpureport.compute.query import connection, load
 from gpureport.compute.quotas import quota_lake
 from gpureport.config import Config
 from gpureport.lake import open_lake

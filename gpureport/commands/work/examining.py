@@ -12,7 +12,7 @@ from gpureport.collect.sources.kubernetes import NoClusterError, open_cluster
 from gpureport.commands.work.collecting import clusters_by_label
 from gpureport.commands.work.reporting import compute
 from gpureport.commands.work.settings import catalog_of
-from gpureport.compute.query.database import connection
+from gpureport.compute.query import connection
 from gpureport.config import Config
 from gpureport.lake import Lake, Partition, open_lake
 from gpureport.lake.check import Damage, damaged_files, remedy

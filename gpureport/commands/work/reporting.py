@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from duckdb import DuckDBPyConnection
 
-from gpureport.commands.work.delivering import DATABASE, deliver
-from gpureport.commands.work.refusal import out_errors
+from gpureport.commands.work.delivering import DATABASE, deliver, out_errors
 from gpureport.commands.work.settings import (
     REPORT_THREADS,
     catalog_of,
@@ -25,14 +24,11 @@ from gpureport.commands.work.settings import (
     reported_lake,
 )
 from gpureport.compute.day import compute_day
-from gpureport.compute.fact_views import folder
-from gpureport.compute.freshness import are_current
-from gpureport.compute.identity import MadeWith
+from gpureport.compute.fact_views import folder, open_lake_days
+from gpureport.compute.identity import MadeWith, are_current
 from gpureport.compute.idle_power import later_days_without
-from gpureport.compute.lake_days import open_lake_days
 from gpureport.compute.period import ReportSettings, differing_days, failed_checks, report_tables
-from gpureport.compute.query import Query, build, load, needed
-from gpureport.compute.query.database import connection
+from gpureport.compute.query import Query, build, connection, load, needed
 from gpureport.config import Config, findings
 from gpureport.config.section import existing
 from gpureport.lake import Lake, open_lake, views

@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
@@ -20,8 +21,25 @@ from typing import Any
 
 import duckdb
 
-from gpureport.values.errors import QueryError, first_line
+from gpureport.values.errors import LakeError, QueryError, first_line
 from gpureport.values.runtime import resources
+from gpureport.values.runtime.spill import spill_folder
+
+
+@contextmanager
+def connection(memory_limit: str = "1GB", threads: int = 1) -> Iterator[duckdb.DuckDBPyConnection]:
+    """An in-memory DuckDB in UTC that spills into a folder of its own, which ends with it."""
+    with spill_folder() as spill, duckdb.connect() as con:
+        con.execute("set TimeZone = 'UTC'; set parquet_metadata_cache = true")
+        con.execute(f"set threads = {threads:d}")
+        try:
+            con.execute("set memory_limit = $limit", {"limit": memory_limit})
+        except duckdb.Error as error:
+            raise LakeError(f"compute.memory_limit {memory_limit!r} is not a size; write it like 1GB") from error
+        con.execute("set temp_directory = $spill", {"spill": str(spill)})
+        define_functions(con)
+        yield con
+
 
 LIVES = ("day", "facts", "period", "previous", "report", "checks")
 """While a day is computed; kept in the lake; while a report is made, of its period and of the previous one; read by people;

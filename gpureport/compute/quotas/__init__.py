@@ -11,12 +11,11 @@ from datetime import timedelta
 import duckdb
 import pyarrow as pa
 
-from gpureport.compute.lake_days import open_lake_days
+from gpureport.compute.fact_views import open_lake_days
 from gpureport.compute.query import Query, build, build_empty, needed
-from gpureport.compute.quotas.amounts import quota_native_table, quota_unit_table
 from gpureport.compute.quotas.labels import quota_label_tables
 from gpureport.compute.quotas.lending import quota_lending_table
-from gpureport.compute.quotas.shares import quota_share_table
+from gpureport.compute.quotas.shares import quota_native_table, quota_share_table, quota_unit_table
 from gpureport.compute.quotas.weighted import quota_weighted_share_table
 from gpureport.lake import Lake, Partition
 from gpureport.schedulers.model import Rules

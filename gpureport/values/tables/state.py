@@ -9,9 +9,240 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from gpureport.values.tables.dra import DRA_TABLES
-from gpureport.values.tables.quota import QUOTA_TABLES
 from gpureport.values.tables.table import AMOUNTS, CREATED, INSTANT, OBSERVED, TEXTS, Column, Table
+
+QUOTA = Table(
+    "quota",
+    "Objects of quota systems, as they are.",
+    ("system", "kind", "namespace", "name", "uid", "observed_at"),
+    (
+        OBSERVED,
+        Column("system", pa.string(), "quota system"),
+        Column("kind", pa.string(), "resource and API group, elasticquotas.nos.nebuly.com"),
+        Column("api_version", pa.string(), "API version in which it was read"),
+        Column("namespace", pa.string(), "namespace, '' for what belongs to the cluster"),
+        Column("name", pa.string(), "object's name"),
+        Column("uid", pa.string(), "object's uid"),
+        CREATED,
+        Column("labels", TEXTS, "labels"),
+        Column("annotations", TEXTS, "annotations"),
+        Column("spec", pa.string(), "spec as JSON, keys sorted"),
+        Column("status", pa.string(), "status as JSON, keys sorted"),
+    ),
+)
+
+
+def _amount(name: str, doc: str) -> Column:
+    return Column(name, pa.float64(), f"{doc}; null where it says none", True)
+
+
+QUOTA_TERM = Table(
+    "quota_term",
+    "What quota objects say of each resource, in the same words for all systems. Amounts are in base units of the resource.",
+    ("system", "kind", "namespace", "name", "uid", "resource", "flavor", "observed_at"),
+    (
+        OBSERVED,
+        Column("system", pa.string(), "quota system"),
+        Column("kind", pa.string(), "resource and API group, elasticquotas.nos.nebuly.com"),
+        Column("namespace", pa.string(), "namespace, '' for what belongs to the cluster"),
+        Column("name", pa.string(), "object's name"),
+        Column("uid", pa.string(), "object's uid"),
+        CREATED,
+        Column("quota", pa.string(), "what the system knows it by: namespace/name, the name alone, or cohort/name"),
+        Column("parent", pa.string(), "quota that contains it, '' where none does"),
+        Column("is_parent", pa.bool_(), "said to contain others; what it holds is theirs"),
+        Column("namespaces", pa.list_(pa.string()), "namespaces that it governs by their name"),
+        Column("tree", pa.string(), "Koordinator's quota tree"),
+        Column("display_name", pa.string(), "name for people, which KAI's scheduler gives its series"),
+        Column("priority", pa.int64(), "priority among quotas", True),
+        Column("may_lend", pa.bool_(), "what it does not use may go to others"),
+        Column(
+            "resource", pa.string(), "resource as the quota names it; gpu for KAI; '' of a Cohort's place among Kueue's cohorts"
+        ),
+        Column("flavor", pa.string(), "Kueue's flavor of the resource, or ''"),
+        _amount("guaranteed", "min, nominalQuota, guarantee, quota (infinite for KAI's -1)"),
+        _amount("cap", "max, capability, limit, hard"),
+        _amount("weight", "part of what is over: shared-weight, weight, overQuotaWeight, fairSharing.weight"),
+        _amount("deserved", "Volcano's capacity plugin: what it has before others may reclaim"),
+        _amount("borrowing_limit", "Kueue: most that it may borrow"),
+        _amount("lending_limit", "Kueue: most that it lends"),
+        _amount("delivered", "what its status says is in use"),
+        _amount("demanded", "what its status says is requested"),
+        _amount("fair_share", "what its scheduler says it may have: Koordinator's runtime"),
+        Column("changed_at", INSTANT, "UTC, when its spec last changed, as far as its managed fields tell", True),
+    ),
+)
+
+_REQUEST = pa.struct(
+    [
+        ("pod_set", pa.string()),
+        ("pod_count", pa.int64()),
+        ("resource", pa.string()),
+        ("flavor", pa.string()),
+        ("amount", pa.float64()),
+        ("placement", pa.string()),
+    ]
+)
+
+
+def _event(name: str, doc: str) -> Column:
+    return Column(name, INSTANT, f"UTC, {doc}; null where that is not its state", True)
+
+
+WORKLOAD = Table(
+    "workload",
+    "Kueue's Workloads: what requests quota, before there are pods and after, and its outcome.",
+    ("namespace", "workload", "workload_uid", "observed_at"),
+    (
+        OBSERVED,
+        Column("namespace", pa.string(), "namespace of the workload, or of the claim that reserves; '' where unallocated"),
+        Column("workload", pa.string(), "workload's name"),
+        Column("workload_uid", pa.string(), "workload's uid"),
+        CREATED,
+        Column("owner_kind", pa.string(), "kind of what it was made for: Job, JobSet, RayJob, Pod, …"),
+        Column("owner_name", pa.string(), "name of that"),
+        Column("local_queue", pa.string(), "LocalQueue in which it waits"),
+        Column("cluster_queue", pa.string(), "ClusterQueue whose quota it has reserved; '' while it has none"),
+        Column("priority", pa.int64(), "priority; null where unknown", True),
+        Column("priority_class", pa.string(), "priority class"),
+        Column("is_active", pa.bool_(), "it may be admitted; a deactivated one waits for nothing"),
+        _event("reserved_at", "when it reserved quota"),
+        _event("released_at", "since when it has no quota, from its creation or after it had some"),
+        _event("admitted_at", "when it was admitted"),
+        _event("evicted_at", "when it was evicted"),
+        Column("eviction_reason", pa.string(), "why it was evicted: Preempted, PodsReadyTimeout, AdmissionCheck, …"),
+        Column("preemption_reason", pa.string(), "why it was preempted: InClusterQueue, InCohortReclamation, …"),
+        Column("preemptor_uid", pa.string(), "uid of the workload for which it was preempted"),
+        _event("finished_at", "when it finished"),
+        Column("finish_reason", pa.string(), "how it finished: Succeeded, Failed, …"),
+        Column("waiting_message", pa.string(), "why it has no quota, in Kueue's words"),
+        Column("requests", pa.list_(_REQUEST), "what it requests or has reserved, by pod set and resource, of all its pods"),
+    ),
+)
+
+QUOTA_TABLES = (QUOTA, QUOTA_TERM, WORKLOAD)
+
+
+DEVICE_REQUESTS = pa.list_(
+    pa.struct(
+        [
+            ("request", pa.string()),
+            ("subrequest", pa.string()),
+            ("device_class", pa.string()),
+            ("allocation_mode", pa.string()),
+            ("device_count", pa.int64()),
+            ("is_admin_access", pa.bool_()),
+            ("capacities", AMOUNTS),
+        ]
+    )
+)
+
+_CLAIM = (
+    Column("namespace", pa.string(), "namespace of the workload, or of the claim that reserves; '' where unallocated"),
+    Column("claim", pa.string(), "claim's name"),
+    Column("claim_uid", pa.string(), "claim's uid; '' where only labels name it"),
+)
+_POOL_DEVICE = (
+    Column("driver", pa.string(), "DRA driver"),
+    Column("pool", pa.string(), "pool of the driver"),
+    Column("device", pa.string(), "device's name in the pool"),
+)
+
+DEVICE = Table(
+    "device",
+    "Devices that DRA drivers offer, of each pool the newest generation. Partitions of a GPU are beside it: never count rows.",
+    ("driver", "pool", "device", "observed_at"),
+    (
+        OBSERVED,
+        *_POOL_DEVICE,
+        Column("node_name", pa.string(), "node, '' where the device is not one node's"),
+        Column("pool_generation", pa.int64(), "generation of the pool"),
+        Column(
+            "is_pool_complete", pa.bool_(), "all slices of the generation are there; the scheduler takes nothing from other pools"
+        ),
+        Column("is_name_unique", pa.bool_(), "no other device of the pool has its name; else the whole pool is void"),
+        Column("device_type", pa.string(), "gpu, mig, vfio, …; '' where the driver does not say"),
+        Column(
+            "uuid", pa.string(), "the device's own UUID; '' where the driver gives none (a MIG instance that is made on demand)"
+        ),
+        Column("parent_uuid", pa.string(), "UUID of the GPU that it is a part of"),
+        Column("device_uuid", pa.string(), "UUID of the physical GPU, as in the other tables: the parent's, or its own"),
+        Column("profile", pa.string(), "MIG or partition profile"),
+        Column("gpu_model", pa.string(), "product name"),
+        Column("pci_bus_id", pa.string(), "PCI address, as 0000:18:00.0; of a part that has none, its parent's"),
+        Column("attributes", TEXTS, "all attributes by full name (domain/id), as text; lists joined by a comma"),
+        Column("capacities", AMOUNTS, "capacities by the driver's names; partitions repeat their parent's, so never sum them"),
+        Column("consumed_counters", AMOUNTS, "what it takes from counters shared with other devices, by counter set/counter"),
+        Column("is_shareable", pa.bool_(), "may be allocated several times (allowMultipleAllocations)"),
+        Column("taints", pa.list_(pa.string()), "taints as key=value:effect"),
+    ),
+)
+DEVICE_CLASS = Table(
+    "device_class",
+    "Classes of devices that claims request.",
+    ("device_class", "observed_at"),
+    (
+        OBSERVED,
+        Column("device_class", pa.string(), "DeviceClass's name"),
+        Column("device_class_uid", pa.string(), "DeviceClass's uid"),
+        CREATED,
+        Column("extended_resource", pa.string(), "extended resource that pods may request instead; '' none"),
+        Column("selectors", pa.list_(pa.string()), "CEL expressions that a device must meet"),
+    ),
+)
+CLAIM = Table(
+    "claim",
+    "ResourceClaims: what was requested and whether it was granted. They vanish with their pods.",
+    ("namespace", "claim", "claim_uid", "observed_at"),
+    (
+        OBSERVED,
+        *_CLAIM,
+        CREATED,
+        Column("deletion_at", INSTANT, "UTC, when its deletion was requested", True),
+        Column("owner_kind", pa.string(), "kind of the object that it was made for: Pod, or '' where a person made it"),
+        Column("owner_name", pa.string(), "that object's name"),
+        Column("owner_uid", pa.string(), "that object's uid"),
+        Column("pod_claim", pa.string(), "the pod's own name for it, where it was made from a template"),
+        Column("is_extended_resource", pa.bool_(), "made by the scheduler for a pod's extended resource: the same devices, once"),
+        Column(
+            "requests", DEVICE_REQUESTS, "what it requests; alternatives (firstAvailable) have a subrequest; count null means all"
+        ),
+        Column("is_allocated", pa.bool_(), "devices are allocated to it"),
+        Column("allocated_at", INSTANT, "UTC, when; servers before 1.36 do not say", True),
+        Column("node_name", pa.string(), "the one node from which it can be used, '' where it is not one"),
+    ),
+)
+CLAIM_DEVICE = Table(
+    "claim_device",
+    "Devices allocated to claims.",
+    ("namespace", "claim", "claim_uid", "driver", "pool", "device", "share_id", "request", "observed_at"),
+    (
+        OBSERVED,
+        *_CLAIM,
+        *_POOL_DEVICE,
+        Column("request", pa.string(), "request of the claim that it answers"),
+        Column("subrequest", pa.string(), "the alternative that was taken (firstAvailable), or ''"),
+        Column("share_id", pa.string(), "which share of a device that may be allocated several times, or ''"),
+        Column("consumed_capacity", AMOUNTS, "what the share takes of the device's capacities"),
+        Column("is_admin_access", pa.bool_(), "for watching only: takes nothing, and others hold the device beside it"),
+    ),
+)
+CLAIM_CONSUMER = Table(
+    "claim_consumer",
+    "Who reserved a claim.",
+    ("namespace", "claim", "claim_uid", "consumer_uid", "observed_at"),
+    (
+        OBSERVED,
+        *_CLAIM,
+        Column("consumer_resource", pa.string(), "pods, or podgroups: those are no pods, though they have a uid"),
+        Column("consumer_group", pa.string(), "API group of the resource, '' for pods"),
+        Column("consumer", pa.string(), "consumer's name"),
+        Column("consumer_uid", pa.string(), "consumer's uid"),
+    ),
+)
+
+DRA_TABLES: tuple[Table, ...] = (DEVICE, DEVICE_CLASS, CLAIM, CLAIM_DEVICE, CLAIM_CONSUMER)
+
 
 CONTAINER_CLAIMS = pa.list_(
     pa.struct([("claim", pa.string()), ("pod_claim", pa.string()), ("request", pa.string()), ("resource", pa.string())])

@@ -35,8 +35,7 @@ from gpureport.collect.sources.exchange import (
     watched,
     whole,
 )
-from gpureport.collect.sources.prometheus.access import access
-from gpureport.collect.sources.prometheus.cloud import cloud_auth
+from gpureport.collect.sources.prometheus.access import access, cloud_auth
 from gpureport.config import Prometheus as PrometheusSettings
 from gpureport.values.errors import AuthError, SourceError, UsageError
 
