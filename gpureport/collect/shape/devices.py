@@ -1,8 +1,4 @@
-"""The signals of each device: which metric serves, what is a pod's and not the device's, copies merged.
-
-Derived gauges are growth of a counter over time or over another counter. A value is at the start of its interval
-and holds to the next sample, so its time-weighted mean is exactly the counter's growth; unknown growth (gap, reset) is a pause.
-"""
+"""The signals of each device: which metric serves, what is a pod's and not the device's, copies merged."""
 
 from __future__ import annotations
 
@@ -14,106 +10,13 @@ from typing import NamedTuple
 import numpy as np
 
 from gpureport.collect.shape.copies import Merges, Points, merge_targets
+from gpureport.collect.shape.derive import growth_per_second, growth_ratio, mask_of
 from gpureport.collect.shape.identity import DeviceKey
 from gpureport.collect.shape.physics import believe, believed, can_be_power
 from gpureport.collect.shape.prepare import Prepared, Tally
-from gpureport.collect.shape.spans import Flags, StepFallback, Times, Values, distinct, is_among, is_same, median_step_ms, spans
+from gpureport.collect.shape.spans import StepFallback, Times, distinct, is_among, median_step_ms
 from gpureport.values.catalog import PER_SECOND, Catalog, Meaning
 from gpureport.values.tables import SIGNAL_BY_NAME
-
-DATA_SHEET = "model data sheet"
-"""The source of a memory size that no exporter told."""
-
-
-def imply_memory(found: DeviceSignals, memory_bytes: float) -> None:
-    """A device's free memory, as the rest of all; of a whole GPU all is what its model's data sheet says, if no exporter does."""
-    points = found.points
-    if "fb_free_bytes" in points:
-        return
-    if "fb_total_bytes" not in points and memory_bytes:
-        if "fb_used_bytes" not in points and "fb_used_ratio" in points:
-            share = points["fb_used_ratio"]
-            _put(found, "fb_used_bytes", "fb_used_ratio", replace(share, values=share.values * memory_bytes))
-        if "fb_used_bytes" in points:
-            used = points["fb_used_bytes"]
-            _put(found, "fb_total_bytes", "fb_used_bytes", replace(used, values=np.full(used.count, memory_bytes)), DATA_SHEET)
-    if {"fb_used_bytes", "fb_total_bytes"} <= points.keys():
-        used, total = points["fb_used_bytes"], points["fb_total_bytes"]
-        if is_same(used.times_ms, total.times_ms) and (fits := used.values <= total.values).any():
-            free = Points(used.times_ms[fits], (total.values - used.values)[fits], used.stale_ms)
-            _put(found, "fb_free_bytes", "fb_total_bytes", free)
-
-
-def _put(found: DeviceSignals, name: str, source: str, points: Points, metric: str = "") -> None:
-    origin = found.origin[source]
-    found.points[name], found.fallback[name] = points, found.fallback[source]
-    found.origin[name] = replace(origin, metrics=(metric,) if metric else origin.metrics, dropped=Counter(), other_metrics=())
-
-
-def imply_no_xid(found: DeviceSignals, counters: Sequence[Prepared], steps: Steps) -> None:
-    """No XID stands where only counters of XIDs speak; how they rise is counted by itself."""
-    seen = [each for each in counters if each.points.count]
-    if "xid_code" in found.points or not seen:
-        return
-    identity = seen[0].identity
-    times = distinct([each.points.times_ms for each in seen])
-    found.points["xid_code"] = Points(times, np.zeros(times.size), distinct([each.points.stale_ms for each in seen]))
-    found.fallback["xid_code"] = steps.of(seen[0])
-    found.origin["xid_code"] = Origin(
-        metrics=(identity.meaning.metric,),
-        exporter=identity.meaning.exporter,
-        node_name=identity.device_labels.node_name,
-        first_ms=int(times[0]),
-        last_ms=int(times[-1]),
-        series_count=len(seen),
-        dropped=Counter(),
-        other_metrics=(),
-    )
-
-
-_MARGIN = 1.05
-"""A counter is read some ms before or after its time stamp."""
-
-
-def growth_per_second(counter: Points, fallback_step_ms: StepFallback, highest: float) -> Points:
-    """A counter as the rate of its growth until the next sample, in its unit per second; above ``highest`` it is none."""
-    rate = np.diff(counter.values) / (np.diff(counter.times_ms) / 1000)
-    is_known = _linked(counter, fallback_step_ms) & (rate >= 0) & (rate <= highest * _MARGIN)
-    return _gauge(counter, rate, is_known)
-
-
-def growth_ratio(counter: Points, divisor: Points, fallback_step_ms: StepFallback) -> Points:
-    """A counter's growth over another's, where both were sampled at one instant."""
-    mine = is_among(counter.times_ms, divisor.times_ms)
-    theirs = is_among(divisor.times_ms, counter.times_ms)
-    shared = Points(counter.times_ms[mine], counter.values[mine], distinct([counter.stale_ms, divisor.stale_ms]))
-    if not shared.count:
-        return shared
-    change, base = np.diff(shared.values), np.diff(divisor.values[theirs])
-    is_known = _linked(shared, fallback_step_ms) & (change >= 0) & (base > 0)
-    return _gauge(shared, np.divide(change, base, out=np.zeros(change.size), where=base > 0), is_known)
-
-
-def mask_of(flags: Sequence[Points]) -> Points:
-    """Flags, each worth its bit (0 or the bit's value), as one mask: at each instant the sum of those sampled then."""
-    times = distinct([each.times_ms for each in flags])
-    values = np.zeros(times.size)
-    for each in flags:
-        values[np.searchsorted(times, each.times_ms)] += each.values
-    return Points(times, values, distinct([each.stale_ms for each in flags]))
-
-
-def _linked(counter: Points, fallback_step_ms: StepFallback) -> Flags:
-    return spans(counter.times_ms, counter.stale_ms, fallback_step_ms).is_linked[:-1]
-
-
-def _gauge(counter: Points, values: Values, is_known: Flags) -> Points:
-    """Values at the instants at which they begin; markers where one is not known."""
-    known = np.append(is_known, False)
-    times = counter.times_ms
-    stale = distinct([counter.stale_ms, times[~known]])
-    return Points(times[known], np.append(values, 0.0)[known], stale)
-
 
 # In virtual-GPU mode dcgm-exporter (594) gives these two per pod, and the device's own without workload labels.
 _MAY_BE_POD_SCOPE = frozenset({"gpu_util_ratio", "fb_used_bytes"})
@@ -180,6 +83,8 @@ def devices(
     series: list[Prepared], catalog: Catalog, steps: Steps, tallies: Mapping[str, Tally]
 ) -> dict[DeviceKey, DeviceSignals]:
     """Every device's signals, by device; a signal without a usable value has an origin and no points."""
+    from gpureport.collect.shape.implied import imply_memory, imply_no_xid
+
     by_device: dict[DeviceKey, dict[str, list[Prepared]]] = defaultdict(lambda: defaultdict(list))
     xid_counters: dict[str, list[Prepared]] = defaultdict(list)
     for each in series:
