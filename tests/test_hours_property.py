@@ -30,7 +30,9 @@ def con() -> Iterator[duckdb.DuckDBPyConnection]:
     with duckdb.connect() as found:
         found.execute("create schema facts; create schema day")
         found.execute(f"create table facts.ownership ({KEYS}, {WHO}, start_at timestamp, end_at timestamp)")
-        found.execute(f"create table day.granted_share ({KEYS}, {WHO}, grant_key varchar, share_ratio double)")
+        found.execute(
+            f"create table day.granted_share ({KEYS}, {WHO}, grant_key varchar, share_ratio double, is_relative boolean)"
+        )
         outside = "cluster varchar, device_uuid varchar, start_at timestamp, end_at timestamp"
         for table in ("device_outage", "reservation", "fragmented_gpu"):
             found.execute(f"create table day.{table} ({outside})")
@@ -46,15 +48,15 @@ def test_the_parts_of_a_gpus_hours_are_the_whole(
     held = {who: (start, start + length) for who, (start, length) in spans.items()}
     fill(con, held, grants)
     rows = con.execute(
-        "select start_at, end_at, pod, container, hours_ratio, hours_method from day.allocated_interval"
+        "select start_at, pod, container, hours_ratio, allocated_part_ratio, hours_method from day.allocated_interval"
     ).fetchall()
-    pieces: dict[datetime, dict[Holder, tuple[float, str]]] = {}
-    for start_at, _, pod, container, ratio, method in rows:
-        pieces.setdefault(start_at, {})[pod, container] = (ratio, method)
+    pieces: dict[datetime, dict[Holder, tuple[float, float, str]]] = {}
+    for start_at, pod, container, *told in rows:
+        pieces.setdefault(start_at, {})[pod, container] = (told[0], told[1], told[2])
     for start_at, found in pieces.items():
         at = (start_at - MIDNIGHT) // timedelta(minutes=10)
-        assert sum(ratio for ratio, _ in found.values()) == pytest.approx(1)
-        assert {method for _, method in found.values()} == {method_of(found, grants)}
+        assert sum(held for _, held, _ in found.values()) == pytest.approx(1)
+        assert {method for *_, method in found.values()} == {method_of(found, grants)}
         for who, part in obvious({who for who, (start, end) in held.items() if start <= at < end}, grants).items():
             assert found[who][0] == pytest.approx(float(part))
 
@@ -72,7 +74,9 @@ def fill(
         con.execute("insert into facts.ownership values ('c', 'g', '', 'ns', $1, $1, $2, $3, $4)", [pod, container, *times])
     for ((pod, container), key), eighths in grants.items():
         share = None if eighths is None else eighths / 8
-        con.execute("insert into day.granted_share values ('c', 'g', '', 'ns', $1, $1, $2, $3, $4)", [pod, container, key, share])
+        con.execute(
+            "insert into day.granted_share values ('c', 'g', '', 'ns', $1, $1, $2, $3, $4, false)", [pod, container, key, share]
+        )
     build(con, load()["day.ownership_interval"], {})
     build(con, QUERY, {})
 
@@ -88,23 +92,24 @@ def own(who: Holder, there: Any, grants: Mapping[tuple[Holder, str], int | None]
 
 
 def is_granted(there: Any, grants: Mapping[tuple[Holder, str], int | None]) -> bool:
-    """Whether all parts are known, more than one set of grants stands behind them, and something was given."""
+    """Whether all parts are known, and they are not all of one grant of the whole."""
     parts = [own(who, there, grants) for who in there]
     behind = {tuple(sorted(key for holder, key in grants if holder == who)) for who in there}
-    return None not in parts and len(behind) > 1 and sum(part or 0 for part in parts) > 0
+    given = sum(part or 0 for part in parts)
+    return None not in parts and given > 0 and (len(behind) > 1 or given < 1)
 
 
 def method_of(there: Any, grants: Mapping[tuple[Holder, str], int | None]) -> str:
     """How the hours are shared out."""
-    if len(there) == 1:
-        return "exclusive"
-    return "granted_share" if is_granted(there, grants) else "equal_share"
+    if is_granted(there, grants):
+        return "granted_share"
+    return "exclusive" if len(there) == 1 else "equal_share"
 
 
 def obvious(there: set[Holder], grants: Mapping[tuple[Holder, str], int | None]) -> dict[Holder, Fraction]:
     """The part of each: by what it was given, else pods alike and containers of a pod alike."""
-    if len(there) > 1 and is_granted(there, grants):
+    if is_granted(there, grants):
         parts = {who: own(who, there, grants) or Fraction(0) for who in there}
-        return {who: part / sum(parts.values()) for who, part in parts.items()}
+        return {who: part / max(Fraction(1), sum(parts.values(), Fraction(0))) for who, part in parts.items()}
     pods = {pod for pod, _ in there}
     return {who: Fraction(1, len(pods) * sum(pod == who[0] for pod, _ in there)) for who in there}

@@ -1,6 +1,6 @@
 -- GPUs that each pod requests under any resource name, and its progress.
 --
--- A GPU under several names counts once: percent of Koordinator's, HAMi's and Volcano's cores, MIG slices and replicas of a shared GPU
+-- A GPU under several names counts once: percent of Koordinator's, HAMi's and Volcano's cores or memory, the larger, MIG slices and replicas of a shared GPU
 -- are parts of GPUs. A replica is devices ÷ replicas of its node; of a pod without a node, of the node of the cluster that shares least.
 --
 -- grain:  cluster, source, is_claim, pod_uid, start_at
@@ -21,7 +21,7 @@ name as (
     select distinct
         columns('^(cluster|resource|unit_gpus)$'),
         starts_with(resource, 'koordinator.sh/') as is_percent,
-        resource in ('nvidia.com/gpucores', 'volcano.sh/vgpu-cores') as is_cores
+        regexp_matches(resource, '^(nvidia.com/gpu|volcano.sh/vgpu-)(cores|mem(ory)?-percentage)$') as is_part
     from day.accelerator_resource
 ),
 
@@ -42,9 +42,9 @@ sized as (
         request.* exclude (resource, given_resource, is_opencosts, is_claim, container_units, effective_units, claim_units),
         greatest(
             if(
-                max(request.effective_units) filter (where name.is_cores) > 0,
+                max(request.effective_units) filter (where name.is_part) > 0,
                 sum(request.effective_units * name.unit_gpus) filter (where not name.is_percent)
-                * least(1, max(request.effective_units) filter (where name.is_cores) / 100),
+                * least(1, max(request.effective_units) filter (where name.is_part) / 100),
                 sum(request.effective_units * name.unit_gpus * if(name.unit_gpus = 1, coalesce(ratio.replica_gpus, common.replica_gpus, 1), 1))
                 filter (where not name.is_percent)
             ),

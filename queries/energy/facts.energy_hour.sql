@@ -3,7 +3,7 @@
 -- Rows add up to what was measured. An unallocated row has the namespace '': what free GPUs drew, and what is unattributed. Amounts and
 -- seconds are of GPUs whose energy is known, but for gpu_seconds and used_gpu_seconds.
 --
--- revision: 3
+-- revision: 4
 -- grain:  cluster, hour_start_at, namespace, is_allocated, node_name, gpu_model
 -- reads:  facts.container_hour, facts.device_hour, facts.device_power_hour, facts.power_hour
 -- params: since_at, until_at
@@ -70,7 +70,8 @@ holder as (
 allocated as (
     select
         columns('^(cluster|device_uuid|hour_start_at)$'),
-        sum(idle_joules) as idle_joules
+        sum(idle_joules) as idle_joules,
+        sum(gpu_seconds) as gpu_seconds
     from facts.power_hour
     group by cluster, device_uuid, hour_start_at
 ),
@@ -110,7 +111,7 @@ part as (
         board.corrected_ratio,
         0 as share_error_joules,
         board.measured_seconds - board.held_seconds as measured_seconds,
-        board.measured_seconds - board.held_seconds as measured_gpu_seconds,
+        greatest(0, round(board.measured_seconds - coalesce(allocated.gpu_seconds, 0), 6)) as measured_gpu_seconds,
         board.measured_seconds as device_measured_seconds,
         0 as gpu_seconds,
         0 as used_gpu_seconds,

@@ -1,11 +1,11 @@
 -- GPU-seconds of each hour by everything that decides on their bucket: usable, allocated, reserved, pending demand, active, SM activity.
 --
 -- A whole GPU counts its seconds; a MIG instance its compute slices of 7 (of 4 on an A30), and what no instance is made of is
--- beside them as unsliced. Several holders of one unit have their parts of it (day.allocated_interval), several claims on one without a holder
--- the parts that they take of it, or equal ones where that is not known. Hours are cut where holders change and where the GPU becomes
+-- beside them as unsliced. Holders of a unit have their parts of it (day.allocated_interval), claims on one without a holder the parts
+-- that they take of it, or equal ones where that is not known; what neither has is free, and of it only the time is known. Hours are cut where holders change and where the GPU becomes
 -- unusable, so that each interval has one state of all these; activity comes sample by sample (day.sample_sum).
 --
--- revision: 4
+-- revision: 5
 -- grain:  cluster, device_uuid, gpu_instance_id, hour_start_at, outage, is_reserved, is_unsliced, stranding, activity, namespace, pod, pod_uid, hours_method
 -- reads:  day.allocated_interval, day.device_outage, day.fragmented_gpu, day.interval_saturation, day.partition_interval, day.reservation, day.sample_sum
 -- source: day.sample_sum, day.interval_saturation; slices by GPU_I_PROFILE
@@ -99,27 +99,41 @@ taken as (
     select
         columns('^(cluster|device_uuid|gpu_instance_id|start_at|namespace|pod|pod_uid)$'),
         true as is_reserved,
-        sum(coalesce(share_ratio / all_share_ratio, 1 / claim_count)) as hours_ratio,
+        sum(coalesce(share_ratio / all_share_ratio, 1 / claim_count) * least(1, coalesce(all_share_ratio, 1))) as hours_ratio,
         case
+            when any_value(claim_count > 1 or all_share_ratio < 1 - 1e-9) and any_value(all_share_ratio) > 0 then 'granted_share'
             when any_value(claim_count) = 1 then 'exclusive'
-            when any_value(all_share_ratio) is null then 'equal_share'
-            else 'granted_share'
+            else 'equal_share'
         end as hours_method
     from claimant
     group by all
 ),
 
+part as (
+    select *
+    from taken
+    union all by name
+    select
+        columns('^(cluster|device_uuid|gpu_instance_id|start_at)$'),
+        1 - sum(hours_ratio) as hours_ratio
+    from taken
+    group by all
+    having sum(hours_ratio) < 1 - 1e-9
+),
+
 seen as (
     select
-        unit.* exclude (start_at, seconds),
+        unit.* exclude (start_at, seconds) replace (
+            if(part.hours_ratio is not null and part.pod is null and unit.activity != 'unseen', 'inactive', unit.activity) as activity
+        ),
         coalesce(outage.cause, '') as outage,
-        coalesce(taken.is_reserved, false) as is_reserved,
-        if(taken.pod is null and unit.gpu_instance_id = '' and not unit.is_unsliced, coalesce(stranding.cause, ''), '') as stranding,
-        coalesce(taken.namespace, '') as namespace,
-        coalesce(taken.pod, '') as pod,
-        coalesce(taken.pod_uid, '') as pod_uid,
-        coalesce(taken.hours_method, '') as hours_method,
-        unit.seconds * coalesce(taken.hours_ratio, 1) as gpu_seconds
+        coalesce(part.is_reserved, false) as is_reserved,
+        if(part.pod is null and unit.gpu_instance_id = '' and not unit.is_unsliced, coalesce(stranding.cause, ''), '') as stranding,
+        coalesce(part.namespace, '') as namespace,
+        coalesce(part.pod, '') as pod,
+        coalesce(part.pod_uid, '') as pod_uid,
+        coalesce(part.hours_method, '') as hours_method,
+        unit.seconds * coalesce(part.hours_ratio, 1) as gpu_seconds
     from unit
     left join day.device_outage as outage
         on
@@ -133,12 +147,12 @@ seen as (
             and unit.device_uuid = stranding.device_uuid
             and unit.start_at >= stranding.start_at
             and unit.start_at < stranding.end_at
-    left join taken
+    left join part
         on
-            unit.cluster = taken.cluster
-            and unit.device_uuid = taken.device_uuid
-            and unit.gpu_instance_id = taken.gpu_instance_id
-            and unit.start_at = taken.start_at
+            unit.cluster = part.cluster
+            and unit.device_uuid = part.device_uuid
+            and unit.gpu_instance_id = part.gpu_instance_id
+            and unit.start_at = part.start_at
     -- Less than a microsecond is what sums of parts leave.
     where unit.seconds > 1e-6
 ),

@@ -10,6 +10,7 @@
 --          lake.device_sample, lake.sample, lake.series
 -- source: facts.claim_device, facts.claim_use; day.device_grant, day.authoritative_use; hami_vgpu_memory_limit_bytes, requests of gpucores and gpumem
 -- columns:
+--   is_relative  of what all were given: the GPU's memory is not known
 with limited as (
     select
         series.* similar to '^(cluster|device_uuid|namespace|pod|container)$',
@@ -28,7 +29,7 @@ requested as (
         try_cast(regexp_extract(requested, '(gpumem|vgpu-memory)-percentage=(\d+)', 2) as double) / 100 as memory_ratio,
         try_cast(regexp_extract(requested, '(gpumem|vgpu-memory)=(\d+)', 2) as double) * 1024 * 1024 as memory_bytes
     from facts.container_request
-    where regexp_matches(requested, 'gpu(cores|mem|-cores|-memory)')
+    where regexp_matches(requested, '/(gpu|vgpu-)(cores|mem)')
 ),
 
 hami as (
@@ -68,6 +69,7 @@ select
     use.* similar to '^(cluster|device_uuid|gpu_instance_id|namespace|pod|pod_uid|container)$',
     concat_ws('/', use.claim_uid, use.share_id, use.request) as grant_key,
     min(allocated.share_ratio) as share_ratio,
+    false as is_relative,
     min(use.start_at) as start_at,
     max(use.end_at) as end_at
 from facts.claim_use as use
@@ -86,6 +88,7 @@ select
     use.pod_uid as grant_key,
     max(least(100, greatest(part.core_percent, part.memory_ratio_percent)))
     filter (where coalesce(part.core_percent, part.memory_ratio_percent) is not null) / 100 as share_ratio,
+    false as is_relative,
     min(use.start_at) as start_at,
     max(use.end_at) as end_at
 from day.authoritative_use as use
@@ -96,13 +99,16 @@ where
     and use.source = 'koordinator' and use.gpu_instance_id = '' and part.device_type = 'gpu'
 group by use.cluster, use.device_uuid, use.gpu_instance_id, use.namespace, use.pod, use.pod_uid, use.container
 union all by name
-select
-    hami.* exclude (share_ratio, memory_bytes),
-    concat_ws('/', hami.namespace, hami.pod, hami.container) as grant_key,
-    nullif(least(1, greatest(
-        hami.share_ratio,
-        hami.memory_bytes / coalesce(memory.total_bytes, sum(hami.memory_bytes) over (partition by hami.cluster, hami.device_uuid))
-    )), 0) as share_ratio
-from hami
-left join memory
-    using (cluster, device_uuid)
+select * exclude (all_bytes, part_ratio)
+from (
+    select
+        hami.* exclude (share_ratio, memory_bytes),
+        concat_ws('/', hami.namespace, hami.pod, hami.container) as grant_key,
+        hami.share_ratio is null and memory.total_bytes is null as is_relative,
+        coalesce(memory.total_bytes, if(is_relative, sum(hami.memory_bytes) over (partition by hami.cluster, hami.device_uuid), null)) as all_bytes,
+        greatest(hami.share_ratio, hami.memory_bytes / all_bytes) as part_ratio,
+        if(part_ratio > 0, least(1, part_ratio), null) as share_ratio
+    from hami
+    left join memory
+        using (cluster, device_uuid)
+) as limited_part

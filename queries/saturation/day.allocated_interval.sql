@@ -1,7 +1,7 @@
 -- Holders of each GPU per ownership interval, and the share of its hours that each gets.
 --
--- Where Kubernetes says what part of it each of several was given, by more grants than one, the hours go by these parts; what no one was
--- given of it is theirs too, for it is not free. Else pods have equal parts, and the containers of a pod equal parts of its.
+-- Where Kubernetes says what part of it each was given, that part of the hours is its own, and others can be given the rest. Else pods have
+-- equal parts, and the containers of a pod equal parts of its.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at
 -- reads:  day.granted_share, day.ownership_interval, facts.ownership
@@ -9,6 +9,7 @@
 -- columns:
 --   instance_owner_count  those of the same instance, or of the whole GPU
 --   pod_owner_count       those of the same pod among the latter
+--   allocated_part_ratio            its part of what all of them have of it
 with owned_hour as (
     select
         *,
@@ -42,7 +43,9 @@ numbered as (
 sharer as (
     select *
     from numbered
-    where instance_owner_count > 1
+    where
+        instance_owner_count > 1
+        or (cluster, device_uuid, gpu_instance_id) in (select (cluster, device_uuid, gpu_instance_id) from day.granted_share)
 ),
 
 -- A grant that several have is shared out equally among them.
@@ -50,6 +53,7 @@ granted as (
     select
         sharer.holder_number,
         part.grant_key,
+        part.is_relative,
         part.share_ratio / count(*) over (
             partition by sharer.device_uuid, sharer.gpu_instance_id, sharer.start_at, part.grant_key
         ) as share_ratio
@@ -63,6 +67,7 @@ part as (
         sharer.* similar to '^(device_uuid|gpu_instance_id|start_at|holder_number)$',
         (sharer.namespace, sharer.pod, sharer.pod_uid) as holder_pod,
         string_agg(granted.grant_key, ', ' order by granted.grant_key) as grants,
+        bool_or(granted.is_relative) as is_relative,
         if(count(granted.share_ratio) = count(*), sum(granted.share_ratio), null) as share_ratio
     from sharer
     left join granted on sharer.holder_number = granted.holder_number
@@ -73,7 +78,9 @@ shared as (
     select
         columns('^(device_uuid|gpu_instance_id|start_at)$'),
         count(distinct holder_pod) as pod_count,
-        if(count(share_ratio) = count(*) and count(distinct grants) > 1, nullif(sum(share_ratio), 0), null) as all_share_ratio
+        if(count(share_ratio) = count(*), nullif(sum(share_ratio), 0), null) as all_share_ratio,
+        if(bool_or(is_relative), 1, least(1, all_share_ratio)) as given_ratio,
+        coalesce(given_ratio < 1 - 1e-9 or count(distinct grants) > 1, false) as is_parted
     from part
     group by device_uuid, gpu_instance_id, start_at
 )
@@ -83,11 +90,12 @@ select
     case
         when shared.pod_count is null then 1
         else coalesce(part.share_ratio / shared.all_share_ratio, 1 / shared.pod_count / numbered.pod_owner_count)
-    end::double as hours_ratio,
+    end::double as allocated_part_ratio,
+    allocated_part_ratio * if(shared.all_share_ratio is null, 1, shared.given_ratio) as hours_ratio,
     case
-        when shared.pod_count is null then 'exclusive'
-        when shared.all_share_ratio is null then 'equal_share'
-        else 'granted_share'
+        when shared.all_share_ratio is not null and shared.is_parted then 'granted_share'
+        when numbered.instance_owner_count = 1 then 'exclusive'
+        else 'equal_share'
     end as hours_method
 from numbered
 left join part on numbered.holder_number = part.holder_number

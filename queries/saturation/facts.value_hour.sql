@@ -10,7 +10,7 @@
 --          bin_milliseconds
 --   namespace         namespace of the workload; '' where unallocated
 --   start_at          UTC, start of the ownership interval; of the hour where holders do not change
---   part_ratio        0..1, the holder's part of the GPU's hours: that of its instance times that among those who share it
+--   part_ratio        0..1, the holder's part of the GPU: that of its instance times that among its holders
 with value as (
     select
         * exclude (gpu_instance_id),
@@ -28,7 +28,7 @@ select
     part.start_at,
     value.signal,
     part.gpu_model,
-    part.gpu_ratio * coalesce(holder.hours_ratio, 1) as part_ratio,
+    part.gpu_ratio * coalesce(holder.allocated_part_ratio, 1) as part_ratio,
     value.bins,
     value.bin_milliseconds
 from day.partition_interval as part

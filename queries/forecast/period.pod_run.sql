@@ -1,11 +1,12 @@
 -- Run of each pod on GPUs, as far as a replay of placements needs it: what it requests, when it came, where and how long it ran.
 --
--- A pod that ran at the end of the window has no end. One that never had a place left when it was last seen waiting.
+-- A pod that ran at the end of the window has no end. One that never had a place left when it was last seen waiting. On nodes of which
+-- requests tell nothing (of claims, between two snapshots) telemetry names the pods; their GPUs are the ledger's, on the average.
 --
 -- grain:  cluster, namespace, pod, pod_uid
--- reads:  facts.node_allocation, facts.pod_wait
+-- reads:  facts.ledger_day, facts.node_allocation, facts.ownership, facts.pod_wait, period.capacity
 -- params: since_at, until_at
--- source: facts.node_allocation for places and times, facts.pod_wait for creation and requests
+-- source: facts.node_allocation, else facts.ownership, for places and times, facts.pod_wait for creation and requests
 -- columns: cluster, namespace, pod, pod_uid, resource, wanted_model, requested_gpus, node_name, created_at, start_at, end_at
 --   resource        resource that it requests, as kube-state-metrics writes it; '' where unknown
 --   requested_gpus  GPUs that it was allocated; of one that never had a place those that it requests
@@ -13,7 +14,7 @@
 --   created_at      UTC, its creation; where that is unknown its start
 --   start_at        UTC, start of its allocation, of one that ran before the window the window's start; null where it had none
 --   end_at          UTC, end of its allocation, or of its wait; null where it reaches the window's end
-with run as (
+with requested as (
     select
         columns('^(cluster|namespace|pod|pod_uid)$'),
         arg_min(node_name, start_at) as node_name,
@@ -23,6 +24,53 @@ with run as (
     from facts.node_allocation
     where state = 'allocated' and pod != '' and start_at < $until_at and end_at > $since_at
     group by all
+),
+
+silent as (
+    select distinct capacity.* similar to '^(cluster|node_name|device_uuid)$'
+    from period.capacity as capacity
+    anti join facts.node_allocation
+        using (cluster, node_name)
+    where capacity.device_uuid != ''
+),
+
+had as (
+    select
+        columns('^(cluster|namespace|pod|pod_uid)$'),
+        sum(gpu_seconds) as gpu_seconds
+    from facts.ledger_day
+    semi join silent
+        using (cluster, device_uuid)
+    where pod != '' and not is_reserved
+    group by all
+),
+
+named as (
+    select
+        held.* similar to '^(cluster|namespace|pod|pod_uid)$',
+        arg_min(silent.node_name, held.start_at) as node_name,
+        greatest(min(held.start_at), $since_at::timestamp) as start_at,
+        max(held.end_at) as end_at
+    from facts.ownership as held
+    inner join silent
+        using (cluster, device_uuid)
+    where held.start_at < $until_at and held.end_at > $since_at
+    group by all
+),
+
+run as (
+    select *
+    from requested
+    union all by name
+    select
+        named.*,
+        'unknown' as resource,
+        had.gpu_seconds / epoch(least(named.end_at, $until_at::timestamp) - named.start_at) as gpu_count
+    from named
+    inner join had
+        using (cluster, namespace, pod, pod_uid)
+    anti join requested
+        using (cluster, namespace, pod, pod_uid)
 ),
 
 request as (
@@ -38,7 +86,7 @@ request as (
 
 select
     columns('^(cluster|namespace|pod|pod_uid)$'),
-    coalesce(request.resource, '') as resource,
+    coalesce(request.resource, run.resource, '') as resource,
     coalesce(request.wanted_model, 'unknown') as wanted_model,
     coalesce(run.gpu_count, request.requested_gpus) as requested_gpus,
     coalesce(run.node_name, '') as node_name,

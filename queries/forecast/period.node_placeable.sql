@@ -1,23 +1,42 @@
 -- GPUs of each node that pods could have had, step by step: allocated and free ones.
 --
--- Time in which the node was not listed, or took no pods, has none.
+-- Time in which the node was not listed, or took no pods, has none. Of a node of which requests tell nothing all GPUs that telemetry shows.
 --
 -- grain:  cluster, node_name, start_at
--- reads:  facts.node_allocation
+-- reads:  facts.node_allocation, period.capacity
 -- params: since_at, until_at
--- source: facts.node_allocation
+-- source: facts.node_allocation, else period.capacity
 -- columns: cluster, node_name, start_at, gpu_model, resources, placeable_gpus
 --   start_at   UTC, start of the step; its end is the next one's start
---   resources  resources of the node, as kube-state-metrics writes them
-with edge as (
+--   resources  resources of the node, as kube-state-metrics writes them; unknown where telemetry alone tells of it
+with room as (
+    select columns('^(cluster|node_name|gpu_model|resources|gpu_count|start_at|end_at)$')
+    from facts.node_allocation
+    where state in ('allocated', 'free')
+    union all by name
+    select
+        capacity.* similar to '^(cluster|node_name)$',
+        max(capacity.gpu_model) as gpu_model,
+        'unknown' as resources,
+        count(*) as gpu_count,
+        capacity.day as start_at,
+        capacity.day + interval 1 day as end_at
+    from period.capacity as capacity
+    anti join facts.node_allocation
+        using (cluster, node_name)
+    where capacity.device_uuid != ''
+    group by all
+),
+
+edge as (
     select
         * exclude (start_at, end_at),
         unnest([
             { 'at': greatest(start_at, $since_at::timestamp), 'gpus': gpu_count },
             { 'at': least(end_at, $until_at::timestamp), 'gpus': -gpu_count }
         ]) as edge
-    from facts.node_allocation
-    where state in ('allocated', 'free') and start_at < $until_at and end_at > $since_at
+    from room
+    where start_at < $until_at and end_at > $since_at
 ),
 
 changed as (
