@@ -4,8 +4,7 @@ import os
 import sys
 
 from gpureport.values.runtime.garbage import imported
-from gpureport.values.runtime.stopping import EXIT_CODE, TERMINATED, end_on_sigterm, is_terminated
-from gpureport.values.runtime.streams import INTERRUPTED, settle_streams
+from gpureport.values.runtime.stopping import EXIT_CODE, INTERRUPTED, TERMINATED, end_on_sigterm, is_terminated, settle_streams
 
 
 def run() -> None:

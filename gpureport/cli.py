@@ -16,8 +16,7 @@ from gpureport import __version__
 from gpureport.commands.options import Invocation
 from gpureport.values.errors import GpureportError, UsageError
 from gpureport.values.runtime.garbage import imported
-from gpureport.values.runtime.stopping import EXIT_CODE, TERMINATED, is_terminated
-from gpureport.values.runtime.streams import INTERRUPTED, forget_output
+from gpureport.values.runtime.stopping import EXIT_CODE, INTERRUPTED, TERMINATED, forget_output, is_terminated
 from gpureport.values.text.log import Log
 
 _QUERY_INTERRUPTED = "Query interrupted"

@@ -16,7 +16,7 @@ from gpureport.collect.sources.prometheus.matcher import selector
 from gpureport.doctor.accelerators import RESOURCES, node_of, pci_labels, pci_vendor, resource_vendor
 from gpureport.doctor.cluster import CLAIM_SERIES
 from gpureport.doctor.evidence import Carried, Evidence, KubeState, Rhythm, ServerSeen
-from gpureport.doctor.sampling import POD_SERIES, SAMPLED_SERIES, chosen_hosts, leading_metrics, named_pods
+from gpureport.doctor.workloads import POD_SERIES, SAMPLED_SERIES, chosen_hosts, leading_metrics, named_pods
 from gpureport.values.catalog import ACCELERATOR_METRICS, Catalog, Meaning
 from gpureport.values.errors import SourceError
 from gpureport.values.series import METRIC_LABEL, Labels

@@ -12,11 +12,10 @@ from gpureport.compute.query import Query
 from gpureport.report.csv_files import write_csv, write_parquet
 from gpureport.report.database import finished
 from gpureport.report.header import Header
-from gpureport.report.json_file import write_json
+from gpureport.report.json_file import write_json, write_summary
 from gpureport.report.page import write_pages
 from gpureport.report.page.tables import Namespace
 from gpureport.report.publishing import aside, place, write_series
-from gpureport.report.summary import write_summary
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from gpureport.simulate.exporter import scrape_labels
 from gpureport.simulate.inventory import SHARING_REPLICAS, Node
-from gpureport.simulate.labels import scrape_labels
 from gpureport.simulate.plan import SimulationPlan
 from gpureport.simulate.story import Day
 from gpureport.simulate.workload import Pod

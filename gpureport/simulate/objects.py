@@ -5,10 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from gpureport.simulate.hardware import DRIVER_VERSION
-from gpureport.simulate.inventory import SHARING_REPLICAS, Gpu, Node, stable_uuid
+from gpureport.simulate.exporter import CLAIM_REQUEST, DRA_DRIVER, claim_name
+from gpureport.simulate.inventory import DRIVER_VERSION, SHARING_REPLICAS, Gpu, Node, stable_uuid
 from gpureport.simulate.kube_series import allocatable
-from gpureport.simulate.labels import CLAIM_REQUEST, DRA_DRIVER, claim_name
 from gpureport.simulate.plan import SimulationPlan
 from gpureport.simulate.workload import Pod
 from gpureport.values.window import from_ms, rfc3339

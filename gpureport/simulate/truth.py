@@ -8,8 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from gpureport.simulate.exporter import scrape_phase_ms
-from gpureport.simulate.labels import instance_label
+from gpureport.simulate.exporter import instance_label, scrape_phase_ms
 from gpureport.simulate.physics import POWER_CAP_BIT, THERMAL_BIT
 from gpureport.simulate.plan import SimulationPlan
 from gpureport.simulate.story import Day, NodeStory, stories

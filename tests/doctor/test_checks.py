@@ -18,9 +18,8 @@ from gpureport.doctor.cluster import cluster_findings
 from gpureport.doctor.evidence import Carried, KubeState, Rhythm, ServerSeen
 from gpureport.doctor.findings import verdict
 from gpureport.doctor.prometheus import retention_days
-from gpureport.doctor.sampling import SAMPLED_HOSTS, chosen_hosts, leading_metrics
 from gpureport.doctor.signals import costs, rhythm_findings, server_findings, signal_findings
-from gpureport.doctor.workloads import replica_findings, workload_findings
+from gpureport.doctor.workloads import SAMPLED_HOSTS, chosen_hosts, leading_metrics, replica_findings, workload_findings
 from gpureport.values.catalog import Catalog, load_catalog
 from gpureport.values.catalog.figures import FIGURES
 from gpureport.values.series import Labels

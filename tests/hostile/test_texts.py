@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpureport.collect.sources.openmetrics import read_openmetrics
-from gpureport.report.summary import escaped
+from gpureport.report.json_file import escaped
 from gpureport.values.quantity import amount
 from gpureport.values.text.rows import print_rows
 from gpureport.values.text.safe import csv_cell, csv_cell_sql, printable, to_json

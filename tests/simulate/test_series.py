@@ -10,7 +10,7 @@ import pytest
 
 from gpureport.simulate import SimulationPlan, simulate_batches
 from gpureport.simulate.batches import GroupSimulation
-from gpureport.simulate.hardware import MODEL_OF_NODE
+from gpureport.simulate.inventory import MODEL_OF_NODE
 from gpureport.values.series import SeriesBatch, concatenate
 from tests.simulate.conftest import Cluster, ms, series_of
 

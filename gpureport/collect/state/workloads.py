@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gpureport.collect.state.fields import Object, Row, condition, instant, mapping, objects, text, texts, whole
-from gpureport.collect.state.placement import placement
+from gpureport.collect.state.pods import placement
 from gpureport.collect.state.requests import effective_requests
 from gpureport.values.quantity import amounts
 

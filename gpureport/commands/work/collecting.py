@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from datetime import date
 
 from gpureport.collect.export import Exported, ExportSettings, export_day
-from gpureport.commands.work.progress import progress_bar
-from gpureport.commands.work.settings import catalog_of
+from gpureport.commands.work.settings import catalog_of, progress_bar
 from gpureport.config import Config
 from gpureport.values.errors import UsageError
 from gpureport.values.window import Window

@@ -10,8 +10,8 @@ from typing import Any
 
 from gpureport.commands.work.delivering import out_errors
 from gpureport.commands.work.observing import import_files, import_state
-from gpureport.commands.work.progress import progress_bar
 from gpureport.commands.work.reporting import Reported, compute, report
+from gpureport.commands.work.settings import progress_bar
 from gpureport.config import Config
 from gpureport.config.meaning import Notify
 from gpureport.lake.migrate import migrate

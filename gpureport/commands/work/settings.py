@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +17,27 @@ from gpureport.config.meaning import Price
 from gpureport.lake import Lake, open_lake
 from gpureport.schedulers.model import Rules
 from gpureport.values.catalog import Catalog, load_catalog
+from gpureport.values.runtime.parallel import Progress, quiet
 
 if TYPE_CHECKING:
     from gpureport.compute.day import ComputeSettings
+
+
+@contextmanager
+def progress_bar(title: str) -> Iterator[Progress]:
+    """A bar on a terminal's stderr, nothing elsewhere."""
+    if not sys.stderr.isatty():
+        yield quiet
+        return
+    from rich.console import Console  # a fiftieth of a second that a nightly job need not wait for
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(title, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
 
 REPORT_THREADS = 1
 """Several threads add in any order, and the ninth digit of a sum would depend on it: the same lake gives the same bytes."""

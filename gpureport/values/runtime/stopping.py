@@ -10,7 +10,33 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
-from typing import TypeVar
+from io import TextIOWrapper
+from typing import TextIO, TypeVar
+
+INTERRUPTED = "interrupted; nothing half-written is left, run again"
+"""Message after Ctrl-C."""
+
+
+def settle_streams() -> None:
+    """Make both of them UTF-8 text that can be written to; one that the shell closed (``>&-``) leads nowhere.
+
+    It keeps its descriptor, so that no file of the lake is opened as what a library takes for standard output.
+    """
+    sys.stdout, sys.stderr = _settled(sys.stdout), _settled(sys.stderr)
+
+
+def _settled(stream: TextIO | None) -> TextIO:
+    if stream is None:
+        return os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
+    if isinstance(stream, TextIOWrapper) and stream.encoding.lower() != "utf-8":
+        stream.reconfigure(encoding="utf-8")
+    return stream
+
+
+def forget_output() -> None:
+    """Let what is still to be written to standard output go nowhere, for there it cannot be written."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
 
 TERMINATED = "terminated (SIGTERM); nothing half-written is left, run again"
 EXIT_CODE = 128 + signal.SIGTERM

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
+from typing import Any, TypedDict
+
+import msgspec
+import orjson
 
 from gpureport.collect.sources.kubernetes.access import SERVICE_ACCOUNT, open_client
 from gpureport.collect.sources.kubernetes.connection import (
@@ -17,13 +22,209 @@ from gpureport.collect.sources.kubernetes.connection import (
     NotListedError,
     OutOfScopeError,
 )
-from gpureport.collect.sources.kubernetes.reply import Page, as_page, decode_list
 from gpureport.collect.state import Kind
-from gpureport.collect.state.fields import Object, mapping, objects, text
+from gpureport.collect.state.fields import Object, mapping, objects, text, whole
 from gpureport.collect.state.kinds import NAMESPACES
 from gpureport.config import Kubernetes as KubernetesSettings
-from gpureport.values.errors import SourceError
+from gpureport.values.errors import SourceError, UsageError
 from gpureport.values.runtime.stopping import left_when_stopped
+from gpureport.values.window import parse_instant
+
+
+@dataclass(frozen=True)
+class Page:
+    """Objects of one kind as they came, and what the reply says of the rest of the list."""
+
+    kind: str
+    api_version: str
+    items: list[Object]
+    continue_token: str = ""
+    remaining_count: int = 0
+    is_start: bool = True
+    """The list begins here, perhaps again: what came of it before does not count."""
+    is_consistent: bool = True
+    """All of the list is of one moment."""
+
+    @property
+    def group(self) -> str:
+        """API group, '' for the core."""
+        group, slash, _ = self.api_version.partition("/")
+        return group if slash else ""
+
+
+def as_page(reply: Any, is_start: bool = True) -> Page | None:
+    """The reply as a page, also where null stands for no items; None for what is no list."""
+    found = mapping(reply)
+    kind = text(found.get("kind"))
+    if not kind.endswith("List") or "items" not in found:
+        return None
+    metadata = mapping(found.get("metadata"))
+    return Page(
+        kind=kind.removesuffix("List"),
+        api_version=text(found.get("apiVersion")),
+        items=objects(found["items"]),
+        continue_token=text(metadata.get("continue")),
+        remaining_count=whole(metadata.get("remainingItemCount")) or 0,
+        is_start=is_start,
+    )
+
+
+class _Metadata(TypedDict, total=False):
+    name: Any
+    namespace: Any
+    uid: Any
+    creationTimestamp: Any
+    deletionTimestamp: Any
+    labels: Any
+    annotations: Any
+    ownerReferences: Any
+
+
+class _Container(TypedDict, total=False):
+    name: Any
+    resources: Any
+    restartPolicy: Any
+
+
+class _PodSpec(TypedDict, total=False):
+    nodeName: Any
+    nodeSelector: Any
+    affinity: Any
+    containers: list[_Container] | None
+    initContainers: list[_Container] | None
+    resources: Any
+    overhead: Any
+    resourceClaims: Any
+    priority: Any
+    priorityClassName: Any
+    schedulerName: Any
+    schedulingGroup: Any
+    workloadRef: Any
+
+
+class _Pod(TypedDict, total=False):
+    metadata: _Metadata
+    spec: _PodSpec | None
+    status: Any
+
+
+class _PodList(TypedDict, total=False):
+    kind: Any
+    apiVersion: Any
+    metadata: Any
+    items: list[_Pod] | None
+
+
+class _Managed(TypedDict, total=False):
+    time: Any
+    subresource: Any
+
+
+class _ObjectMetadata(_Metadata, total=False):
+    managedFields: list[_Managed] | None
+
+
+class _Object(TypedDict, total=False):
+    kind: Any
+    apiVersion: Any
+    metadata: _ObjectMetadata
+    spec: Any
+    status: Any
+    involvedObject: Any
+    message: Any
+    lastTimestamp: Any
+
+
+class _ObjectList(TypedDict, total=False):
+    kind: Any
+    apiVersion: Any
+    metadata: Any
+    items: list[_Object] | None
+
+
+_PODS = msgspec.json.Decoder(_PodList)
+_OBJECTS = msgspec.json.Decoder(_ObjectList)
+
+
+def decode_list(body: bytes | bytearray, resource: str) -> Any:
+    """A list's JSON as dictionaries without what nobody reads (pods' managed fields, environments, volumes): most of a pod.
+
+    A reply of another shape is decoded whole; orjson.JSONDecodeError for what is no JSON.
+    """
+    try:
+        return (_PODS if resource == "pods" else _OBJECTS).decode(body)
+    except msgspec.MsgspecError:
+        return orjson.loads(body)
+
+
+OBSERVED_AT = "observed_at.txt"
+_CHECKPOINTS = "kubelet_internal_checkpoint*"
+
+
+_NO_FOLDER = "{} is not a folder; give one with replies of the API server, such as pods.json"
+
+
+@dataclass(frozen=True)
+class FileReply:
+    """One file: its lists (several where kubectl mixed kinds), or the reply itself where it is no list."""
+
+    file: Path
+    pages: tuple[Page, ...]
+    other: Object
+
+
+def read_folder(folder: Path) -> Iterator[FileReply]:
+    """Every JSON file of the folder and kubelet checkpoints, in order of name, one in memory at a time.
+
+    SourceError where the folder is not there, holds none, or one of them is no JSON.
+    """
+    if not folder.is_dir():
+        raise SourceError(_NO_FOLDER.format(folder))
+    files = sorted({*folder.glob("*.json"), *folder.glob(_CHECKPOINTS)})
+    if not files:
+        raise SourceError(f"{folder} holds no JSON; save replies there, as in: kubectl get --raw /api/v1/pods > pods.json")
+    for file in files:
+        reply = _parsed(file)
+        pages = tuple(_pages(reply))
+        yield FileReply(file, pages, {} if pages else mapping(reply))
+
+
+def _parsed(file: Path) -> Any:
+    try:
+        return orjson.loads(file.read_bytes())
+    except OSError as error:
+        raise SourceError(f"{file} cannot be read ({error.strerror}); check the folder") from error
+    except orjson.JSONDecodeError as error:
+        raise SourceError(f"{file} is not JSON ({error}); it may have been cut off: save it again") from None
+
+
+def _pages(reply: Any) -> Iterator[Page]:
+    """The reply's list; kubectl's own ``List`` holds objects of any kind, each with its name."""
+    page = as_page(reply)
+    if page is None or page.kind:
+        yield from [page] if page else []
+        return
+    kinds = dict.fromkeys((text(item.get("kind")), text(item.get("apiVersion"))) for item in page.items)
+    for kind, version in kinds:
+        chosen = [item for item in page.items if (item.get("kind"), item.get("apiVersion")) == (kind, version)]
+        yield replace(page, kind=kind, api_version=version, items=chosen)
+
+
+def read_observed_at(folder: Path) -> datetime:
+    """Time of the saved replies; UsageError where ``observed_at.txt`` is not a time, SourceError without the folder."""
+    file = folder / OBSERVED_AT
+    if not folder.is_dir():
+        raise SourceError(_NO_FOLDER.format(folder))
+    try:
+        written = file.read_text(encoding="utf-8").strip()
+    except FileNotFoundError:
+        raise UsageError(
+            f"{folder} does not say when it was saved; give --observed-at 2026-11-21T01:46:21Z, or write that into {OBSERVED_AT}"
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise SourceError(f"{file} cannot be read ({error}); give --observed-at") from error
+    return parse_instant(written)
+
 
 RESTARTS = 2
 """Number of times that an expired list is read from its start again."""

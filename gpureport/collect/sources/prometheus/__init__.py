@@ -10,11 +10,17 @@ from gpureport.collect.sources.prometheus.connection import (
 )
 from gpureport.collect.sources.prometheus.glimpse import Glimpse, Labelled, glimpse
 from gpureport.collect.sources.prometheus.matcher import Matcher, one_of
-from gpureport.collect.sources.prometheus.outline import HOST_LABELS, DeviceOf, Outline
+from gpureport.collect.sources.prometheus.outline import (
+    HOST_LABELS,
+    DeviceOf,
+    Outline,
+    label_values,
+    list_series,
+    samples_per_hour,
+)
 from gpureport.collect.sources.prometheus.plan import Group, Question, plan_groups
 from gpureport.collect.sources.prometheus.probe import Server, external_labels, probe
 from gpureport.collect.sources.prometheus.reading import Reading, read
-from gpureport.collect.sources.prometheus.series_list import label_values, list_series, samples_per_hour
 from gpureport.config import Prometheus as PrometheusSettings
 
 __all__ = [
