@@ -22,9 +22,10 @@ from typing import Any
 from bench.measure import CACHE, machine, measure, print_table
 from gpureport.cli import main as gpureport
 from gpureport.collect.snapshot import import_folder
+from gpureport.compute.fact_views import Batch
 from gpureport.compute.query import connection, load
 from gpureport.compute.quotas import quota_facts_of_day
-from gpureport.lake import Partition, open_lake
+from gpureport.lake import open_lake
 from gpureport.schedulers.model import Rules
 
 FIRST, CLUSTER, GPU = date(2026, 11, 1), "bench", "nvidia.com/gpu"
@@ -235,7 +236,7 @@ def facts(path: Path, day: date) -> None:
     queries = load()
     start = time.process_time()
     with connection("1GB", 1) as con:
-        found = quota_facts_of_day(con, open_lake(path), Partition("node", CLUSTER, day, (), open_lake(path)), queries, Rules())
+        found = quota_facts_of_day(con, open_lake(path), Batch(CLUSTER, [day]), queries, Rules())
     print(f"{time.process_time() - start:.2f} {' '.join(f'{name} {rows.num_rows}' for name, rows in found.items())}")
 
 

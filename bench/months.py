@@ -43,7 +43,7 @@ def make_lake(path: Path, gpus: int, days: int) -> None:
     """A lake of facts of so many days up to ``LAST``; what is there stays."""
     if not path.exists():
         fill_lake(SimulationPlan(gpus=gpus, days=1, start_date=LAST), path, "default")
-        compute(Config(lake=path), LAST)
+        compute(Config(lake=path), [LAST])
     lake = open_lake(path)
     held = {each.date for each in lake.partitions("facts/device_hour")}
     for back in range(1, days):

@@ -19,7 +19,7 @@ import duckdb
 
 from bench.facts import CLUSTER, DAY, MEMORY_LIMIT, ROUNDS, SIZES, files, simulated_lake
 from bench.measure import machine, measure, median, print_table
-from gpureport.compute.day import ComputeSettings, compute_day
+from gpureport.compute.day import ComputeSettings, compute_days
 from gpureport.compute.query import Query, build, load, needed, of_life
 from gpureport.lake import open_lake
 
@@ -109,7 +109,7 @@ def compute(lake: Path) -> None:
 
     # One worker of one thread: then the process' time is the query's.
     with patch("gpureport.compute.day.build", timed):
-        compute_day(open_lake(lake), CLUSTER, DAY, ComputeSettings(memory_limit=MEMORY_LIMIT, threads=1))
+        compute_days(open_lake(lake), CLUSTER, [DAY], ComputeSettings(memory_limit=MEMORY_LIMIT, threads=1))
     for table, cpu in seconds.items():
         print(table, cpu)
 

@@ -13,9 +13,10 @@ from pathlib import Path
 from bench.facts import CLUSTER, DAY, MEMORY_LIMIT, ROUNDS, SIZES, told
 from bench.measure import CACHE, Measured, fingerprint, machine, measure, median, print_table
 from gpureport.collect.snapshot import import_folder
+from gpureport.compute.fact_views import Batch
 from gpureport.compute.query import connection, load, needed
 from gpureport.compute.quotas import QUOTA_FACTS, quota_facts_of_day, quota_lake
-from gpureport.lake import Partition, open_lake
+from gpureport.lake import open_lake
 from gpureport.schedulers.model import Rules
 from gpureport.simulate import SimulationPlan, write_kubernetes
 from gpureport.values.window import Window, day_start
@@ -88,7 +89,7 @@ def scan(path: Path) -> None:
 def facts(path: Path) -> None:
     """The facts, unwritten."""
     with connection(MEMORY_LIMIT, 1) as con, told():
-        quota_facts_of_day(con, open_lake(path), Partition("node", CLUSTER, DAY, (), open_lake(path)), load(), Rules())
+        quota_facts_of_day(con, open_lake(path), Batch(CLUSTER, [DAY]), load(), Rules())
 
 
 if __name__ == "__main__":

@@ -15,13 +15,17 @@ import pyarrow.parquet as pq
 import pytest
 from lake_rows import DAY, arrow, contents, facts, owner, sample
 
+from gpureport.collect.sources.provenance import Origin, source_table
+from gpureport.commands.work import reporting
 from gpureport.compute import day as compute
 from gpureport.compute import intervals
-from gpureport.compute.day import ComputeSettings, compute_day
+from gpureport.compute.day import ComputeSettings, compute_days
 from gpureport.compute.identity import MadeWith, made_with, recorded
 from gpureport.compute.period import ReportSettings, differing_days, report_tables
 from gpureport.compute.query import Query, connection, load
+from gpureport.config import Config
 from gpureport.lake import Lake, open_lake
+from gpureport.values.catalog import load_catalog
 from gpureport.values.errors import LakeError, QueryError
 from gpureport.values.tables import DEVICE_LABEL, DEVICE_SAMPLE, OWNER_LABEL
 from gpureport.values.window import Window
@@ -64,7 +68,7 @@ TWO_DEVICES = [
 def computed(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     """Two devices and their facts, of version 9.9; to read only."""
     lake = fill(tmp_path_factory.mktemp("computed") / "lake", TWO_DEVICES)
-    compute_day(lake, "c", DAY, ComputeSettings(), version="9.9")
+    compute_days(lake, "c", [DAY], ComputeSettings(), version="9.9")
     return lake
 
 
@@ -86,7 +90,7 @@ def test_facts_depend_on_the_settings_that_older_facts_name():
 
 def test_the_facts_of_a_day_are_written(tmp_path):
     lake = fill(tmp_path / "lake", TWO_DEVICES)
-    result = compute_day(lake, "c", DAY, ComputeSettings())
+    result = compute_days(lake, "c", [DAY], ComputeSettings())
     assert result.failures == []
     assert {table: count for table, count in result.rows.items() if count} == {
         "facts.ownership": 2,
@@ -132,7 +136,7 @@ def test_facts_say_their_version_revisions_and_settings(computed):
 def test_computing_twice_gives_the_same_bytes(computed, tmp_path):
     shutil.copytree(computed.path, tmp_path / "lake")
     again = open_lake(tmp_path / "lake")
-    compute_day(again, "c", DAY, ComputeSettings(threads=1), version="9.9")
+    compute_days(again, "c", [DAY], ComputeSettings(threads=1), version="9.9")
     assert contents(again) == contents(computed)
 
 
@@ -140,9 +144,9 @@ def test_neither_the_parts_of_the_lake_matter_nor_who_sums_them(tmp_path, monkey
     apart = fill(tmp_path / "apart", TWO_DEVICES)
     (first_samples, first_owners), (more_samples, more_owners) = TWO_DEVICES
     together = fill(tmp_path / "together", [(first_samples + more_samples, first_owners + more_owners)])
-    compute_day(apart, "c", DAY, ComputeSettings())
-    monkeypatch.setattr(intervals, "_ROWS_WORTH_LOOPS", 0)
-    compute_day(together, "c", DAY, ComputeSettings())
+    compute_days(apart, "c", [DAY], ComputeSettings())
+    monkeypatch.setattr(intervals, "ROWS_WORTH_LOOPS", 0)
+    compute_days(together, "c", [DAY], ComputeSettings())
     assert facts(apart, "device_hour", "*") == facts(together, "device_hour", "*")
     assert facts(apart, "container_hour", "*") == facts(together, "container_hour", "*")
 
@@ -151,7 +155,7 @@ def test_holders_a_few_at_a_time_have_the_same_facts(computed, tmp_path, monkeyp
     shutil.copytree(computed.path, tmp_path / "lake")
     monkeypatch.setattr(compute, "_HOLDERS_AT_ONCE", 1)
     again = open_lake(tmp_path / "lake")
-    assert compute_day(again, "c", DAY, ComputeSettings(), version="9.9").rows["facts.container_hour"] == 2
+    assert compute_days(again, "c", [DAY], ComputeSettings(), version="9.9").rows["facts.container_hour"] == 2
     for table in ("container_hour", "power_hour", "ownership"):
         assert facts(again, table, "*") == facts(computed, table, "*")
 
@@ -163,7 +167,7 @@ def test_a_number_too_large_for_a_decimal_product_is_weighed_as_a_double(tmp_pat
     rows = [sample("GPU-a", 0, 1800, power_watts=100.0), sample("GPU-a", 1800, 1800, power_watts=watts)]
     lake = fill(tmp_path / "lake", [(rows, [owner("GPU-a", "a", 0, 2700)])])
     assert pq.read_schema(lake.partitions("device_sample")[0].files[0]).field("power_watts").type == held_as
-    compute_day(lake, "c", DAY, ComputeSettings())
+    compute_days(lake, "c", [DAY], ComputeSettings())
     assert facts(lake, "device_hour", "power_joules, power_watts_max") == [(180_000.0 + 1800 * watts, watts)]
     assert facts(lake, "container_hour", "power_joules") == [(180_000.0 + 900 * watts,)]
 
@@ -171,7 +175,7 @@ def test_a_number_too_large_for_a_decimal_product_is_weighed_as_a_double(tmp_pat
 def test_files_of_one_batch_may_hold_a_column_as_decimals_and_as_doubles(tmp_path):
     parts = [([sample(device, 0, 60, power_watts=watts)], []) for device, watts in (("GPU-a", 100.0), ("GPU-b", 1e16))]
     lake = fill(tmp_path / "lake", parts)
-    compute_day(lake, "c", DAY, ComputeSettings())
+    compute_days(lake, "c", [DAY], ComputeSettings())
     assert facts(lake, "device_hour", "power_joules") == [(6000.0,), (6e17,)]
 
 
@@ -179,7 +183,7 @@ def test_sums_of_decimals_are_exact(tmp_path):
     # As doubles 0.1 + 0.1 + 0.1 is 0.30000000000000004.
     rows = [sample("GPU-a", second, 1, gpu_util_ratio=0.1) for second in range(3)]
     lake = fill(tmp_path / "lake", [(rows, [])])
-    compute_day(lake, "c", DAY, ComputeSettings())
+    compute_days(lake, "c", [DAY], ComputeSettings())
     assert facts(lake, "device_hour", "gpu_util_ratio_seconds") == [(0.3,)]
 
 
@@ -191,29 +195,29 @@ def test_samples_of_an_older_version_that_lack_a_column_are_computed(tmp_path, m
         patched.setattr("gpureport.lake.change.TABLE_BY_NAME", {})  # the rows are as files hold them
         for number, rows in enumerate(held):
             change.write("device_sample", "c", DAY, rows.drop_columns(["is_energy_refused"]), number)
-    monkeypatch.setattr(intervals, "_ROWS_WORTH_LOOPS", rows_worth_loops)
-    compute_day(lake, "c", DAY, ComputeSettings())
+    monkeypatch.setattr(intervals, "ROWS_WORTH_LOOPS", rows_worth_loops)
+    compute_days(lake, "c", [DAY], ComputeSettings())
     assert facts(lake, "device_hour", "device_uuid, power_joules") == [("GPU-a", 720_000.0), ("GPU-b", 180_000.0)]
 
 
 def test_a_day_without_samples_is_a_lake_error(tmp_path):
     lake = fill(tmp_path / "lake", TWO_DEVICES)
     with pytest.raises(LakeError, match="holds nothing of c for 2026-03-02; export or import that day first"):
-        compute_day(lake, "c", date(2026, 3, 2), ComputeSettings())
+        compute_days(lake, "c", [date(2026, 3, 2)], ComputeSettings())
 
 
 def test_a_failed_check_leaves_the_lake_as_it_was(tmp_path):
     overlapping = [sample("GPU-a", 0, 3600), sample("GPU-a", 60, 3540)]
     lake = fill(tmp_path / "lake", [(overlapping, [])])
     with pytest.raises(QueryError, match=r"checks\.device_hour_too_long: .*observed_seconds=7140"):
-        compute_day(lake, "c", DAY, ComputeSettings())
+        compute_days(lake, "c", [DAY], ComputeSettings())
     assert lake.partitions("facts/device_hour") == []
 
 
 def test_a_violation_ratio_above_one_is_a_warning_and_no_figure(tmp_path):
     rows = [sample("GPU-a", 0, 3600, power_violation_seconds=0.0, power_violation_seconds_increase=3_600_000.0)]
     lake = fill(tmp_path / "lake", [(rows, [])])
-    (failure,) = compute_day(lake, "c", DAY, ComputeSettings()).failures
+    (failure,) = compute_days(lake, "c", [DAY], ComputeSettings()).failures
     assert (failure.table, failure.row_count) == ("checks.violation_ratio_above_one", 1)
     with connection() as con:
         report_tables(con, lake, WINDOW, ReportSettings())
@@ -223,17 +227,42 @@ def test_a_violation_ratio_above_one_is_a_warning_and_no_figure(tmp_path):
         assert (ratio, why["power_violation_ratio"], seconds, why["power_violation_seconds"]) == (None, "implausible") * 2
 
 
+def test_of_days_computed_at_once_the_one_that_fails_a_check_is_named(tmp_path, monkeypatch):
+    """The second day has a warning: both are computed again, each alone. With too many rows they are not computed at once."""
+    rows = [sample("GPU-a", 0, 3600, power_violation_seconds=0.0, power_violation_seconds_increase=3_600_000.0)]
+    fill(tmp_path / "lake", TWO_DEVICES)
+    lake = fill(tmp_path / "lake", a_day_later([(rows, [])]), NEXT)
+    with lake.change() as change:
+        for day in (DAY, NEXT):
+            change.write(
+                "source", "c", day, source_table({}, load_catalog(), Origin("file", "a", "openmetrics"), Window.of_day(day))
+            )
+    at_once = list[list[date]]()
+
+    def note(lake, cluster, days, settings):
+        at_once.append([*days])
+        return compute_days(lake, cluster, days, settings)
+
+    monkeypatch.setattr(reporting, "compute_days", note)
+    for most, asked in ((500_000, [[DAY, NEXT], [DAY], [NEXT]]), (3, [[DAY], [NEXT]])):
+        monkeypatch.setattr(reporting, "ROWS_WORTH_LOOPS", most)
+        (line,) = reporting.compute(Config(lake=tmp_path / "lake"), [NEXT, DAY])
+        assert line.startswith("c 2026-03-02: checks.violation_ratio_above_one: ")
+        assert [at_once.pop(0) for _ in asked] == asked
+    assert len(open_lake(tmp_path / "lake").partitions("facts/device_hour")) == 2
+
+
 def test_a_memory_limit_that_is_no_size_is_named(tmp_path):
     lake = fill(tmp_path / "lake", TWO_DEVICES)
     with pytest.raises(LakeError, match="'lots' is not a size"):
-        compute_day(lake, "c", DAY, ComputeSettings(memory_limit="lots"))
+        compute_days(lake, "c", [DAY], ComputeSettings(memory_limit="lots"))
 
 
 def test_a_damaged_file_is_named(tmp_path):
     lake = fill(tmp_path / "lake", TWO_DEVICES)
     lake.partitions("device_sample")[0].files[1].write_bytes(b"PAR1 no more")
     with pytest.raises(LakeError, match=r"-0001\.parquet of device_sample, c, 2026-03-01 is damaged .* export or import"):
-        compute_day(open_lake(lake.path), "c", DAY, ComputeSettings())
+        compute_days(open_lake(lake.path), "c", [DAY], ComputeSettings())
     assert lake.partitions("facts/device_hour") == []
 
 
@@ -247,7 +276,7 @@ def test_report_tables_stand_in_the_connection(told):
 
 def test_disabled_saturation_is_null_with_a_reason(tmp_path):
     lake = fill(tmp_path / "lake", [([sample("GPU-a", 0, 3600, sm_active_ratio=0.5)], [owner("GPU-a", "a", 0, 3600)])])
-    compute_day(lake, "c", DAY, ComputeSettings())
+    compute_days(lake, "c", [DAY], ComputeSettings())
     asked = "select sm_active_avg, unknown_reasons['sm_active_avg'] from report.container"
     with connection() as con:
         report_tables(con, lake, WINDOW, ReportSettings())
@@ -287,7 +316,7 @@ def two_days(computed, tmp_path) -> Lake:
     """The day, and another computed by another version."""
     shutil.copytree(computed.path, tmp_path / "lake")
     lake = fill(tmp_path / "lake", a_day_later(TWO_DEVICES), NEXT)
-    compute_day(lake, "c", NEXT, ComputeSettings(), version="2.0")
+    compute_days(lake, "c", [NEXT], ComputeSettings(), version="2.0")
     return lake
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from gpureport.collect.shape import shape
-from gpureport.compute.day import ComputeSettings, compute_day
+from gpureport.compute.day import ComputeSettings, compute_days
 from gpureport.compute.period import ReportSettings, report_tables
 from gpureport.compute.query import connection
 from gpureport.lake import Lake, open_lake
@@ -154,7 +154,7 @@ def fill(path: Path, troubles: Sequence[Trouble]) -> Lake:
     with lake.change() as change:
         for table, rows in shape(batch, CATALOG, Window.of_day(DAY)).tables().items():
             change.write(table, "c", DAY, rows)
-    compute_day(lake, "c", DAY, ComputeSettings(threads=1), "1")
+    compute_days(lake, "c", [DAY], ComputeSettings(threads=1), "1")
     return lake
 
 

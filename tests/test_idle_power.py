@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from gpureport.compute.day import ComputeSettings, compute_day
+from gpureport.compute.day import ComputeSettings, compute_days
 from gpureport.compute.idle_power import later_days_without
 from gpureport.compute.query import connection
 from gpureport.config import load_config
@@ -58,7 +58,7 @@ def idle(lake: Lake, day: date) -> dict[str, Idle]:
 
 
 def computed(lake: Lake, day: date, **settings: Any) -> dict[str, Idle]:
-    assert compute_day(lake, "c", day, ComputeSettings(**settings)).failures == []
+    assert compute_days(lake, "c", [day], ComputeSettings(**settings)).failures == []
     return idle(lake, day)
 
 

@@ -209,6 +209,20 @@ def test_a_named_table_is_built_with_what_it_reads_alone(
     assert not {"report.container", "report.finding", "report.period"}.intersection(built)
 
 
+def test_a_table_of_costs_says_which_settings_it_lacks(demo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def asked(statement: str, **environ: str) -> tuple[int, str, str]:
+        code = main(["sql", statement, "--lake", str(demo / "lake"), "-o", "csv"], environ=environ)
+        printed = capsys.readouterr()
+        return code, printed.out.splitlines()[1], printed.err
+
+    said = " has no costs: set gpu_hour and currency under [prices] in the configuration\n"
+    assert asked("select count(*) from report.focus") == (0, "0", f"report.focus{said}")
+    assert asked("select count(allocated_cost) from report.cost") == (0, "0", f"report.cost{said}")
+    assert asked("select count(*) from report.fleet") == (0, "1", "")
+    code, count, errors = asked("select count(*) from report.focus", GPUREPORT_PRICES__GPU_HOUR='{"all": 2}')
+    assert (code, int(count) > 0, errors) == (0, True, "")
+
+
 def test_report_tables_are_of_the_sessions_window(demo: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lake = ["--lake", str(demo / "lake")]
     assert main(["sql", "from report.fleet", "--since", "2026-11-19", *lake], environ={}) == 1

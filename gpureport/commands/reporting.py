@@ -69,7 +69,7 @@ def compute(invocation: Invocation, /, day: str | None, **flags: Any) -> None:
     from gpureport.commands.work import reporting
 
     config = invocation.changing(**flags)
-    for line in reporting.compute(config, finished_day(invocation, day)):
+    for line in reporting.compute(config, [finished_day(invocation, day)]):
         invocation.say(line)
     click.echo(f"{config.lake}/facts")
 

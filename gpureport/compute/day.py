@@ -8,10 +8,10 @@ written and dropped as soon as nothing else reads it, so memory is bounded by a 
 from __future__ import annotations
 
 import math
-from collections import ChainMap
-from collections.abc import Callable, Collection, Mapping
+from collections import ChainMap, Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import partial
 from itertools import chain
@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from gpureport import __version__
 from gpureport.compute.day_state import state_around_day, state_of_day
-from gpureport.compute.fact_views import EXPECTED, TELEMETRY, day_hours, expected_before
+from gpureport.compute.fact_views import EXPECTED, TELEMETRY, Batch, day_hours, devices_left, expected_before
 from gpureport.compute.identity import made_with
 from gpureport.compute.idle_power import BASELINE, idle_baseline
 from gpureport.compute.intervals import INTERVALS, VALUES, give, interval_sums
@@ -31,12 +31,14 @@ from gpureport.compute.query import Failure, Query, build, connection, hold_to_c
 from gpureport.compute.quotas import quota_facts_of_day
 from gpureport.compute.restatement import note_entries
 from gpureport.config.findings import expectations
-from gpureport.lake import Change, Lake, Partition, scan_view, views
+from gpureport.lake import Change, Lake, Partition, scan_view
 from gpureport.lake.parquet import ROW_GROUP_ROWS
+from gpureport.lake.views import rows_named
 from gpureport.schedulers.model import DEFAULT_RULES, Rules
 from gpureport.values.errors import LakeError
 from gpureport.values.runtime.spill import spill_folder
 from gpureport.values.runtime.stopping import left_when_stopped
+from gpureport.values.text.safe import quoted
 
 _WIDEST, _HOLDERS = "facts.container_hour", "facts.ownership"
 _HOLDERS_AT_ONCE = 5_000
@@ -72,50 +74,55 @@ class ComputeResult:
     failures: list[Failure] = field(default_factory=list)
 
 
-def compute_day(
-    lake: Lake,
-    cluster: str,
-    day: date,
-    settings: ComputeSettings,
-    version: str = __version__,
+def compute_days(
+    lake: Lake, cluster: str, days: Sequence[date], settings: ComputeSettings, version: str = __version__
 ) -> ComputeResult:
-    """Write the facts of one cluster and day, in place of what was there.
+    """Write the facts of a cluster's days, one after the other, in place of what was there.
 
-    LakeError where the lake holds nothing of the day; QueryError, the lake left as it was, where a check of severity
-    fail finds something.
+    Each query runs once for all days: where rows are few, time goes to queries. Sums of doubles are those of each day alone to
+    nine digits, for rows come in another order. LakeError where the lake holds nothing of a day; QueryError, the lake left as it
+    was, where a check of severity fail finds something.
     """
-    samples = lake.partition("device_sample", cluster, day)
-    if samples is None and lake.partition("source", cluster, day) is None:
-        raise LakeError(f"the lake at {lake} holds nothing of {cluster} for {day}; export or import that day first")
-    samples = samples or Partition("device_sample", cluster, day, (), lake)
-    lake.bring(found for table in TELEMETRY if (found := lake.partition(table, cluster, day)))
+    batch = Batch(cluster, days)
+    samples = {batch.name(day): _samples(lake, cluster, day) for day in days}
+    lake.bring(found for table in TELEMETRY for day in days if (found := lake.partition(table, cluster, day)))
     opened = connection(settings.memory_limit, 1)  # several threads add in any order
     with lake.change() as change, spill_folder() as folder, opened as con:
         queries = load()
         made = {"gpureport_version": version, **made_with(queries, settings.meaning).entries}
-        given = _state(lake, samples, settings, queries)
-        views(con, lake, [*TELEMETRY, samples.table], [cluster], [day])
-        if samples.stored:
-            scan_view(con, samples.files)
+        given = _state(lake, batch, settings, queries)
+        own = {day: {day} for day in days}
+        batch.views(con, lake, [*TELEMETRY, "device_sample"], own)
+        if files := [file for each in samples.values() for file in each.files]:
+            scan_view(con, files, rows_named([*samples.values()], batch.named(own)))
         give(con, given)
-        metadata = {**made, **note_entries(lake, samples)}
-        change.note(cluster, day, metadata)
-        return _Day(con, lake, samples, settings, queries, change, metadata, folder).computed(given)
+        notes = {name: {**made, **note_entries(lake, each)} for name, each in samples.items()}
+        for name, note in notes.items():
+            change.note(cluster, samples[name].date, note)
+        return _Days(con, lake, batch, samples, settings, queries, change, notes, folder).computed(given)
+
+
+def _samples(lake: Lake, cluster: str, day: date) -> Partition:
+    samples = lake.partition("device_sample", cluster, day)
+    if samples is None and lake.partition("source", cluster, day) is None:
+        raise LakeError(f"the lake at {lake} holds nothing of {cluster} for {day}; export or import that day first")
+    return samples or Partition("device_sample", cluster, day, (), lake)
 
 
 @dataclass(frozen=True)
-class _Day:
-    """The facts of a day, made in one database: sums of samples part by part, all that follows from them at once."""
+class _Days:
+    """The facts of days, made in one database: sums of samples part by part, all that follows from them at once."""
 
     con: duckdb.DuckDBPyConnection
     lake: Lake
-    samples: Partition
+    batch: Batch
+    samples: Mapping[str, Partition]
     settings: ComputeSettings
     queries: Mapping[str, Query]
     change: Change
-    metadata: Mapping[str, str]
+    notes: Mapping[str, Mapping[str, str]]
     folder: Path
-    """For what is too large for memory; it ends with the day."""
+    """For what is too large for memory; it ends with the days."""
 
     def computed(self, given: Collection[str]) -> ComputeResult:
         """Make every table; what is kept is staged, and each is dropped, when the last one that reads it is made."""
@@ -138,25 +145,33 @@ class _Day:
         return needed(self.queries, [*kept, *checks], given)
 
     def _make(self, query: Query, result: ComputeResult) -> None:
-        threshold = {"memory_threshold_ratio": self.settings.memory_threshold_ratio}
-        params = {**threshold, **expectations(), **day_hours(self.samples.date)}
+        params = {"memory_threshold_ratio": self.settings.memory_threshold_ratio, **expectations(), **day_hours(self.batch.days)}
         if query.life == "checks":
             result.failures += hold_to_checks(self.con, {query.table: query}, query.reads, params)
         elif query.table == BASELINE:
             learned = {table: self.con.table(table).to_arrow_table() for table in query.reads}
             with connection(self.settings.memory_limit, 1) as con:
                 give(con, learned)
-                found = idle_baseline(con, self.lake, self.samples, query, self.settings.idle_watts)
+                found = idle_baseline(con, self.lake, self.batch, query, self.settings.idle_watts)
             give(self.con, {BASELINE: found})
         elif query.table in (INTERVALS, VALUES):
-            interval_sums(self.con, query, self.samples, params, self.folder, self.settings.threads)
+            interval_sums(self.con, query, [*self.samples.values()], params, self.folder, self.settings.threads)
         elif query.table == _WIDEST:
             self._make_by_devices(query, params)
         elif query.table == EXPECTED:
-            before = expected_before(self.lake, self.samples.cluster, self.samples.date)
-            build(self.con, query, {**params, "expected_before": before})
+            self._make_in_turn(query, params)
         else:
             build(self.con, query, params)
+
+    def _make_in_turn(self, query: Query, params: Mapping[str, Any]) -> None:
+        """Make a table a day after the other: each expects what the one before it left."""
+        days, names = self.batch.days, [*self.samples]
+        for number, name in enumerate(names):
+            before = devices_left(self.con, name) if number else expected_before(self.lake, self.batch.cluster, days[0], name)
+            only = replace(query, sql=f"select * from ({query.sql}) where cluster = {quoted(name)}")
+            build(self.con, only, {**params, **day_hours([days[number]]), "expected_before": before})
+            self.con.execute(f"{'insert into found' if number else 'create table found as'} from {query.table}")
+        self.con.execute(f"create or replace table {query.table} as from found; drop table found")
 
     def _make_by_devices(self, query: Query, params: Mapping[str, Any]) -> None:
         """Make a table a part of the devices after the other: their holders' rows know nothing of each other."""
@@ -185,22 +200,31 @@ class _Day:
     def _stage(self, table: str) -> int:
         """Stage a table's rows in order of their keys, so many a part; how many they are."""
         keys = ", ".join(name for name in self.queries[table].grain if name != "cluster")
-        found = self.con.sql(f"select * exclude (cluster) from {table} order by {keys}").to_arrow_reader(ROW_GROUP_ROWS)
-        where = (table.replace(".", "/"), self.samples.cluster, self.samples.date)
-        parts = (pa.Table.from_batches([batch]) for batch in found)
-        count = 0
-        for number, rows in enumerate(chain(parts, [found.schema.empty_table()])):
-            self.change.write(*where, rows, number, self.metadata)
+        found = self.con.sql(f"from {table} order by cluster, {keys}").to_arrow_reader(ROW_GROUP_ROWS)
+        count, empty, numbers = 0, found.schema.empty_table(), Counter[str]()
+        made = (part for rows in found for part in _by_cluster(pa.Table.from_batches([rows])))
+        for name, rows in chain(made, ((name, empty) for name in self.samples)):
+            where = (table.replace(".", "/"), self.batch.cluster, self.samples[name].date)
+            self.change.write(*where, rows.drop("cluster"), numbers[name], self.notes[name])
+            numbers[name] += 1
             count += rows.num_rows
         return count
 
 
-def _state(lake: Lake, partition: Partition, settings: ComputeSettings, queries: Mapping[str, Query]) -> dict[str, pa.Table]:
-    """State of the whole day, by table; its three subjects do not depend on each other."""
+def _by_cluster(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
+    """The rows of each cluster, which lie together."""
+    start = 0
+    for each in rows["cluster"].value_counts().to_pylist():
+        yield each["values"], rows.slice(start, each["counts"])
+        start += each["counts"]
+
+
+def _state(lake: Lake, batch: Batch, settings: ComputeSettings, queries: Mapping[str, Query]) -> dict[str, pa.Table]:
+    """State of whole days, by table; its three subjects do not depend on each other."""
 
     def made(of: Callable[..., dict[str, pa.Table]]) -> dict[str, pa.Table]:
         with connection(settings.memory_limit, 1) as con:  # several threads add in any order
-            return of(con, lake, partition, queries)
+            return of(con, lake, batch, queries)
 
     quotas = partial(quota_facts_of_day, rules=settings.quota_rules)
     with left_when_stopped(ThreadPoolExecutor(settings.threads)) as pool:

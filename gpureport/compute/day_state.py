@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from datetime import date, timedelta
+from datetime import timedelta
 
 import duckdb
 import pyarrow as pa
 
-from gpureport.compute.fact_views import open_lake_days
+from gpureport.compute.fact_views import Batch, limits
 from gpureport.compute.query import Query, build, needed
-from gpureport.lake import Lake, Partition
+from gpureport.lake import Lake
 
 _STEP, _COUNTED = "day.demand_step", "facts.scheduler_hour"
 """Counts from steps that are cut to the day; the steps themselves are not needed after that."""
@@ -50,25 +50,22 @@ _AROUND_THE_DAY = (
 """State from snapshots: those of the day before and the day after give its beginning and end."""
 
 
-def state_of_day(
-    con: duckdb.DuckDBPyConnection, lake: Lake, partition: Partition, queries: Mapping[str, Query]
-) -> dict[str, pa.Table]:
-    """By table what is known from the partition's day alone."""
-    _build(con, lake, partition, queries, _OF_THE_DAY, [partition.date])
+def state_of_day(con: duckdb.DuckDBPyConnection, lake: Lake, batch: Batch, queries: Mapping[str, Query]) -> dict[str, pa.Table]:
+    """By table what is known from each day alone."""
+    _build(con, lake, batch, queries, _OF_THE_DAY, timedelta())
     return {table: con.sql(f"from {table}").to_arrow_table() for table in _OF_THE_DAY}
 
 
 def state_around_day(
-    con: duckdb.DuckDBPyConnection, lake: Lake, partition: Partition, queries: Mapping[str, Query]
+    con: duckdb.DuckDBPyConnection, lake: Lake, batch: Batch, queries: Mapping[str, Query]
 ) -> dict[str, pa.Table]:
-    """By table what is known by snapshots, as far as it is of the partition's day."""
-    day, one_day = partition.date, timedelta(days=1)
-    _build(con, lake, partition, queries, (*_AROUND_THE_DAY, _COUNTED), [day - one_day, day, day + one_day])
-    return {table: _of_day(con, table, day) for table in _AROUND_THE_DAY} | _counted(con, queries, day)
+    """By table what is known by snapshots, as far as it is of each day."""
+    _build(con, lake, batch, queries, (*_AROUND_THE_DAY, _COUNTED), timedelta(days=1))
+    return {table: _of_day(con, batch, table) for table in _AROUND_THE_DAY} | _counted(con, batch, queries)
 
 
-def _counted(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], day: date) -> dict[str, pa.Table]:
-    con.register("_cut", _of_day(con, _STEP, day))
+def _counted(con: duckdb.DuckDBPyConnection, batch: Batch, queries: Mapping[str, Query]) -> dict[str, pa.Table]:
+    con.register("_cut", _of_day(con, batch, _STEP))
     con.execute(f"create or replace table {_STEP} as from _cut")
     build(con, queries[_COUNTED], {})
     return {_COUNTED: con.sql(f"from {_COUNTED}").to_arrow_table()}
@@ -77,21 +74,21 @@ def _counted(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], day: 
 def _build(
     con: duckdb.DuckDBPyConnection,
     lake: Lake,
-    partition: Partition,
+    batch: Batch,
     queries: Mapping[str, Query],
     targets: Collection[str],
-    days: Collection[date],
+    around: timedelta,
 ) -> None:
-    """Make the tables in an empty database: telemetry of the partition's day, state of all the days."""
+    """Make the tables in an empty database."""
     chosen = needed(queries, targets)
-    open_lake_days(con, lake, chosen, [partition.cluster], [partition.date], days)
+    batch.open_lake(con, lake, chosen, around)
     for query in chosen:
         build(con, query, {})
 
 
-def _of_day(con: duckdb.DuckDBPyConnection, table: str, day: date) -> pa.Table:
+def _of_day(con: duckdb.DuckDBPyConnection, batch: Batch, table: str) -> pa.Table:
     """The hours of the day; of a table of spans, each as far as it is of the day; whole lives of pods that are named on it."""
-    start, end = f"timestamp '{day}'", f"timestamp '{day + timedelta(days=1)}'"
+    start, end = limits(batch.window).values()
     if "hour_start_at" in con.table(table).columns:
         return con.sql(f"from {table} where hour_start_at >= {start} and hour_start_at < {end}").to_arrow_table()
     if "start_at" not in con.table(table).columns:

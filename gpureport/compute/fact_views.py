@@ -7,6 +7,7 @@ their roll-ups, are rolled up here by the same SQL, in the same order: the same 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from itertools import groupby
 
@@ -22,18 +23,48 @@ TELEMETRY = ("owner_label", "device_label", "device_signal", "sample", "series")
 """The lake's tables beside ``device_sample`` that are made from samples."""
 
 
-def open_lake_days(
-    con: duckdb.DuckDBPyConnection,
-    lake: Lake,
-    chosen: Iterable[Query],
-    clusters: Collection[str] | None,
-    days: Collection[date],
-    state_days: Collection[date],
-) -> None:
-    """Open as ``lake.*`` what queries read: telemetry of the days, all else of the state's days; of all clusters for None."""
+def lake_tables(chosen: Iterable[Query]) -> tuple[list[str], list[str]]:
+    """The lake's tables that queries read: those made from samples, and those of state."""
     reads = {table.removeprefix("lake.") for query in chosen for table in query.reads if table.startswith("lake.")}
-    views(con, lake, sorted(reads.intersection(TELEMETRY)), clusters, days)
-    views(con, lake, sorted(reads.difference(TELEMETRY)), clusters, state_days)
+    return sorted(reads.intersection(TELEMETRY)), sorted(reads.difference(TELEMETRY))
+
+
+def limits(window: Window | None) -> dict[str, str]:
+    """``since`` and ``until`` of a window, as SQL has them; None: of the day that a row's cluster is named by (``Batch``)."""
+    if window:
+        return {"since": f"timestamp '{plain(window.start_at)}'", "until": f"timestamp '{plain(window.end_at)}'"}
+    return {"since": "right(cluster, 10)::timestamp", "until": "right(cluster, 10)::timestamp + interval 1 day"}
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Days of a cluster that are computed at once: each a cluster of its own, whose rows join none of another day's."""
+
+    cluster: str
+    days: Sequence[date]
+
+    def name(self, day: date) -> str:
+        """What a day is called meanwhile; one alone keeps the cluster's name."""
+        return self.cluster if len(self.days) == 1 else f"{self.cluster} {day}"
+
+    @property
+    def window(self) -> Window | None:
+        """That of one day; None of several."""
+        return Window.of_day(self.days[0]) if len(self.days) == 1 else None
+
+    def open_lake(self, con: duckdb.DuckDBPyConnection, lake: Lake, chosen: Iterable[Query], around: timedelta) -> None:
+        """Open as ``lake.*`` what queries read of each day: its telemetry, and state of the days around it too."""
+        told, kept = lake_tables(chosen)
+        self.views(con, lake, told, {day: {day} for day in self.days})
+        self.views(con, lake, kept, {day: {day - around, day, day + around} for day in self.days})
+
+    def views(self, con: duckdb.DuckDBPyConnection, lake: Lake, tables: Iterable[str], days: Mapping[date, set[date]]) -> None:
+        """Open tables with the rows that each day has of the lake's."""
+        views(con, lake, tables, [self.cluster], set[date]().union(*days.values()), names=self.named(days))
+
+    def named(self, days: Mapping[date, set[date]]) -> dict[str, set[date]]:
+        """The days of the lake by name; none where a single day is read as it is."""
+        return {self.name(day): days[day] for day in self.days} if len(self.days) > 1 else {}
 
 
 EXPECTED = "facts.expected_device"
@@ -48,16 +79,21 @@ def last_known_days(lake: Lake, day: date) -> set[date]:
     return set(latest.values())
 
 
-def expected_before(lake: Lake, cluster: str, day: date) -> str:
-    """The devices that are expected when a day begins: JSON for ``facts.expected_device``."""
+def expected_before(lake: Lake, cluster: str, day: date, name: str) -> str:
+    """The devices that are expected when a day begins: JSON for ``facts.expected_device``, as of the cluster of that name."""
     days = [each.date for each in _up_to(lake, day) if each.cluster == cluster and each.date < day]
     if not days:
         return "[]"
     with duckdb.connect() as con:
         views(con, lake, [_FOLDER], [cluster], [max(days)])
-        devices = f"select * exclude (date, day, silent_hours) from {EXPECTED} where not is_gone order by all"
-        [found] = con.execute(f"select coalesce(to_json(list(device)), '[]')::varchar from ({devices}) as device").fetchall()[0]
-    return str(found)
+        return devices_left(con, name)
+
+
+def devices_left(con: duckdb.DuckDBPyConnection, name: str) -> str:
+    """The same of the day whose table is there, for the day after it."""
+    devices = f"select * exclude (day, silent_hours) replace ($name as cluster) from {EXPECTED} where not is_gone order by all"
+    made = f"select coalesce(to_json(list(device)), '[]')::varchar from ({devices}) as device"
+    return str(con.execute(made, {"name": name}).fetchall()[0][0])
 
 
 def _up_to(lake: Lake, day: date) -> Iterable[Partition]:
@@ -97,9 +133,9 @@ def open_facts(
         views(con, lake, [folder(EXPECTED)], clusters, {*chosen, *last_known_days(lake, chosen[0])}, wanted)
 
 
-def day_hours(day: date) -> dict[str, datetime]:
-    """The parameters of a roll-up of a whole day."""
-    return {"since_at": plain(day_start(day)), "until_at": plain(day_start(day + timedelta(days=1)))}
+def day_hours(days: Collection[date]) -> dict[str, datetime]:
+    """The parameters of a roll-up of whole days."""
+    return {"since_at": plain(day_start(min(days))), "until_at": plain(day_start(max(days) + timedelta(days=1)))}
 
 
 def folder(table: str) -> str:

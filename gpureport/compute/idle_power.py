@@ -12,8 +12,9 @@ from datetime import date, timedelta
 import duckdb
 import pyarrow as pa
 
+from gpureport.compute.fact_views import Batch
 from gpureport.compute.query import Query, build
-from gpureport.lake import Lake, Partition, views
+from gpureport.lake import Lake
 from gpureport.values.runtime.resources import catalog_rows
 
 BASELINE = "day.idle_baseline"
@@ -23,22 +24,29 @@ _DAYS_BEFORE = 27
 def later_days_without(lake: Lake, cluster: str, day: date) -> list[date]:
     """The days with facts whose baselines would have read this one, had it facts when they were made; none where it has."""
     days = sorted(each.date for each in lake.partitions("facts/idle_power_hour") if each.cluster == cluster)
-    return [] if day in days else [each for each in days if timedelta() < each - day <= timedelta(_DAYS_BEFORE)]
+    return [] if day in days else [each for each in days if _is_read(day, each)]
+
+
+def _is_read(before: date, day: date) -> bool:
+    return timedelta() < day - before <= timedelta(_DAYS_BEFORE)
 
 
 def idle_baseline(
-    con: duckdb.DuckDBPyConnection, lake: Lake, partition: Partition, query: Query, idle_watts: Mapping[str, float]
+    con: duckdb.DuckDBPyConnection, lake: Lake, batch: Batch, query: Query, idle_watts: Mapping[str, float]
 ) -> pa.Table:
-    """``day.idle_baseline`` of a day, from the day's own ``facts.idle_power_hour``, and those of the days before.
+    """``day.idle_baseline`` of days, from each one's own ``facts.idle_power_hour``, and those of the days before it.
 
     Days after it are never read: computing a day again must not depend on what came later.
     """
     con.execute("alter table facts.idle_power_hour rename to idle_power_today")
-    days = (partition.date - timedelta(days=back) for back in range(1, _DAYS_BEFORE + 1))
-    before = [day for day in days if lake.partition("facts/idle_power_hour", partition.cluster, day)]
-    sources = ["from facts.idle_power_today"]
-    if before:
-        views(con, lake, ["facts/idle_power_hour"], [partition.cluster], before)
+    known = {each.date for each in lake.partitions("facts/idle_power_hour") if each.cluster == batch.cluster} - {*batch.days}
+    before = {day: {each for each in known if _is_read(each, day)} for day in batch.days}
+    pairs = [(day, each) for day in batch.days for each in batch.days if each == day or _is_read(each, day)]
+    names = [[batch.name(day) for day in column] for column in zip(*pairs, strict=True)]
+    con.execute("create table reads as select unnest(?) as name, unnest(?) as other", names)
+    sources = ["select own.* replace (name as cluster) from facts.idle_power_today as own inner join reads on cluster = other"]
+    if any(before.values()):
+        batch.views(con, lake, ["facts/idle_power_hour"], before)
         con.execute("alter view facts.idle_power_hour rename to idle_power_before")
         sources.append("select * exclude (date) from facts.idle_power_before")
     con.execute(f"create view facts.idle_power_hour as {' union all by name '.join(sources)}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,15 +17,16 @@ from gpureport.values.runtime.parallel import Threads
 
 INTERVALS, VALUES = "day.sample_sum", "day.value_time"
 _OWNERSHIP = "day.ownership_interval"
-_ROWS_WORTH_LOOPS = 500_000
+ROWS_WORTH_LOOPS = 500_000
 """Loading compiled loops takes as long as DuckDB takes for these."""
 
 
 def interval_sums(
-    con: duckdb.DuckDBPyConnection, query: Query, samples: Partition, params: Mapping[str, Any], folder: Path, threads: int
+    con: duckdb.DuckDBPyConnection, query: Query, days: Sequence[Partition], params: Mapping[str, Any], folder: Path, threads: int
 ) -> None:
     """Make one of the tables over the samples' parts: by its SQL where they are few, else by loops, a file in the folder each."""
-    if samples.row_count < _ROWS_WORTH_LOOPS:
+    samples, *others = days
+    if others or samples.row_count < ROWS_WORTH_LOOPS:
         build(con, query, params)
         return
     ownership = con.sql(f"select * from {_OWNERSHIP} order by device_uuid, start_at").to_arrow_table()

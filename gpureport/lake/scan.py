@@ -34,8 +34,8 @@ def footer(file: Path) -> pq.FileMetaData:
         raise LakeError(f"{file} cannot be read ({error}); export or import that day again") from error
 
 
-def scan_view(con: duckdb.DuckDBPyConnection, files: Collection[Path]) -> None:
-    """Put ``lake.device_sample`` over some parts of one day.
+def scan_view(con: duckdb.DuckDBPyConnection, files: Collection[Path], rows: str = "") -> None:
+    """Put ``lake.device_sample`` over some parts, or over the rows that a statement reads of them.
 
     Columns in which they hold nothing, or that they lack as older files do, are null; a column that a file holds as doubles, or
     with a number too large to be weighed by milliseconds as a decimal, comes as doubles, as in every other view.
@@ -44,7 +44,7 @@ def scan_view(con: duckdb.DuckDBPyConnection, files: Collection[Path]) -> None:
     there = {name for each in footers for name in each.schema.names}
     replaced = {each.name: told for each in DEVICE_SAMPLE.columns if each.name in there and (told := _told(each, footers))}
     lacking = [each.name for each in DEVICE_SAMPLE.columns if each.name not in there]
-    create_view(con, "lake.device_sample", rows_in(files), replaced, lacking)
+    create_view(con, "lake.device_sample", rows or rows_in(files), replaced, lacking)
 
 
 def _told(column: Column, footers: Sequence[pq.FileMetaData]) -> str:

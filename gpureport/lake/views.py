@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import date
 from pathlib import Path
@@ -16,6 +16,7 @@ from gpureport.lake.lake import Lake, Partition
 from gpureport.values.errors import LakeError, first_line
 from gpureport.values.tables import TABLE_BY_NAME
 from gpureport.values.tables.table import Table
+from gpureport.values.text.safe import quoted
 
 if TYPE_CHECKING:
     import duckdb
@@ -33,6 +34,7 @@ def views(
     clusters: Collection[str] | None = None,
     dates: Collection[date] | None = None,
     wanted: Mapping[str, Collection[str]] = MappingProxyType({}),
+    names: Mapping[str, Collection[date]] = MappingProxyType({}),
 ) -> list[str]:
     """Create a view per table over the chosen clusters and days; the names made, in order.
 
@@ -42,8 +44,17 @@ def views(
     con.execute("create schema if not exists lake; create schema if not exists facts")
     chosen = {table: [each for each in lake.partitions(table) if _is_chosen(each, clusters, dates)] for table in tables}
     lake.bring(partition for partitions in chosen.values() for partition in partitions)
-    made = (_open(con, lake, table, rows_of(partitions), wanted) for table, partitions in chosen.items())
+    made = (_open(con, lake, table, rows_named(partitions, names), wanted) for table, partitions in chosen.items())
     return [name for name in made if name]
+
+
+def rows_named(partitions: Sequence[Partition], names: Mapping[str, Collection[date]]) -> str:
+    """The rows of days; with names, as clusters of these names, each of which has the rows of its days."""
+    if not names:
+        return rows_of(partitions)
+    each = {name: rows_of(one for one in partitions if one.date in days) for name, days in names.items()}
+    named = [f"select * replace ({quoted(name)} as cluster) from {rows}" for name, rows in each.items() if rows]
+    return f"({' union all by name '.join(named)})" if named else ""
 
 
 def _open(con: duckdb.DuckDBPyConnection, lake: Lake, table: str, rows: str, wanted: Mapping[str, Collection[str]]) -> str:
@@ -115,7 +126,7 @@ def rows_of(partitions: Iterable[Partition]) -> str:
 
 def rows_in(files: Iterable[Path], is_dated: bool = False) -> str:
     """The rows of files, as what a statement reads."""
-    listed = ", ".join("'" + str(file).replace("'", "''") + "'" for file in files)
+    listed = ", ".join(map(quoted, files))
     types = "'cluster': varchar" if is_dated else "'cluster': varchar, 'date': date"
     return f"read_parquet([{listed}], hive_partitioning = true, hive_types = {{{types}}}, union_by_name = true)"
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from gpureport.report.results import Result
-from gpureport.values.text.safe import csv_cell_sql
+from gpureport.values.text.safe import csv_cell_sql, quoted
 
 
 def write_csv(results: Iterable[Result], folder: Path, rows_at_most: int) -> list[Path]:
@@ -19,7 +19,7 @@ def write_csv(results: Iterable[Result], folder: Path, rows_at_most: int) -> lis
     for result in results:
         if result.row_count <= rows_at_most:
             path = folder / f"{result.name}.csv"
-            result.con.execute(f"copy ({csv_select(result)}) to '{_escaped(path)}' (format csv, header)")
+            result.con.execute(f"copy ({csv_select(result)}) to {quoted(path)} (format csv, header)")
             written.append(path)
     return written
 
@@ -30,7 +30,7 @@ def write_parquet(results: Iterable[Result], folder: Path) -> list[Path]:
     written = []
     for result in results:
         path = folder / f"{result.name}.parquet"
-        result.con.execute(f"copy (from {result.query.table}) to '{_escaped(path)}' (format parquet, compression zstd)")
+        result.con.execute(f"copy (from {result.query.table}) to {quoted(path)} (format parquet, compression zstd)")
         written.append(path)
     return written
 
@@ -57,7 +57,3 @@ def _cell(name: str, kind: str) -> str:
         joined = f"array_to_string({name}, ' ')"
         return f"nullif({csv_cell_sql(joined) if kind.startswith('VARCHAR') else joined}, '')"
     return f"coalesce(to_json({name}), '{{}}')" if kind.startswith("MAP(") else name
-
-
-def _escaped(path: Path) -> str:
-    return str(path).replace("'", "''")

@@ -14,6 +14,7 @@ from gpureport.compute.look_back import compared_tables
 from gpureport.compute.query import Query, define_functions, load
 from gpureport.report.header import Header
 from gpureport.report.results import Result, rounded
+from gpureport.values.text.safe import quoted
 
 _BLOCK_BYTES, _MANY_BLOCK_BYTES, _MANY_ROWS = 16_384, 65_536, 100_000
 """A column takes a block or more, and most tables are small; of many rows larger blocks are written in two thirds of the time."""
@@ -23,7 +24,7 @@ def begin(con: duckdb.DuckDBPyConnection, path: Path, row_count: int) -> None:
     """Attach a new file as ``file``, for ``move`` and then ``finished``; its blocks suit about so many rows in all tables."""
     path.unlink(missing_ok=True)
     block_bytes = _MANY_BLOCK_BYTES if row_count > _MANY_ROWS else _BLOCK_BYTES
-    con.execute(f"attach {_quoted(str(path))} as file (block_size {block_bytes})")
+    con.execute(f"attach {quoted(path)} as file (block_size {block_bytes})")
     with _at_once(con):
         con.execute("create schema file.report; create schema file.facts; create schema file.period")
         define_functions(con, schema="file.main")
@@ -83,10 +84,6 @@ def _at_once(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
         raise
 
 
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
 def _facts(con: duckdb.DuckDBPyConnection, has_facts: bool) -> dict[str, str]:
     """Tables of the facts to be written, and the columns that order each as all would: the first ones up to the last key.
 
@@ -117,8 +114,8 @@ def _document(con: duckdb.DuckDBPyConnection, results: Sequence[Result]) -> None
     """A comment on each table and column, and a view in ``main`` of each table, so that its bare name is enough."""
     statements = ["select 1"]
     for name, query in ((result.name, result.query) for result in results):
-        table, purpose = f"file.report.{name}", _quoted(query.purpose)
-        statements += [f"comment on column {table}.{column} is {_quoted(doc)}" for column, doc in query.columns.items()]
+        table, purpose = f"file.report.{name}", quoted(query.purpose)
+        statements += [f"comment on column {table}.{column} is {quoted(doc)}" for column, doc in query.columns.items()]
         statements += [f"comment on table {table} is {purpose}", f"create view file.main.{name} as from report.{name}"]
         statements += [f"comment on view file.main.{name} is {purpose}"]
     con.execute("use file")  # a view is bound when it is made

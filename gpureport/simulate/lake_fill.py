@@ -95,11 +95,8 @@ def _with_margins(task: _Task) -> Iterator[SeriesBatch]:
 def _between(batch: SeriesBatch, window: Window) -> SeriesBatch:
     """The batch's samples of [start, end)."""
     inside = (batch.times_ms >= window.start_ms) & (batch.times_ms < window.end_ms)
-    kept = [
-        (labels, int(np.count_nonzero(inside[start:end])))
-        for labels, (start, end) in zip(batch.labels, pairwise(batch.offsets.tolist()), strict=True)
-    ]
-    kept = [(labels, count) for labels, count in kept if count]
+    counted = zip(batch.labels, pairwise(batch.offsets.tolist()), strict=True)
+    kept = [(labels, count) for labels, (start, end) in counted if (count := int(np.count_nonzero(inside[start:end])))]
     offsets = np.cumsum([0, *(count for _, count in kept)]).astype(np.int64)
     return SeriesBatch([labels for labels, _ in kept], offsets, batch.times_ms[inside], batch.values[inside])
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
 from gpureport.simulate import objects
-from gpureport.simulate.kubernetes import write_list
+from gpureport.simulate.kubernetes import lists, write_list
 from gpureport.simulate.objects import Object
 from gpureport.simulate.plan import SimulationPlan
 from gpureport.simulate.story import NodeStory, stories
-from gpureport.simulate.workload import NAMESPACES, Pod
+from gpureport.simulate.workload import Pod
 
 _LISTED_SECONDS = 7200
 """Time for which finished pods are still listed."""
@@ -35,18 +35,12 @@ def write_states(plan: SimulationPlan, folder: Path) -> Iterator[tuple[datetime,
         yield until.window.end_at, own
 
 
-def _lists(plan: SimulationPlan, told: Iterable[NodeStory]) -> Iterator[tuple[str, str, str, Iterable[Object]]]:
+def _lists(plan: SimulationPlan, told: Sequence[NodeStory]) -> Iterator[tuple[str, str, str, Iterable[Object]]]:
     """File, kind, API version and objects of each list at the plan's end."""
     at = plan.end_second
     pods = [pod for story in told for pod in story.pods if pod.life.created <= at < pod.life.end + _LISTED_SECONDS]
     claimed = [pod for pod in pods if pod.node.is_dra and pod.life.start <= at < pod.life.end]
-    yield "nodes.json", "NodeList", "v1", (objects.node(plan, story.node) for story in told)
-    yield "pods.json", "PodList", "v1", (_pod(plan, pod) for pod in pods)
-    yield "namespaces.json", "NamespaceList", "v1", (objects.namespace(plan, name) for name in NAMESPACES)
-    dra = "resource.k8s.io/v1"
-    yield "resourceclaims.json", "ResourceClaimList", dra, (objects.claim(plan, pod) for pod in claimed)
-    slices = (objects.slice_of(plan, story.node) for story in told if story.node.is_dra)
-    yield "resourceslices.json", "ResourceSliceList", dra, slices
+    yield from lists(plan, told, (_pod(plan, pod) for pod in pods), claimed)
     for number, (version, guaranteed) in enumerate(QUOTAS.items()):
         found = (objects.elastic_quota(plan, name, gpus) for name, gpus in guaranteed.items())
         yield f"elasticquotas-{number}.json", "ElasticQuotaList", version, found

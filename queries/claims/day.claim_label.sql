@@ -86,9 +86,7 @@ select
     coalesce(
         nullif(named.device, ''), named.device_uuid || if(named.gpu_instance_id = '', '', '/' || named.gpu_instance_id)
     ) as device,
-    coalesce(place.node_name, '') as node_name,
-    coalesce(place.profile, '') as profile,
-    coalesce(place.gpu_model, '') as gpu_model,
+    coalesce(columns(place.* exclude (cluster, device_uuid, gpu_instance_id)), ''),
     named.start_at,
     named.end_at
 from named

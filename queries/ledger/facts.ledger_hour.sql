@@ -129,10 +129,7 @@ seen as (
         coalesce(outage.cause, '') as outage,
         coalesce(part.is_reserved, false) as is_reserved,
         if(part.pod is null and unit.gpu_instance_id = '' and not unit.is_unsliced, coalesce(stranding.cause, ''), '') as stranding,
-        coalesce(part.namespace, '') as namespace,
-        coalesce(part.pod, '') as pod,
-        coalesce(part.pod_uid, '') as pod_uid,
-        coalesce(part.hours_method, '') as hours_method,
+        coalesce(columns('^(namespace|pod|pod_uid|hours_method)$'), ''),
         unit.seconds * coalesce(part.hours_ratio, 1) as gpu_seconds
     from unit
     left join day.device_outage as outage

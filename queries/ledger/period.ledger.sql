@@ -82,9 +82,7 @@ filled as (
 placed as (
     select
         daily.* exclude (gpu_seconds),
-        coalesce(capacity.node_name, '') as node_name,
-        coalesce(capacity.gpu_model, '') as gpu_model,
-        coalesce(capacity.label_cause, '') as label_cause,
+        coalesce(columns('^(node_name|gpu_model|label_cause)$'), ''),
         'unseen' as unseen_cause,
         daily.gpu_seconds * case
             when daily.activity = 'unseen' then if(daily.gpu_instance_id = '' and not daily.is_unsliced, coalesce(capacity.fit_ratio, 0), 1)

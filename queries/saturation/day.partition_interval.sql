@@ -101,6 +101,9 @@ fitted as (
         *,
         part_ratio * least(1, seen_seconds / nullif(sum(part_ratio * due_seconds) over (
             partition by cluster, device_uuid, start_at
+            -- In one order: of a GPU that is partitioned whole the rest is 0, and no sum of parts in another order.
+            order by gpu_instance_id
+            rows between unbounded preceding and unbounded following
         ), 0)) as gpu_ratio,
         gpu_ratio * due_seconds as gpu_seconds,
         false as is_unsliced
@@ -110,7 +113,7 @@ fitted as (
 rest as (
     select
         columns('^(cluster|device_uuid|start_at)$'),
-        sum(gpu_seconds) as sliced_seconds
+        sum(gpu_seconds order by gpu_instance_id) as sliced_seconds
     from fitted
     group by all
 )

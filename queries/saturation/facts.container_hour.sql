@@ -90,14 +90,7 @@ select
     sum(board.xid_event_count)::bigint as xid_event_count,
     list_sort(list_distinct(flatten(list(board.xid_codes) filter (where board.xid_codes is not null)))) as xid_codes,
     $memory_threshold_ratio::double as memory_threshold_ratio,
-    coalesce(any_value(labelled.node_name), '') as node_name,
-    coalesce(any_value(labelled.gpu_index), '') as gpu_index,
-    coalesce(any_value(labelled.gpu_device), '') as gpu_device,
-    coalesce(any_value(labelled.gpu_model), '') as gpu_model,
-    coalesce(any_value(labelled.gpu_instance_profile), '') as gpu_instance_profile,
-    coalesce(any_value(labelled.pci_bus_id), '') as pci_bus_id,
-    coalesce(any_value(labelled.driver_version), '') as driver_version,
-    coalesce(any_value(labelled.make), '') as make
+    coalesce(any_value(columns(labelled.* exclude (cluster, device_uuid, gpu_instance_id, hour_start_at))), '') as "\0"
 from allocated
 left join own
     using (cluster, device_uuid, gpu_instance_id, start_at)

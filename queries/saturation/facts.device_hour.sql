@@ -82,14 +82,7 @@ select
     coalesce(event.event_count, if(summed.xid_seen_seconds is null, null, 0)) as xid_event_count,
     coalesce(event.codes, if(summed.xid_seen_seconds is null, null, []::integer[])) as xid_codes,
     $memory_threshold_ratio::double as memory_threshold_ratio,
-    coalesce(labelled.node_name, '') as node_name,
-    coalesce(labelled.gpu_index, '') as gpu_index,
-    coalesce(labelled.gpu_device, '') as gpu_device,
-    coalesce(labelled.gpu_model, '') as gpu_model,
-    coalesce(labelled.gpu_instance_profile, '') as gpu_instance_profile,
-    coalesce(labelled.pci_bus_id, '') as pci_bus_id,
-    coalesce(labelled.driver_version, '') as driver_version,
-    coalesce(labelled.make, '') as make
+    coalesce(columns(labelled.* exclude (cluster, device_uuid, gpu_instance_id, hour_start_at)), '')
 from summed
 left join labelled
     using (cluster, device_uuid, gpu_instance_id, hour_start_at)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from built_once import built_once
 
-from gpureport.compute.day import ComputeSettings, compute_day
+from gpureport.compute.day import ComputeSettings, compute_days
 from gpureport.lake import open_lake
 from gpureport.simulate import SIGNALS_ALL, SimulationPlan, fill_lake, simulate_batches, write_truth
 from gpureport.values.series import SeriesBatch, concatenate
@@ -96,7 +96,7 @@ def simulated(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     def build(folder: Path) -> None:
         fill_lake(PLAN, folder / "lake", "sim", workers=1)
         for day in PLAN.dates:
-            compute_day(open_lake(folder / "lake"), "sim", day, ComputeSettings(threads=1))
+            compute_days(open_lake(folder / "lake"), "sim", [day], ComputeSettings(threads=1))
 
     return built_once("simulated", build, request, tmp_path_factory) / "lake"
 

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from test_revisions import digests
 
+from gpureport.collect.snapshot import import_folder
 from gpureport.commands.work.settings import facts_made_with, report_settings
 from gpureport.compute import fact_views as opening
+from gpureport.compute.day import ComputeSettings, compute_days
 from gpureport.compute.fact_views import ROLLED_UP
 from gpureport.compute.period import report_tables
 from gpureport.compute.query import connection
 from gpureport.config import Config
 from gpureport.lake import Lake, Partition, open_lake
 from gpureport.report.results import Maps, read_results
-from gpureport.simulate import SimulationPlan
+from gpureport.simulate import SimulationPlan, demo_plan, fill_lake, write_states
 from gpureport.values.window import Window, parse_instant
 
 AMOUNT = re.compile(r"(_seconds|_joules|_kwh|gpu_hours|xid_error_count)$")
@@ -97,3 +100,21 @@ def tables(lake: Path, window: Window) -> dict[str, tuple[list[tuple[Any, ...]],
     with connection() as con:
         queries = report_tables(con, open_lake(lake), window, report_settings(config), facts_made_with(config))
         return {result.name: (result.rows.rows(), result.maps) for result in read_results(con, queries)}
+
+
+def test_days_computed_at_once_have_the_facts_of_each_alone(tmp_path: Path) -> None:
+    """With MIG, shared GPUs, claims and quotas: the same rows, their numbers to nine digits, and what each is made from."""
+    plan = demo_plan(16, 3, date(2026, 3, 1))
+    alone, at_once = tmp_path / "alone", tmp_path / "at-once"
+    for place in (alone, at_once):
+        fill_lake(plan, place, "sim", workers=1)
+        for observed_at, folder in write_states(plan, tmp_path / f"{place.name}-states"):
+            import_folder(place, folder, "sim", observed_at, datetime(2026, 4, 1, tzinfo=UTC))
+    first, *others = plan.dates
+    for day in plan.dates:
+        compute_days(open_lake(alone), "sim", [day], ComputeSettings())
+    for days in ([first], others):  # what is known of a device, and its idle power, goes on from before them
+        compute_days(open_lake(at_once), "sim", days, ComputeSettings())
+    assert digests(alone) == digests(at_once)
+    noted = [{day: open_lake(place).note("sim", day) for day in plan.dates} for place in (alone, at_once)]
+    assert noted[0] == noted[1] and all(noted[0].values())

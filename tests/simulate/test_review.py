@@ -16,7 +16,7 @@ import duckdb
 import pytest
 
 from gpureport.commands.work.rehearsing import demo_cluster
-from gpureport.compute.day import ComputeSettings, compute_day
+from gpureport.compute.day import ComputeSettings, compute_days
 from gpureport.compute.period import ReportSettings, report_tables
 from gpureport.config import Config
 from gpureport.lake import open_lake
@@ -45,7 +45,7 @@ def found(review: SimulationPlan, tmp_path_factory: pytest.TempPathFactory) -> d
     fill_lake(review, path, "sim")
     lake = open_lake(path)
     for day in review.dates:
-        compute_day(lake, "sim", day, ComputeSettings())
+        compute_days(lake, "sim", [day], ComputeSettings())
     with duckdb.connect() as con:
         con.execute("set TimeZone = 'UTC'")
         report_tables(con, lake, review.window, ReportSettings())

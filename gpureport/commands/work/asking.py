@@ -24,6 +24,7 @@ from gpureport.values.text.rows import Output, print_rows
 from gpureport.values.window import Window, day_start
 
 _SERIALIZED = re.compile(r'"schema_name":"(lake|facts|period|previous|report)","table_name":"(\w+)"', re.IGNORECASE)
+_PRICED = {"report.cost", "report.focus", "report.team_budget", "report.team_cost"}
 _WORDS = re.compile(r"""\b(lake|facts|period|previous|report)"?\."?(\w+)""", re.IGNORECASE)
 
 
@@ -71,6 +72,8 @@ class _Tables:
         kept, made = sorted(named.intersection(facts)), sorted(named.intersection({*load()} - facts))
         if made:
             self._window_tables.build(made)
+            for table in [] if "gpu_hour" in report_settings(self.config).prices else sorted(_PRICED.intersection(made)):
+                print(f"{table} has no costs: set gpu_hour and currency under [prices] in the configuration", file=sys.stderr)
             kept = sorted(self.opened.intersection(facts).union(kept))  # of a whole history some were opened
         files = [*(table.removeprefix("lake.") for table in lake), *(table.replace(".", "/") for table in kept)]
         views(self.con, self.lake, files, dates=None if self.asked is None else list(self.asked.days()))

@@ -179,7 +179,7 @@ def _computed_again(config: Config, days: Sequence[tuple[str, date]], say: Calla
     """Compute days; those that cannot be."""
     for cluster, day in days:
         try:
-            for line in compute(config, day, cluster):
+            for line in compute(config, [day], cluster):
                 say(line)
         except LakeError as error:
             say(f"warning: {error}")

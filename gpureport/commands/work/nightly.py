@@ -22,6 +22,7 @@ from gpureport.values.tables import SOURCE
 from gpureport.values.window import Window, to_ms
 
 Say = Callable[[str], None]
+_DAYS_AT_ONCE = 7
 _SNAPSHOT_MS = 600_000
 PACKED_A_NIGHT = 5
 """Tables of a night into a bucket, where each costs a request to write; the others wait."""
@@ -230,18 +231,18 @@ class _Cluster:
     def _compute_older_days(self) -> None:
         """Facts of an older revision again, the oldest day first, for as long as a night may take for that."""
         start, longest = self.watch.clock(), 60 * self.plan.config.compute.recompute_minutes
-        for day in sorted(self._computed_days() & self._days_of("device_sample")):
+        days = sorted(self._computed_days() & self._days_of("device_sample"))
+        for number in range(0, len(days), _DAYS_AT_ONCE):
             if self.watch.clock() - start >= longest:
                 break
-            self._compute(day)
+            self._compute(*days[number : number + _DAYS_AT_ONCE])
 
-    def _compute(self, day: date) -> None:
-        """Facts of a day where it has none of these samples; a run may have been killed between the samples and them."""
-        if reporting.has_facts(self.plan.config, day):
-            return
-        with self.watch.stage("compute"):
-            for line in reporting.compute(self.plan.config, day, self.plan.config.cluster):
-                self.say(line)
+    def _compute(self, *days: date) -> None:
+        """Facts of days that have none of these samples; a run may have been killed between the samples and them."""
+        if due := [day for day in days if not reporting.has_facts(self.plan.config, day)]:
+            with self.watch.stage("compute"):
+                for line in reporting.compute(self.plan.config, due, self.plan.config.cluster):
+                    self.say(line)
 
 
 def _publish(plan: NightPlan, night: Night, watch: Watch, say: Say) -> None:

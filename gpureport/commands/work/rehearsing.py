@@ -27,10 +27,6 @@ DEMO_WINDOW = Window(parse_instant("2026-11-20T23:51:40Z"), parse_instant("2026-
 Say = Callable[[str], None]
 
 
-def quiet_say(_: str) -> None:
-    """Say nothing."""
-
-
 def demo(config: Config, out: Path, now: datetime) -> Reported:
     """The bundled recording through every stage. The lake is ``out/lake``."""
     # With facts: the cookbook's questions are answered from the one file. Nobody is notified of a demo.
@@ -38,7 +34,7 @@ def demo(config: Config, out: Path, now: datetime) -> Reported:
     own = config.model_copy(update={"lake": out / "lake", "cluster": DEMO_CLUSTER, "report": quiet})
     _renew(out / "lake")
     import_files(own, [RECORDING / "metrics.openmetrics.txt.gz"], max(now, DEMO_WINDOW.end_at))
-    compute(own, DEMO_WINDOW.start_at.date())
+    compute(own, [DEMO_WINDOW.start_at.date()])
     return report(own, DEMO_WINDOW, out, now)
 
 
@@ -48,7 +44,7 @@ def _renew(lake: Path) -> None:
         migrate(lake)
 
 
-def demo_cluster(config: Config, out: Path, now: datetime, days: int = 7, gpus: int = 56, say: Say = quiet_say) -> Reported:
+def demo_cluster(config: Config, out: Path, now: datetime, days: int = 7, gpus: int = 56, say: Say = lambda _: None) -> Reported:
     """A simulated cluster's last days and as many before, with prices, quotas and trouble in known places, reported by team.
 
     ``truth.json`` says what was planted.
@@ -67,9 +63,9 @@ def demo_cluster(config: Config, out: Path, now: datetime, days: int = 7, gpus: 
             import_state(own, state, observed_at, max(now, observed_at))
     say(f"computing {plan.days} days")
     with progress_bar("compute") as progress:
-        for number, day in enumerate(plan.dates):
-            compute(own, day)
-            progress(number + 1, plan.days)
+        for number in range(0, plan.days, 7):
+            compute(own, plan.dates[number : number + 7])
+            progress(min(number + 7, plan.days), plan.days)
     say(f"writing the report of {days} days")
     return report(own, Window(day_start(DEMO_END - timedelta(days=days)), day_start(DEMO_END)), out, now)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from functools import partial
@@ -23,17 +24,18 @@ from gpureport.commands.work.settings import (
     report_settings,
     reported_lake,
 )
-from gpureport.compute.day import compute_day
-from gpureport.compute.fact_views import folder, open_lake_days
+from gpureport.compute.day import ComputeSettings, compute_days
+from gpureport.compute.fact_views import Batch, folder
 from gpureport.compute.identity import MadeWith, are_current
 from gpureport.compute.idle_power import later_days_without
+from gpureport.compute.intervals import ROWS_WORTH_LOOPS
 from gpureport.compute.period import ReportSettings, differing_days, failed_checks, report_tables
 from gpureport.compute.query import Query, build, connection, load, needed
 from gpureport.config import Config, findings
 from gpureport.config.section import existing
 from gpureport.lake import Lake, open_lake, views
 from gpureport.store import Place
-from gpureport.values.errors import CoverageError, FindingError, LakeError, UsageError
+from gpureport.values.errors import CoverageError, FindingError, LakeError, QueryError, UsageError
 from gpureport.values.window import Window, day_start, full_hour, parse_zone, plain, rfc3339
 
 if TYPE_CHECKING:
@@ -75,27 +77,37 @@ def check(config: Config) -> None:
         raise UsageError(f"{out} lies in the lake {lake}, whose files are its own; give another folder with --out")
 
 
-def compute(config: Config, day: date, only: str | None = None) -> list[str]:
-    """Facts of a day for every cluster that has it, or one; failed checks, and later days made without it, a line each.
+def compute(config: Config, days: Collection[date], only: str | None = None) -> list[str]:
+    """Facts of days for every cluster that has them, or one; failed checks, and later days made without them, a line each.
 
-    LakeError where none has the day.
+    LakeError where none has a day.
     """
-    lake = open_lake(config.lake)
-    held = {each.cluster for each in lake.partitions("source") if each.date == day}
-    clusters = sorted(cluster for cluster in held if only in (None, cluster))
-    if not clusters:
-        raise LakeError(f"the lake at {config.lake} holds nothing for {day}; export or import that day first")
+    lake, settings = open_lake(config.lake), compute_settings(config)
+    sources = [(each.cluster, each.date) for each in lake.partitions("source") if only in (None, each.cluster)]
+    if missing := sorted({*days} - {day for _, day in sources}):
+        raise LakeError(f"the lake at {config.lake} holds nothing for {missing[0]}; export or import that day first")
     lines = []
-    for cluster in clusters:
-        without = later_days_without(lake, cluster, day)
-        result = compute_day(lake, cluster, day, compute_settings(config))
-        lines += [f"{cluster} {day}: {failure}" for failure in result.failures]
-        if without:
-            lines.append(
-                f"{cluster} {day}: idle power was learned without this day for {', '.join(map(str, without))}; "
-                "run 'gpureport compute --date' for each of them again, the oldest first"
-            )
+    for cluster in sorted({cluster for cluster, day in sources if day in days}):
+        held = sorted({day for each, day in sources if each == cluster and day in days})
+        without = [
+            f"{cluster} {day}: idle power was learned without this day for {', '.join(map(str, later))}; "
+            "run 'gpureport compute --date' for each of them again, the oldest first"
+            for day in held
+            if (later := sorted(set(later_days_without(lake, cluster, day)).difference(held)))
+        ]
+        lines += [*(f"{cluster} {failure}" for failure in _failures(lake, cluster, held, settings)), *without]
     return lines
+
+
+def _failures(lake: Lake, cluster: str, days: Sequence[date], settings: ComputeSettings) -> list[str]:
+    """Compute days, at once if they follow each other and have few rows; each alone if something fails, for it is that day's."""
+    parts = [lake.partition(table, cluster, day) for table in ("device_sample", "sample") for day in days]
+    is_small = sum(each.row_count for each in parts if each) < ROWS_WORTH_LOOPS
+    if is_small and 1 < len(days) == (days[-1] - days[0]).days + 1:
+        with suppress(QueryError, LakeError):
+            if not compute_days(lake, cluster, days, settings).failures:
+                return []
+    return [f"{day}: {failure}" for day in days for failure in compute_days(lake, cluster, [day], settings).failures]
 
 
 def has_facts(config: Config, day: date) -> bool:
@@ -107,7 +119,7 @@ def has_no_accelerators(config: Config, day: date) -> bool:
     """Whether Kubernetes was listed on the day and none of the cluster's nodes had an accelerator."""
     with connection(config.compute.memory_limit) as con:
         nodes = needed(load(), ["day.node_snapshot"])
-        open_lake_days(con, open_lake(config.lake, create=True), nodes, [config.cluster], [day], [day])
+        Batch(config.cluster, [day]).open_lake(con, open_lake(config.lake, create=True), nodes, timedelta())
         for query in nodes:
             build(con, query, {})
         [found] = con.execute(

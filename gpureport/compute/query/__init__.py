@@ -24,6 +24,7 @@ import duckdb
 from gpureport.values.errors import LakeError, QueryError, first_line
 from gpureport.values.runtime import resources
 from gpureport.values.runtime.spill import spill_folder
+from gpureport.values.text.safe import quoted
 
 
 @contextmanager
@@ -191,7 +192,7 @@ def _literal(value: Any) -> str:
         return f"timestamp '{value}'"
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_literal, value))}]"
-    return "'" + str(value).replace("'", "''") + "'"
+    return quoted(value)
 
 
 def build(con: duckdb.DuckDBPyConnection, query: Query, params: Mapping[str, Any]) -> None:

@@ -11,17 +11,17 @@ from datetime import timedelta
 import duckdb
 import pyarrow as pa
 
-from gpureport.compute.fact_views import open_lake_days
+from gpureport.compute.fact_views import Batch, lake_tables, limits
 from gpureport.compute.query import Query, build, build_empty, needed
 from gpureport.compute.quotas.labels import quota_label_tables
 from gpureport.compute.quotas.lending import quota_lending_table
 from gpureport.compute.quotas.shares import quota_native_table, quota_share_table, quota_unit_table
 from gpureport.compute.quotas.weighted import quota_weighted_share_table
-from gpureport.lake import Lake, Partition
+from gpureport.lake import Lake, views
 from gpureport.schedulers.model import Rules
 from gpureport.schedulers.nos_labels import ORDER
 from gpureport.values.tables.rules import QUOTA_EXPOSURE, QUOTA_POD_LABEL, QUOTA_WEIGHTED_SHARE, RULE_TABLES
-from gpureport.values.window import Window, plain
+from gpureport.values.window import Window
 
 QUOTA_FACTS = (
     "facts.quota_hour",
@@ -43,12 +43,11 @@ _STEPS = ("day.quota_amount", "day.quota_capacity", "day.quota_free")
 
 
 def quota_facts_of_day(
-    con: duckdb.DuckDBPyConnection, lake: Lake, partition: Partition, queries: Mapping[str, Query], rules: Rules
+    con: duckdb.DuckDBPyConnection, lake: Lake, batch: Batch, queries: Mapping[str, Query], rules: Rules
 ) -> dict[str, pa.Table]:
-    """``QUOTA_FACTS`` of one cluster and day, made in an empty database."""
-    day = Window.of_day(partition.date)
-    quota_lake(con, lake, queries, day, [partition.cluster])
-    build_quota_facts(con, queries, rules, day)
+    """``QUOTA_FACTS`` of days of a cluster, made in an empty database."""
+    batch.open_lake(con, lake, needed(queries, QUOTA_FACTS), timedelta(days=1))
+    build_quota_facts(con, queries, rules, batch.window)
     return {name: con.sql(f"from {name}").to_arrow_table() for name in QUOTA_FACTS}
 
 
@@ -61,19 +60,20 @@ def quota_lake(
 ) -> None:
     """Open as ``lake.*`` what the quotas of a window are known by: telemetry of its days, state of the days around it too."""
     days, one_day = list(window.days()), timedelta(days=1)
-    state_days = [days[0] - one_day, *days, days[-1] + one_day]
-    open_lake_days(con, lake, needed(queries, QUOTA_FACTS), clusters, days, state_days)
+    around = [days[0] - one_day, *days, days[-1] + one_day]
+    for tables, read in zip(lake_tables(needed(queries, QUOTA_FACTS)), (days, around), strict=True):
+        views(con, lake, tables, clusters, read)
 
 
 def build_quota_facts(
     con: duckdb.DuckDBPyConnection,
     queries: Mapping[str, Query],
     rules: Rules,
-    window: Window,
+    window: Window | None,
     given: Collection[str] = (),
     pod_order: Sequence[str] = ORDER,
 ) -> None:
-    """Build ``QUOTA_FACTS`` of a window and all that is behind them over ``lake.*``; tables that are ``given`` stand already.
+    """Build ``QUOTA_FACTS`` of ``limits`` and all that is behind them over ``lake.*``; tables that are ``given`` stand already.
 
     With ``day.quota_terms`` or ``day.quota_pod_interval`` given, the same rules answer for other quotas or other pods;
     with another ``pod_order`` nos' operator counts pods in that order.
@@ -86,13 +86,13 @@ def build_quota_facts(
         return
     _build(con, queries, _AMOUNTS, built)
     for table in _KNOWN:
-        _cut(con, table, window)
+        _cut(con, table, limits(window))
     _put(con, built, "day.quota_native", quota_native_table(con, rules))
     _build(con, queries, _STEPS, built)
     _put(con, built, "day.quota_share", quota_share_table(con, rules))
     _put(con, built, "day.quota_lending", quota_lending_table(con))
     if QUOTA_WEIGHTED_SHARE.name not in built:
-        _put(con, built, QUOTA_WEIGHTED_SHARE.name, quota_weighted_share_table(con, window, rules))
+        _put(con, built, QUOTA_WEIGHTED_SHARE.name, quota_weighted_share_table(con, limits(window), rules))
     if not built.issuperset(_LABELS):
         for name, rows in quota_label_tables(con, pod_order).items():
             _put(con, built, name, rows)
@@ -118,13 +118,11 @@ def _build_empty(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], b
         build_empty(con, query)
 
 
-def _cut(con: duckdb.DuckDBPyConnection, table: str, window: Window) -> None:
-    """Known times within the window; steps are cut likewise."""
-    cut = "greatest(start_at, $since) as start_at, least(end_at, $until) as end_at"
-    con.execute(
-        f"create or replace table {table} as select * replace ({cut}) from {table} where start_at < $until and end_at > $since",
-        {"since": plain(window.start_at), "until": plain(window.end_at)},
-    )
+def _cut(con: duckdb.DuckDBPyConnection, table: str, within: Mapping[str, str]) -> None:
+    """Known times within limits; steps are cut likewise."""
+    cut = "greatest(start_at, {since}) as start_at, least(end_at, {until}) as end_at".format(**within)
+    inside = "start_at < {until} and end_at > {since}".format(**within)
+    con.execute(f"create or replace table {table} as select * replace ({cut}) from {table} where {inside}")
 
 
 def _put(con: duckdb.DuckDBPyConnection, built: set[str], name: str, rows: pa.Table) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 
@@ -19,14 +19,13 @@ from gpureport.schedulers.kueue import MAX_WEIGHTED_SHARE, Cohorts, Node, consum
 from gpureport.schedulers.model import Rules, Terms
 from gpureport.values.quantity import amounts
 from gpureport.values.tables.rules import QUOTA_WEIGHTED_SHARE
-from gpureport.values.window import Window, plain
 
 _OBJECTS = """
 select
     term.cluster,
     term.quota,
-    greatest(snapshot.observed_at, $since) as start_at,
-    least(snapshot.stands_until_at, $until) as end_at,
+    greatest(snapshot.observed_at, {since}) as start_at,
+    least(snapshot.stands_until_at, {until}) as end_at,
     term.* similar to '^(parent|is_parent|weight|resource|flavor|guaranteed|borrowing_limit|lending_limit|delivered)$',
     try_cast(object.status ->> '$.fairSharing.weightedShare' as double) as reported
 from lake.quota_term as term
@@ -34,7 +33,7 @@ inner join lake.quota as object
     using (cluster, kind, name, observed_at)
 inner join day.state_snapshot as snapshot
     using (cluster, kind, observed_at)
-where term.system = 'kueue' and snapshot.observed_at < $until and snapshot.stands_until_at > $since
+where term.system = 'kueue' and snapshot.observed_at < {until} and snapshot.stands_until_at > {since}
 qualify bool_or(reported is not null) over (partition by term.cluster, snapshot.observed_at)
 order by term.cluster, snapshot.observed_at, term.quota
 """
@@ -42,15 +41,15 @@ _LOOKS = """
 select
     cluster,
     namespace || '/' || name as quota,
-    observed_at as start_at,
     epoch_ms(observed_at) as at_ms,
-    snapshot.stands_until_at as end_at,
+    greatest(observed_at, {since}) as start_at,
+    least(snapshot.stands_until_at, {until}) as end_at,
     status -> '$.fairSharing.admissionFairSharingStatus.consumedResources' as said
 from lake.quota
 inner join day.state_snapshot as snapshot
     using (cluster, kind, observed_at)
 where kind = 'localqueues.kueue.x-k8s.io' and said is not null
-order by all
+order by cluster, quota, at_ms
 """
 _RUNS = """
 select
@@ -68,34 +67,33 @@ order by all
 _HOUR_MS = 3_600_000
 
 
-def quota_weighted_share_table(con: duckdb.DuckDBPyConnection, window: Window, rules: Rules) -> pa.Table:
-    """A row for each queue and cohort of which Kueue says one; those of weight 0 that borrow are left out."""
-    limits = {"since": plain(window.start_at), "until": plain(window.end_at)}
-    rows = con.sql(_OBJECTS, params=limits).to_arrow_table().to_pylist()
+def quota_weighted_share_table(con: duckdb.DuckDBPyConnection, limits: Mapping[str, str], rules: Rules) -> pa.Table:
+    """A row for each queue and cohort of which Kueue says one, within limits as SQL has them; not for weight 0 that borrows."""
+    rows = con.sql(_OBJECTS.format(**limits)).to_arrow_table().to_pylist()
     snapshots = groupby(rows, itemgetter("cluster", "start_at"))
     found = [each for _, snapshot in snapshots for each in _shares(list(snapshot))]
     if rules.usage_half_life_hours:
-        found += _past_use(con, window, rules.usage_half_life_hours * _HOUR_MS)
+        found += _past_use(con, limits, rules.usage_half_life_hours * _HOUR_MS)
     return pa.Table.from_pylist(found, QUOTA_WEIGHTED_SHARE.schema)
 
 
-def _past_use(con: duckdb.DuckDBPyConnection, window: Window, half_life_ms: float) -> Iterator[Row]:
+def _past_use(con: duckdb.DuckDBPyConnection, limits: Mapping[str, str], half_life_ms: float) -> Iterator[Row]:
     """Use that Kueue counts; the same from workloads, beginning with what it said at the first snapshot, maybe a day before."""
     runs: dict[tuple[str, str, str], list[tuple[float, float, float]]] = defaultdict(list)
     for cluster, quota, resource, *run in con.execute(_RUNS).fetchall():
         runs[cluster, quota, resource].append((run[0], run[1], run[2]))
     counted: dict[tuple[str, str, str], tuple[float, float]] = {}
-    for look in con.sql(_LOOKS).to_arrow_table().to_pylist():
+    for look in con.sql(_LOOKS.format(**limits)).to_arrow_table().to_pylist():
         for resource, reported in amounts(json.loads(look["said"])).items():
             key = look["cluster"], look["quota"], resource
             before, since_ms = counted.get(key, (reported, look["at_ms"]))
             if key in runs and before is not None:
                 now = consumed(before, since_ms, look["at_ms"], runs[key], half_life_ms)
                 counted[key] = now, look["at_ms"]
-                start_at, end_at = max(look["start_at"], plain(window.start_at)), min(look["end_at"], plain(window.end_at))
-                same = {"cluster": key[0], "quota": key[1], "measure": "past use", "resource": resource}
-                if start_at < end_at:
-                    yield {**same, "start_at": start_at, "end_at": end_at, "reported_native": reported, "recomputed_native": now}
+                same = {name: look[name] for name in ("cluster", "quota", "start_at", "end_at")}
+                if look["start_at"] < look["end_at"]:
+                    told = {"measure": "past use", "resource": resource, "reported_native": reported, "recomputed_native": now}
+                    yield {**same, **told}
 
 
 def _shares(rows: Sequence[Row]) -> Iterator[Row]:

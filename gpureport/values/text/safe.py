@@ -36,3 +36,8 @@ def csv_cell_sql(column: str) -> str:
     codes, suspect = "".join(map(chr, _CODES[1:])), "".join(f"\\x{{{code:x}}}" for code in _CODES)
     cleaned = f"translate(regexp_replace({column}, '{_FORMULA}', '''\\0'), chr(0) || '{codes}', '{_PICTURES}')"
     return f"if(regexp_matches({column}, '{_FORMULA}|[{suspect}]'), {cleaned}, {column})"
+
+
+def quoted(value: object) -> str:
+    """Text as SQL writes it."""
+    return "'" + str(value).replace("'", "''") + "'"
