@@ -227,6 +227,7 @@ def lake_of(days: int) -> Path:
                 (objects / f"{name}.json").write_text(json.dumps(body))
             at = datetime(FIRST.year, FIRST.month, FIRST.day, tzinfo=UTC) + timedelta(seconds=int(now))
             import_folder(path, objects, CLUSTER, at, at)
+        open_lake(path).pack_observations(FIRST + timedelta(days=days - 1))  # as a night leaves it: all but the last day
         (path / "filled").touch()
     return path
 

@@ -33,6 +33,7 @@ _POLICIES: Mapping[str, tuple[str, ...]] = {
 }
 """Kueue's words, and what each may say."""
 RULES = {
+    "kueue.fairSharing": "fair_sharing",
     "kai.kValue": "k_value",
     "kai.halfLifeHours": "half_life_hours",
     "kai.windowHours": "window_hours",
@@ -42,7 +43,7 @@ RULES = {
 SETTABLE: Mapping[str, str] = {
     "nos": "min, max",
     "scheduler-plugins": "min, max",
-    "kueue": f"nominalQuota, borrowingLimit, lendingLimit, weight, {', '.join(_POLICIES)}",
+    "kueue": f"nominalQuota, borrowingLimit, lendingLimit, weight, {', '.join(_POLICIES)}; kueue.fairSharing",
     "koordinator": "min, max, weight; koordinator.enableMinQuotaScale",
     "volcano": "guarantee, capability, weight, deserved",
     "kai": "quota, limit, overQuotaWeight; kai.kValue, kai.halfLifeHours, kai.windowHours",

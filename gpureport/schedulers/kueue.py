@@ -15,6 +15,9 @@ from typing import Any
 from gpureport.schedulers.model import Holding, Quota, Terms
 from gpureport.schedulers.pods import Ask, Policy, Situation
 
+STRATEGIES = ("LessThanOrEqualToFinalShare", "LessThanInitialShare")
+"""When fair sharing takes from a borrower: if that keeps no less than the one that asks would have; then, if it had more."""
+
 FlavorResource = tuple[str, str]
 MAX_WEIGHTED_SHARE = 2**63 - 1
 """Share that the status shows for a queue of weight 0 that borrows."""
@@ -85,7 +88,8 @@ class Cohorts:
         self._available.clear()
 
     @cached_property
-    def _children(self) -> Mapping[str, list[Node]]:
+    def children(self) -> Mapping[str, list[Node]]:
+        """By queue and cohort what stands right under it."""
         found: dict[str, list[Node]] = {name: [] for name in self.nodes}
         for node in self.nodes.values():
             if node.parent:
@@ -95,7 +99,7 @@ class Cohorts:
     def subtree_quota(self, name: str, key: FlavorResource) -> float:
         """Its own nominal quota, and what its children lend it."""
         if (name, key) not in self._subtree:
-            lent = (self.subtree_quota(each.name, key) - self.local_quota(each.name, key) for each in self._children[name])
+            lent = (self.subtree_quota(each.name, key) - self.local_quota(each.name, key) for each in self.children[name])
             self._subtree[name, key] = _nominal(self.nodes[name], key) + sum(lent)
         return self._subtree[name, key]
 
@@ -109,7 +113,7 @@ class Cohorts:
     def usage(self, name: str, key: FlavorResource) -> float:
         """Reserved amount of a queue; of a cohort, its members' beyond what they never lend."""
         if (name, key) not in self._usage:
-            shared = (max(0.0, self.usage(each.name, key) - self.local_quota(each.name, key)) for each in self._children[name])
+            shared = (max(0.0, self.usage(each.name, key) - self.local_quota(each.name, key)) for each in self.children[name])
             self._usage[name, key] = self.nodes[name].usage.get(key, 0.0) + sum(shared)
         return self._usage[name, key]
 
@@ -157,7 +161,7 @@ class Cohorts:
 
     def _lent_below(self, name: str, key: FlavorResource, beyond: Mapping[str, float]) -> dict[str, Lending]:
         """Under a cohort of which queues beyond it borrow so much: its own quota serves like that of its members."""
-        members = [each.name for each in self._children[name]]
+        members = [each.name for each in self.children[name]]
         borrowed = {each: self._borrowed_by_queue(each, key) for each in members}
         lendable = {each: self.lendable(each, key) for each in members}
         wanted, stock = sum(map(_total, borrowed.values())), _nominal(self.nodes[name], key) + sum(lendable.values())
@@ -174,7 +178,7 @@ class Cohorts:
 
     def _borrowed_by_queue(self, name: str, key: FlavorResource) -> dict[str, float]:
         """By queue what a queue borrows, or those under a cohort beyond what the cohort has for them."""
-        amount, below = self.borrowed(name, key), self._children[name]
+        amount, below = self.borrowed(name, key), self.children[name]
         if amount <= 0 or not below:
             return {name: amount} if amount > 0 else {}
         found = {queue: part for each in below for queue, part in self._borrowed_by_queue(each.name, key).items()}
@@ -224,6 +228,10 @@ def _terms(node: Node, key: FlavorResource) -> Terms:
     return node.terms.get(key, Terms())
 
 
+def _weight(terms: Terms) -> float:
+    return 1.0 if terms.weight is None else terms.weight
+
+
 def _nominal(node: Node, key: FlavorResource) -> float:
     return _terms(node, key).guaranteed or 0.0
 
@@ -238,8 +246,7 @@ def cohorts(resource: str, holdings: Sequence[Holding], places: Iterable[Node] =
     for each in holdings:
         terms = each.quota.terms.get(resource, Terms())
         usage = {} if each.quota.is_parent else {key: each.delivered}
-        weight = 1.0 if terms.weight is None else terms.weight
-        nodes.append(Node(each.quota.name, each.quota.parent, {key: terms}, weight, usage))
+        nodes.append(Node(each.quota.name, each.quota.parent, {key: terms}, _weight(terms), usage))
     return Cohorts(nodes)
 
 
@@ -259,11 +266,15 @@ def consumed(before: float, since: float, until: float, runs: Iterable[tuple[flo
 
 
 class KueuePolicy(Policy):
-    """Admission within a queue's quota and its cohort's lending; preemption only as the ClusterQueue allows."""
+    """Admission within a queue's quota and its cohort's lending; preemption only as the ClusterQueue allows.
+
+    With fair sharing the weighted share of the resource tells who is next, and from whom is taken.
+    """
 
     is_held_by_nodes = False
 
-    def __init__(self) -> None:
+    def __init__(self, strategies: Sequence[str] = STRATEGIES) -> None:
+        self._strategies = strategies
         self._quotas: Mapping[str, Quota] = {}
         self._seen_count = 0
 
@@ -272,13 +283,34 @@ class KueuePolicy(Policy):
         if now.quotas is not self._quotas:
             self._quotas, self._key = now.quotas, ("", now.resource)
             self._trees = Cohorts(
-                Node(name, quota.parent, {self._key: now.terms(name)}, 1, {} if quota.is_parent else _Live(now, name))
+                Node(name, quota.parent, {self._key: now.terms(name)}, _weight(now.terms(name)), _Live(now, quota))
                 for name, quota in now.quotas.items()
             )
+            said = any("fairSharing" in quota.policy for quota in now.quotas.values())
+            self._is_fair = said if now.rules.fair_sharing is None else bool(now.rules.fair_sharing)
 
     def order(self, now: Situation, ask: Ask) -> tuple[Any, ...]:
         """Queues that have some of their own left first; within a queue nobody overtakes."""
         return now.used[ask.quota] >= now.minimum(ask.quota), *ask.rank
+
+    def line(self, now: Situation, asks: Iterable[Ask]) -> Iterable[Ask]:
+        """In fair sharing the first of each queue, of which those come first that will have the least share, then the second."""
+        return self._tournaments(now, asks) if self._is_fair else super().line(now, asks)
+
+    def _tournaments(self, now: Situation, asks: Iterable[Ask]) -> Iterator[Ask]:
+        left = _by_queue(sorted(asks, key=lambda ask: ask.rank))
+        while heads := {name: each.pop(0) for name, each in left.items() if each}:
+            while heads and (ask := self._nominated(now, min(self._path(name)[-1] for name in heads), heads)):
+                yield heads.pop(ask.quota)
+
+    def _nominated(self, now: Situation, name: str, heads: Mapping[str, Ask]) -> Ask | None:
+        """Level by level the one whose branch will have the least share with what it asks for."""
+        found = [
+            (self._share_with(now, child.name, ask, ask.amount), ask.rank, ask)
+            for child in self._trees.children.get(name, ())
+            if (ask := self._nominated(now, child.name, heads))
+        ]
+        return min(found)[2] if found else heads.get(name)
 
     def blocks(self, now: Situation, ask: Ask) -> bool:
         """StrictFIFO."""
@@ -288,29 +320,67 @@ class KueuePolicy(Policy):
         """Its own and what it may borrow; nothing under cohorts in a circle."""
         return ask.quota in self._trees.nodes and ask.amount <= self._now(now).available(ask.quota, self._key) + _TOLERANCE
 
-    def victims(self, now: Situation, ask: Ask) -> Sequence[Ask]:
+    def victims(self, now: Situation, ask: Ask) -> Iterable[Ask]:
         """Of queues of its tree that borrow, then of its own; lowest priority first, of equals the youngest."""
         highest, policy = self._highest_across(now, ask), self._said(now, ask.quota, "withinClusterQueue")
         found: list[Ask] = []
         if highest > -math.inf:
             found = [each for each in now.least_important(self._borrowers(now, ask.quota)) if each.priority <= highest]
-        if policy == "Never":
-            return found
-        is_newer = policy == "LowerOrNewerEqualPriority"
-        return found + [
-            each
-            for each in now.least_important([ask.quota])
-            if each.priority < ask.priority or (is_newer and each.priority == ask.priority and each.created_ms > ask.created_ms)
-        ]
+        if policy != "Never":
+            is_newer = policy == "LowerOrNewerEqualPriority"
+            found += [
+                each
+                for each in now.least_important([ask.quota])
+                if each.priority < ask.priority
+                or (is_newer and each.priority == ask.priority and each.created_ms > ask.created_ms)
+            ]
+        return self._fairly(now, ask, found) if self._is_fair and ask.quota in self._trees.nodes else found
+
+    def _fairly(self, now: Situation, ask: Ask, found: list[Ask]) -> Iterator[Ask]:
+        """One after the other of the branch with the largest share; all of it with what is asked for counted."""
+        for number, strategy in enumerate(self._strategies):
+            left, found = _by_queue(found), []
+            while name := self._largest(now, ask, left, self._path(ask.quota)[-1]):
+                victims = left.pop(name)
+                while victims:
+                    victim = victims.pop(0)
+                    if self._is_fairer(now, ask, victim, strategy):
+                        yield victim
+                        break
+                    found.append(victim)
+                if victims and not number:  # the second strategy takes one of a queue
+                    left[name] = victims
+
+    def _largest(self, now: Situation, ask: Ask, left: Mapping[str, Sequence[Ask]], name: str) -> str:
+        """The queue with victims left in the branch that borrows most, or that is its own; '' where there is none."""
+        found = [(-1.0, False, name)] if name in left else []
+        for child in self._trees.children.get(name, ()):
+            share = self._share_with(now, child.name, ask, ask.amount)
+            is_open = share > 0 or child.name in self._path(ask.quota)
+            if is_open and (queue := self._largest(now, ask, left, child.name)):
+                found.append((share, child.name != queue, queue))
+        return max(found)[2] if found else ""
+
+    def _is_fairer(self, now: Situation, ask: Ask, victim: Ask, strategy: str) -> bool:
+        """Whether that one may go: in its own queue, for what is its queue's own, else by the shares below their cohort."""
+        if victim.quota == ask.quota or now.is_within(ask.quota, ask.amount, now.minimum(ask.quota)):
+            return True
+        mine, theirs = self._path(ask.quota), self._path(victim.quota)
+        common = next(name for name in mine if name in theirs)
+        asking, asked = mine[mine.index(common) - 1], theirs[theirs.index(common) - 1]
+        share = self._share_with(now, asking, ask, ask.amount)
+        if strategy == "LessThanInitialShare":
+            return share < self._share_with(now, asked, victim, 0)
+        return share <= self._share_with(now, asked, victim, -victim.amount)
 
     def may_go(self, now: Situation, victim: Ask, ask: Ask) -> bool:
         """Another queue's only while that queue borrows."""
-        return victim.quota == ask.quota or self._now(now).borrowed(victim.quota, self._key) > _TOLERANCE
+        return self._is_fair or victim.quota == ask.quota or self._now(now).borrowed(victim.quota, self._key) > _TOLERANCE
 
     def _highest_across(self, now: Situation, ask: Ask) -> float:
         """The priority up to which it takes from borrowers: reclaiming within its own quota, else preempting while it borrows."""
         lower = ask.priority - 1
-        if now.is_within(ask.quota, ask.amount, now.minimum(ask.quota)):
+        if self._is_fair or now.is_within(ask.quota, ask.amount, now.minimum(ask.quota)):
             return {"Any": math.inf, "LowerPriority": lower}.get(self._said(now, ask.quota, "reclaimWithinCohort"), -math.inf)
         if self._said(now, ask.quota, "borrowWithinCohort") != "LowerPriority":
             return -math.inf
@@ -326,8 +396,8 @@ class KueuePolicy(Policy):
 
     def _borrowers(self, now: Situation, quota: str) -> list[str]:
         """Other queues of its tree that borrow."""
-        root = self._root(quota)
-        alike = [name for name in self._trees.nodes if name != quota and self._root(name) == root]
+        root = self._path(quota)[-1]
+        alike = [name for name in self._trees.nodes if name != quota and self._path(name)[-1] == root]
         return [name for name in alike if self._now(now).borrowed(name, self._key) > _TOLERANCE]
 
     @staticmethod
@@ -335,20 +405,36 @@ class KueuePolicy(Policy):
         """Kueue's default where the object says nothing."""
         return now.quotas[quota].policy.get(field, "Never")
 
-    def _root(self, name: str) -> str:
-        while name in self._trees.nodes and self._trees.nodes[name].parent:
-            name = self._trees.nodes[name].parent
-        return name
+    def _path(self, name: str) -> list[str]:
+        """It and the cohorts above it."""
+        found = [name]
+        while found[-1] in self._trees.nodes and (above := self._trees.nodes[found[-1]].parent):
+            found.append(above)
+        return found
+
+    def _share_with(self, now: Situation, name: str, ask: Ask, more: float) -> float:
+        """The weighted share of a queue or cohort were so much more in use for an ask."""
+        now.count(ask, more)
+        share = self._now(now).weighted_share(name).value
+        now.count(ask, -more)
+        return share
+
+
+def _by_queue(asks: Iterable[Ask]) -> dict[str, list[Ask]]:
+    found: dict[str, list[Ask]] = {}
+    for ask in asks:
+        found.setdefault(ask.quota, []).append(ask)
+    return found
 
 
 class _Live(Mapping[FlavorResource, float]):
-    """Present use of a queue."""
+    """Present use of a queue; a cohort has none of its own."""
 
-    def __init__(self, now: Situation, name: str) -> None:
-        self._now, self._name = now, name
+    def __init__(self, now: Situation, quota: Quota) -> None:
+        self._now, self._quota = now, quota
 
     def __getitem__(self, key: FlavorResource) -> float:
-        return self._now.used[self._name]
+        return 0.0 if self._quota.is_parent else self._now.used[self._quota.name]
 
     def __iter__(self) -> Iterator[FlavorResource]:
         return iter(())
@@ -357,8 +443,8 @@ class _Live(Mapping[FlavorResource, float]):
         return 1
 
 
-def policy_of(spec: Mapping[str, Any]) -> dict[str, str]:
-    """Policy of a ClusterQueue for queueing and preemption."""
+def policy_of(spec: Mapping[str, Any], is_fair: bool = False) -> dict[str, str]:
+    """Policy of a ClusterQueue for queueing and preemption; ``is_fair`` where its status has fair sharing."""
     preemption = spec.get("preemption") or {}
     borrow = preemption.get("borrowWithinCohort") or {}
     said = {
@@ -367,5 +453,6 @@ def policy_of(spec: Mapping[str, Any]) -> dict[str, str]:
         "withinClusterQueue": preemption.get("withinClusterQueue"),
         "borrowWithinCohort": borrow.get("policy"),
         "maxPriorityThreshold": borrow.get("maxPriorityThreshold"),
+        "fairSharing": is_fair or None,
     }
     return {field: str(value) for field, value in said.items() if value is not None}

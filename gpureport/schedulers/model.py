@@ -57,6 +57,8 @@ class Rules:
     """KAI: after how long use counts half; 0 where all of it counts alike."""
     window_hours: float = 168.0
     """KAI: how far back use counts."""
+    fair_sharing: float | None = None
+    """Kueue: whether its fair sharing is on; None where its objects tell."""
     usage_half_life_hours: float = 0.0
     """Kueue usageHalfLifeTime of its Admission Fair Sharing; 0 where it is not known."""
 
@@ -64,7 +66,7 @@ class Rules:
     def of_facts(self) -> dict[str, float]:
         """Those that facts depend on; older facts do not name the half-life of use, so it is where it is set."""
         named = asdict(self)
-        del named["window_hours"]
+        del named["window_hours"], named["fair_sharing"]
         return {name: value for name, value in named.items() if value or name != "usage_half_life_hours"}
 
     def but(self, settings: Iterable[tuple[str, float]]) -> Rules:

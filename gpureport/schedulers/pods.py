@@ -55,19 +55,21 @@ class Situation:
         self.total = 0.0
         self.move_count = 0
         """Number of admissions, ends and changes of quotas so far: without a new one nothing else changes."""
+        self._listed: Sequence[Quota] = ()
         self._above: dict[str, tuple[str, ...]] = {}
         self._terms: dict[str, Terms] = {}
 
     def turn(self, holdings: Sequence[Holding], capacity: float) -> None:
         """Quotas and capacity from now on."""
-        quotas = {each.quota.name: each.quota for each in holdings}
+        listed = [each.quota for each in holdings]
         self.holdings, self.capacity = holdings, capacity
-        if quotas != self.quotas:
-            self.quotas, self._above, self._terms = quotas, {}, {}
+        if listed != self._listed:
+            self.quotas, self._above, self._terms = {each.name: each for each in listed}, {}, {}
+            self._listed = listed
             self.move_count += 1
             self.used.clear()
             for ask in self.running.values():
-                self._add(ask, ask.amount)
+                self.count(ask, ask.amount)
 
     def terms(self, name: str) -> Terms:
         """Term of a quota for the resource."""
@@ -95,15 +97,16 @@ class Situation:
         self.pending.pop(ask.uid, None)
         self.running[ask.uid] = ask
         self.total += ask.amount
-        self._add(ask, ask.amount)
+        self.count(ask, ask.amount)
 
     def release(self, ask: Ask) -> None:
         """Take its place away."""
         del self.running[ask.uid]
         self.total -= ask.amount
-        self._add(ask, -ask.amount)
+        self.count(ask, -ask.amount)
 
-    def _add(self, ask: Ask, amount: float) -> None:
+    def count(self, ask: Ask, amount: float) -> None:
+        """So much more is in use by its quota, and by those that contain it."""
         self.move_count += 1
         for name in self.chain(ask.quota):
             self.used[name] += amount
@@ -143,6 +146,10 @@ class Policy:
         """By what it comes before others."""
         return ask.rank
 
+    def line(self, now: Situation, asks: Iterable[Ask]) -> Iterable[Ask]:
+        """All of them in the order in which they are tried."""
+        return sorted(asks, key=lambda ask: self.order(now, ask))
+
     def blocks(self, now: Situation, ask: Ask) -> bool:
         """Whether those behind it in its quota wait until it is in."""
         return False
@@ -151,7 +158,7 @@ class Policy:
         """Whether it may come in as things are."""
         return now.fits(ask)
 
-    def victims(self, now: Situation, ask: Ask) -> Sequence[Ask]:
+    def victims(self, now: Situation, ask: Ask) -> Iterable[Ask]:
         """Possible victims, in this order."""
         return ()
 
@@ -218,7 +225,7 @@ class Replay:
         while is_moving:
             is_moving = False
             blocked: set[str] = set()
-            for ask in sorted(self.now.pending.values(), key=lambda each: self._policy.order(self.now, each)):
+            for ask in self._policy.line(self.now, self.now.pending.values()):
                 if ask.quota in blocked or ask.quota not in self.now.quotas:
                     continue
                 gone = None if ask.kind in self._failed else self._enter(ask, ask.uid not in evicted)

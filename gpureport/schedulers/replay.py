@@ -93,9 +93,8 @@ def _pod_by_pod(found: Replay, resource: str, steps: Iterable[Step], change: Cha
             found.step(step.start_ms, there, capacity)
         else:
             found.restart(step.start_ms, there, capacity, is_changed=change != NO_CHANGE)
-        used = found.now.used
-        held = {name: max(0.0, used[name]) for name in found.now.quotas} | outside
-        after = [Holding(quota, demanded, held.get(quota.name, 0.0)) for quota, demanded, _ in holdings]
+        held = found.now.used | outside
+        after = [Holding(quota, demanded, max(0.0, held[quota.name])) for quota, demanded, _ in holdings]
         yield Step(step.start_ms, step.end_ms, after, step.capacity)
         end_ms = step.end_ms
 

@@ -172,17 +172,21 @@ class VolcanoPolicy(Policy):
         """Deserved amounts anew, for they follow requests."""
         found = shares(now.resource, now.holdings, now.capacity)
         self._deserved = {name: share.fair_share or 0.0 for name, share in found.items()}
-        is_capacity = any(now.terms(name).deserved is not None for name in now.quotas)
+        is_capacity = _is_hierarchy(now.holdings) or any(now.terms(name).deserved is not None for name in now.quotas)
+        self._parents = {quota.parent for quota in now.quotas.values()}
+        self._priority = {name: quota.priority or 0 for name, quota in now.quotas.items()}
         self._most = limits(now.resource, now.holdings, now.capacity) if is_capacity else self._deserved
 
     def order(self, now: Situation, ask: Ask) -> tuple[Any, ...]:
-        """The queue with the least of what it deserves first."""
+        """The queue of the highest priority, then with the least of what it deserves first."""
         deserved = self._deserved.get(ask.quota, 0.0)
-        return now.used[ask.quota] / deserved if deserved else math.inf, *ask.rank
+        return -self._priority.get(ask.quota, 0), now.used[ask.quota] / deserved if deserved else math.inf, *ask.rank
 
     def admits(self, now: Situation, ask: Ask) -> bool:
-        """Room for its queue, and for all that contain it."""
-        return now.fits(ask) and all(now.is_within(name, ask.amount, self._most.get(name)) for name in now.chain(ask.quota))
+        """Room for its queue, which contains no others, and for all that contain it."""
+        if ask.quota in self._parents or not now.fits(ask):
+            return False
+        return all(now.is_within(name, ask.amount, self._most.get(name)) for name in now.chain(ask.quota))
 
     def victims(self, now: Situation, ask: Ask) -> Sequence[Ask]:
         """Less important pods of its own queue; while it stays within what it deserves, those of queues beyond theirs."""

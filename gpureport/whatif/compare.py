@@ -16,14 +16,15 @@ from gpureport.compute.quotas import QUOTA_FACTS, build_quota_facts
 from gpureport.compute.quotas.rows import TERMS, QuotaRows, Row
 from gpureport.lake import Lake, views
 from gpureport.lake.views import make_way
-from gpureport.schedulers.change import Change, Pool, changed, doubts, resolved
-from gpureport.schedulers.model import Past, Rules
+from gpureport.schedulers.change import NO_CHANGE, Change, Pool, changed, doubts, resolved
+from gpureport.schedulers.model import Past, Rules, Terms
+from gpureport.schedulers.nos_labels import ORDER
 from gpureport.schedulers.nos_memory import uncounted
 from gpureport.values.errors import LakeError, UsageError
 from gpureport.values.tables.rules import QUOTA_EXPOSURE, QUOTA_POD_LABEL, QUOTA_WEIGHTED_SHARE, RULE_TABLES
 from gpureport.values.window import Window, plain
 from gpureport.whatif.question import Question
-from gpureport.whatif.steps import Given, LeftOut, given, replay_steps
+from gpureport.whatif.steps import QUOTAS, LeftOut, Scopes, given, replay_steps
 
 _FACTS = ("facts.quota_hour", "facts.node_allocation")
 _HOURS = """
@@ -68,12 +69,7 @@ def past_use(con: duckdb.DuckDBPyConnection, lake: Lake, window: Window, rules: 
 
 OUTCOME = "period.quota_outcome"
 _SPANS = "day.quota_terms"
-_POOLS = """
-select cluster, system, resource, flavor, list(distinct quota order by quota)
-from day.quota_amount
-group by all
-order by all
-"""
+_LABELLED = ("nos", "scheduler-plugins")
 _LABELS = (QUOTA_POD_LABEL.name, QUOTA_EXPOSURE.name)
 _AFTER_REPLAY = ("day.quota_share", "day.quota_lending")
 _AFTER_LABELS = (*_LABELS, "facts.quota_pod_hour")
@@ -81,8 +77,7 @@ _UNASKED = {*QUOTA_FACTS, "day.quota_step", QUOTA_WEIGHTED_SHARE.name} - {*_AFTE
 """Outcomes are given without these, or make them themselves."""
 _REQUESTS = """
 select
-    pod.requests,
-    count(distinct pod.pod_uid)
+    pod.requests, count(distinct pod.pod_uid)
 from day.quota_member as member
 inner join day.quota_pod as pod
     on
@@ -98,35 +93,23 @@ where member.system = 'nos' and member.is_own
 group by pod.requests
 order by all
 """
-_AS_RECORDED = "create or replace view replayed_moment as from recorded_moment"
-_AMOUNTS = "create or replace view day.quota_amount as from replayed_moment"
-_LATEST = """
-select
-    *,
-    epoch_ms(created_at) as created_at_ms
-from recorded_moment
-qualify row_number() over (partition by cluster, system, resource, flavor, quota order by start_at desc) = 1
-"""
+_RECORDED, _REPLAYED = "day.recorded_moment", "replayed_moment"
 _ERRORS = """
 select
-    recorded.cluster,
-    recorded.system,
-    recorded.resource,
-    recorded.flavor,
-    recorded.quota,
+    term.cluster, term.system, term.resource, term.flavor, term.quota,
     sum(
-        abs(replayed.delivered_native - recorded.delivered_native)
+        abs(replayed.delivered_native - replayed.recorded_native)
         * unit.gpus_per_native
-        * epoch_ms(recorded.end_at - recorded.start_at) / 3600000
+        * epoch_ms(replayed.end_at - replayed.start_at) / 3600000
     )
-from replayed
-inner join recorded_moment as recorded
-    on replayed.row_id = recorded.rowid
+from replayed_moment as replayed
+inner join day.quota_terms as term
+    using (terms_id)
 inner join day.quota_unit as unit
     using (system, resource)
 group by all
 """
-_COLUMNS = {name.removesuffix("_native"): name for name in TERMS}
+_TERM = f"update day.quota_terms set {', '.join(f'{name} = ?' for name in ('parent', 'is_parent', *TERMS))} where terms_id = ?"
 _NODE_GPUS = """
 select mode(gpus)
 from (
@@ -182,35 +165,42 @@ def answer(
     LakeError where nothing is known of quotas, UsageError for a quota that is not there.
     """
     _build_recorded(con, queries, rules, window, question)
-    pools = _pools(con)
+    con.execute("create table recorded_capacity as from day.quota_capacity")
+    con.execute("alter table day.quota_moment rename to recorded_moment")
+    known, pools = given(con, rules, past), dict[Pool, list[str]]()
+    for pool, _, quotas in known.scopes.values():
+        pools.setdefault(pool, []).extend(quotas)
     changes = resolved(question.change, pools)
     added = _added_gpus(con, question, sorted({pool.cluster for pool in pools}))
-    con.execute("create table recorded_capacity as from day.quota_capacity")
-    con.execute("create table recorded_moment as from day.quota_amount")
-    con.execute("drop table day.quota_amount")
-    con.execute(_AS_RECORDED)
-    recorded = _outcome(con, queries, window)
-    known = given(con, rules, past)
-    left_out = _replay(con, queries, known, 0.0)
+    recorded = _outcome(con, queries, window, _RECORDED)
+    _usable(con, queries, 0.0)
+    left_out = replay_steps(con, known, known.scopes)
     errors = _errors(con)
+    _stand(con, _REPLAYED)
     build_quota_facts(con, queries, rules, window, _standing(queries, _AFTER_REPLAY))
-    replayed = _outcome(con, queries, window)
-    _replay(con, queries, replace(known, changes=changes, rules=rules.but(question.rules)), added)
-    _change_terms(con, changes)
+    replayed = _outcome(con, queries, window, _REPLAYED)
+    others = _others(question, changes, known.scopes)
+    if added:
+        _usable(con, queries, added)
+    replay_steps(con, replace(known, changes=changes, rules=rules.but(question.rules)), others)
+    doubtful = _change_terms(con, changes)
+    _stand(con, _REPLAYED)
     build_quota_facts(con, queries, rules, window, _standing(queries, (*_AFTER_REPLAY, *_AFTER_LABELS)), question.pod_order)
-    quotas = {(pool.cluster, pool.system, name) for pool, change in changes.items() for name in change.quotas()}
+    names = {(*known.scopes[number][0], quota) for number in others for quota in known.scopes[number][2]}
+    same = [row for row in replayed if tuple(row[name] for name in (*Pool._fields, "quota")) not in names]
+    changed_quotas = {(pool.cluster, pool.system, name) for pool, change in changes.items() for name in change.quotas()}
     by_amounts = [pool for pool in pools if pool not in known.asks]
     return Answer(
         recorded,
         replayed,
-        _outcome(con, queries, window),
+        [*same, *_outcome(con, queries, window, _REPLAYED)],
         left_out,
-        quotas,
+        changed_quotas,
         _uncounted_pods(con),
         errors,
         by_amounts,
         added,
-        _doubts(con, changes),
+        doubtful,
         {cluster: len(hours) for cluster, hours in past.items()},
     )
 
@@ -236,11 +226,6 @@ def _build_recorded(
     build(con, queries["period.quota_outside"], {})
 
 
-def _pools(con: duckdb.DuckDBPyConnection) -> dict[Pool, list[str]]:
-    rows = con.execute(_POOLS).fetchall()
-    return {Pool(*pool): quotas for *pool, quotas in rows}
-
-
 def _added_gpus(con: duckdb.DuckDBPyConnection, question: Question, clusters: Sequence[str]) -> float:
     """GPUs that are thought of in addition; nodes have as many as most nodes."""
     if (question.added_gpus or question.added_nodes) and len(clusters) > 1:
@@ -257,43 +242,42 @@ def _errors(con: duckdb.DuckDBPyConnection) -> dict[tuple[str, ...], float]:
     return {tuple(key): error for *key, error in con.execute(_ERRORS).fetchall()}
 
 
-def _replay(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], known: Given, added_gpus: float) -> LeftOut:
+def _usable(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], added_gpus: float) -> None:
+    """What there is to share out."""
     con.execute("create or replace table day.quota_capacity as from recorded_capacity")
-    con.execute(_AS_RECORDED)
-    con.execute(_AMOUNTS)
+    _stand(con, _RECORDED)
     build(con, queries["period.quota_usable"], {"added_gpus": added_gpus})
-    left_out = replay_steps(con, known)
-    con.execute(_AMOUNTS)
     con.execute("create or replace table day.quota_capacity as from period.quota_usable")
-    return left_out
 
 
-def _change_terms(con: duckdb.DuckDBPyConnection, changes: Mapping[Pool, Change]) -> None:
-    """The same in ``day.quota_terms``, from which labels are made."""
-    where = "cluster = $cluster and system = $system and resource = $resource and flavor = $flavor and quota = $quota"
-    for pool, change in changes.items():
-        for setting in change.settings:
-            if setting.word:
-                continue
-            con.execute(
-                f"update {_SPANS} set {_COLUMNS[setting.term]} = $value where {where}",
-                {**pool._asdict(), "quota": setting.quota, "value": setting.value},
-            )
-        for name in change.removed:
-            con.execute(f"delete from {_SPANS} where {where}", {**pool._asdict(), "quota": name})
+def _stand(con: duckdb.DuckDBPyConnection, moments: str) -> None:
+    con.execute(f"create or replace view day.quota_moment as from {moments}")
 
 
-def _doubts(con: duckdb.DuckDBPyConnection, changes: Mapping[Pool, Change]) -> list[str]:
-    """Of the quotas that are set, as they are last in the window."""
-    rows = QuotaRows()
-    latest = con.sql(_LATEST).to_arrow_table().to_pylist()
+def _others(question: Question, changes: Mapping[Pool, Change], scopes: Scopes) -> list[int]:
+    """Scopes that may come out otherwise; labels of nos look at all resources of a cluster."""
+    if question.added_gpus or question.added_nodes or question.rules or question.pod_order != ORDER:
+        return list(scopes)
     named = {(pool, name) for pool, change in changes.items() for name in change.quotas()}
-    quotas = [
-        (changed(rows.quota(row), pool.resource, changes[pool]), pool.resource)
-        for row in latest
-        if ((pool := Pool(*(row[name] for name in Pool._fields))), row["quota"]) in named
+    labelled = {pool[:2] for pool in changes if pool.system in _LABELLED}
+    return [
+        number
+        for number, (pool, _, quotas) in scopes.items()
+        if pool[:2] in labelled or any((pool, quota) in named for quota in quotas)
     ]
-    return [doubt for quota, resource in quotas for doubt in doubts([quota], resource)]
+
+
+def _change_terms(con: duckdb.DuckDBPyConnection, changes: Mapping[Pool, Change]) -> list[str]:
+    """The same in ``day.quota_terms``, and doubts about it; a quota that is removed stays without any."""
+    rows, found = QuotaRows(), dict[str, None]()
+    for row in con.sql(QUOTAS).to_arrow_table().to_pylist():
+        pool = Pool(*(row[name] for name in Pool._fields))
+        if row["quota"] in changes.get(pool, NO_CHANGE).quotas():
+            quota = changed(rows.quota(row), pool.resource, changes[pool])
+            said = vars(quota.terms.get(pool.resource, Terms())).values()
+            con.execute(_TERM, [quota.parent, quota.is_parent, *said, row["terms_id"]])
+            found |= dict.fromkeys(doubts([quota], pool.resource))
+    return list(found)
 
 
 def _uncounted_pods(con: duckdb.DuckDBPyConnection) -> dict[str, int]:
@@ -309,11 +293,11 @@ def _standing(queries: Mapping[str, Query], rebuilt: Collection[str]) -> set[str
     return {*queries, *(table.name for table in RULE_TABLES)} - set(rebuilt)
 
 
-def _outcome(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], window: Window) -> list[Row]:
+def _outcome(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], window: Window, moments: str) -> list[Row]:
     """The hours are made week by week: steps of a month at once would not fit into memory."""
     hours = []
     for day in list(window.days())[::7]:
-        con.execute(f"{_AMOUNTS} where start_at >= date '{day}' and start_at < date '{day}' + 7")
+        _stand(con, f"{moments} where start_at >= date '{day}' and start_at < date '{day}' + 7")
         build_view(con, queries["day.quota_step"])
         build(con, queries["facts.quota_hour"], {})
         hours.append(con.sql("from facts.quota_hour").to_arrow_table())

@@ -8,6 +8,8 @@
 -- reads:  day.quota_series, day.state_snapshot, lake.quota_term
 -- source: quota objects; Kueue, Koordinator, Volcano and KAI metrics; kube_resourcequota
 -- columns:
+--   terms_id                number of the interval
+--   is_parent               others name it as their parent, or it says that it contains others
 --   source                  series, object, or both
 --   certainty               certain, or inferred between snapshots that are far apart
 with seen as (
@@ -168,10 +170,15 @@ marked as (
 )
 
 select
+    row_number() over (order by cluster, system, quota, resource, flavor, min(start_at))::uinteger as terms_id,
     columns('^(cluster|system|quota|resource|flavor)$'),
     min(start_at) as start_at,
     max(end_at) as end_at,
     min(created_at) as created_at,
-    any_value(columns(* exclude (cluster, system, quota, resource, flavor, start_at, end_at, created_at, said, run_number)))
+    bool_or(is_parent) or (cluster, system, quota) in (
+        select (below.cluster, below.system, below.parent)
+        from put as below
+    ) as is_parent,
+    any_value(columns(* exclude (cluster, system, quota, resource, flavor, start_at, end_at, created_at, is_parent, said, run_number)))
 from numbered_runs(marked, (cluster, system, quota, resource, flavor, said))
 group by cluster, system, quota, resource, flavor, said, run_number

@@ -178,13 +178,15 @@ def database(con: duckdb.DuckDBPyConnection, folder: Path) -> None:
     empty_rule_tables(con)
     for query in needed(QUERIES, QUOTA_FACTS):
         build(con, query, {})
+    con.execute("drop table day.quota_amount")  # facts are made over it as a view
 
 
 def fill(con: duckdb.DuckDBPyConnection, cluster: Cluster) -> None:
     """Put a cluster into the tables, in place of what was there."""
     for table in TABLES:
         con.execute(f"delete from {table}")
-    _insert(con, "day.quota_terms", [row for team in cluster.teams for row in _span_rows(team, cluster.seconds)])
+    rows = [row for team in cluster.teams for row in _span_rows(team, cluster.seconds)]
+    _insert(con, "day.quota_terms", [{**row, "terms_id": number} for number, row in enumerate(rows)])
     _insert(con, "day.quota_pod", [_pod_row(job) for job in cluster.jobs])
     _insert(con, "day.quota_member", [_member_row(job) for job in cluster.jobs])
     watched = cluster.watched or ((0, cluster.seconds),)

@@ -1,6 +1,7 @@
 """Whole pods through each scheduler's policy: hand-made hours, and what holds for all of them."""
 
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -107,9 +108,55 @@ def test_kueues_borrower_takes_from_lower_priorities_where_it_may():
     assert replayed("kueue", kueue("Any", **within), asks, 2)[1] == {"a": 4, "b": 12}  # b9 in the place of two of 4
 
 
+def test_who_had_to_go_takes_back_its_own_at_the_next_instant():
+    # a1 needs all of b: after b1 b still borrows 1, and b1 finds no place beside a1. b1 alone is within b's 4, and c has only borrowed:
+    # once a1 is in, b1 takes c1's place; c1's 3 do not enter by the 2 that are left.
+    quotas = [
+        quota(name, "cohort/all", {"preemption": {"reclaimWithinCohort": "Any"}}, guaranteed=own)
+        for name, own in (("a", 6), ("b", 4), ("c", 0))
+    ]
+    held = [ask("b0", "b", 5, -2, -2), ask("b1", "b", 2, -1, -1), ask("c1", "c", 3, -2, -2, priority=10)]
+    asks = [*held, ask("a1", "a", 6, 1)]
+    assert replayed("kueue", quotas, asks, 4)[1:] == [{"a": 6, "c": 3}, {"a": 6, "b": 2}, {"a": 6, "b": 2}]
+
+
+FAIR = [*(ask(f"a{n}", "a", 1) for n in range(4)), *(ask(f"b{n}", "b", 1, 0.5) for n in range(4))]
+
+
+@pytest.mark.parametrize(
+    ("is_fair", "weight", "last"),
+    [
+        (0, 3, {"a": 4}),  # a's are older
+        (1, 1, {"a": 2, "b": 2}),
+        (1, 3, {"a": 1, "b": 3}),  # b's third borrows 750 thousandths over 3, as much as a's first; a's second 500
+        (1, 0, {"a": 4}),
+    ],
+)
+def test_kueues_fair_sharing_lets_in_the_least_weighted_share(is_fair, weight, last):
+    """Nobody has any of its own; c lends 4 once its own workload is over at 1:00."""
+    quotas = [quota(name, "cohort/all", guaranteed=0, weight=each) for name, each in (("a", 1), ("b", weight))]
+    asks = [*FAIR, ask("c1", "c", 4, bound=0, ended=1)]
+    shared = [*quotas, quota("c", "cohort/all", guaranteed=4)]
+    assert replayed("kueue", shared, asks, 2, rules=Rules(fair_sharing=is_fair))[1] == last
+    assert replayed("kueue", [replace(each, policy=policy_of({}, bool(is_fair))) for each in shared], asks, 2)[1] == last
+
+
+def test_kueues_fair_sharing_goes_level_by_level():
+    # Two queues of left borrow 1 each: it has 500 thousandths of the 4 with either's second, right's first 250.
+    quotas = [
+        *(quota(name, f"cohort/{above}", guaranteed=0, weight=1) for name, above in (("a", "left"), ("b", "left"), ("d", "right"))),
+        *(replace(quota(f"cohort/{each}", "cohort/root"), is_parent=True) for each in ("left", "right")),
+        quota("c", "cohort/root", guaranteed=4),
+    ]
+    asks = [*FAIR, *(ask(f"d{n}", "d", 1, 0.75) for n in range(4)), ask("c1", "c", 4, bound=0, ended=1)]
+    found = replayed("kueue", quotas, asks, 2, rules=Rules(fair_sharing=1))[1]
+    assert {name: found[name] for name in "abd"} == {"a": 1, "b": 1, "d": 2}
+
+
 def test_kueues_cohort_in_a_circle_admits_nothing():
     loop = [quota("x", "y"), quota("y", "x"), quota("a", "x", guaranteed=4)]
-    assert replayed("kueue", loop, [ask("a1", "a", 1)], 1) == [{}]
+    for is_fair in (0, 1):
+        assert replayed("kueue", loop, [ask("a1", "a", 1)], 1, rules=Rules(fair_sharing=is_fair)) == [{}]
 
 
 def test_volcano_takes_back_what_is_deserved():

@@ -4,16 +4,24 @@ from pathlib import Path
 
 import pytest
 
-from tests.schedulers.conformance import TABLES, cases, conforms, outcome, table
+from tests.schedulers.conformance import DIFFERENT, TABLES, cases, conforms, outcome, table
 
-COUNTS = {"kai_tests": 90, "koordinator_tests": 38, "kueue_tests": 32, "nos_tests": 63, "scheduler_plugins_tests": 21}
+COUNTS = {
+    "kai_tests": 90,
+    "koordinator_tests": 38,
+    "kueue_tests": 32,
+    "kueue_fair_tests": 31,
+    "nos_tests": 63,
+    "scheduler_plugins_tests": 21,
+    "volcano_tests": 22,
+}
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_every_case_of_upstreams_tests_agrees(name):
+def test_every_case_of_upstreams_tests_agrees_or_is_told(name):
     told = cases(name)
     assert len(told) == COUNTS[name]
-    assert [(case["id"], outcome(case)) for case in told if not conforms(case)] == []
+    assert [(case["id"], outcome(case)) for case in told if not conforms(case) and case["id"] not in DIFFERENT] == []
 
 
 def test_the_document_shows_the_table():

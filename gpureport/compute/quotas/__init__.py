@@ -12,7 +12,7 @@ import duckdb
 import pyarrow as pa
 
 from gpureport.compute.fact_views import Batch, lake_tables, limits
-from gpureport.compute.query import Query, build, build_empty, needed
+from gpureport.compute.query import Query, build, build_empty, build_view, needed
 from gpureport.compute.quotas.labels import quota_label_tables
 from gpureport.compute.quotas.lending import quota_lending_table
 from gpureport.compute.quotas.shares import quota_native_table, quota_share_table, quota_unit_table
@@ -36,6 +36,7 @@ QUOTA_FACTS = (
 )
 """Kept facts of quotas."""
 _TERMS = "day.quota_terms"
+_JOINED = "day.quota_amount"
 _KNOWN = ("day.quota_watch", "day.quota_reported")
 _AMOUNTS = (*_KNOWN, "day.quota_member", "day.quota_node")
 _LABELS = (QUOTA_POD_LABEL.name, QUOTA_EXPOSURE.name)
@@ -107,7 +108,10 @@ def empty_rule_tables(con: duckdb.DuckDBPyConnection) -> None:
 
 def _build(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], targets: Collection[str], built: set[str]) -> None:
     for query in needed(queries, targets, built):
-        build(con, query, {})
+        if query.table == _JOINED:
+            build_view(con, query)
+        else:
+            build(con, query, {})
         built.add(query.table)
 
 

@@ -53,12 +53,9 @@ class Runs:
 
 _PODS = """
 select
-    member.cluster,
-    member.system,
-    member.quota,
+    member.cluster, member.system, member.quota,
     pod.* exclude (cluster),
-    epoch_ms(pod.created_at) as created_at_ms,
-    native.amounts
+    epoch_ms(pod.created_at) as created_at_ms, native.amounts
 from day.quota_member as member
 inner join day.quota_pod as pod
     on
@@ -66,8 +63,7 @@ inner join day.quota_pod as pod
         and member.pod_uid = pod.pod_uid
 inner join (
     select
-        system,
-        requests,
+        system, requests,
         map_from_entries(list((resource, amount_native) order by resource)) as amounts
     from day.quota_native
     where system in ('nos', 'scheduler-plugins')
@@ -82,18 +78,13 @@ order by member.cluster, member.system, member.quota, pod.pod_uid
 _TERMS = """
 select cluster, system, quota, resource, start_at, end_at, namespaces, guaranteed_native, cap_native
 from day.quota_terms
-where system in ('nos', 'scheduler-plugins')
+where system in ('nos', 'scheduler-plugins') and coalesce(guaranteed_native, cap_native) is not null
 order by all
 """
 _EXPOSURES = """
 select
-    exposed.cluster,
-    exposed.system,
-    alike.pod_uid,
-    exposed.by_quota,
-    exposed.condition,
-    greatest(exposed.start_at, alike.start_at) as start_at,
-    least(exposed.end_at, alike.end_at) as end_at,
+    exposed.cluster, exposed.system, alike.pod_uid, exposed.by_quota, exposed.condition,
+    greatest(exposed.start_at, alike.start_at) as start_at, least(exposed.end_at, alike.end_at) as end_at,
     exposed.evidence
 from _exposed as exposed
 inner join _alike as alike

@@ -26,12 +26,7 @@ where system = 'kueue' and cluster in (select cluster from day.quota_terms where
 order by cluster, resource, flavor, start_at, quota
 """
 _PLACES = """
-select
-    cluster,
-    quota,
-    parent,
-    start_at,
-    end_at
+select cluster, quota, parent, start_at, end_at
 from day.quota_terms
 where system = 'kueue' and is_parent and resource = ''
 order by all
