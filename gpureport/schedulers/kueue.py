@@ -420,11 +420,8 @@ class KueuePolicy(Policy):
         return share
 
 
-def _by_queue(asks: Iterable[Ask]) -> dict[str, list[Ask]]:
-    found: dict[str, list[Ask]] = {}
-    for ask in asks:
-        found.setdefault(ask.quota, []).append(ask)
-    return found
+def _by_queue(asks: Sequence[Ask]) -> dict[str, list[Ask]]:
+    return {name: [ask for ask in asks if ask.quota == name] for name in {ask.quota for ask in asks}}
 
 
 class _Live(Mapping[FlavorResource, float]):

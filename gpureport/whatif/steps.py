@@ -23,12 +23,7 @@ from gpureport.schedulers.model import Holding, Past, Quota, Rules
 from gpureport.schedulers.pods import Ask
 from gpureport.schedulers.replay import POLICIES, Step, replay
 
-QUOTAS = """
-select
-    *,
-    epoch_ms(created_at) as created_at_ms
-from day.quota_terms
-"""
+QUOTAS = "select *, epoch_ms(created_at) as created_at_ms from day.quota_terms"
 _SCOPES = """
 create or replace temp table replayed_scope as
 select
@@ -41,8 +36,7 @@ semi join day.recorded_moment
     using (terms_id)
 """
 _NUMBERS = """
-select
-    number, cluster, system, resource, flavor, scope, list(distinct quota order by quota)
+select number, cluster, system, resource, flavor, scope, list(distinct quota order by quota)
 from replayed_scope
 group by all
 order by number
@@ -58,18 +52,14 @@ where list_contains($numbers, scope.number)
 order by scope.number, moment.start_at, scope.quota
 """
 _CAPACITY = """
-select
-    cluster, system, resource, epoch_ms(start_at),
-    epoch_ms(least(end_at, timestamp '9999-01-01')),
-    capacity_native
+select cluster, system, resource, epoch_ms(start_at), epoch_ms(least(end_at, timestamp '9999-01-01')), capacity_native
 from period.quota_usable
 order by all
 """
 _ASKS = """
 select
     cluster, system, resource, flavor, scope, request_uid, quota, amount_native,
-    coalesce(priority, 0) as priority, epoch_ms(created_at) as created_ms, epoch_ms(bound_at) as bound_ms,
-    epoch_ms(ended_at) as ended_ms
+    coalesce(priority, 0) as priority, epoch_ms(created_at), epoch_ms(bound_at), epoch_ms(ended_at)
 from day.quota_request
 inner join day.quota_scope
     using (cluster, system, resource, flavor, quota)
@@ -119,7 +109,6 @@ class Given:
     """Inputs of a replay beside the steps."""
 
     scopes: Scopes
-
     changes: Mapping[Pool, Change]
     rules: Rules
     asks: Mapping[Pool, Mapping[str, Sequence[Ask]]]

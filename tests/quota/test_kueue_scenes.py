@@ -214,6 +214,29 @@ def test_what_if_replays_whole_workloads_by_the_queues_policy(tmp_path, capsys):
     }
 
 
+def test_what_if_a_queue_had_more_weight_where_kueue_shares_fairly(tmp_path, capsys):
+    """Eight workloads of 1 wait for an hour for the 4 that spare lends: 2 and 2 by weighted shares, 1 and 3 with b's weight 3,
+    and all to a, whose are older, where fair sharing is off.
+    """
+    lists = cluster([], groups={"a": [{"h100": {GPU: 0}}], "b": [{"h100": {GPU: 0}}], "spare": [{"h100": {GPU: 4}}]})
+    for each in lists["clusterqueues"]:
+        each["status"] = {"fairSharing": {"weightedShare": 0}}
+    waiting = [workload(f"{name}{n}", name, 1, FROM - 60 + (name == "b")) for name in "ab" for n in range(4)]
+    for minute in range(FROM, UNTIL, 15):
+        save(tmp_path / str(minute), {**lists, "workloads": waiting})
+        folder = ["--kubernetes", str(tmp_path / str(minute)), "--observed-at", at(minute)]
+        run("import", *folder, "--cluster", "lab", "--lake", str(tmp_path / "lake"))
+    window = ["--since", at(FROM), "--until", at(UNTIL), "--lake", str(tmp_path / "lake"), "-o", "json"]
+    told = {}
+    for setting in ("quota.b.weight=3", "kueue.fairSharing=0"):
+        capsys.readouterr()
+        run("whatif", *window, "--set", setting)
+        rows = json.loads(capsys.readouterr().out)["outcomes"]
+        held = {row["quota"]: row for row in rows if row["figure"] == "delivered_gpu_hours"}
+        told[setting] = [(held[name]["replayed"], held[name]["changed"]) for name in "ab"]
+    assert told == {"quota.b.weight=3": [(2, 1), (2, 3)], "kueue.fairSharing=0": [(2, 4), (2, 0)]}
+
+
 def test_what_a_snapshot_shows_was_there_by_then_whatever_its_clock_says(tmp_path):
     """Seen waiting from 12:15 and with quota from 12:30, by its clock in the evening: 2 x 45 min demanded, 2 x 30 delivered."""
     waits, runs = workload("late", "team", 2, FROM + 500), workload("late", "team", 2, FROM + 500, FROM + 600, flavors=H100)

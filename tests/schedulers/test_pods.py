@@ -109,8 +109,8 @@ def test_kueues_borrower_takes_from_lower_priorities_where_it_may():
 
 
 def test_who_had_to_go_takes_back_its_own_at_the_next_instant():
-    # a1 needs all of b: after b1 b still borrows 1, and b1 finds no place beside a1. b1 alone is within b's 4, and c has only borrowed:
-    # once a1 is in, b1 takes c1's place; c1's 3 do not enter by the 2 that are left.
+    # a1 needs all of b: after b1 b still borrows 1, and b1 finds no place beside a1. b1 alone is within b's 4, and c has only
+    # borrowed: once a1 is in, b1 takes c1's place; c1's 3 do not enter by the 2 that are left.
     quotas = [
         quota(name, "cohort/all", {"preemption": {"reclaimWithinCohort": "Any"}}, guaranteed=own)
         for name, own in (("a", 6), ("b", 4), ("c", 0))
@@ -144,7 +144,10 @@ def test_kueues_fair_sharing_lets_in_the_least_weighted_share(is_fair, weight, l
 def test_kueues_fair_sharing_goes_level_by_level():
     # Two queues of left borrow 1 each: it has 500 thousandths of the 4 with either's second, right's first 250.
     quotas = [
-        *(quota(name, f"cohort/{above}", guaranteed=0, weight=1) for name, above in (("a", "left"), ("b", "left"), ("d", "right"))),
+        *(
+            quota(name, f"cohort/{above}", guaranteed=0, weight=1)
+            for name, above in (("a", "left"), ("b", "left"), ("d", "right"))
+        ),
         *(replace(quota(f"cohort/{each}", "cohort/root"), is_parent=True) for each in ("left", "right")),
         quota("c", "cohort/root", guaranteed=4),
     ]

@@ -81,10 +81,10 @@ def asked(drawn: list[tuple[str, float, int, int, int]]) -> list[Ask]:
 
 
 @settings(max_examples=150)
-@given(queues(), st.lists(ASK, min_size=1, max_size=25))
-def test_kueue_remembering_lets_in_whom_it_would_otherwise(quotas, drawn):
-    asks = asked(drawn)
-    quick, slow = Replay(KueuePolicy(), GPU, asks, Rules()), Forgetful(ForgetfulKueue(), GPU, asks, Rules())
+@given(queues(), st.lists(ASK, min_size=1, max_size=25), st.booleans())
+def test_kueue_remembering_lets_in_whom_it_would_otherwise(quotas, drawn, is_fair):
+    asks, rules = asked(drawn), Rules(fair_sharing=is_fair)
+    quick, slow = Replay(KueuePolicy(), GPU, asks, rules), Forgetful(ForgetfulKueue(), GPU, asks, rules)
     assert held(quick, quotas, asks) == held(slow, quotas, asks)
 
 

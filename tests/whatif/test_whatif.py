@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from seed_cluster import GPU, OLD, guaranteed, listed, make_lake, named, node, pod
+from seed_cluster import DAY, GPU, OLD, elastic, guaranteed, listed, make_lake, named, node, pod
 
 from gpureport.cli import main
 
@@ -222,6 +222,73 @@ def test_the_recorded_cluster_of_all_systems(tmp_path, capsys):
     left_out = {(each["system"], each["reason"], each["seconds"]) for each in answer["left_out"]}
     assert {("kueue", "demand_unknown", 900), ("volcano", "demand_unknown", 900)} <= left_out
     assert list(answer["assumptions"]) == ["kai", "koordinator", "kubernetes", "nos"]
+
+
+def looked_at(folder, minutes, nodes, quotas, pods):
+    """A lake of looks at minutes after 10:00; ``pods(minute)`` are there."""
+    for minute in minutes:
+        state, at = folder / str(minute), datetime(2026, 11, 20, 10, tzinfo=UTC) + timedelta(minutes=minute)
+        state.mkdir()
+        (state / "pods.json").write_text(listed("Pod", "v1", pods(minute)))
+        (state / "nodes.json").write_text(listed("Node", "v1", nodes))
+        (state / "quotas.json").write_text(listed(*quotas))
+        arguments = ["--observed-at", at.isoformat(), "--cluster", "lab", "--lake", str(folder / "lake")]
+        assert main(["import", "--kubernetes", str(state), *arguments], environ={}, now=NOW) == 0
+    return ["--lake", str(folder / "lake")]
+
+
+def figures(capsys, figure, *arguments):
+    """By quota the figure as recorded, replayed and changed."""
+    capsys.readouterr()
+    assert main(["whatif", *arguments, "-o", "json"], environ={}, now=NOW) == 0
+    rows = json.loads(capsys.readouterr().out)["outcomes"]
+    return {row["quota"]: (row["recorded"], row["replayed"], row["changed"]) for row in rows if row["figure"] == figure}
+
+
+def test_kais_lower_priority_has_what_rounding_left_of_the_higher(tmp_path, capsys):
+    """14 GPUs, quotas of 4, everybody requests 6. The higher priority shares the 2 that are left by weights 1:2, in whole GPUs 0
+    and 1; the last goes to the lower one. For six hours that is 24, 30 and 30 GPU-h, here for half an hour a twelfth of it.
+    """
+    said = [("q0", 1, 200), ("q1", 2, 200), ("q2", 1, 100)]
+    queues = [
+        {
+            "metadata": named(name),
+            "spec": {"priority": first, "resources": {"gpu": {"quota": 4, "overQuotaWeight": w, "limit": -1}}},
+        }
+        for name, w, first in said
+    ]
+    held = {"q0": 4, "q1": 5, "q2": 5}
+    pods = [
+        pod(name, f"p{n}", GPU, bound=OLD if n < held[name] else None, **{"kai.scheduler__queue": name})
+        for name in held
+        for n in range(6)
+    ]
+    quotas = ("Queue", "scheduling.run.ai/v2", queues)
+    lake = looked_at(tmp_path, (0, 15), [node(**{"nvidia.com__gpu": 14})], quotas, lambda minute: pods)
+    asked = [*WINDOW, "--set", "quota.q2.limit=none", *lake]
+    assert figures(capsys, "fair_share_gpu_hours", *asked) == {"q0": (2,) * 3, "q1": (2.5,) * 3, "q2": (2.5,) * 3}
+    assert figures(capsys, "over_entitlement_gpu_hours", *asked) == dict.fromkeys(held, (0,) * 3)
+    assert figures(capsys, "replay_error_gpu_hours", *asked) == dict.fromkeys(held, (None, 0, None))
+
+
+def test_noss_hours_are_replayed_as_they_were_and_no_pod_enters_by_a_part_of_it(tmp_path, capsys):
+    """GB by hour of a (min 64) and b (64), c's 32 idle, pods of 32 (a GPU): 0 and 128; 32 and 128; 64 and 96, one of b's had to
+    go; then a's third waits, 96 > 64 and 160 are all. With a min of 96 there are 192: b's stays until a's third takes its place.
+    """
+    hours = [f"{DAY}T{10 + n}:00:00Z" for n in range(4)]
+
+    def pods(minute):
+        there = [pod("b", f"b{n}", GPU) for n in range(3)]
+        there += [pod("b", "b3", GPU, ended=hours[2] if minute >= 120 else None)]
+        there += [pod("a", f"a{n}", GPU, hours[n], hours[n] if n < 3 else None) for n in (1, 2, 3) if minute >= 60 * n]
+        return [*there, *([pod("b", "b4", GPU, hours[2], None)] if minute >= 120 else [])]
+
+    quotas = ("ElasticQuota", "nos.nebuly.com/v1alpha1", [elastic("a", 64), elastic("b", 64), elastic("c", 32)])
+    lake = looked_at(tmp_path, range(0, 240, 15), [node(**{"nvidia.com__gpu": 8})], quotas, pods)
+    asked = ["--since", hours[0], "--until", f"{DAY}T14:00:00Z", "--set", "quota.a.min=96", *lake]
+    assert figures(capsys, "delivered_gpu_hours", *asked) == {"a/q": (5, 5, 6), "b/q": (14, 14, 15), "c/q": (0, 0, 0)}
+    assert figures(capsys, "replay_error_gpu_hours", *asked) == {f"{name}/q": (None, 0, None) for name in "abc"}
+    assert figures(capsys, "borrowed_gpu_hours", *asked)["b/q"] == (6, 6, 7)
 
 
 def test_kai_counts_what_was_used_before_the_window(tmp_path, capsys):

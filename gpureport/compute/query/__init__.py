@@ -31,7 +31,7 @@ from gpureport.values.text.safe import quoted
 def connection(memory_limit: str = "1GB", threads: int = 1) -> Iterator[duckdb.DuckDBPyConnection]:
     """An in-memory DuckDB in UTC that spills into a folder of its own, which ends with it."""
     with spill_folder() as spill, duckdb.connect() as con:
-        con.execute("set TimeZone = 'UTC'; set parquet_metadata_cache = true")
+        con.execute("set TimeZone = 'UTC'; set parquet_metadata_cache = true; set asof_loop_join_threshold = 0")
         con.execute(f"set threads = {threads:d}")
         try:
             con.execute("set memory_limit = $limit", {"limit": memory_limit})

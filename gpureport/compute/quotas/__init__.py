@@ -36,7 +36,6 @@ QUOTA_FACTS = (
 )
 """Kept facts of quotas."""
 _TERMS = "day.quota_terms"
-_JOINED = "day.quota_amount"
 _KNOWN = ("day.quota_watch", "day.quota_reported")
 _AMOUNTS = (*_KNOWN, "day.quota_member", "day.quota_node")
 _LABELS = (QUOTA_POD_LABEL.name, QUOTA_EXPOSURE.name)
@@ -108,7 +107,7 @@ def empty_rule_tables(con: duckdb.DuckDBPyConnection) -> None:
 
 def _build(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], targets: Collection[str], built: set[str]) -> None:
     for query in needed(queries, targets, built):
-        if query.table == _JOINED:
+        if query.table == "day.quota_amount":
             build_view(con, query)
         else:
             build(con, query, {})
