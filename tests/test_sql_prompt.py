@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -187,7 +188,7 @@ def test_nothing_is_built_for_a_statement_that_names_no_table(demo: Path, capsys
     [
         ("select device_count from report.fleet", "1"),
         ("select count(*) from report.fleet join facts.device_hour using (cluster)", "1"),
-        ("describe report.fleet", "cluster,VARCHAR,YES,,,"),
+        ("describe report.fleet", "cluster,VARCHAR,cluster name"),
         ("create table own as from report.fleet; select count(*) from own", "1"),
         ("select count(*) from period.capacity", "1"),
         ("select since_at::date from (select min(hour_start_at) as since_at from facts.device_hour)", "2026-11-20"),
@@ -207,6 +208,22 @@ def test_a_named_table_is_built_with_what_it_reads_alone(
     assert main(["sql", statement, *window, "--lake", str(demo / "lake"), "-o", "csv"], environ={}) == 0
     assert capsys.readouterr().out.splitlines()[1] == printed
     assert not {"report.container", "report.finding", "report.period"}.intersection(built)
+
+
+def test_a_described_table_says_what_its_columns_mean(demo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for statement, line in (
+        ("DESCRIBE report.container_power;", "energy_joules,DOUBLE,"),
+        ("desc lake.device_sample", "held_seconds,DOUBLE,"),
+        ('describe "facts"."device_hour"', "observed_seconds,DOUBLE,"),
+    ):
+        assert main(["sql", statement, "--lake", str(demo / "lake"), "-o", "csv"], environ={}) == 0
+        header, *rows = capsys.readouterr().out.splitlines()
+        assert header == "column,type,meaning"
+        [found] = [row for row in rows if row.startswith(line)]
+        assert re.search(r"\b(J|s|seconds)\b", found.removeprefix(line))
+        assert not [row for row in rows if row.endswith(",")]
+    assert main(["sql", "describe report.nothing", "--lake", str(demo / "lake")], environ={}) == 2
+    assert "SQL: " in capsys.readouterr().err
 
 
 def test_a_table_of_costs_says_which_settings_it_lacks(demo: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -14,11 +14,12 @@ import duckdb
 
 from gpureport.compute.query import load
 from gpureport.values.errors import GpureportError, UsageError, first_line
-from gpureport.values.tables import TABLES
+from gpureport.values.tables import TABLE_BY_NAME, TABLES
 from gpureport.values.text.rows import Output, print_rows
 
 _GREETING = "DuckDB over lake.*, facts.* and report.*; end a statement with ';', leave with Ctrl-D. Tables: show tables;"
 _SHOW_TABLES = re.compile(r"\s*(show\s+(all\s+)?tables|describe)\s*;?\s*", re.IGNORECASE)
+_DESCRIBE = re.compile(r"""\s*desc(?:ribe)?\s+"?(lake|facts|report)"?\."?(\w+)"?\s*;?\s*""", re.IGNORECASE)
 _ON_TERMINAL = 1000
 _WRITING = re.compile(r'\b(copy|export|import|attach)\b|\b(query|json_execute_serialized_sql)"?\s*\(', re.IGNORECASE)
 """Statements that write files, also within another statement, or run a text that might."""
@@ -47,7 +48,11 @@ class Session:
             self._refuse_writing(statement)
             self.prepare(statement)
             cursor = self.con.execute(statement)
-            if names := [column[0] for column in cursor.description or ()]:
+            if described := _DESCRIBE.fullmatch(statement):
+                meanings = _meanings(*described.groups())
+                rows = [(name, kind, meanings.get(name, "")) for name, kind, *_ in cursor.fetchall()]
+                print_rows(["column", "type", "meaning"], rows, self.output, self.out)
+            elif names := [column[0] for column in cursor.description or ()]:
                 print_rows(names, iter(cursor.fetchone, None), self.output, self.out, limit)
                 if limit is not None and cursor.fetchone():
                     print(f"only the first {limit:,} rows are shown; give --rows for more", file=sys.stderr)
@@ -101,6 +106,13 @@ def _tables() -> list[tuple[str, str]]:
     return [
         (name, text.partition(".")[0]) for name, text in sorted(told.items()) if name.startswith(("lake.", "facts.", "report."))
     ]
+
+
+def _meanings(schema: str, table: str) -> Mapping[str, str]:
+    """Meaning of each column of a table, unit included."""
+    if schema.lower() == "lake":
+        return {column.name: column.doc for column in TABLE_BY_NAME[table.lower()].columns}
+    return load()[f"{schema}.{table}".lower()].columns
 
 
 def _read_line(lines: TextIO, is_terminal: bool, is_continued: bool) -> str:
