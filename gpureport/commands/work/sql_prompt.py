@@ -109,10 +109,11 @@ def _tables() -> list[tuple[str, str]]:
 
 
 def _meanings(schema: str, table: str) -> Mapping[str, str]:
-    """Meaning of each column of a table, unit included."""
-    if schema.lower() == "lake":
-        return {column.name: column.doc for column in TABLE_BY_NAME[table.lower()].columns}
-    return load()[f"{schema}.{table}".lower()].columns
+    """Meaning of each column of a table, unit included, and of the columns that folders add."""
+    is_raw = schema.lower() == "lake"
+    columns = TABLE_BY_NAME[table.lower()].columns if is_raw else ()
+    meanings = {each.name: each.doc for each in columns} if is_raw else load()[f"{schema}.{table}".lower()].columns
+    return {"cluster": "cluster name", "date": "UTC day of the rows", **meanings}
 
 
 def _read_line(lines: TextIO, is_terminal: bool, is_continued: bool) -> str:
