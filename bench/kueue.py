@@ -146,10 +146,7 @@ def _pod(work: Work, now: float) -> Object:
 def _fixed() -> dict[str, list[Object]]:
     offered = {GPU: "8", "cpu": "64", "memory": "512Gi"}
     ready = [{"type": "Ready", "status": "True", "lastTransitionTime": _time(-86_400)}]
-    said = [
-        {"cpu": "512", "memory": "4Ti"},
-        {GPU: str(NOMINAL)},
-    ]
+    said = [{"cpu": "512", "memory": "4Ti"}, {GPU: str(NOMINAL)}]
     groups = [
         {
             "coveredResources": sorted(each),

@@ -95,11 +95,7 @@ def test_hours_of_claims_are_those_of_the_oracle(
             for claim, device, start, end in found
         ]
 
-    for table, values in (
-        ("claim_device", rows(held)),
-        ("claim_use", rows(used)),
-        ("claim_reservation", rows(reserved)),
-    ):
+    for table, values in (("claim_device", rows(held)), ("claim_use", rows(used)), ("claim_reservation", rows(reserved))):
         con.execute(f"delete from facts.{table}")
         if values:
             con.executemany(f"insert into facts.{table} values ({', '.join('?' * len(values[0]))})", values)

@@ -114,10 +114,7 @@ def test_a_profiling_signal_that_one_model_alone_lacks_is_the_models_226(cluster
 
 def test_no_profiling_signal_at_all_is_no_dcp_395(cluster: Cluster) -> None:
     cluster.device("GPU-a", *PLAIN, gpu_model="Tesla M60")
-    assert cluster.reason("gr_engine_active_ratio") == (
-        "no_dcp",
-        "devices: 1; other signals: 3, none of them a profiling one",
-    )
+    assert cluster.reason("gr_engine_active_ratio") == ("no_dcp", "devices: 1; other signals: 3, none of them a profiling one")
     assert cluster.reason("sm_active_ratio")[0] == "no_dcp"
 
 

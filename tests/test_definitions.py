@@ -33,13 +33,7 @@ def test_every_signal_of_a_definition_exists() -> None:
 
 
 def test_every_reason_in_the_queries_has_a_sentence() -> None:
-    judging = (
-        "period.figure",
-        "day.signal_absence",
-        "period.node_gap",
-        "period.holder_day",
-        "report.accelerator",
-    )
+    judging = ("period.figure", "day.signal_absence", "period.node_gap", "period.holder_day", "report.accelerator")
     judged = "\n".join(QUERIES[name].sql for name in judging)
     every = "\n".join(query.sql for query in QUERIES.values())
     given = {*re.findall(r"\bthen '(\w+)'", judged), *re.findall(r"'reason': (?:if\(.*, null, )?'(\w+)'", every)}

@@ -12,11 +12,7 @@ from gpureport.values.errors import OutputError, first_line
 
 @pytest.mark.parametrize(
     ("error", "expected"),
-    [
-        (ValueError("not so\nLINE 1: …"), "not so"),
-        (ValueError("\n\nnot so"), "not so"),
-        (OSError(), "OSError"),
-    ],
+    [(ValueError("not so\nLINE 1: …"), "not so"), (ValueError("\n\nnot so"), "not so"), (OSError(), "OSError")],
 )
 def test_an_errors_first_line_stands_for_it_or_its_kind_where_it_says_nothing(error: Exception, expected: str) -> None:
     assert first_line(error) == expected

@@ -214,7 +214,7 @@ TABLE_CALLS = {
         "agreement(beside)",
         {
             "beside": "cluster varchar, compared varchar, object varchar, resource varchar, observed_at timestamp, "
-            "reported_units double, counted_units double",
+            "reported_units double, counted_units double"
         },
     ),
     "numbered_runs": ("numbered_runs(given, (key))", {"given": "key varchar, start_at timestamp, end_at timestamp"}),

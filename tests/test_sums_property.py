@@ -116,10 +116,7 @@ def test_every_sum_of_the_loops_is_that_of_the_sql(seed: int, tmp_path_factory: 
 
 @pytest.mark.parametrize(
     "rows",
-    [
-        [sample("GPU-a", 0, 60, power_watts=1e13)],
-        [sample("GPU-a", 0, 60), sample("GPU-b", 0, 60), sample("GPU-a", 60, 60)],
-    ],
+    [[sample("GPU-a", 0, 60, power_watts=1e13)], [sample("GPU-a", 0, 60), sample("GPU-b", 0, 60), sample("GPU-a", 60, 60)]],
     ids=["a decimal too large to be weighed as a whole number", "a device whose rows are apart"],
 )
 def test_what_the_loops_cannot_tell_is_left_to_the_sql(rows: list[dict[str, Any]], tmp_path: Path) -> None:

@@ -63,10 +63,7 @@ def environment(**values: str) -> Remedy:
     return Remedy(_ENVIRONMENT, tuple(lines))
 
 
-NODE_NAME = Remedy(
-    _ENVIRONMENT,
-    ("- name: NODE_NAME", "  valueFrom:", "    fieldRef:", "      fieldPath: spec.nodeName"),
-)
+NODE_NAME = Remedy(_ENVIRONMENT, ("- name: NODE_NAME", "  valueFrom:", "    fieldRef:", "      fieldPath: spec.nodeName"))
 POD_RESOURCES = Remedy(
     "DaemonSet of dcgm-exporter, the kubelet's socket",
     (
@@ -86,12 +83,7 @@ HONOR_LABELS = Remedy(
 )
 RESOURCE_SLICES = Remedy(
     "ClusterRole of dcgm-exporter's service account",
-    (
-        "rules:",
-        '- apiGroups: ["resource.k8s.io"]',
-        '  resources: ["resourceslices"]',
-        '  verbs: ["get", "list", "watch"]',
-    ),
+    ("rules:", '- apiGroups: ["resource.k8s.io"]', '  resources: ["resourceslices"]', '  verbs: ["get", "list", "watch"]'),
 )
 GROUPS = Remedy(_OWN_RULES, ('- nonResourceURLs: ["/apis", "/version"]', '  verbs: ["get"]'))
 NODE_LABELS = Remedy(_KUBE_STATE, (f"--metric-labels-allowlist=nodes=[{','.join(_NODE_LABELS)}]",))

@@ -110,21 +110,13 @@ def _refuted(seen: Habits, pods: Sequence[Labels]) -> dict[tuple[str, str], str]
 
 
 def _pod_of(labels: Labels) -> tuple[str, str]:
-    return (
-        labels.get("exported_namespace") or labels.get("namespace", ""),
-        labels.get("exported_pod") or labels.get("pod", ""),
-    )
+    return (labels.get("exported_namespace") or labels.get("namespace", ""), labels.get("exported_pod") or labels.get("pod", ""))
 
 
 def _names(seen: Habits, kube: KubeState, refuted: Mapping[tuple[str, str], str]) -> list[Finding]:
     silent = [exporter for exporter in seen.by_exporter if exporter not in NAMING]
     findings = [
-        Finding(
-            "exporter_without_pods",
-            "note",
-            exporter,
-            "names no workloads by design; another source has to",
-        )
+        Finding("exporter_without_pods", "note", exporter, "names no workloads by design; another source has to")
         for exporter in silent
     ]
     if refuted:

@@ -60,12 +60,7 @@ def node(plan: SimulationPlan, node: Node) -> Object:
     return {
         "metadata": _metadata(node.name, node.uid, _born(plan), labels=_node_labels(node)),
         "spec": {},
-        "status": {
-            "capacity": resources,
-            "allocatable": resources,
-            "conditions": [ready],
-            "nodeInfo": system | versions,
-        },
+        "status": {"capacity": resources, "allocatable": resources, "conditions": [ready], "nodeInfo": system | versions},
     }
 
 
@@ -175,10 +170,7 @@ def slice_of(plan: SimulationPlan, node: Node) -> Object:
     metadata = _metadata(f"{node.name}-{DRA_DRIVER}", stable_uuid(plan, "slice", node.index), _born(plan))
     pool = {"name": node.name, "generation": 1, "resourceSliceCount": 1}
     devices = [_device(gpu) for gpu in node.gpus]
-    return {
-        "metadata": metadata,
-        "spec": {"driver": DRA_DRIVER, "pool": pool, "nodeName": node.name, "devices": devices},
-    }
+    return {"metadata": metadata, "spec": {"driver": DRA_DRIVER, "pool": pool, "nodeName": node.name, "devices": devices}}
 
 
 def _device(gpu: Gpu) -> Object:

@@ -154,12 +154,7 @@ def test_every_row_says_where_it_is_from_and_in_which_versions() -> None:
 
 
 def test_every_row_feeds_a_signal_of_a_fitting_kind() -> None:
-    fitting = {
-        "gauge": {"gauge", "rate", "info"},
-        "counter": {"counter"},
-        "bitmask": {"bitmask", "bit"},
-        "code": {"code"},
-    }
+    fitting = {"gauge": {"gauge", "rate", "info"}, "counter": {"counter"}, "bitmask": {"bitmask", "bit"}, "code": {"code"}}
     for row in CATALOG.rows:
         if row.is_device:
             signal = SIGNAL_BY_NAME[row.signal]

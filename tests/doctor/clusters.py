@@ -210,8 +210,7 @@ CLUSTERS = {
     "claims": Cluster(FULL_CSV, kube=kube_state(CLAIM)),
     "claims and virtual GPUs": Cluster(FULL_CSV, relabel=with_labels(vgpu="0"), kube=kube_state(CLAIM)),
     "silent nodes": Cluster(
-        FULL_CSV,
-        kube=kube_state({"__name__": "kube_node_labels", "node": "n4", PCI_LABEL: "true"}, nodes="n1 n2 n3"),
+        FULL_CSV, kube=kube_state({"__name__": "kube_node_labels", "node": "n4", PCI_LABEL: "true"}, nodes="n1 n2 n3")
     ),
     "host is a pod": Cluster(FULL_CSV, relabel=named_by_pod, kube=kube_state()),
     "MIG": Cluster(tuple(name for name in FULL_CSV if not name.endswith("_UTIL")), relabel=split_in_two, kube=kube_state()),

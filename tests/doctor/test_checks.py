@@ -308,8 +308,7 @@ def test_a_server_that_forgets_sooner_than_days_are_filled_back_is_noted() -> No
 
 
 @pytest.mark.parametrize(
-    ("text", "days"),
-    [("15d", 15), ("1w1d", 8), ("36h", 1.5), ("10d or 5GiB", 10), ("512MB", None), ("0s", None), ("", None)],
+    ("text", "days"), [("15d", 15), ("1w1d", 8), ("36h", 1.5), ("10d or 5GiB", 10), ("512MB", None), ("0s", None), ("", None)]
 )
 def test_the_retention_is_read_as_prometheus_writes_it(text: str, days: float | None) -> None:
     with replaying({"/api/v1/status/runtimeinfo": success({"storageRetention": text})}) as server:

@@ -116,10 +116,7 @@ def test_lists_are_asked_for_one_object_and_only_nodes_and_slices_are_read_whole
 def test_refused_slices_and_pods_are_losses_with_the_rules_to_add(look: Look) -> None:
     looked = look({**recorded_routes(), SLICES: forbidden, PODS: forbidden})
     assert looked.told.code == 4
-    assert looked.told.losses == {
-        "resourceslices.resource.k8s.io": tuple(HOLDER_TABLES),
-        "pods": tuple(HOLDER_TABLES),
-    }
+    assert looked.told.losses == {"resourceslices.resource.k8s.io": tuple(HOLDER_TABLES), "pods": tuple(HOLDER_TABLES)}
     assert "403" in looked.of("pods")["found"]
     assert looked.rules == [
         {"apiGroups": ["resource.k8s.io"], "resources": ["resourceslices"], "verbs": ["list"]},

@@ -36,10 +36,7 @@ if it is one of saturation, while `saturation.enabled` is false. Numbers in the 
 
 """
 _REASONS_TITLE = "Why a figure is absent"
-_SIGNALS = {
-    "gpu_util_ratio, gr_engine_active_ratio, sm_active_ratio": "activity",
-    "energy_joules, power_watts": "energy",
-}
+_SIGNALS = {"gpu_util_ratio, gr_engine_active_ratio, sm_active_ratio": "activity", "energy_joules, power_watts": "energy"}
 _FEW, _SHORT = 3, 20
 """A clause of so many figures and more characters is written once and numbered."""
 

@@ -36,8 +36,7 @@ def test_without_a_cluster_the_sentence_says_what_to_do(tmp_path: Path, capsys: 
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["", "{", "[]", "clusters: 3", "just words", "current-context: gone\nclusters: []\ncontexts: []\nusers: []", "a: [b"],
+    "text", ["", "{", "[]", "clusters: 3", "just words", "current-context: gone\nclusters: []\ncontexts: []\nusers: []", "a: [b"]
 )
 def test_a_kubeconfig_that_is_none_is_a_usage_error(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "kubeconfig"

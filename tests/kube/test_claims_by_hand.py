@@ -46,10 +46,7 @@ def test_two_lives_of_one_name_are_two_pods(report: duckdb.DuckDBPyConnection) -
     statement = """select pod_uid, device_uuid, claims, allocated_seconds
                    from report.device_allocation where pod = 'sts-0' order by all"""
     # The first was gone at the look at 00:20; the second ran from 00:18:30 and is known until 01:05.
-    assert rows(report, statement) == [
-        ("first", uuid(2), "sts-0-x1", 1200),
-        ("second", uuid(3), "sts-0-x2", 2790),
-    ]
+    assert rows(report, statement) == [("first", uuid(2), "sts-0-x1", 1200), ("second", uuid(3), "sts-0-x2", 2790)]
 
 
 def test_an_extended_resource_of_which_the_scheduler_made_a_claim_is_one_gpu(report: duckdb.DuckDBPyConnection) -> None:

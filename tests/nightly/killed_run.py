@@ -97,10 +97,7 @@ def start(
 def night_servers(folder: Path, *texts: str) -> Iterator[Night]:
     """A Prometheus that holds the texts, and the recorded API server."""
     fill_blocks(folder / "blocks", *texts)
-    with (
-        prometheus(program("PROMETHEUS_BIN"), folder / "blocks", folder / "server") as url,
-        api_server(recorded_routes()) as api,
-    ):
+    with prometheus(program("PROMETHEUS_BIN"), folder / "blocks", folder / "server") as url, api_server(recorded_routes()) as api:
         yield Night(url, kubeconfig(folder, api.url))
 
 

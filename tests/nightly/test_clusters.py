@@ -64,10 +64,7 @@ def test_one_server_that_holds_several_clusters_is_told_apart_by_a_label(one_ser
     }
     assert ask(
         tmp_path / "lake", "select cluster, count(distinct device_uuid) from lake.device_sample group by all order by all"
-    ) == [
-        ("eu", 1),
-        ("us", 2),
-    ]
+    ) == [("eu", 1), ("us", 2)]
 
 
 def test_a_server_names_its_cluster_by_its_external_label_else_the_sentence_says_what_to_do(

@@ -87,8 +87,4 @@ def prometheus(read: Reply | None = None) -> Routes:
 def thanos(*warnings: str) -> Routes:
     """Thanos Query: no remote read, an empty version, and success with warnings when a store is down."""
     more = {"warnings": list(warnings)} if warnings else {}
-    return {
-        BUILD_INFO: success({"version": ""}),
-        "/api/v1/series": success([DEVICE], **more),
-        "/api/v1/query": query(**more),
-    }
+    return {BUILD_INFO: success({"version": ""}), "/api/v1/series": success([DEVICE], **more), "/api/v1/query": query(**more)}

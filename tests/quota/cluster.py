@@ -23,14 +23,7 @@ START = datetime(2026, 3, 1)
 GPUS_PER_NODE = 8
 GB_PER_GPU = 32
 RESOURCE = {"nos": "nos.nebuly.com/gpu-memory"}
-TABLES = (
-    "day.quota_terms",
-    "day.quota_pod",
-    "day.quota_member",
-    "day.quota_watch",
-    "day.quota_node",
-    "day.quota_reported",
-)
+TABLES = ("day.quota_terms", "day.quota_pod", "day.quota_member", "day.quota_watch", "day.quota_node", "day.quota_reported")
 QUERIES = load()
 
 

@@ -211,9 +211,4 @@ def test_pods_and_quotas_by_kube_state_metrics_alone(by_series: Path) -> None:
     ]
     exposed = rows(by_series, "quota_pod", "pod, in_quota_seconds, over_quota_seconds, exposed_seconds, exposed_by", "pods")
     # b's pods were made at the same time: the smaller, b2, is counted first and fits into 32 GB.
-    assert exposed == [
-        ("a1", 3600, 0, 0, []),
-        ("a2", 600, 0, 0, []),
-        ("b1", 0, 3600, 1800, ["a/q"]),
-        ("b2", 3000, 0, 0, []),
-    ]
+    assert exposed == [("a1", 3600, 0, 0, []), ("a2", 600, 0, 0, []), ("b1", 0, 3600, 1800, ["a/q"]), ("b2", 3000, 0, 0, [])]

@@ -54,8 +54,7 @@ def test_a_heading_has_the_unit(column: str, unit: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "shown"),
-    [(None, "—"), (0, "0 s"), (480, "8 min"), (90, "1 min 30 s"), (93_600, "1 d 2 h"), (2_592_000, "30 d")],
+    ("seconds", "shown"), [(None, "—"), (0, "0 s"), (480, "8 min"), (90, "1 min 30 s"), (93_600, "1 d 2 h"), (2_592_000, "30 d")]
 )
 def test_a_duration_has_two_units_at_most(seconds: float | None, shown: str) -> None:
     assert formats.duration(seconds) == shown

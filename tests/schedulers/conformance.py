@@ -38,10 +38,7 @@ TABLES = {
 """Files beside this one: whose tests they are, and of which version."""
 
 
-DIFFERENT = {
-    "volcano-05": "without `deserved`, read as proportion",
-    "volcano-11": "closed queues are not read",
-}
+DIFFERENT = {"volcano-05": "without `deserved`, read as proportion", "volcano-11": "closed queues are not read"}
 """Cases that come out otherwise, and why."""
 
 

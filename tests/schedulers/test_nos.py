@@ -3,14 +3,7 @@
 import pytest
 
 from gpureport.schedulers.model import Terms
-from gpureport.schedulers.nos import (
-    available_over_quota,
-    guaranteed_over_quota,
-    rejections,
-    share_ratios,
-    shares,
-    sum_of_min,
-)
+from gpureport.schedulers.nos import available_over_quota, guaranteed_over_quota, rejections, share_ratios, shares, sum_of_min
 from gpureport.schedulers.nos_labels import OVER_QUOTA, in_order, labelled
 from gpureport.schedulers.nos_memory import GPU_MEMORY, gpu_memory_gb, mig_memory_gb, pod_request, uncounted, with_gpu_memory
 from gpureport.values.errors import UsageError
@@ -58,12 +51,7 @@ def test_what_holds_memory_and_counts_nothing_is_named():
 def test_a_pod_asks_for_its_containers_together_or_its_largest_init_container():
     containers = [{"cpu": 0.5, GPU: 1}, {"cpu": 0.5, GPU: 2, "nvidia.com/mig-1g.1gb": 1}]
     init_containers = [{"cpu": 3}, {"cpu": 2, GPU: 1}]
-    assert pod_request(containers, init_containers, 16) == {
-        "cpu": 3,
-        GPU: 3,
-        "nvidia.com/mig-1g.1gb": 1,
-        GPU_MEMORY: 49,
-    }
+    assert pod_request(containers, init_containers, 16) == {"cpu": 3, GPU: 3, "nvidia.com/mig-1g.1gb": 1, GPU_MEMORY: 49}
     assert with_gpu_memory({"cpu": 1}) == {"cpu": 1}
 
 

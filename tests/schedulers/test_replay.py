@@ -191,10 +191,7 @@ def test_pods_of_a_removed_quota_run_on_without_one_where_their_system_lets_them
 
 
 def test_a_removed_parent_leaves_its_children_on_their_own():
-    tree = [
-        holding("p", 0, guaranteed=2, cap=2, is_parent=True),
-        holding("k", 8, 2, parent="p", guaranteed=1, weight=1),
-    ]
+    tree = [holding("p", 0, guaranteed=2, cap=2, is_parent=True), holding("k", 8, 2, parent="p", guaranteed=1, weight=1)]
     recorded = [Step(0, HOUR, tree, 8)]
     assert held(replay("kai", "gpu", recorded)) == [{"p": 2, "k": 2}]
     assert held(replay("kai", "gpu", recorded, Change(removed=("p",)))) == [{"p": 8, "k": 8}]

@@ -166,10 +166,7 @@ def test_koordinators_child_that_does_not_lend_keeps_its_min():
 def test_koordinator_counts_cpu_in_thousandths():
     assert fair(
         koordinator.shares("cpu", [holding("a", 3, resource="cpu", cap=9), holding("b", 3, resource="cpu", cap=9)], 1)
-    ) == {
-        "a": 0.5,
-        "b": 0.5,
-    }
+    ) == {"a": 0.5, "b": 0.5}
 
 
 def test_kais_children_share_what_their_parent_got():

@@ -175,10 +175,7 @@ def test_a_power_limit_that_no_board_has_lifts_no_bound() -> None:
 
 @pytest.mark.parametrize(
     ("metric", "value", "signal"),
-    [
-        ("PROF_PCIE_TX_BYTES", 3.9e12, "pcie_tx_bytes_per_second"),
-        ("DEV_XID_ERRORS", 1_000_000_007, "xid_code"),
-    ],
+    [("PROF_PCIE_TX_BYTES", 3.9e12, "pcie_tx_bytes_per_second"), ("DEV_XID_ERRORS", 1_000_000_007, "xid_code")],
 )
 def test_what_no_link_carries_and_no_code_is_dropped(metric: str, value: float, signal: str) -> None:
     shaped = run((gpu(metric, modelName="NVIDIA H200"), every(STEP, [0, value, 0])))

@@ -121,8 +121,7 @@ def test_virtual_gpu_copies_are_one_device_and_several_owners() -> None:
 
 def test_labelled_memory_with_an_unlabelled_twin_is_a_pods() -> None:
     shaped = run(
-        (gpu("DEV_FB_USED"), every(30, [30, 30, 30, 30])),
-        (owned("DEV_FB_USED", "a", vgpu="0"), every(30, [10, 10, 10, 10])),
+        (gpu("DEV_FB_USED"), every(30, [30, 30, 30, 30])), (owned("DEV_FB_USED", "a", vgpu="0"), every(30, [10, 10, 10, 10]))
     )
     assert rows(shaped, "fb_used_bytes") == [(30 * 2**20,)] * 4
     assert [row["scope"] for row in shaped.series.to_pylist() if row["pod"] == "a"] == ["pod"]
@@ -207,13 +206,7 @@ def test_a_value_without_a_partner_takes_the_one_in_force() -> None:
 
 
 @pytest.mark.parametrize(
-    ("samples", "events"),
-    [
-        ([0, 13, 13, 31], [13, 31]),
-        ([13, 13, 13, 13], []),
-        ([0, 43, 0, 43], [43, 43]),
-        ([0, 0, 0, 0], []),
-    ],
+    ("samples", "events"), [([0, 13, 13, 31], [13, 31]), ([13, 13, 13, 13], []), ([0, 43, 0, 43], [43, 43]), ([0, 0, 0, 0], [])]
 )
 def test_xid_events_are_changes_to_a_new_code(samples: list[float], events: list[float]) -> None:
     shaped = run((gpu("DEV_XID_ERRORS"), every(30, samples)))
@@ -238,8 +231,7 @@ def test_xid_codes_on_series_of_their_own_are_one_signal() -> None:
 
 def test_a_pod_uid_known_from_one_series_names_the_run() -> None:
     shaped = run(
-        (owned("DEV_POWER_USAGE", "a"), every(30, [1, 1, 1])),
-        (owned("DEV_GPU_UTIL", "a", pod_uid="u-1"), every(30, [5, 5, 5])),
+        (owned("DEV_POWER_USAGE", "a"), every(30, [1, 1, 1])), (owned("DEV_GPU_UTIL", "a", pod_uid="u-1"), every(30, [5, 5, 5]))
     )
     assert [(row["pod"], row["pod_uid"]) for row in shaped.owner_label.to_pylist()] == [("a", "u-1")]
 

@@ -14,17 +14,7 @@ DAY = "2026-11-18"
 
 
 def test_the_command_prints_what_was_recorded_replayed_and_changed(simulated: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    asked = [
-        "whatif",
-        "--since",
-        DAY,
-        "--lake",
-        str(simulated),
-        "--nodes",
-        "-1..1",
-        "-o",
-        "json",
-    ]
+    asked = ["whatif", "--since", DAY, "--lake", str(simulated), "--nodes", "-1..1", "-o", "json"]
     capsys.readouterr()
     assert main(asked, environ={}, now=NOW) == 0
     printed = capsys.readouterr()

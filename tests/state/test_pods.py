@@ -83,10 +83,7 @@ def test_a_container_between_two_runs_shows_the_one_before_and_why_it_waits() ->
 
 
 def test_init_containers_and_sidecars_are_told_apart_and_come_first() -> None:
-    spec = {
-        "initContainers": [{"name": "warm"}, {"name": "proxy", "restartPolicy": "Always"}],
-        "containers": [{"name": "main"}],
-    }
+    spec = {"initContainers": [{"name": "warm"}, {"name": "proxy", "restartPolicy": "Always"}], "containers": [{"name": "main"}]}
     status = {"initContainerStatuses": [{"name": "warm", "state": {"terminated": {"exitCode": 0}}}]}
     assert [(row["container"], row["container_kind"], row["state"]) for row in container_rows(pod(spec, status))] == [
         ("warm", "init", "terminated"),

@@ -22,10 +22,7 @@ def container(restart: str = "", **requests: str) -> dict[str, Any]:
         ({"containers": [container(gpu="1")], "initContainers": [container(gpu="4")]}, {GPU: 4}),
         ({"containers": [container(gpu="3")], "initContainers": [container(gpu="2"), container(gpu="2")]}, {GPU: 3}),
         # Each resource by itself.
-        (
-            {"containers": [container(gpu="2", cpu="1")], "initContainers": [container(gpu="1", cpu="8")]},
-            {GPU: 2, "cpu": 8},
-        ),
+        ({"containers": [container(gpu="2", cpu="1")], "initContainers": [container(gpu="1", cpu="8")]}, {GPU: 2, "cpu": 8}),
         # A sidecar runs beside the containers, and beside the init containers after it: 4 + 1 against 2 + 1.
         ({"containers": [container(gpu="2")], "initContainers": [container("Always", gpu="1"), container(gpu="4")]}, {GPU: 5}),
         # An init container before the sidecar runs without it: 4 against 2 + 1.

@@ -62,13 +62,7 @@ class _Done:
     devices: frozenset[str] = frozenset()
 
 
-def export_day(
-    settings: ExportSettings,
-    place: Place,
-    day: date,
-    progress: Progress,
-    only_if_grown: bool = False,
-) -> Exported:
+def export_day(settings: ExportSettings, place: Place, day: date, progress: Progress, only_if_grown: bool = False) -> Exported:
     """Write one day's partitions whole; with ``only_if_grown`` only where more samples came than the lake holds.
 
     As many processes fetch its groups as the server may be asked at once.

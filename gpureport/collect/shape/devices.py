@@ -155,11 +155,7 @@ def _by_source(series: list[Prepared], catalog: Catalog) -> list[list[Prepared]]
 
 
 def _add(
-    found: DeviceSignals,
-    signal: str,
-    sources: Sequence[list[Prepared]],
-    by_signal: Mapping[str, list[Prepared]],
-    batch: _Batch,
+    found: DeviceSignals, signal: str, sources: Sequence[list[Prepared]], by_signal: Mapping[str, list[Prepared]], batch: _Batch
 ) -> None:
     """One signal's points from its sources: a later one serves only where the earlier ones are silent or cannot be."""
     dropped: Counter[str] = Counter()

@@ -51,10 +51,7 @@ class Pools:
         """Every device that is there, with what is wrong with its pool."""
         for pool in self._pools.values():
             names = Counter(row["device"] for row in pool.rows)
-            of_pool = {
-                "pool_generation": pool.generation,
-                "is_pool_complete": pool.slice_count == pool.announced_count,
-            }
+            of_pool = {"pool_generation": pool.generation, "is_pool_complete": pool.slice_count == pool.announced_count}
             for row in pool.rows:
                 yield row | of_pool | {"is_name_unique": names[row["device"]] == 1}
 

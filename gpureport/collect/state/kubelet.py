@@ -73,11 +73,7 @@ def _device_ids(said: Any) -> Mapping[str, list[int]]:
 def _pod_resources_rows(pods: Iterable[Object]) -> Iterator[Row]:
     for pod in pods:
         for container in objects(pod.get("containers")):
-            of = {
-                "namespace": text(pod.get("namespace")),
-                "pod": text(pod.get("name")),
-                "container": text(container.get("name")),
-            }
+            of = {"namespace": text(pod.get("namespace")), "pod": text(pod.get("name")), "container": text(container.get("name"))}
             yield from (row | of for row in (*_plugin_rows(container), *_claim_rows(container)))
 
 

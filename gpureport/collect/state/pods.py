@@ -72,11 +72,7 @@ _GROUPS = frozenset(
 def pod_identity(pod: Object) -> Row:
     """The columns that say which pod a row is about."""
     metadata = mapping(pod.get("metadata"))
-    return {
-        "namespace": text(metadata.get("namespace")),
-        "pod": text(metadata.get("name")),
-        "pod_uid": text(metadata.get("uid")),
-    }
+    return {"namespace": text(metadata.get("namespace")), "pod": text(metadata.get("name")), "pod_uid": text(metadata.get("uid"))}
 
 
 def pod_row(pod: Object) -> Row:

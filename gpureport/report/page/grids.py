@@ -20,10 +20,7 @@ POINTS_MAX = 168
 """A longer window has steps of several hours, so that a course stays as small as a week's."""
 VALUES_MAX = 250_000
 """Of all courses of a kind; what does not fit has none in the page, the facts have them all."""
-KEYS = {
-    "container": ("cluster", "namespace", "pod", "container"),
-    "device": ("cluster", "device_uuid", "gpu_instance_id"),
-}
+KEYS = {"container": ("cluster", "namespace", "pod", "container"), "device": ("cluster", "device_uuid", "gpu_instance_id")}
 _FIGURES = ("sm", "engine", "memory")
 
 

@@ -18,10 +18,7 @@ _WORKLOAD = (
     Column("pod_uid", pa.string(), "its uid; '' where unknown"),
     Column("container", pa.string(), "container of the workload"),
 )
-_SPAN = (
-    Column("start_at", INSTANT, "UTC, start"),
-    Column("end_at", INSTANT, "UTC, end, exclusive"),
-)
+_SPAN = (Column("start_at", INSTANT, "UTC, start"), Column("end_at", INSTANT, "UTC, end, exclusive"))
 _HELD = Column(
     "held_seconds",
     pa.float64(),
@@ -36,11 +33,7 @@ DEVICE_SAMPLE = Table(
         *_DEVICE,
         Column("seen_at", INSTANT, "UTC, start of the row's span"),
         _HELD,
-        Column(
-            "is_carried",
-            pa.bool_(),
-            "no sample was taken here: the span was cut at a full hour or where a signal ended",
-        ),
+        Column("is_carried", pa.bool_(), "no sample was taken here: the span was cut at a full hour or where a signal ended"),
         Column("is_step_guessed", pa.bool_(), "the step could not be measured and was taken as 60 s"),
         Column("joined_count", pa.int16(), "how many of the row's values were sampled earlier and are still in force"),
         *(column for signal in SIGNALS for column in signal_columns(signal)),

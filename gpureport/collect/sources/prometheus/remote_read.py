@@ -51,10 +51,7 @@ _FIELDS: dict[str, list[tuple[str, int, int, bool, str]]] = {
         ("type", 3, _Field.TYPE_INT32, False, ""),
         ("data", 4, _Field.TYPE_BYTES, False, ""),
     ],
-    "ChunkedSeries": [
-        ("labels", 1, _Field.TYPE_MESSAGE, True, "Label"),
-        ("chunks", 2, _Field.TYPE_MESSAGE, True, "Chunk"),
-    ],
+    "ChunkedSeries": [("labels", 1, _Field.TYPE_MESSAGE, True, "Label"), ("chunks", 2, _Field.TYPE_MESSAGE, True, "Chunk")],
     "ChunkedReadResponse": [
         ("chunked_series", 1, _Field.TYPE_MESSAGE, True, "ChunkedSeries"),
         ("query_index", 2, _Field.TYPE_INT64, False, ""),
@@ -145,11 +142,7 @@ def _uvarint(buffer: bytearray, at: int) -> tuple[int | None, int]:
 
 
 STREAMED = "application/x-streamed-protobuf"
-_HEADERS = {
-    "Content-Type": "application/x-protobuf",
-    "Content-Encoding": "snappy",
-    "X-Prometheus-Remote-Read-Version": "0.1.0",
-}
+_HEADERS = {"Content-Type": "application/x-protobuf", "Content-Encoding": "snappy", "X-Prometheus-Remote-Read-Version": "0.1.0"}
 _MOST_BYTES = 32 << 20
 _MOST_SERIES = 100_000
 _MOST_SAMPLES = 4_000_000
