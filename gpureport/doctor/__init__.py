@@ -15,8 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gpureport.doctor.cluster import cluster_findings, node_findings
-from gpureport.doctor.evidence import Evidence
-from gpureport.doctor.findings import Finding, Remedy, Status, verdict
+from gpureport.doctor.evidence import Evidence, Finding, Remedy, Status, verdict
 from gpureport.doctor.kubernetes import access_findings, beside, look_at_cluster
 from gpureport.doctor.lake import look_at_lake
 from gpureport.doctor.prometheus import look_at_server

@@ -6,8 +6,7 @@ import re
 from collections.abc import Mapping
 
 from gpureport.doctor import remedies
-from gpureport.doctor.evidence import Evidence, KubeState
-from gpureport.doctor.findings import Finding
+from gpureport.doctor.evidence import Evidence, Finding, KubeState
 
 LIFETIME_SERIES = ("kube_pod_info", "kube_pod_created", "kube_pod_status_phase")
 """Without these the life of a pod, and so what was not seen of it, is unknown."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from gpureport.collect.shape import names
 from gpureport.collect.sources.prometheus import Connection, Matcher, one_of, probe
-from gpureport.collect.sources.prometheus.matcher import selector
+from gpureport.collect.sources.prometheus.outline import selector
 from gpureport.doctor.accelerators import RESOURCES, node_of, pci_labels, pci_vendor, resource_vendor
 from gpureport.doctor.cluster import CLAIM_SERIES
 from gpureport.doctor.evidence import Carried, Evidence, KubeState, Rhythm, ServerSeen

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gpureport.doctor.findings import Remedy
+from gpureport.doctor.evidence import Remedy
 from gpureport.values.catalog import Meaning
 from gpureport.values.tables import SIGNAL_BY_NAME
 

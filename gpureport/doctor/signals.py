@@ -9,8 +9,7 @@ from functools import cached_property
 
 from gpureport.config.findings import not_on_model, not_told_to_guest
 from gpureport.doctor import remedies
-from gpureport.doctor.evidence import Carried, Evidence, Rhythm, ServerSeen
-from gpureport.doctor.findings import Finding, Remedy
+from gpureport.doctor.evidence import Carried, Evidence, Finding, Remedy, Rhythm, ServerSeen
 from gpureport.values.catalog import Catalog, Meaning
 from gpureport.values.catalog.figures import FIGURES, Figure
 from gpureport.values.tables import SIGNALS

@@ -12,8 +12,7 @@ from gpureport.collect.shape.identity import Identity, identify
 from gpureport.collect.shape.reading import told_by
 from gpureport.doctor import remedies
 from gpureport.doctor.accelerators import is_accelerator
-from gpureport.doctor.evidence import Carried, Evidence, KubeState
-from gpureport.doctor.findings import Finding
+from gpureport.doctor.evidence import Carried, Evidence, Finding, KubeState
 from gpureport.values.catalog import Catalog
 from gpureport.values.series import Labels
 

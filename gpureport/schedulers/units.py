@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from gpureport.schedulers.nos_memory import GPU_MEMORY, with_gpu_memory
+from gpureport.schedulers.nos import GPU_MEMORY, with_gpu_memory
 
 FRACTION = "gpu-fraction"
 """GPUs that a pod requests by KAI's annotations."""

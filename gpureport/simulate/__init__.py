@@ -5,11 +5,10 @@
 """
 
 from gpureport.simulate.batches import simulate_batches
-from gpureport.simulate.kubernetes import write_kubernetes
+from gpureport.simulate.kubernetes import write_kubernetes, write_states
 from gpureport.simulate.lake_fill import fill_lake
 from gpureport.simulate.openmetrics import write_openmetrics
 from gpureport.simulate.plan import SIGNALS_14, SIGNALS_ALL, SimulationPlan, choose_signals, demo_plan, review_plan
-from gpureport.simulate.states import write_states
 from gpureport.simulate.truth import write_truth
 
 __all__ = [

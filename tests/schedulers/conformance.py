@@ -12,13 +12,14 @@ from gpureport.schedulers.nos import (
     available_over_quota,
     base,
     exceeds,
+    gpu_memory_gb,
     guaranteed_over_quota,
     rejections,
     share_ratios,
     sum_of_min,
+    with_gpu_memory,
 )
 from gpureport.schedulers.nos_labels import in_order
-from gpureport.schedulers.nos_memory import gpu_memory_gb, with_gpu_memory
 from gpureport.schedulers.nos_preemption import Situation, exposures
 from gpureport.schedulers.volcano import VolcanoPolicy
 from tests.schedulers.made import elastic, holding, pod

@@ -1,8 +1,7 @@
 """Quotas and pods in the few words that a case is about."""
 
 from gpureport.schedulers.model import Holding, Pod, Quota, Terms
-from gpureport.schedulers.nos import Used
-from gpureport.schedulers.nos_memory import GPU_MEMORY
+from gpureport.schedulers.nos import GPU_MEMORY, Used
 
 
 def elastic(name, minimum, maximum=None, namespaces=()):

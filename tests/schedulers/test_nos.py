@@ -3,9 +3,21 @@
 import pytest
 
 from gpureport.schedulers.model import Terms
-from gpureport.schedulers.nos import available_over_quota, guaranteed_over_quota, rejections, share_ratios, shares, sum_of_min
+from gpureport.schedulers.nos import (
+    GPU_MEMORY,
+    available_over_quota,
+    gpu_memory_gb,
+    guaranteed_over_quota,
+    mig_memory_gb,
+    pod_request,
+    rejections,
+    share_ratios,
+    shares,
+    sum_of_min,
+    uncounted,
+    with_gpu_memory,
+)
 from gpureport.schedulers.nos_labels import OVER_QUOTA, in_order, labelled
-from gpureport.schedulers.nos_memory import GPU_MEMORY, gpu_memory_gb, mig_memory_gb, pod_request, uncounted, with_gpu_memory
 from gpureport.values.errors import UsageError
 from tests.schedulers.made import elastic, holding, memory, pod, used
 

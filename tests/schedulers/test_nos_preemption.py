@@ -1,8 +1,7 @@
 """Who may preempt whom under nos, from the documents' two times t1 and t2 on; all pods ask for 10 GB."""
 
-from gpureport.schedulers.nos import Used, rejections
+from gpureport.schedulers.nos import GPU_MEMORY, Used, rejections
 from gpureport.schedulers.nos_labels import OVER_QUOTA, labelled
-from gpureport.schedulers.nos_memory import GPU_MEMORY
 from gpureport.schedulers.nos_preemption import Situation, exposures
 from tests.schedulers.made import elastic, pod
 

@@ -1,4 +1,8 @@
-"""The signals of each device: which metric serves, what is a pod's and not the device's, copies merged."""
+"""The signals of each device: which metric serves, what is a pod's and not the device's, copies merged.
+
+A derived value (growth over time or over another counter) is at the start of its interval and holds to the next sample: its
+time-weighted mean is exactly the counter's growth. Unknown growth (gap, reset) is a pause.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +14,56 @@ from typing import NamedTuple
 import numpy as np
 
 from gpureport.collect.shape.copies import Merges, Points, merge_targets
-from gpureport.collect.shape.derive import growth_per_second, growth_ratio, mask_of
 from gpureport.collect.shape.identity import DeviceKey
 from gpureport.collect.shape.physics import believe, believed, can_be_power
 from gpureport.collect.shape.prepare import Prepared, Tally
-from gpureport.collect.shape.spans import StepFallback, Times, distinct, is_among, median_step_ms
+from gpureport.collect.shape.spans import Flags, StepFallback, Times, Values, distinct, is_among, median_step_ms, spans
 from gpureport.values.catalog import PER_SECOND, Catalog, Meaning
 from gpureport.values.tables import SIGNAL_BY_NAME
+
+_MARGIN = 1.05
+"""A counter is read some ms before or after its time stamp."""
+
+
+def growth_per_second(counter: Points, fallback_step_ms: StepFallback, highest: float) -> Points:
+    """A counter as the rate of its growth until the next sample, in its unit per second; above ``highest`` it is none."""
+    rate = np.diff(counter.values) / (np.diff(counter.times_ms) / 1000)
+    is_known = _linked(counter, fallback_step_ms) & (rate >= 0) & (rate <= highest * _MARGIN)
+    return _gauge(counter, rate, is_known)
+
+
+def growth_ratio(counter: Points, divisor: Points, fallback_step_ms: StepFallback) -> Points:
+    """A counter's growth over another's, where both were sampled at one instant."""
+    mine = is_among(counter.times_ms, divisor.times_ms)
+    theirs = is_among(divisor.times_ms, counter.times_ms)
+    shared = Points(counter.times_ms[mine], counter.values[mine], distinct([counter.stale_ms, divisor.stale_ms]))
+    if not shared.count:
+        return shared
+    change, base = np.diff(shared.values), np.diff(divisor.values[theirs])
+    is_known = _linked(shared, fallback_step_ms) & (change >= 0) & (base > 0)
+    return _gauge(shared, np.divide(change, base, out=np.zeros(change.size), where=base > 0), is_known)
+
+
+def mask_of(flags: Sequence[Points]) -> Points:
+    """Flags, each worth its bit (0 or the bit's value), as one mask: at each instant the sum of those sampled then."""
+    times = distinct([each.times_ms for each in flags])
+    values = np.zeros(times.size)
+    for each in flags:
+        values[np.searchsorted(times, each.times_ms)] += each.values
+    return Points(times, values, distinct([each.stale_ms for each in flags]))
+
+
+def _linked(counter: Points, fallback_step_ms: StepFallback) -> Flags:
+    return spans(counter.times_ms, counter.stale_ms, fallback_step_ms).is_linked[:-1]
+
+
+def _gauge(counter: Points, values: Values, is_known: Flags) -> Points:
+    """Values at the instants at which they begin; markers where one is not known."""
+    known = np.append(is_known, False)
+    times = counter.times_ms
+    stale = distinct([counter.stale_ms, times[~known]])
+    return Points(times[known], np.append(values, 0.0)[known], stale)
+
 
 # In virtual-GPU mode dcgm-exporter (594) gives these two per pod, and the device's own without workload labels.
 _MAY_BE_POD_SCOPE = frozenset({"gpu_util_ratio", "fb_used_bytes"})

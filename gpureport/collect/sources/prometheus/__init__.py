@@ -9,13 +9,14 @@ from gpureport.collect.sources.prometheus.connection import (
     session,
 )
 from gpureport.collect.sources.prometheus.glimpse import Glimpse, Labelled, glimpse
-from gpureport.collect.sources.prometheus.matcher import Matcher, one_of
 from gpureport.collect.sources.prometheus.outline import (
     HOST_LABELS,
     DeviceOf,
+    Matcher,
     Outline,
     label_values,
     list_series,
+    one_of,
     samples_per_hour,
 )
 from gpureport.collect.sources.prometheus.plan import Group, Question, plan_groups

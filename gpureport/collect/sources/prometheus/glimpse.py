@@ -14,8 +14,17 @@ from typing import Any
 from urllib.parse import quote
 
 from gpureport.collect.sources.prometheus.connection import Connection
-from gpureport.collect.sources.prometheus.matcher import Matcher, one_of, selector
-from gpureport.collect.sources.prometheus.outline import HOST_LABELS, DeviceOf, Family, Outline, absent, list_series
+from gpureport.collect.sources.prometheus.outline import (
+    HOST_LABELS,
+    DeviceOf,
+    Family,
+    Matcher,
+    Outline,
+    absent,
+    list_series,
+    one_of,
+    selector,
+)
 from gpureport.values.errors import SourceError
 from gpureport.values.series import METRIC_LABEL, Labels
 from gpureport.values.window import Window

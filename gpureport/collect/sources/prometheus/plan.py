@@ -6,8 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from gpureport.collect.sources.prometheus.matcher import Matcher, one_of
-from gpureport.collect.sources.prometheus.outline import Content, Family, Outline, Place, absent
+from gpureport.collect.sources.prometheus.outline import Content, Family, Matcher, Outline, Place, absent, one_of
 from gpureport.values.series import METRIC_LABEL
 
 

@@ -9,7 +9,7 @@ from typing import Literal
 import yaml
 
 from gpureport.collect.sources.prometheus.connection import Connection, NoApiError
-from gpureport.collect.sources.prometheus.matcher import Matcher, selector
+from gpureport.collect.sources.prometheus.outline import Matcher, selector
 from gpureport.collect.sources.prometheus.remote_read import is_streamed, post_read
 from gpureport.values.errors import AuthError, SourceError
 

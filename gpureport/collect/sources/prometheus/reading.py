@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gpureport.collect.sources.prometheus.connection import Connection, TooMuchError
-from gpureport.collect.sources.prometheus.matcher import Matcher, selector
+from gpureport.collect.sources.prometheus.outline import Matcher, selector
 from gpureport.collect.sources.prometheus.probe import ReadPath, Server
 from gpureport.collect.sources.prometheus.remote_read import OtherEncodingError, read_remote
 from gpureport.collect.sources.prometheus.victoria import read_export

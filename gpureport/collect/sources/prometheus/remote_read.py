@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from gpureport.collect.sources.exchange import LargeError, pieces
 from gpureport.collect.sources.prometheus.connection import Answer, Connection, TooMuchError
-from gpureport.collect.sources.prometheus.matcher import Matcher
+from gpureport.collect.sources.prometheus.outline import Matcher
 from gpureport.values.errors import SourceError
 from gpureport.values.series import Labels, SeriesBatch
 from gpureport.values.window import Window

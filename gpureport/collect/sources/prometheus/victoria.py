@@ -12,7 +12,7 @@ import requests
 
 from gpureport.collect.sources.exchange import LargeError, decoded, pieces
 from gpureport.collect.sources.prometheus.connection import Connection
-from gpureport.collect.sources.prometheus.matcher import Matcher, selector
+from gpureport.collect.sources.prometheus.outline import Matcher, selector
 from gpureport.values.errors import SourceError
 from gpureport.values.series import STALE_BITS, SeriesBatch
 from gpureport.values.window import Window
