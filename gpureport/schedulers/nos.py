@@ -1,7 +1,7 @@
 """nos elastic quotas: what is available over quota, who is guaranteed how much of it, and which pods are let in.
 
 Source: nos' scheduler plugin (12e0a72, 2024-04), and where its documents say otherwise, the code. Amounts are compared as
-the scheduler holds them: whole units, rounded up, of cpu thousandths. Of gpu-memory (GB) requests count, never limits, as in the calculator of scheduler and operator.
+the scheduler holds them: whole units, rounded up, of cpu thousandths. Of gpu-memory (GB) requests count, never limits, as in nos' own calculator.
 """
 
 from __future__ import annotations
