@@ -122,17 +122,22 @@ def test_a_day_that_goes_on_is_reported_up_to_its_last_full_hour_and_says_so(lak
     assert main(arguments, environ={}, now=datetime(2026, 3, 4, 0, 30, tzinfo=UTC)) == 2
 
 
-def test_a_run_of_today_reports_the_hours_that_are_over(lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("asked", [["--date", "today"], ["--until", "now"]], ids=" ".join)
+def test_a_run_of_today_reports_the_hours_that_are_over(
+    asked: list[str], lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Its server is gone: what the lake has of the day is reported."""
     flags = ["--prometheus-url", "http://127.0.0.1:9", "--no-kubernetes", "--lake", str(lake), "--out", str(tmp_path)]
     environ = {"GPUREPORT_PROMETHEUS__RETRIES": "0"}
     now = datetime(2026, 3, 4, 9, 19, 20, tzinfo=UTC)
-    assert main(["run", "--date", "today", "--cluster", "eu", *flags], environ, now) == 5
+    assert main(["run", *asked, "--cluster", "eu", *flags], environ, now) == 5
     found = json.loads((tmp_path / "report.json").read_bytes())
     assert found["window"] == {"start_at": "2026-03-04T00:00:00Z", "end_at": "2026-03-04T09:00:00Z"}
     assert found["notes"][0].startswith("Provisional")
     assert main(["run", "--date", "tomorrow", "--cluster", "eu", *flags], environ, now) == 2
     assert "'tomorrow' is not a date" in capsys.readouterr().err
+    assert main(["run", "--until", "now", "--date", "2026-03-03", "--cluster", "eu", *flags], environ, now) == 2
+    assert "leave out --date" in capsys.readouterr().err
 
 
 def test_a_period_that_cuts_an_hour_with_data_on_both_sides_is_refused(

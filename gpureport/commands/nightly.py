@@ -44,6 +44,7 @@ def retention_options(command: Any) -> Any:
 
 @click.command()
 @DATE
+@click.option("--until", type=click.Choice(["now"]), help="Today up to the last full hour, as --date today.")
 @LAKE
 @OUT
 @CLUSTER
@@ -57,7 +58,7 @@ def retention_options(command: Any) -> Any:
 @click.option("--pushgateway-url", "metrics__pushgateway_url", help="Push the run's own metrics to this Pushgateway.")
 @LOG_FORMAT
 @click.pass_obj
-def run(invocation: Invocation, /, day: str | None, no_kubernetes: bool, **flags: Any) -> None:
+def run(invocation: Invocation, /, day: str | None, until: str | None, no_kubernetes: bool, **flags: Any) -> None:
     """Export, compute and report yesterday: the nightly job.
 
     Also fills in missing days, looks again at recent ones for late samples, and removes what is beyond its retention. A second
@@ -72,7 +73,9 @@ def run(invocation: Invocation, /, day: str | None, no_kubernetes: bool, **flags
     except UsageError as error:
         invocation.publish_refusal(flags, error)
         raise
-    chosen = finished_day(invocation, day)
+    if until and day not in (None, "today"):
+        raise UsageError("--until now reports today; leave out --date")
+    chosen = finished_day(invocation, "today" if until else day)
     plan = nightly.NightPlan(config, invocation.environ, chosen, invocation.now, with_state=not no_kubernetes)
     reported = nightly.run(plan, invocation.say, time.monotonic)
     if reported:

@@ -1,7 +1,7 @@
 """nos elastic quotas: what is available over quota, who is guaranteed how much of it, and which pods are let in.
 
 Source: nos' scheduler plugin (12e0a72, 2024-04), and where its documents say otherwise, the code. Amounts are compared as
-the scheduler holds them: whole units, rounded up, of cpu thousandths. Of gpu-memory (GB) requests count, never limits, as in nos' own calculator.
+the scheduler holds them: whole units, rounded up, of cpu thousandths.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from functools import lru_cache
 from gpureport.schedulers.model import Holding, Pod, Quota, Share
 
 GPU = "nvidia.com/gpu"
-GPU_MEMORY = "nos.nebuly.com/gpu-memory"
+GPU_MEMORY = "nos.nebuly.com/gpu-memory"  # GB; requests count, never limits, as in the calculator of scheduler and operator
 DEFAULT_GPU_MEMORY_GB = 32
 """Setting of the installation chart; scheduler and operator have separate settings that must be equal."""
 
