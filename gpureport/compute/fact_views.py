@@ -166,11 +166,7 @@ def _open_rolled_up(
     name = rolled_up.replace("facts.", "day.")
     parts = _rolled_up(con, lake, queries, rolled_up, window, clusters, before, f"{name}_before")
     if partitions:
-        rows = rows_of(partitions)
-        create_view(con, f"{name}_kept", rows, {})
-        there = {*con.table(f"{name}_kept").columns}
-        if lacking := [column for column in queries[rolled_up].columns if column not in there]:
-            create_view(con, f"{name}_kept", rows, {}, lacking)
+        create_view(con, f"{name}_kept", rows_of(partitions), {}, queries[rolled_up].columns)
         parts.append(f"select * exclude (date) from {name}_kept")
     parts += _rolled_up(con, lake, queries, rolled_up, window, clusters, after, f"{name}_after")
     make_way(con, rolled_up)

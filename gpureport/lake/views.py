@@ -21,10 +21,22 @@ from gpureport.values.text.safe import quoted
 if TYPE_CHECKING:
     import duckdb
 
-_NUMBER = re.compile(r"_(seconds|joules|watts|ratio|bytes|count|hours|units|gpus|max|min|avg|at_once|index|native)$|^priority$")
+_NUMBER = re.compile(
+    r"_(seconds|joules|watts|ratio|bytes|count|hours|units|gpus|max|min|avg|at_once|index|native|percent)$|^priority$"
+)
 
 _LATER = {"device_sample": ("is_energy_refused",)}
 """Columns that files of the same schema may lack: older ones."""
+_RENAMED = {
+    **{"asked_as": "requested_as", "asked_by": "request_source", "given_devices": "allocated_devices", "is_held": "is_allocated"},
+    **{f"held_{one}": f"allocated_{one}" for one in ("core_percent", "memory_bytes", "memory_ratio_percent")},
+    **{
+        "held_joules": "allocated_idle_joules",
+        "held_idle_joules": "allocated_baseline_joules",
+        "untold_seconds": "unreported_seconds",
+    },
+}
+"""Columns of facts by the names that older versions gave them."""
 
 
 def views(
@@ -63,10 +75,7 @@ def _open(con: duckdb.DuckDBPyConnection, lake: Lake, table: str, rows: str, wan
     known, schema = TABLE_BY_NAME.get(table), lake.root.schemas.get(table)
     columns = wanted.get(name, _LATER.get(table, ()))
     if rows:
-        create_view(con, name, rows, _doubles(known))
-        there = {*con.table(name).columns} if columns else set()
-        if lacking := [column for column in columns if column not in there]:
-            create_view(con, name, rows, _doubles(known), lacking)
+        create_view(con, name, rows, _doubles(known), columns)
     elif known or schema or columns:
         found = known.schema if known else pa.ipc.read_schema(pa.py_buffer(schema)) if schema else pa.schema([])
         lacking = [column for column in columns if column not in (*found.names, "cluster", "date")]
@@ -91,18 +100,31 @@ def _is_chosen(partition: Partition, clusters: Collection[str] | None, dates: Co
 
 
 def create_view(
-    con: duckdb.DuckDBPyConnection, name: str, rows: str, replaced: Mapping[str, str], lacking: Collection[str] = ()
+    con: duckdb.DuckDBPyConnection, name: str, rows: str, replaced: Mapping[str, str], wanted: Collection[str] = ()
 ) -> None:
-    """Put a view over rows, the columns named in ``replaced`` by an expression each, those that they lack null.
+    """Put a view over rows, the columns named in ``replaced`` by an expression each, wanted ones that they lack null.
 
     LakeError where a file is no Parquet.
     """
+    make_way(con, name)
+    _put_view(con, name, rows, "*", replaced)
+    there = {*con.table(name).columns} if wanted else set[str]()
+    old = {column: _RENAMED[column] for column in sorted(there.intersection(_RENAMED)) if _RENAMED[column] in wanted}
+    lacking = [column for column in wanted if column not in there]
+    if old or lacking:
+        both = {new: f"coalesce({new}, {column})" for column, new in old.items() if new in there}
+        named = {new: column for column, new in old.items()}
+        added = [f"{named.get(column) or f'null::{_kind(column)}'} as {column}" for column in lacking]
+        _put_view(con, name, rows, f"* exclude ({', '.join(old)})" if old else "*", {**replaced, **both}, added)
+
+
+def _put_view(
+    con: duckdb.DuckDBPyConnection, name: str, rows: str, kept: str, replaced: Mapping[str, str], added: Sequence[str] = ()
+) -> None:
     import duckdb  # whoever writes a lake does without it
 
     instead = ", ".join(f"{expression} as {column}" for column, expression in replaced.items())
-    nulls = "".join(f", null::{_kind(column)} as {column}" for column in lacking)
-    columns = (f"* replace ({instead})" if instead else "*") + nulls
-    make_way(con, name)
+    columns = ", ".join([f"{kept} replace ({instead})" if instead else kept, *added])
     try:
         con.execute(f"create or replace view {name} as select {columns} from {rows}")
     except duckdb.Error as error:

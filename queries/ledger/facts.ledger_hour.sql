@@ -41,7 +41,7 @@ unit as (
             { 'activity': 'effective', 'seconds': part.gpu_ratio * fit_ratio * step.effective_seconds },
             { 'activity': 'ineffective', 'seconds': part.gpu_ratio * fit_ratio * step.ineffective_seconds },
             { 'activity': 'busy', 'seconds': part.gpu_ratio * fit_ratio * step.busy_seconds },
-            { 'activity': 'unreported', 'seconds': part.gpu_ratio * fit_ratio * step.unreported_seconds },
+            { 'activity': 'untold', 'seconds': part.gpu_ratio * fit_ratio * step.unreported_seconds },
             { 'activity': 'unseen', 'seconds': part.gpu_seconds - part.gpu_ratio * coalesce(fit_ratio * step.observed_seconds, 0) }
         ], recursive := true)
     from day.partition_interval as part

@@ -150,6 +150,7 @@ def test_what_the_folder_does_not_hold_is_said(lake: Path) -> None:
         "cohorts.kueue.x-k8s.io",
         "elasticquotaprofiles.quota.koordinator.sh",
         "elasticquotas.scheduling.x-k8s.io",
+        "events",
         "localqueues.kueue.x-k8s.io",
         "podgroups.scheduling.volcano.sh",
         "resourceflavors.kueue.x-k8s.io",

@@ -99,7 +99,7 @@ def test_wrong_use_is_exit_code_2(arguments: list[str], settings: dict[str, str]
     assert_one_sentence(export_here(url, *more, **settings), 2, words)
 
 
-@pytest.mark.parametrize("day", ["yesterday", "2024-02-30", "9999-01-01"])
+@pytest.mark.parametrize("day", ["someday", "2024-02-30", "9999-01-01"])
 def test_a_date_that_is_none_is_exit_code_2(day: str, export_here: Export) -> None:
     assert_one_sentence(export_here(NOWHERE, day=day), 2, day)
 
