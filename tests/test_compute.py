@@ -192,7 +192,7 @@ def test_samples_of_an_older_version_that_lack_a_column_are_computed(tmp_path, m
     lake = fill(tmp_path / "lake", TWO_DEVICES)
     held = [pq.ParquetFile(file).read() for file in lake.partition("device_sample", "c", DAY).files]
     with monkeypatch.context() as patched, lake.change() as change:
-        patched.setattr("gpureport.lake.change.TABLE_BY_NAME", {})  # the rows are as files hold them
+        patched.setattr("gpureport.lake.commit.TABLE_BY_NAME", {})  # the rows are as files hold them
         for number, rows in enumerate(held):
             change.write("device_sample", "c", DAY, rows.drop_columns(["is_energy_refused"]), number)
     monkeypatch.setattr(intervals, "ROWS_WORTH_LOOPS", rows_worth_loops)

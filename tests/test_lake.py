@@ -212,3 +212,27 @@ def test_the_same_rows_give_the_same_bytes(tmp_path: Path) -> None:
     write(tmp_path / "one", sample_rows(1000))
     write(tmp_path / "two", sample_rows(1000))
     assert seen(tmp_path / "one") == seen(tmp_path / "two")
+
+
+@pytest.mark.parametrize("versions", [["old"], ["new"], ["old", "new"]], ids=" ".join)
+def test_facts_of_older_versions_are_read_under_the_names_of_today(versions: list[str], tmp_path: Path) -> None:
+    """An old name does not stay beside the new one, for patterns would count it twice."""
+    days = {
+        "old": ({"hour": [1], "held_joules": [5.0], "held_idle_joules": [2.0]}, (1, 5.0, 2.0, 0.0)),
+        "new": ({"hour": [2], "allocated_idle_joules": [7.0], "allocated_baseline_joules": [3.0]}, (2, 7.0, 3.0, 0.0)),
+    }
+    with open_lake(tmp_path, create=True).change() as change:
+        for number, version in enumerate(versions):
+            change.write("facts/power_hour", "lab", DAY + timedelta(days=number), pa.table(days[version][0]))
+    wanted = {"facts.power_hour": ["hour", "allocated_idle_joules", "allocated_baseline_joules", "free_core_percent"]}
+    with duckdb.connect() as con:
+        views(con, open_lake(tmp_path), ["facts/power_hour"], wanted=wanted)
+        assert sorted(column for column in con.table("facts.power_hour").columns if column.endswith("joules")) == [
+            "allocated_baseline_joules",
+            "allocated_idle_joules",
+        ]
+        found = con.execute(
+            "select hour, allocated_idle_joules, allocated_baseline_joules, coalesce(free_core_percent, 0)"
+            " from facts.power_hour order by 1"
+        )
+        assert found.fetchall() == [days[version][1] for version in versions]

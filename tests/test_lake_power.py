@@ -50,7 +50,7 @@ def test_after_a_power_loss_it_is_as_before_the_change_or_as_after_it(
     assert seen(tmp_path / "end") == after  # what a command has done stays done
 
 
-@pytest.mark.parametrize("syncs", ["gpureport.lake.change.sync", "gpureport.store.folder.sync"])
+@pytest.mark.parametrize("syncs", ["gpureport.lake.commit.sync", "gpureport.store.folder.sync"])
 def test_a_sync_that_is_missing_would_be_noticed(syncs: str, lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The test of the test: without the syncs of files, or of folders and the root, something is lost."""
     monkeypatch.setattr(syncs, lambda _: None)

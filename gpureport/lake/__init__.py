@@ -1,8 +1,7 @@
 """The lake: immutable Parquet files and one root that names them, in a folder or a bucket, and the DuckDB views over them."""
 
-from gpureport.lake.change import Change
 from gpureport.lake.check import DamagedError
-from gpureport.lake.commit import LakeBusyError
+from gpureport.lake.commit import Change, LakeBusyError
 from gpureport.lake.lake import Lake, Partition, exclusive_run, open_lake
 from gpureport.lake.scan import footer, scan_view
 from gpureport.lake.views import views

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import date
@@ -15,28 +14,14 @@ import pyarrow as pa
 from gpureport.lake.lake import Lake, Partition
 from gpureport.values.errors import LakeError, first_line
 from gpureport.values.tables import TABLE_BY_NAME
-from gpureport.values.tables.table import Table
+from gpureport.values.tables.table import RENAMED_FACTS, Table, kind_of_fact
 from gpureport.values.text.safe import quoted
 
 if TYPE_CHECKING:
     import duckdb
 
-_NUMBER = re.compile(
-    r"_(seconds|joules|watts|ratio|bytes|count|hours|units|gpus|max|min|avg|at_once|index|native|percent)$|^priority$"
-)
-
 _LATER = {"device_sample": ("is_energy_refused",)}
 """Columns that files of the same schema may lack: older ones."""
-_RENAMED = {
-    **{"asked_as": "requested_as", "asked_by": "request_source", "given_devices": "allocated_devices", "is_held": "is_allocated"},
-    **{f"held_{one}": f"allocated_{one}" for one in ("core_percent", "memory_bytes", "memory_ratio_percent")},
-    **{
-        "held_joules": "allocated_idle_joules",
-        "held_idle_joules": "allocated_baseline_joules",
-        "untold_seconds": "unreported_seconds",
-    },
-}
-"""Columns of facts by the names that older versions gave them."""
 
 
 def views(
@@ -81,18 +66,10 @@ def _open(con: duckdb.DuckDBPyConnection, lake: Lake, table: str, rows: str, wan
         lacking = [column for column in columns if column not in (*found.names, "cluster", "date")]
         _create_empty(con, name, found)
         for column in lacking:
-            con.execute(f"alter table {name} add column {column} {_kind(column)}")
+            con.execute(f"alter table {name} add column {column} {kind_of_fact(column)}")
     else:
         return ""
     return name
-
-
-def _kind(column: str) -> str:
-    """The type of a column of facts, by its name."""
-    if column.startswith("is_"):
-        return "boolean"
-    named = "timestamp" if column.endswith("_at") else "double" if _NUMBER.search(column) else "varchar"
-    return {"day": "date", "bins": "bigint[]", "bin_milliseconds": "bigint[]"}.get(column, named)
 
 
 def _is_chosen(partition: Partition, clusters: Collection[str] | None, dates: Collection[date] | None) -> bool:
@@ -109,12 +86,14 @@ def create_view(
     make_way(con, name)
     _put_view(con, name, rows, "*", replaced)
     there = {*con.table(name).columns} if wanted else set[str]()
-    old = {column: _RENAMED[column] for column in sorted(there.intersection(_RENAMED)) if _RENAMED[column] in wanted}
+    old = {
+        column: RENAMED_FACTS[column] for column in sorted(there.intersection(RENAMED_FACTS)) if RENAMED_FACTS[column] in wanted
+    }
     lacking = [column for column in wanted if column not in there]
     if old or lacking:
         both = {new: f"coalesce({new}, {column})" for column, new in old.items() if new in there}
         named = {new: column for column, new in old.items()}
-        added = [f"{named.get(column) or f'null::{_kind(column)}'} as {column}" for column in lacking]
+        added = [f"{named.get(column) or f'null::{kind_of_fact(column)}'} as {column}" for column in lacking]
         _put_view(con, name, rows, f"* exclude ({', '.join(old)})" if old else "*", {**replaced, **both}, added)
 
 

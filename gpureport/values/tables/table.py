@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -42,3 +43,21 @@ AMOUNTS = pa.map_(pa.string(), pa.float64())
 
 OBSERVED = Column("observed_at", INSTANT, "UTC, when the state was looked at")
 CREATED = Column("created_at", INSTANT, "UTC, when the object was created", True)
+
+
+_NUMBER = re.compile(r"_((second|joule|watt|byte|hour|unit|gpu)s|ratio|percent|count|max|min|avg|once|index|native)$|^priority$")
+RENAMED_FACTS = {
+    **{"asked_as": "requested_as", "asked_by": "request_source", "given_devices": "allocated_devices", "is_held": "is_allocated"},
+    **{f"held_{one}": f"allocated_{one}" for one in ("core_percent", "memory_bytes", "memory_ratio_percent")},
+    **{"held_joules": "allocated_idle_joules", "held_idle_joules": "allocated_baseline_joules"},
+    "untold_seconds": "unreported_seconds",
+}
+"""Columns of facts by the names that older versions gave them."""
+
+
+def kind_of_fact(column: str) -> str:
+    """The type of a column of facts, by its name."""
+    if column.startswith("is_"):
+        return "boolean"
+    named = "timestamp" if column.endswith("_at") else "double" if _NUMBER.search(column) else "varchar"
+    return {"day": "date", "bins": "bigint[]", "bin_milliseconds": "bigint[]"}.get(column, named)
