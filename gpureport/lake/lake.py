@@ -1,7 +1,7 @@
 """A lake as its root says it is: a reader goes on with the root that it opened, whatever others do meanwhile.
 
 Snapshots of days that are over are packed in one file a table and day, facts in one a table and month. The root names a packed
-file under each day of it that counts; rows of a day that was replaced or removed are left out, and go with the month's next packing.
+file under each day of it that counts; rows of a replaced or removed day are left out, and go when the month is packed again.
 """
 
 from __future__ import annotations
