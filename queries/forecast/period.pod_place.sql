@@ -28,4 +28,6 @@ select
 from request
 inner join node
     using (cluster)
-where request.resource = '' or misfit(0, request.wanted_model, request.resource, node.gpu_model, node.resources, 0, 0, 0) in ('', 'unknown')
+where
+    (request.resource = '' and node.resources != 'unknown')
+    or misfit(0, request.wanted_model, request.resource, node.gpu_model, node.resources, 0, 0, 0) in ('', 'unknown')
