@@ -23,11 +23,12 @@ from rebuilding import touched
 
 from gpureport import lake
 from gpureport.compute.intervals import INTERVALS
-from gpureport.compute.query import SUBJECTS, Query, build, dictionary, functions, load
+from gpureport.compute.query import SUBJECTS, Query, build, dictionary, functions, load, of_life
 from gpureport.compute.quotas import empty_rule_tables
 from gpureport.config import findings
 from gpureport.values.runtime import resources
 from gpureport.values.tables import TABLE_BY_NAME
+from gpureport.values.tables.table import kind_of_fact
 
 HERE = Path(__file__).parent / "queries"
 QUERIES = load()
@@ -336,3 +337,14 @@ def test_every_file_is_one_select_without_templates() -> None:
 
 def test_the_index_of_queries_is_current() -> None:
     assert (resources.QUERIES / "README.md").read_text() == query_docs.render_index(QUERIES)
+
+
+def test_a_column_that_facts_of_older_versions_lack_has_the_type_of_those_of_today(empty: duckdb.DuckDBPyConnection) -> None:
+    def family(kind: str) -> str:
+        return re.sub(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DOUBLE|DECIMAL[(].*[)]", "number", kind.upper())
+
+    facts = [
+        (table, name, kind) for table in of_life(QUERIES, "facts") for name, kind, *_ in empty.sql(f"describe {table}").fetchall()
+    ]
+    assert len(facts) > 500
+    assert [each for each in facts if each[1] != "date" and family(kind_of_fact(each[1])) != family(each[2])] == []

@@ -7,11 +7,10 @@
 -- reads:  period.capacity, period.cost, period.demand_change, period.energy, period.wait_change, period.workload_ledger, previous.capacity, previous.cost, previous.energy, previous.workload_ledger
 -- params: previous_since_at, previous_until_at, since_at, until_at
 -- source: period.capacity, period.workload_ledger, period.energy, period.cost, period.demand and period.wait of both windows
--- columns: cluster, period, since_at, until_at, device_count, capacity_gpu_hours, allocated_gpu_hours, effective_gpu_hours,
---          underutilized_gpu_hours, active_unmeasured_gpu_hours, allocated_unmeasured_gpu_hours, allocated_idle_gpu_hours,
---          reserved_idle_gpu_hours, fragmented_gpu_hours, free_gpu_hours, unavailable_gpu_hours, unknown_gpu_hours, energy_joules,
---          allocated_cost, demanded_resource, unscheduled_unit_hours, placing_size, placed_pod_count,
---          placing_seconds_p95, unknown_reasons
+-- columns: cluster, period, since_at, until_at, device_count, capacity_gpu_hours, allocated_gpu_hours, effective_gpu_hours, underutilized_gpu_hours,
+--          active_unmeasured_gpu_hours, allocated_unmeasured_gpu_hours, allocated_idle_gpu_hours, reserved_idle_gpu_hours, fragmented_gpu_hours,
+--          free_gpu_hours, unavailable_gpu_hours, unknown_gpu_hours, energy_joules, allocated_cost, demanded_resource, unscheduled_unit_hours, placing_size,
+--          placed_pod_count, placing_seconds_p95, unknown_reasons
 --   until_at                 UTC, its end, outside it
 --   device_count             GPUs that an exporter reports
 --   energy_joules            J, as far as it is known

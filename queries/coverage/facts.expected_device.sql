@@ -9,8 +9,7 @@
 -- reads:  facts.device_hour, facts.device_signal, facts.node_day
 -- params: expected_before, since_at
 -- source: first and last samples by facts.device_signal; nodes by facts.node_day; this table of the last day before that has facts
--- columns: cluster, device_uuid, gpu_instance_id, node_name, gpu_model, driver_version, last_seen_at, due_from_at, day, due_until_at, is_gone,
---          silent_hours
+-- columns: cluster, device_uuid, gpu_instance_id, node_name, gpu_model, driver_version, last_seen_at, due_from_at, day, due_until_at, is_gone, silent_hours
 --   last_seen_at  UTC, last sample, on this day or earlier
 with known as (
     select unnest(

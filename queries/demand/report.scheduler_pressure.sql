@@ -7,12 +7,11 @@
 -- reads:  facts.scheduler_hour
 -- params: since_at, until_at
 -- source: facts.scheduler_hour
--- columns: cluster, resource, hour_start_at, is_opencosts, source, observed_seconds, pending_pod_count_avg, pending_pod_count_max,
---          pending_request_units_avg, pending_request_units_max, requested_units_avg, allocatable_units_avg,
---          requested_allocatable_ratio_avg, requested_allocatable_ratio_max, demand_source, demand_observed_seconds,
---          unscheduled_pod_count_avg, unscheduled_pod_count_max, unscheduled_units_avg, unscheduled_units_max, gated_pod_count_avg,
---          bound_pending_pod_count_avg, bound_pending_pod_count_max, bound_pending_units_avg, allocated_units_avg, schedulable_units_avg,
---          cordoned_units_avg, not_ready_units_avg, demand_schedulable_ratio_avg, demand_schedulable_ratio_max,
+-- columns: cluster, resource, hour_start_at, is_opencosts, source, observed_seconds, pending_pod_count_avg, pending_pod_count_max, pending_request_units_avg,
+--          pending_request_units_max, requested_units_avg, allocatable_units_avg, requested_allocatable_ratio_avg, requested_allocatable_ratio_max,
+--          demand_source, demand_observed_seconds, unscheduled_pod_count_avg, unscheduled_pod_count_max, unscheduled_units_avg, unscheduled_units_max,
+--          gated_pod_count_avg, bound_pending_pod_count_avg, bound_pending_pod_count_max, bound_pending_units_avg, allocated_units_avg,
+--          schedulable_units_avg, cordoned_units_avg, not_ready_units_avg, demand_schedulable_ratio_avg, demand_schedulable_ratio_max,
 --          opencost_pending_pod_count_avg, opencost_pending_request_units_avg, opencost_requested_allocatable_ratio_avg, unknown_reasons
 --   is_opencosts                              OpenCost itself would count it
 --   source                                    source of OpenCost's figures: kube-state-metrics or snapshot; '' for none

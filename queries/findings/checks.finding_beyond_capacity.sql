@@ -5,8 +5,7 @@
 -- reads:  report.finding
 -- params: since_at, until_at
 -- source: report.finding; a GPU has one GPU-hour an hour, and facts are of whole hours
--- columns: code, cluster, namespace, workload_kind, workload, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail,
---          gpu_hours
+-- columns: code, cluster, namespace, workload_kind, workload, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail, gpu_hours
 select columns('^(code|cluster|namespace|workload_kind|workload|pod|pod_uid|container|node_name|device_uuid|gpu_instance_id|detail|gpu_hours)$')
 from report.finding
 where

@@ -8,10 +8,9 @@
 -- reads:  facts.device_signal, facts.pod_hour, period.sum
 -- params: since_at, until_at, figure_min_coverage_ratio
 -- source: period.sum, facts.pod_hour; fields and units of cAdvisor's AcceleratorStats (0.28 to 0.46)
--- columns: cluster, namespace, pod, pod_uid, container, make, model, id, gpu_instance_id, memory_total_bytes, memory_used_bytes,
---          memory_used_bytes_max, duty_cycle_percent, observed_seconds, memory_total_scope, memory_scope, duty_cycle_scope, sharing_mode,
---          memory_total_source_metric, memory_used_source_metric, duty_cycle_source_metric, node_name, gpu_device, memory_used_seen_seconds,
---          duty_cycle_seen_seconds, unknown_reasons
+-- columns: cluster, namespace, pod, pod_uid, container, make, model, id, gpu_instance_id, memory_total_bytes, memory_used_bytes, memory_used_bytes_max,
+--          duty_cycle_percent, observed_seconds, memory_total_scope, memory_scope, duty_cycle_scope, sharing_mode, memory_total_source_metric,
+--          memory_used_source_metric, duty_cycle_source_metric, node_name, gpu_device, memory_used_seen_seconds, duty_cycle_seen_seconds, unknown_reasons
 --   memory_total_bytes          memory of the device, the instance, or the holder's limit: see memory_total_scope
 --   memory_used_bytes           mean memory in use of the window
 --   observed_seconds            s in which the device was seen while held

@@ -7,13 +7,12 @@
 -- reads:  facts.ownership, period.device_power, period.figure, period.holder_day, period.link, period.sum
 -- params: since_at, until_at, figure_min_coverage_ratio
 -- source: period.figure; energy: DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION
--- columns: those of report.container_saturation without namespace, pod, pod_uid, container, sharing_mode, sharing_evidence, scope,
---          throttle_scope, memory_scope, gpu_util_seen_seconds; kind, gpu_index, gpu_instance_profile, pci_bus_id, driver_version,
---          nvlink_source, energy_joules, energy_method, corrected_sample_count, corrected_joules, idle_joules, attributed_joules,
---          unattributed_joules, closing_error_joules, counter_joules, integral_joules, counter_difference_joules, power_watts_avg,
---          power_watts_max, power_limit_watts_max, gpu_temp_celsius_avg, gpu_temp_celsius_max, memory_temp_celsius_avg,
---          memory_temp_celsius_max, sm_clock_hertz_avg, sm_clock_hertz_max, memory_clock_hertz_avg, memory_clock_hertz_max,
---          pcie_replay_count, memory_total_bytes, power_seen_seconds, energy_seen_seconds, unallocated_seconds, source_metrics
+-- columns: those of report.container_saturation without namespace, pod, pod_uid, container, sharing_mode, sharing_evidence, scope, throttle_scope,
+--          memory_scope, gpu_util_seen_seconds; kind, gpu_index, gpu_instance_profile, pci_bus_id, driver_version, nvlink_source, energy_joules,
+--          energy_method, corrected_sample_count, corrected_joules, idle_joules, attributed_joules, unattributed_joules, closing_error_joules,
+--          counter_joules, integral_joules, counter_difference_joules, power_watts_avg, power_watts_max, power_limit_watts_max, gpu_temp_celsius_avg,
+--          gpu_temp_celsius_max, memory_temp_celsius_avg, memory_temp_celsius_max, sm_clock_hertz_avg, sm_clock_hertz_max, memory_clock_hertz_avg,
+--          memory_clock_hertz_max, pcie_replay_count, memory_total_bytes, power_seen_seconds, energy_seen_seconds, unallocated_seconds, source_metrics
 --   kind                                gpu, or mig for an instance
 --   observed_seconds                    s in which the device was observed
 --   coverage_ratio                      seen time over the window's length; whole hours count, so it may exceed 1 where the window cuts one

@@ -7,9 +7,8 @@
 -- reads:  facts.device_request, report.accelerator, report.container_saturation
 -- params: since_at, until_at
 -- source: facts.device_request; report.container_saturation, report.accelerator
--- columns: cluster, namespace, pod, pod_uid, container, device_uuid, requested_as, requested_by, problem, requested_core_percent,
---          used_core_percent, requested_memory_bytes, used_memory_bytes, used_memory_bytes_max, memory_total_bytes, core_scope, memory_scope,
---          observed_seconds, unknown_reasons
+-- columns: cluster, namespace, pod, pod_uid, container, device_uuid, requested_as, requested_by, problem, requested_core_percent, used_core_percent,
+--          requested_memory_bytes, used_memory_bytes, used_memory_bytes_max, memory_total_bytes, core_scope, memory_scope, observed_seconds, unknown_reasons
 --   memory_total_bytes      memory of the device
 --   observed_seconds        s in which the device was seen while held
 with request as (

@@ -8,8 +8,7 @@
 -- reads:  facts.ledger_hour, facts.node_allocation, period.capacity, period.holder_day, period.pod_wait
 -- params: since_at, until_at
 -- source: facts.node_allocation, else facts.ledger_hour; period.pod_wait
--- columns: cluster, wanted_model, size, gpu_model, reason, waiting_gpus, free_gpus, waiting_pod_count, waiting_gpu_hours, free_gpu_hours,
---          unknown_reasons
+-- columns: cluster, wanted_model, size, gpu_model, reason, waiting_gpus, free_gpus, waiting_pod_count, waiting_gpu_hours, free_gpu_hours, unknown_reasons
 --   wanted_model       models that pods of the class may use: any, none of the cluster, or unknown without snapshots of them
 --   size               GPUs of a pod's request: share, 1, 2-4, 5-8, more, unknown
 --   gpu_model          model of the free GPUs; '' where unknown

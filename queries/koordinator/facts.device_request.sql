@@ -9,8 +9,7 @@
 -- reads:  day.accelerator_resource, day.state_snapshot, lake.pod, lake.pod_container
 -- source: Pod requests; Koordinator's device resources, versions 0.6 to 1.7, names of before 1.2 under today's
 -- columns: cluster, namespace, pod, pod_uid, container, device_type, requested_as, device_count, gpu_core_percent, gpu_memory_bytes,
---          gpu_memory_ratio_percent, device_core_percent, device_memory_bytes, device_memory_ratio_percent, is_shared, problem, start_at,
---          end_at
+--          gpu_memory_ratio_percent, device_core_percent, device_memory_bytes, device_memory_ratio_percent, is_shared, problem, start_at, end_at
 --   container                    container; '' for the pod as a whole
 --   device_count                 devices; null where the request is not valid
 --   is_shared                    others may use the rest of the device

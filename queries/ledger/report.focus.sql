@@ -7,13 +7,12 @@
 -- reads:  period.charge
 -- params: currency
 -- source: FOCUS 1.3, Cost and Usage; period.charge
--- columns: AllocatedMethodId, AllocatedResourceId, AllocatedResourceName, AllocatedTags, BilledCost, BillingAccountId, BillingAccountName,
---          BillingCurrency, BillingPeriodStart, BillingPeriodEnd, ChargeCategory, ChargeClass, ChargeDescription, ChargeFrequency,
---          ChargePeriodStart, ChargePeriodEnd, ConsumedQuantity, ConsumedUnit, ContractedCost, ContractedUnitPrice, EffectiveCost,
---          HostProviderName, InvoiceId, InvoiceIssuerName, ListCost, ListUnitPrice, PricingCategory, PricingQuantity, PricingUnit,
---          ProviderName, PublisherName, ResourceId, ResourceName, ResourceType, ServiceCategory, ServiceName, ServiceProviderName,
---          ServiceSubcategory, SkuId, SkuMeter, SkuPriceDetails, SkuPriceId, SubAccountId, SubAccountName, SubAccountType, Tags, x_Bucket,
---          x_HoursMethod
+-- columns: AllocatedMethodId, AllocatedResourceId, AllocatedResourceName, AllocatedTags, BilledCost, BillingAccountId, BillingAccountName, BillingCurrency,
+--          BillingPeriodStart, BillingPeriodEnd, ChargeCategory, ChargeClass, ChargeDescription, ChargeFrequency, ChargePeriodStart, ChargePeriodEnd,
+--          ConsumedQuantity, ConsumedUnit, ContractedCost, ContractedUnitPrice, EffectiveCost, HostProviderName, InvoiceId, InvoiceIssuerName, ListCost,
+--          ListUnitPrice, PricingCategory, PricingQuantity, PricingUnit, ProviderName, PublisherName, ResourceId, ResourceName, ResourceType,
+--          ServiceCategory, ServiceName, ServiceProviderName, ServiceSubcategory, SkuId, SkuMeter, SkuPriceDetails, SkuPriceId, SubAccountId, SubAccountName,
+--          SubAccountType, Tags, x_Bucket, x_HoursMethod
 -- noqa: disable=CP02
 select
     if(namespace = '', null, coalesce(nullif(hours_method, ''), 'exclusive')) as AllocatedMethodId,

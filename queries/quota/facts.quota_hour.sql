@@ -8,12 +8,11 @@
 -- reads:  day.quota_step
 -- source: day.quota_step
 -- columns: cluster, system, resource, flavor, quota, hour_start_at, pool, parent, is_parent, gpus_per_native, native_unit, observed_seconds,
---          guaranteed_seconds, demand_seconds, share_seconds, unmet_seconds, violated_known_seconds, cap_seconds, cap_known_seconds,
---          capped_seconds, starved_seconds, violated_seconds, guaranteed_native_hours, cap_native_hours, demanded_native_hours,
---          delivered_native_hours, borrowed_native_hours, lendable_native_hours, lent_native_hours, fair_share_native_hours,
---          shared_delivered_native_hours, due_native_hours, due_delivered_native_hours, entitled_native_hours, over_entitlement_native_hours,
---          unmet_native_hours, violated_native_hours, honourable_native_hours, honoured_native_hours, share_reason, share_source,
---          amount_source, inferred_seconds
+--          guaranteed_seconds, demand_seconds, share_seconds, unmet_seconds, violated_known_seconds, cap_seconds, cap_known_seconds, capped_seconds,
+--          starved_seconds, violated_seconds, guaranteed_native_hours, cap_native_hours, demanded_native_hours, delivered_native_hours,
+--          borrowed_native_hours, lendable_native_hours, lent_native_hours, fair_share_native_hours, shared_delivered_native_hours, due_native_hours,
+--          due_delivered_native_hours, entitled_native_hours, over_entitlement_native_hours, unmet_native_hours, violated_native_hours,
+--          honourable_native_hours, honoured_native_hours, share_reason, share_source, amount_source, inferred_seconds
 --   pool                           quotas of one pool lend to each other
 --   parent                         quota that contains it at the end of the hour, '' where none does
 --   observed_seconds               s in which its terms and what it held were known

@@ -6,10 +6,9 @@
 -- grain:  cluster, system, quota, resource, flavor, pod_uid, hour_start_at
 -- reads:  day.quota_exposure, day.quota_label, day.quota_pod_interval, day.quota_pod_label, day.quota_unit, day.quota_watch
 -- source: day.quota_pod_interval; nos' rules; label nos.nebuly.com/capacity
--- columns: cluster, system, quota, resource, flavor, namespace, pod, pod_uid, hour_start_at, priority, end_reason, amount_native,
---          amount_gpus, native_unit, waiting_seconds, held_seconds, in_quota_seconds, over_quota_seconds, observed_in_quota_seconds,
---          observed_over_quota_seconds, label_differs_seconds, exposed_seconds, exposed_within_min_seconds, exposed_fair_share_seconds,
---          exposed_same_namespace_seconds, exposed_by
+-- columns: cluster, system, quota, resource, flavor, namespace, pod, pod_uid, hour_start_at, priority, end_reason, amount_native, amount_gpus, native_unit,
+--          waiting_seconds, held_seconds, in_quota_seconds, over_quota_seconds, observed_in_quota_seconds, observed_over_quota_seconds,
+--          label_differs_seconds, exposed_seconds, exposed_within_min_seconds, exposed_fair_share_seconds, exposed_same_namespace_seconds, exposed_by
 --   quota                        the pod's own quota
 --   amount_gpus                  the same in GPUs
 --   held_seconds                 s in which it held it

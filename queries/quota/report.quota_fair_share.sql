@@ -8,15 +8,13 @@
 -- reads:  facts.quota_eviction, facts.quota_hour, facts.quota_starvation, period.quota_pod
 -- params: figure_min_coverage_ratio, since_at, until_at
 -- source: facts.quota_hour
--- columns: cluster, scheduler, quota, resource, flavor, parent, is_parent, native_unit, observed_seconds, coverage_ratio, demand_seconds,
---          share_seconds, guaranteed_gpu_hours, cap_gpu_hours, demanded_gpu_hours, delivered_gpu_hours, borrowed_gpu_hours, lent_gpu_hours,
---          fair_share_gpu_hours, entitled_gpu_hours, over_entitlement_gpu_hours, unmet_gpu_hours, violated_gpu_hours,
---          guarantee_honoured_ratio, over_quota_share_ratio, capped_seconds, starved_seconds, violated_seconds, longest_starvation_seconds,
---          starvation_count, reclaim_seconds_avg, reclaim_seconds_max, evicted_count, lost_gpu_hours, allocated_idle_gpu_hours,
---          over_quota_gpu_hours, borrowed_idle_gpu_hours, guaranteed_native_hours, cap_native_hours, demanded_native_hours,
---          delivered_native_hours, borrowed_native_hours, lent_native_hours, fair_share_native_hours, entitled_native_hours,
---          over_entitlement_native_hours, unmet_native_hours, violated_native_hours, share_source, amount_source, inferred_seconds,
---          unknown_reasons
+-- columns: cluster, scheduler, quota, resource, flavor, parent, is_parent, native_unit, observed_seconds, coverage_ratio, demand_seconds, share_seconds,
+--          guaranteed_gpu_hours, cap_gpu_hours, demanded_gpu_hours, delivered_gpu_hours, borrowed_gpu_hours, lent_gpu_hours, fair_share_gpu_hours,
+--          entitled_gpu_hours, over_entitlement_gpu_hours, unmet_gpu_hours, violated_gpu_hours, guarantee_honoured_ratio, over_quota_share_ratio,
+--          capped_seconds, starved_seconds, violated_seconds, longest_starvation_seconds, starvation_count, reclaim_seconds_avg, reclaim_seconds_max,
+--          evicted_count, lost_gpu_hours, allocated_idle_gpu_hours, over_quota_gpu_hours, borrowed_idle_gpu_hours, guaranteed_native_hours, cap_native_hours,
+--          demanded_native_hours, delivered_native_hours, borrowed_native_hours, lent_native_hours, fair_share_native_hours, entitled_native_hours,
+--          over_entitlement_native_hours, unmet_native_hours, violated_native_hours, share_source, amount_source, inferred_seconds, unknown_reasons
 --   scheduler                      quota system: nos, scheduler-plugins, koordinator, volcano, kai, kueue, or kubernetes for a ResourceQuota
 --   observed_seconds               s in which its terms and what it held are known
 --   coverage_ratio                 the same over the window

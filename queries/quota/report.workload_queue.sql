@@ -6,9 +6,8 @@
 -- reads:  facts.quota_pair_hour, period.workload_run
 -- params: until_at
 -- source: Kueue's Workloads; facts.quota_pair_hour
--- columns: cluster, cluster_queue, ahead_count, namespace, local_queue, workload, workload_uid, priority_class, priority, queued_at,
---          waiting_seconds, request_gpus, ahead_gpus, allocated_gpus, allocated_to, borrowers, waiting_message,
---          unknown_reasons
+-- columns: cluster, cluster_queue, ahead_count, namespace, local_queue, workload, workload_uid, priority_class, priority, queued_at, waiting_seconds,
+--          request_gpus, ahead_gpus, allocated_gpus, allocated_to, borrowers, waiting_message, unknown_reasons
 --   waiting_seconds  s since the request
 --   ahead_gpus       GPUs of the requests ahead of it; null where one of them is unknown
 --   allocated_to     largest three of these workloads, with their GPUs

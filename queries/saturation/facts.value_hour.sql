@@ -6,8 +6,7 @@
 -- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at, signal
 -- reads:  day.allocated_interval, day.partition_interval, day.value_time
 -- source: day.value_time over day.allocated_interval and day.partition_interval
--- columns: cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at, signal, gpu_model, part_ratio, bins,
---          bin_milliseconds
+-- columns: cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at, signal, gpu_model, part_ratio, bins, bin_milliseconds
 --   namespace         namespace of the workload; '' where unallocated
 --   start_at          UTC, start of the ownership interval; of the hour where holders do not change
 --   part_ratio        0..1, the holder's part of the GPU: that of its instance times that among its holders

@@ -45,7 +45,17 @@ OBSERVED = Column("observed_at", INSTANT, "UTC, when the state was looked at")
 CREATED = Column("created_at", INSTANT, "UTC, when the object was created", True)
 
 
-_NUMBER = re.compile(r"_((second|joule|watt|byte|hour|unit|gpu)s|ratio|percent|count|max|min|avg|once|index|native)$|^priority$")
+_KINDS = (
+    ("^is_", "boolean"),
+    ("_at$", "timestamp"),
+    ("^day$", "date"),
+    ("^(bins|bin_milliseconds|silent_hours|xid_codes)$", "bigint[]"),
+    ("^((allocated|left_out)_devices|driver_versions|exposed_by|gpu_models|(other|source)_metrics)$", "varchar[]"),
+    ("^namespace_labels$", "map(varchar, varchar)"),
+    ("^dropped$", "map(varchar, bigint)"),
+    ("_((second|joule|watt|byte|hour|unit|gpu)s|ratio|percent|count|max|min|avg|once|native|code|kepler|unweighted)$", "double"),
+    ("^(priority|minor|numa_node|socket_id)$", "double"),
+)
 RENAMED_FACTS = {
     **{"asked_as": "requested_as", "asked_by": "request_source", "given_devices": "allocated_devices", "is_held": "is_allocated"},
     **{f"held_{one}": f"allocated_{one}" for one in ("core_percent", "memory_bytes", "memory_ratio_percent")},
@@ -57,7 +67,4 @@ RENAMED_FACTS = {
 
 def kind_of_fact(column: str) -> str:
     """The type of a column of facts, by its name."""
-    if column.startswith("is_"):
-        return "boolean"
-    named = "timestamp" if column.endswith("_at") else "double" if _NUMBER.search(column) else "varchar"
-    return {"day": "date", "bins": "bigint[]", "bin_milliseconds": "bigint[]"}.get(column, named)
+    return next((kind for pattern, kind in _KINDS if re.search(pattern, column)), "varchar")
