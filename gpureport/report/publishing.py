@@ -59,6 +59,8 @@ def _read(path: Path) -> list[dict[str, Any]]:
 NOTICE = "FILES-OF-TWO-REPORTS.txt"
 _ASIDE = ".writing"
 _FORMS = ("report.html", "report.json", "gpureport.duckdb")
+_FORMER = ("gpu_hour_course",)
+"""Tables by the names that older versions gave them."""
 _NOTICED = (
     "The files here may be from two reports: one is being moved here, or was killed during the move. If none is running, write "
     "the report again.\n"
@@ -104,7 +106,7 @@ def place(written: Sequence[Path], folder: Path, out: Path) -> list[Path]:
 
 def _of_earlier(out: Path) -> set[Path]:
     """The forms and pages that a report may lack, and tables by the names that it knows; other files are somebody's."""
-    tables = {table.removeprefix("report.") for table in load()}
+    tables = {*_FORMER, *(table.removeprefix("report.") for table in load())}
     found = (path for name in ("csv/*.csv", "tables/*.parquet") for path in out.glob(name))
     forms = {path for name in _FORMS if (path := out / name).is_file()}
     return {*forms, *out.glob("by/*.html"), *(path for path in found if path.stem in tables)}
