@@ -1,4 +1,4 @@
-"""A report's files are written aside and moved into their folder when all are there, by one report at a time.
+"""A report's files, written aside and moved into their folder together, by one report at a time; and the index of past reports.
 
 Nobody who looks meanwhile reads half of a file, and one who looks later finds no file of an earlier report beside the new ones.
 While files of two reports may lie there, one more file says so; where a report was killed amid the moves it stays until the next.

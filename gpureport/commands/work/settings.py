@@ -1,4 +1,4 @@
-"""Settings of each stage from a configuration."""
+"""Settings of each stage from a configuration, and the progress bar of a long stage."""
 
 from __future__ import annotations
 

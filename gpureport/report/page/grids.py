@@ -1,4 +1,4 @@
-"""The tables of the page: which there are, their columns and words, and what is shown of them first."""
+"""The tables of the page: columns, words, first rows, and the curves of a container or a GPU that is opened."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An API server: what it serves, and its lists."""
+"""An API server, or a folder of its raw replies: versions that it serves, and its lists, page by page."""
 
 from __future__ import annotations
 

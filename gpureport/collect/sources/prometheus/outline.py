@@ -1,4 +1,4 @@
-"""Outline of the series: their hosts, metrics and devices."""
+"""Outline of the series (hosts, metrics, devices), the matchers that select them, and lists of series without samples."""
 
 from __future__ import annotations
 
