@@ -26,17 +26,27 @@ from gpureport.collect.export.planning import (
     with_unread,
 )
 from gpureport.collect.shape import Reading, Tally, reading_of, shape
-from gpureport.collect.sources.prometheus import Group, Server, open_connection, probe, read
+from gpureport.collect.sources.prometheus import (
+    Connection,
+    Group,
+    Labelled,
+    NoApiError,
+    Server,
+    open_connection,
+    probe,
+    read,
+)
 from gpureport.collect.sources.provenance import Origin, add_tallies, source_table
 from gpureport.lake import Change, DamagedError, Lake, open_lake
 from gpureport.store import Place
 from gpureport.values.catalog import Catalog
+from gpureport.values.errors import AuthError, SourceError
 from gpureport.values.runtime.garbage import uncollected
 from gpureport.values.runtime.parallel import Processes, Progress
 from gpureport.values.series import METRIC_LABEL, SeriesBatch, concatenate
 from gpureport.values.window import Window
 
-__all__ = ["ExportSettings", "Exported", "NoSeriesError", "export_day", "held_sample_count", "load_loops"]
+__all__ = ["ExportSettings", "Exported", "NoSeriesError", "export_day", "held_sample_counts", "load_loops"]
 
 
 @dataclass(frozen=True)
@@ -68,16 +78,34 @@ def export_day(settings: ExportSettings, place: Place, day: date, progress: Prog
     As many processes fetch its groups as the server may be asked at once.
     SourceError where the server cannot be read, NoSeriesError where it holds none of the catalog's series for the day.
     """
-    connection = open_connection(settings.prometheus, settings.environ)
+    connection, lake = open_connection(settings.prometheus, settings.environ), open_lake(place, create=True)
+    held = held_sample_counts(lake, settings.cluster, day) if only_if_grown else {}
+    server = probe(connection)
+    if held and not _may_have_grown(held, connection, server, settings, day):
+        return Exported(day, server, server.read_path, 0, 0, (), is_written=False)
     with _loading_loops(settings.catalog):
-        server = probe(connection)
         plan = plan_from_glimpse(connection, server, settings, day) or plan_from_list(connection, settings, day)
         plan = with_unread(plan, connection, settings, day)
-    export = _Export(settings, server, open_lake(place, create=True), progress, only_if_grown)
+    export = _Export(settings, server, lake, progress, sum(held.values()) if held else -1)
     try:
         return export.by(plan, day)
     except _SplitDeviceError:
         return export.by(plan_from_list(connection, settings, day), day)
+
+
+def _may_have_grown(
+    held: Mapping[str, int], connection: Connection, server: Server, settings: ExportSettings, day: date
+) -> bool:
+    """Whether the server may hold more samples of the day than the lake; True too where it does not count what it would send."""
+    if server.read_path == "victoria-metrics":  # its queries leave out samples that its export has
+        return True
+    try:
+        counts = Labelled(connection, window_asked(day)).sample_counts(settings.catalog.asked, settings.scope)
+    except (AuthError, NoApiError):
+        raise
+    except SourceError:
+        return True
+    return not counts or any(count > held.get(metric, 0) for metric, count in counts.items())
 
 
 class _SplitDeviceError(Exception):
@@ -92,19 +120,19 @@ class _Export:
     server: Server
     lake: Lake
     progress: Progress
-    only_if_grown: bool
+    held: int
+    """Number of samples that are not enough to write the day again; -1 to write it whatever comes."""
 
     def by(self, plan: Plan, day: date) -> Exported:
         """Fetch a plan's groups, put the day in place; _SplitDeviceError, and nothing changed, where a device was in two."""
         fetch = _Fetch(self.settings, self.server, day, plan.reading)
-        held = held_sample_count(self.lake, self.settings.cluster, day) if self.only_if_grown else -1
         workers = Processes(self.settings.prometheus.max_concurrency)
         groups = list(enumerate(plan.groups))
         with self.lake.change() as change:
             done = _read_right(fetch, lambda work: workers.each(partial(work.do, change=change), groups, self.progress))
             _refuse_split_devices(done)
             exported = replace(_exported(day, self.server, done, plan.warnings), unread=plan.unread)
-            if exported.sample_count <= held:
+            if exported.sample_count <= self.held:
                 change.abandon()
                 return replace(exported, is_written=False)
             _write_source(change, self.settings, exported, done)
@@ -142,20 +170,19 @@ def load_loops(catalog: Catalog) -> None:
     shape(SeriesBatch([labels], np.array([0, times.size]), times, np.arange(times.size, dtype=np.float64)), catalog, window)
 
 
-def held_sample_count(lake: Lake, cluster: str, day: date) -> int:
-    """Number of samples that the lake's day rests on; -1 where the day was never exported."""
+def held_sample_counts(lake: Lake, cluster: str, day: date) -> dict[str, int]:
+    """Number of samples that the lake's day rests on, by metric; none where the day was never exported."""
     import duckdb  # a tenth of a second that only a second look at a day needs
 
     try:
         files = [str(file) for file in found.files] if (found := lake.partition("source", cluster, day)) else []
     except DamagedError:  # the day is to come anew
-        return -1
+        return {}
     if not files:
-        return -1
-    counting = "select sum(sample_count) from read_parquet(?) where kind <> 'kubernetes'"
+        return {}
+    counting = "select asked, sum(sample_count)::bigint from read_parquet(?) where kind <> 'kubernetes' group by all"
     with duckdb.connect() as con:
-        [(count,)] = con.execute(counting, [files]).fetchall()
-    return -1 if count is None else int(count)
+        return dict(con.execute(counting, [files]).fetchall())
 
 
 @dataclass(frozen=True)
