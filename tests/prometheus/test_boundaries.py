@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from gpureport.collect.sources.prometheus import Matcher, list_series, one_of, probe, read, samples_per_hour
+from gpureport.collect.sources.prometheus import Labelled, Matcher, list_series, one_of, probe, read, samples_per_hour
 from gpureport.values.series import METRIC_LABEL
 from gpureport.values.window import Window, from_ms
 
@@ -51,6 +51,17 @@ def test_infinities_nan_and_extreme_values_come_through(any_prometheus: str, pat
     assert [time for time, _ in found] == [time for time, _ in edges.ODD_SAMPLES]
     for (_, got), (_, text) in zip(found, edges.ODD_SAMPLES, strict=True):
         assert math.isnan(value_of(got)) if text == "NaN" else got == bits(float(text))
+
+
+@pytest.mark.parametrize(("server", "before"), [("prometheus2", {"edge_outside": 1}), ("prometheus3", {"edge_outside": 0})])
+def test_a_servers_own_count_is_that_of_its_samples_or_more(
+    request: pytest.FixtureRequest, server: str, before: dict[str, int]
+) -> None:
+    """2.x counts the sample just before the start too: such a day is fetched for nothing, never left out."""
+    labelled = Labelled(connect(request.getfixturevalue(server)), edges.WINDOW)
+    counts = labelled.sample_counts(["edge_regular", "edge_odd", "edge_outside", "edge_none"], [])
+    assert counts == {"edge_regular": 40, "edge_odd": 7, **before}
+    assert labelled.sample_counts(["edge_odd"], [Matcher("host", "=", "b")]) == {"edge_odd": 0}
 
 
 @pytest.mark.parametrize("path", ["victoria-metrics", "matrix"])
