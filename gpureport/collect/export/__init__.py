@@ -26,16 +26,7 @@ from gpureport.collect.export.planning import (
     with_unread,
 )
 from gpureport.collect.shape import Reading, Tally, reading_of, shape
-from gpureport.collect.sources.prometheus import (
-    Connection,
-    Group,
-    Labelled,
-    NoApiError,
-    Server,
-    open_connection,
-    probe,
-    read,
-)
+from gpureport.collect.sources.prometheus import Connection, Group, Labelled, NoApiError, Server, open_connection, probe, read
 from gpureport.collect.sources.provenance import Origin, add_tallies, source_table
 from gpureport.lake import Change, DamagedError, Lake, open_lake
 from gpureport.store import Place
@@ -93,9 +84,7 @@ def export_day(settings: ExportSettings, place: Place, day: date, progress: Prog
         return export.by(plan_from_list(connection, settings, day), day)
 
 
-def _may_have_grown(
-    held: Mapping[str, int], connection: Connection, server: Server, settings: ExportSettings, day: date
-) -> bool:
+def _may_have_grown(held: Mapping[str, int], connection: Connection, server: Server, settings: ExportSettings, day: date) -> bool:
     """Whether the server may hold more samples of the day than the lake; True too where it does not count what it would send."""
     if server.read_path == "victoria-metrics":  # its queries leave out samples that its export has
         return True

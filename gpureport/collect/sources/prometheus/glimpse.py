@@ -85,7 +85,8 @@ class Labelled:
             length, at = self.window.end_ms - self.window.start_ms, self.window.end_ms - 1
             form = {"query": f"sum(count_over_time({series}[{length}ms]))", "time": f"{at / 1000:.3f}"}
             reply = self.connection.json("/api/v1/query", form)
-            found[metric] = sum(int(float(each["value"][1])) for each in self._told({**reply, "data": (reply.get("data") or {}).get("result")}))
+            told = self._told({**reply, "data": (reply.get("data") or {}).get("result")})
+            found[metric] = sum(int(float(each["value"][1])) for each in told)
         return found
 
     def _form(self, matchers: Sequence[Matcher]) -> dict[str, Any]:
