@@ -10,11 +10,18 @@ const ceiling = (value) => {
   return [1, 1.2, 1.6, 2, 2.4, 3, 4, 5, 6, 8, 10].map((step) => step * size).find((each) => each >= value - 1e-9);
 };
 
-const frame = (width, height, top, label) => {
+// As many pixels as there are, so that text in a chart is as large as around it.
+const GAP = 26;
+const widthOf = (figure, charts = 1) => {
+  const whole = (figure.clientWidth || 1280) - 34, side = Math.max(1, Math.min(charts, Math.floor((whole + GAP) / (220 + GAP))));
+  return Math.max(220, Math.round((whole - GAP * (side - 1)) / side));
+};
+
+const frame = (width, height, top, label, unit = "") => {
   const svg = drawn("svg", { viewBox: `0 0 ${width} ${height}`, width: "100%", role: "img", "aria-label": label });
   for (const part of [0, 0.25, 0.5, 0.75, 1]) {
     const y = height - 20 - part * (height - 34);
-    svg.append(drawn("line", { x1: 40, x2: width, y1: y, y2: y, class: "grid-line" }), drawn("text", { x: 34, y: y + 4, "text-anchor": "end" }, significant(top * part)));
+    svg.append(drawn("line", { x1: 40, x2: width, y1: y, y2: y, class: "grid-line" }), drawn("text", { x: 34, y: y + 4, "text-anchor": "end" }, `${significant(top * part)}${unit}`));
   }
   return svg;
 };
@@ -44,6 +51,18 @@ const summed = (data, keys, at) => {
 const ZONE = document.body.dataset.timezone || "UTC";
 const local = (time) => new Date(typeof time === "string" ? `${time.replace(" ", "T").replace("Z", "")}Z` : time).toLocaleString("sv-SE", { timeZone: ZONE }).slice(0, 16);
 
+const dayOf = (time) => new Date(typeof time === "string" ? `${time.slice(0, 10)}T00:00Z` : time).toLocaleDateString("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
+
+// Names of days where there are several, of hours otherwise, as many as fit.
+const timeLabels = (svg, times, x, width, height) => {
+  const days = times.map((_, index) => index).filter((index) => local(times[index]).endsWith("00:00"));
+  const marked = days.length > 2 ? days : times.map((_, index) => index);
+  const step = Math.ceil(marked.length / Math.max(1, Math.floor(width / (days.length > 2 ? 76 : 64))));
+  marked.filter((_, number) => number % step === 0 && x(marked[number]) < width - 36).forEach((index) => svg.append(drawn("text", { x: x(index), y: height - 4 }, days.length > 2 ? dayOf(local(times[index])) : local(times[index]).slice(11))));
+};
+
+const legendOf = (entries) => make("ul", { class: "legend" }, ...entries.map(([css, title]) => make("li", {}, make("i", { class: css === "pending" ? "" : css, style: css === "pending" ? "border:1px dashed var(--bad)" : null }), title)));
+
 // Stacked areas: effective, other active, idle, no data, free; pending requests above what there is.
 const drawHours = async (figure, data) => {
   const columns = table(data);
@@ -60,7 +79,7 @@ const drawHours = async (figure, data) => {
   const classes = ["c-effective", "c-underutilized", "c-allocated_idle", "c-unknown", "c-free", "pending"];
   const titles = ["Effective", "Other active", "Allocated, idle", "Unknown", "Free", "Pending requests"];
   const top = ceiling(Math.max(...layers.map((parts) => parts.reduce((one, other) => one + other, 0))));
-  const width = 1240, height = 250;
+  const width = widthOf(figure), height = 250;
   const svg = frame(width, height, top, "GPUs by use, hour by hour; pending requests above capacity");
   const x = (index) => 40 + ((width - 40) * index) / Math.max(1, times.length - 1);
   const y = (value) => height - 20 - (value / top) * (height - 34);
@@ -70,9 +89,9 @@ const drawHours = async (figure, data) => {
     const there = path(upper, x, y), back = path([...lower].reverse(), (index) => x(times.length - 1 - index), y).replace("M", "L");
     svg.append(drawn("path", { d: `${there}${back}Z`, class: css }));
   });
-  times.forEach((time, index) => { if (index % Math.ceil(times.length / 8) === 0) svg.append(drawn("text", { x: x(index), y: height - 4 }, local(time).slice(5, 16))); });
-  const legend = make("ul", { class: "legend" }, ...classes.map((css, index) => make("li", {}, make("i", { class: css === "pending" ? "" : css, style: css === "pending" ? "border:1px dashed var(--bad)" : null }), titles[index])));
-  figure.append(svg, legend, make("p", { class: "soft" }, "Vertical axis: GPUs. Horizontal axis: " + ZONE + "."));
+  timeLabels(svg, times, x, width, height);
+  const there = classes.map((css, layer) => [css, titles[layer]]).filter((_, layer) => layers.some((parts) => parts[layer] > 0));
+  figure.append(svg, legendOf(there), make("p", { class: "soft" }, `Vertical axis: GPUs. Horizontal axis: ${ZONE}.`));
 };
 
 const pendingByHour = async () => {
@@ -118,14 +137,16 @@ const drawForecast = async (figure, data) => {
   }
   const box = make("div", { class: "small" });
   const at = (column, row) => { const found = column?.values[row]; return found === null || found === undefined ? null : found / 24; };
+  const isForecast = rowsOf(data).some((row) => at(columns.expected_gpu_hours, row) !== null);
+  if (!isForecast) figure.querySelector("figcaption").textContent = "Allocated GPUs by model, day by day";
   for (const [model, rows] of models) {
     rows.sort((one, other) => (raw(columns.day, one) < raw(columns.day, other) ? -1 : 1));
     const series = ["low_gpu_hours", "expected_gpu_hours", "high_gpu_hours", "usable_gpu_hours"].map((name) => rows.map((row) => at(columns[name], row)));
     const [low, expected, high, usable] = series;
     const past = rows.map((row) => at(held, row));
     const top = ceiling(Math.max(...[...high, ...usable, ...past].map((value) => value ?? 0)));
-    const width = 400, height = 150;
-    const svg = frame(width, height, top, `${MODEL(model)}: allocated GPUs and forecast`);
+    const width = widthOf(figure, models.size), height = 150;
+    const svg = frame(width, height, top, `${MODEL(model)}: allocated GPUs${isForecast ? " and forecast" : ""}`);
     const x = (index) => 40 + ((width - 44) * index) / Math.max(1, rows.length - 1);
     const y = (value) => height - 20 - (value / top) * (height - 34);
     const forward = rows.map((_, index) => index).filter((index) => high[index] !== null);
@@ -134,10 +155,11 @@ const drawForecast = async (figure, data) => {
       svg.append(drawn("polygon", { points: edge.join(" "), class: "band" }));
     }
     svg.append(drawn("path", { d: path(usable, x, y), class: "line-c" }), drawn("path", { d: path(past, x, y), class: "line-a" }), drawn("path", { d: path(expected, x, y), class: "line-b" }));
-    svg.append(drawn("text", { x: 40, y: height - 4 }, raw(columns.day, rows[0])), drawn("text", { x: width, y: height - 4, "text-anchor": "end" }, raw(columns.day, rows.at(-1))));
-    box.append(make("div", {}, make("h4", {}, MODEL(model)), svg));
+    svg.append(drawn("text", { x: 40, y: height - 4 }, dayOf(raw(columns.day, rows[0]))), drawn("text", { x: width, y: height - 4, "text-anchor": "end" }, dayOf(raw(columns.day, rows.at(-1)))));
+    box.append(make("div", {}, make("h3", {}, MODEL(model)), svg));
   }
-  const key = make("p", { class: "soft" }, make("span", { class: "key-a" }), "allocated  ", make("span", { class: "key-b" }), "forecast, 80 % interval  ", make("span", { class: "key-c" }), "schedulable. Vertical axis: GPUs.");
+  const expected = isForecast ? [make("span", { class: "key-b" }), "Forecast, 80 % interval"] : [];
+  const key = make("p", { class: "soft keys" }, make("span", { class: "key-a" }), "Allocated", ...expected, make("span", { class: "key-c" }), "Schedulable. Vertical axis: GPUs.");
   figure.append(box, key);
 };
 
@@ -155,7 +177,7 @@ const drawQuotas = async (figure, data) => {
     return make("tr", {}, make("th", { scope: "row" }, `${raw(columns.quota, row)}`), make("td", {}, `${raw(columns.scheduler, row)} · ${raw(columns.resource, row)}`), make("td", { style: "width:55%" }, bar), make("td", { class: "number" }, `${significant(delivered)} of ${significant(guaranteed)}`));
   });
   figure.append(make("table", {}, make("caption", { class: "spoken" }, "Quotas"), make("thead", {}, make("tr", {}, ...["Quota", "Scheduler and resource", "GPU-hours", "Delivered of guaranteed"].map((title, index) => make("th", { scope: "col", class: index === 3 ? "number" : null }, title)))), make("tbody", {}, ...lines)),
-    make("ul", { class: "legend" }, make("li", {}, make("i", { class: "c-effective" }), "Delivered within the guarantee"), make("li", {}, make("i", { class: "c-underutilized" }), "Borrowed"), make("li", {}, make("i", { style: "border:1px dashed var(--bad)" }), "Guaranteed, requested and not delivered"), make("li", {}, make("i", { style: "width:2px;background:var(--fg)" }), "Guarantee")));
+    make("ul", { class: "legend" }, ...legendOf([["c-effective", "Delivered within the guarantee"], ["c-underutilized", "Borrowed"], ["pending", "Guaranteed, requested and not delivered"]]).children, make("li", {}, make("i", { style: "width:2px;background:var(--fg)" }), "Guarantee")));
 };
 
 // Cumulative shares of time over percent, by cluster and model: what the table's quantiles tell.
@@ -166,13 +188,13 @@ const drawDistributions = async (figure, data) => {
   const names = new Map();
   for (const row of rowsOf(data)) {
     if (!["cluster", "model"].includes(raw(columns.scope, row)) || !SHOWN.some(([signal]) => signal === raw(columns.signal, row))) continue;
-    const name = raw(columns.name, row) || "Unknown model";
+    const name = raw(columns.scope, row) === "cluster" ? `All of ${raw(columns.name, row)}` : raw(columns.name, row) || "Unknown model";
     names.set(name, [...(names.get(name) ?? []), row]);
   }
   const box = make("div", { class: "small" });
   for (const [name, rows] of [...names].slice(0, 9)) {
-    const width = 400, height = 150;
-    const svg = frame(width, height, 1, `${name}: share of time up to each value`);
+    const width = widthOf(figure, Math.min(9, names.size)), height = 150;
+    const svg = frame(width, height, 100, `${name}: share of GPU-hours up to each value`, " %");
     const x = (value) => 40 + ((width - 44) * Math.min(value, 100)) / 100, y = (part) => height - 20 - part * (height - 34);
     for (const row of rows) {
       const zero = columns.zero_ratio?.values[row] ?? 0;
@@ -182,13 +204,49 @@ const drawDistributions = async (figure, data) => {
       svg.append(drawn("path", { d: line, class: SHOWN.find(([signal]) => signal === raw(columns.signal, row))[1] }));
     }
     svg.append(drawn("text", { x: 40, y: height - 4 }, "0 %"), drawn("text", { x: width, y: height - 4, "text-anchor": "end" }, "100 %"));
-    box.append(make("div", {}, make("h4", {}, name), svg));
+    box.append(make("div", {}, make("h3", {}, name), svg));
   }
-  const keys = SHOWN.flatMap(([signal, , css]) => [make("span", { class: css }), `${signal.replace(", %", "")}  `]);
-  figure.append(box, make("p", { class: "soft" }, ...keys), make("p", { class: "soft" }, "Vertical axis: share of GPU-hours at or below the value. Horizontal axis: percent."));
+  const keys = SHOWN.flatMap(([signal, , css]) => [make("span", { class: css }), signal.replace(", %", "")]);
+  figure.append(box, make("p", { class: "soft keys" }, ...keys), make("p", { class: "soft" }, "Vertical axis: share of GPU-hours at or below the value. Horizontal axis: the value. A curve further to the right is more use."));
 };
 
-const CHARTS = { distributions: drawDistributions, hours: drawHours, week: drawWeek, forecast: drawForecast, quotas: drawQuotas };
+// A bar for each row: its parts, and their sum in words.
+const bars = (figure, caption, rows, parts, write) => {
+  const sum = (values) => values.reduce((one, other) => one + other, 0);
+  const most = Math.max(...rows.map(([, values]) => sum(values)), 1e-9);
+  const lines = rows.map(([name, values]) => {
+    const said = parts.map(([, title], index) => `${title.toLowerCase()} ${write(values[index])}`).filter((_, index) => values[index]).join(", ");
+    const bar = drawn("svg", { class: "bar", style: "height:16px", role: "img", "aria-label": said });
+    bar.append(drawn("title", {}, said));
+    values.forEach((value, index) => bar.append(drawn("rect", { class: parts[index][0], x: `${(100 * sum(values.slice(0, index))) / most}%`, width: `${(100 * value) / most}%`, height: 16 })));
+    return make("tr", {}, make("th", { scope: "row" }, name), make("td", { style: "width:75%" }, bar), make("td", { class: "number" }, write(sum(values))));
+  });
+  const used = parts.filter((_, index) => rows.some(([, values]) => values[index] > 0));
+  figure.append(make("table", { class: "bars" }, make("caption", { class: "spoken" }, caption), make("tbody", {}, ...lines)), legendOf(used));
+};
+
+const COSTS = [["c-active_unmeasured", "Active", "active_cost"], ["c-allocated_idle", "Idle", "idle_cost"], ["c-free", "Unallocated", "unallocated_cost"], ["c-unavailable", "Unavailable", "unavailable_cost"], ["c-unknown", "Allocation unknown", "unknown_cost"]];
+const drawCost = async (figure, data) => {
+  const columns = table(data);
+  const sums = summed(data, COSTS.map(([, , name]) => columns[name]), (row) => raw(columns.team, row) || "Unallocated");
+  const rows = [...sums].map(([team, values]) => [team, values.map((value) => value ?? 0)]).sort(([, one], [, other]) => other.reduce((a, b) => a + b) - one.reduce((a, b) => a + b));
+  if (!rows.length || !columns.total_cost) { figure.hidden = true; return; }
+  bars(figure, "Cost by team", rows.slice(0, 20), COSTS, money);
+  if (rows.length > 20) figure.append(make("p", { class: "soft" }, `20 of ${rows.length} teams; all are in the table below.`));
+};
+
+const ENERGIES = [["c-active_unmeasured", "Active", "active_joules"], ["c-allocated_idle", "Allocated, idle", "allocated_idle_joules"], ["c-free", "Idle baseline", "idle_joules"], ["c-unknown", "Unattributed", "unattributed_joules"]];
+const drawEnergy = async (figure, data) => {
+  const columns = table(data);
+  const dimension = rowsOf(data).filter((row) => raw(columns.dimension, row) === "day").length > 1 ? "day" : "gpu_model";
+  const rows = rowsOf(data).filter((row) => raw(columns.dimension, row) === dimension).sort((one, other) => (raw(columns.value, one) < raw(columns.value, other) ? -1 : 1));
+  const found = rows.map((row) => [dimension === "day" ? dayOf(raw(columns.value, row)) : MODEL(raw(columns.value, row)), ENERGIES.map(([, , name]) => (columns[name]?.values[row] ?? 0) / 3.6e6)]);
+  if (!found.length) { figure.hidden = true; return; }
+  if (dimension !== "day") figure.querySelector("figcaption").textContent = "Energy by GPU model";
+  bars(figure, "Energy", found, ENERGIES, WRITE.kwh);
+};
+
+const CHARTS = { cost: drawCost, energy: drawEnergy, distributions: drawDistributions, hours: drawHours, week: drawWeek, forecast: drawForecast, quotas: drawQuotas };
 
 const drawChart = async (figure) => {
   if (figure.dataset.drawn) return;

@@ -182,7 +182,7 @@ def read_header(
         sources=_sources(con),
         failures=failures,
         settings=settings,
-        catalog_versions=tuple(row[0] for row in catalogs),
+        catalog_versions=tuple(filter(None, (row[0] for row in catalogs))),
         unseen=_unknown_time(con, "any"),
         unaccounted=_unknown_time(con, "workload"),
         absent=_absent(con),

@@ -35,7 +35,7 @@ select
     -- The exporter's own mapping is wrong at times; that is worth a snapshot too.
     'medium' as confidence,
     format(
-        'named here for {:.1f} h, while by {} it was given {}', summed.gpu_hours, summed.source,
+        'reported here for {:,.1f} h; {} allocated {}', summed.gpu_hours, summed.source,
         array_to_string(summed.allocated_devices[:4], ', ')
     ) as evidence
 from summed

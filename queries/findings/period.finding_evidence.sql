@@ -96,7 +96,7 @@ found as (
         sum(gpu_hours) as gpu_hours,
         'high' as confidence,
         format(
-            '{:.1f} of {:.1f} GPU-hours ({:.0f} %) were not seen', sum(silent.gpu_hours), sum(capacity_gpu_hours),
+            'no data for {:,.1f} of {:,.1f} GPU-hours ({:.0f} %)', sum(silent.gpu_hours), sum(capacity_gpu_hours),
             100 * sum(silent.gpu_hours) / sum(capacity_gpu_hours)
         ) || if(count(*) = 1, '', format(' on {} nodes', count(*))) as evidence,
         min(silent.first_seen_at) as first_seen_at
@@ -113,7 +113,7 @@ found as (
         sum(gpu_hours) as gpu_hours,
         'medium' as confidence,
         format(
-            '{:.1f} GPU-hours on {} GPU{} without a name', sum(gpu_hours), count(distinct device_uuid), if(count(distinct device_uuid) = 1, '', 's')
+            '{:,.1f} GPU-hours on {} GPU{} without a pod', sum(gpu_hours), count(distinct device_uuid), if(count(distinct device_uuid) = 1, '', 's')
         ) as evidence,
         min(first_hour_at) as first_seen_at
     from period.ledger
@@ -129,7 +129,7 @@ found as (
         sum(lacking_seconds) / 3600 as gpu_hours,
         'high' as confidence,
         format(
-            '{} value{} of {} left out: {}; it lacks for {:.1f} GPU-hours on {} GPU{} or instance{}',
+            '{} value{} of {} dropped: {}; no data for {:,.1f} GPU-hours on {} GPU{} or instance{}',
             sum(left_out_count)::bigint, if(sum(left_out_count) = 1, '', 's'),
             array_to_string(list_sort(list_distinct(flatten(list(source_metrics)))), ', '),
             string_agg(distinct cause, ', ' order by cause), sum(lacking_seconds) / 3600,
@@ -163,7 +163,7 @@ found as (
         sum(gpu_hours) as gpu_hours,
         'high' as confidence,
         format(
-            'active for {:.1f} GPU-hours on {} GPU{} without SM activity', sum(gpu_hours), count(distinct device_uuid), if(count(distinct device_uuid) = 1, '', 's')
+            'active for {:,.1f} GPU-hours on {} GPU{} without SM activity', sum(gpu_hours), count(distinct device_uuid), if(count(distinct device_uuid) = 1, '', 's')
         ) as evidence,
         min(first_hour_at) as first_seen_at
     from period.ledger
@@ -175,7 +175,7 @@ found as (
         'GR106' as code,
         * exclude (sharing_evidence, first_seen_at),
         'high' as confidence,
-        format('{:.1f} GPU-hours: {}', gpu_hours, sharing_evidence) as evidence,
+        format('{:,.1f} GPU-hours: {}', gpu_hours, sharing_evidence) as evidence,
         first_seen_at
     from ambiguous
     where gpu_hours >= $findings_gpu_hours

@@ -69,7 +69,7 @@ found as (
         violated as gpu_hours,
         'medium' as confidence,
         format(
-            'short of {:.1f} GPU-hours of {:.1f} guaranteed and {:.1f} asked for; free GPUs and others'' borrowing could have covered {:.1f}',
+            '{:,.1f} of {:,.1f} guaranteed GPU-hours not delivered, {:,.1f} requested; free or borrowed GPUs could have covered {:,.1f}',
             unmet, guaranteed, demanded, violated
         ) as evidence,
         first_violated_at as first_seen_at
@@ -82,7 +82,7 @@ found as (
         pod.idle_gpu_hours * summed.borrowed / summed.delivered as gpu_hours,
         'low' as confidence,
         format(
-            'borrowed {:.1f} of {:.1f} GPU-hours held; its pods left {:.1f} idle', summed.borrowed, summed.delivered, pod.idle_gpu_hours
+            '{:,.1f} of {:,.1f} allocated GPU-hours borrowed; its pods were idle for {:,.1f}', summed.borrowed, summed.delivered, pod.idle_gpu_hours
         ) as evidence,
         pod.first_idle_at as first_seen_at
     from summed
@@ -98,7 +98,7 @@ found as (
         columns('^(cluster|system|quota|detail)$'),
         guaranteed - demanded as gpu_hours,
         'high' as confidence,
-        format('guaranteed {:.1f} GPU-hours, asked for {:.1f}', guaranteed, demanded) as evidence,
+        format('{:,.1f} GPU-hours guaranteed, {:,.1f} requested', guaranteed, demanded) as evidence,
         first_hour_at as first_seen_at
     from summed
     where is_demand_known and guaranteed - demanded >= $findings_gpu_hours and demanded <= (1 - $idle_ratio) * guaranteed

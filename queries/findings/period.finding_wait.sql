@@ -32,7 +32,7 @@ select
     pending_gpu_hours as gpu_hours,
     'high' as confidence,
     format(
-        '{} pod{} waited, half of them {:.1f} h or more, one in twenty {:.1f} h; {} still waited at the end',
+        '{} pod{} waited: median {:.1f} h, p95 {:.1f} h; {} still pending at the end',
         pod_count, if(pod_count = 1, '', 's'), wait_hours_p50, wait_hours_p95, waiting_count
     ) as evidence,
     first_seen_at

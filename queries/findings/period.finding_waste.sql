@@ -91,10 +91,10 @@ idle as (
         if(bool_or(is_unsure), 'medium', 'high') as confidence,
         min(first_seen_at) as first_seen_at,
         if(code = 'GR101', format(
-            'idle for {:.1f} of {:.1f} GPU-hours ({:.0f} %)', sum(idle_gpu_hours), sum(reported_gpu_hours),
+            'idle for {:,.1f} of {:,.1f} GPU-hours ({:.0f} %)', sum(idle_gpu_hours), sum(reported_gpu_hours),
             100 * sum(idle_gpu_hours) / sum(reported_gpu_hours)
         ), format(
-            'idle on {} of {} GPUs, for {:.1f} GPU-hours; at work on others', sum(idle_count), sum(device_count),
+            'idle on {} of {} GPUs, for {:,.1f} GPU-hours; at work on others', sum(idle_count), sum(device_count),
             sum(idle_device_gpu_hours)
         )) as idleness,
         concat(
@@ -128,7 +128,7 @@ found as (
         sum(gpu_hours) as gpu_hours,
         'high' as confidence,
         format(
-            'reserved for {:.1f} GPU-hours on {} GPU{}, no container', sum(gpu_hours), count(distinct device_uuid), if(count(distinct device_uuid) = 1, '', 's')
+            'reserved for {:,.1f} GPU-hours on {} GPU{} without a container', sum(gpu_hours), count(distinct device_uuid), if(count(distinct device_uuid) = 1, '', 's')
         ) as evidence,
         min(first_hour_at) as first_seen_at
     from period.ledger
@@ -145,7 +145,7 @@ found as (
         sum(gpu_hours) filter (where cause = 'nobody_named') as gpu_hours,
         'medium' as confidence,
         format(
-            'active for {:.1f} of {:.1f} GPU-hours without a named pod', sum(gpu_hours) filter (where cause = 'nobody_named'), sum(gpu_hours)
+            'active for {:,.1f} of {:,.1f} GPU-hours without an allocated pod', sum(gpu_hours) filter (where cause = 'nobody_named'), sum(gpu_hours)
         ) as evidence,
         min(first_hour_at) filter (where cause = 'nobody_named') as first_seen_at
     from period.ledger
@@ -160,7 +160,7 @@ found as (
         sum(gpu_hours) as gpu_hours,
         if(cause in ('unsliced', 'fragmented', 'larger_than_any_node'), 'high', 'medium') as confidence,
         format(
-            '{:.1f} GPU-hours on {} GPU{}: {}', sum(gpu_hours), count(distinct device_uuid), if(count(distinct device_uuid) = 1, '', 's'), cause
+            '{:,.1f} GPU-hours on {} GPU{}: {}', sum(gpu_hours), count(distinct device_uuid), if(count(distinct device_uuid) = 1, '', 's'), cause
         ) as evidence,
         min(first_hour_at) as first_seen_at,
         cause as detail
@@ -177,7 +177,7 @@ found as (
         sum(gpu_hours) as gpu_hours,
         'high' as confidence,
         format(
-            '{} for {:.1f} GPU-hours on {} GPU{}', cause, sum(gpu_hours), count(distinct device_uuid), if(count(distinct device_uuid) = 1, '', 's')
+            '{} for {:,.1f} GPU-hours on {} GPU{}', cause, sum(gpu_hours), count(distinct device_uuid), if(count(distinct device_uuid) = 1, '', 's')
         ) as evidence,
         min(first_hour_at) as first_seen_at,
         cause as detail

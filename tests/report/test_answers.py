@@ -108,7 +108,9 @@ def test_gpus_to_return_are_idle_ones_and_smaller_sizes(con: duckdb.DuckDBPyConn
     found = _answers(con)["GPUs to return"]
     assert (found.headline, found.tone) == ("1.5 of 4", "warn")  # 24 h idle and 12 h freed over 24 h
     by_team = "by team: research 1, serving 0.5"  # 36 GPU-hours at $2
-    assert found.detail == f"1 idle on average · 0.5 by a MIG profile or smaller model · {by_team} · allocated part: $72"
+    assert (
+        found.detail == f"1 idle on average · 0.5 by a MIG profile or smaller model · {by_team} · cost of the allocated ones: $72"
+    )
 
 
 def test_what_is_not_measured_is_no_zero() -> None:
@@ -142,7 +144,7 @@ def test_gpus_that_were_active_at_once_are_named(con: duckdb.DuckDBPyConnection)
     con.execute("""create table report.gpu_need as select * from (values ('(all)', 2.0, 2.75), ('M', 9.0, 9.0))
         as need(gpu_model, active_gpus_p95, active_gpus_max)""")
     detail = _answers(con)["GPUs to return"].detail
-    assert detail.startswith("1 idle on average · active at once: 2 in 95 of 100 hours, at most 2.8 · by team: ")
+    assert detail.startswith("1 idle on average · active at once: p95 2, peak 2.8 · by team: ")
 
 
 def test_a_long_wait_is_named_with_what_others_leave_unused(con: duckdb.DuckDBPyConnection) -> None:

@@ -94,13 +94,19 @@ def test_a_packed_column_is_what_the_database_has(page: Page, demo: Path) -> Non
     with duckdb.connect(str(demo / "gpureport.duckdb"), read_only=True) as con:
         expected = dict(con.execute("select pod, sm_active_avg from report.container").fetchall())
     found = dict(zip(pods, data["sm_active_avg"]["values"], strict=True))
-    assert found == {pod: None if value is None else pytest.approx(value, rel=5e-4) for pod, value in expected.items()}
+    assert found == {pod: None if value is None else pytest.approx(value, rel=5e-3) for pod, value in expected.items()}
 
 
 def test_large_numbers_of_a_packed_column_are_whole() -> None:
     frame = pl.DataFrame({"hours": [47_615.9945, -12_345.5, 9_999.6, 1_535.99451, 0.123456, None]})
     [column] = json.loads(gzip.decompress(base64.b64decode(packed([Column("hours", "Hours", "number")], frame))))["columns"]
     assert column["values"] == [47_616, -12_346, 10_000, 1_536, 0.1235, None]
+
+
+def test_a_share_has_three_digits_and_near_all_it_is_not_all() -> None:
+    frame = pl.DataFrame({"share": [0.43149, 0.00043149, 0.9996, 0.9894, 1.0, None]})
+    [column] = json.loads(gzip.decompress(base64.b64decode(packed([Column("share", "Share", "share")], frame))))["columns"]
+    assert column["values"] == [0.431, 0.000431, 0.9996, 0.989, 1.0, None]
 
 
 def test_links_stay_inside_the_page_and_lead_somewhere(page: Page) -> None:

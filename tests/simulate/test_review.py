@@ -8,17 +8,15 @@ from __future__ import annotations
 import csv
 import json
 from collections import Counter
-from datetime import UTC, date, datetime
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
 
-from gpureport.commands.work.rehearsing import demo_cluster
 from gpureport.compute.day import ComputeSettings, compute_days
 from gpureport.compute.period import ReportSettings, report_tables
-from gpureport.config import Config
 from gpureport.lake import open_lake
 from gpureport.simulate import SimulationPlan, fill_lake, review_plan, write_truth
 from tests.simulate.conftest import ms
@@ -131,11 +129,10 @@ def test_nothing_else_is_found_above_info(found: dict[str, list[Row]]) -> None:
     assert grave == {"GR101", "GR302", "GR401", "GR510"}
 
 
-def test_the_demo_of_a_month_writes_a_report_and_what_was_planted(tmp_path: Path) -> None:
-    written = demo_cluster(Config(), tmp_path, datetime(2026, 11, 21, tzinfo=UTC), days=1)
-    assert written.files[0] == tmp_path / "report.html"
-    assert (tmp_path / "truth.json").exists()
-    with (tmp_path / "csv" / "finding.csv").open(newline="") as file:
+def test_the_simulated_demo_writes_a_report_and_what_was_planted(simulated_demo: Path) -> None:
+    assert (simulated_demo / "report.html").exists()
+    assert (simulated_demo / "truth.json").exists()
+    with (simulated_demo / "csv" / "finding.csv").open(newline="") as file:
         assert {"GR101", "GR302", "GR401"} <= {row["code"] for row in csv.DictReader(file)}
 
 

@@ -32,6 +32,8 @@ CHARTS = {
     "week": ("capacity", "hour_of_week", "Idle GPUs by weekday and hour"),
     "forecast": ("capacity", "demand_trend", "Demand forecast by GPU model (80 % interval)"),
     "quotas": ("quotas", "quota_fair_share", "Quota: guaranteed and delivered GPU-hours"),
+    "cost": ("energy", "team_cost", "Cost by team"),
+    "energy": ("energy", "energy_balance", "Energy by day"),
 }
 """Drawn by the page's script where its table is there."""
 
@@ -54,7 +56,7 @@ def write_pages(
     """Write ``report.html``, and with ``owners`` of namespaces ``by/<owner>.html`` for each of them."""
     with opened_tables(con, owners or {}) as tables:
         money = Money(str(header.settings.get("currency", "")))
-        found = grids(tables, queries, header.window.seconds / 3600)
+        found = grids(tables, queries, header.window.seconds / 3600, money)
         ranked = ranked_teams(tables) if owners is not None else []
         files = {team: f"{FOLDER}/{file_name(team)}.html" for team in ranked}
         page = _Page(tables, header, money)

@@ -212,7 +212,7 @@ class _Asked:
         need = {} if self.team else self.row("select * from report.gpu_need where gpu_model = '(all)' and $team = ''")
         if need.get("active_gpus_p95") is not None and len(self.header.clusters) == 1:
             at_once = (formats.significant(round(need[f"active_gpus_{which}"], 1)) for which in ("p95", "max"))
-            parts.append("active at once: {} in 95 of 100 hours, at most {}".format(*at_once))
+            parts.append("active at once: p95 {}, peak {}".format(*at_once))
         gpus = (idle + freed) / self.hours + whole_spare if self.hours else 0.0
         largest = [each for each in teams if each["team"] and self.is_notable(each["idle"] + each["freed"])]
         if largest and not self.team:
@@ -223,7 +223,7 @@ class _Asked:
         count = max(self.header.device_count, round(self.whole.capacity / self.hours) if self.hours else 0)
         of = "" if self.team else f" of {count:,}"
         tone = "warn" if gpus >= 0.5 else ""
-        detail = " · ".join(parts) + self.money.tail(sum(costs) if costs else None, " · allocated part: ")
+        detail = " · ".join(parts) + self.money.tail(sum(costs) if costs else None, " · cost of the allocated ones: ")
         headline = "No data" if self.is_unmeasured and not gpus else f"{formats.significant(round(gpus, 1))}{of}"
         return Answer("GPUs to return", headline, detail, tone, self.confidence, "workloads", link="Workloads")
 
@@ -330,7 +330,7 @@ class _Asked:
             from page.use where $team in ('', team)
         """)
         energy = self._energy()
-        sure = f"Data coverage {formats.percent(self.header.coverage_ratio)}, difference to capacity {self._difference()}"
+        sure = f"Data coverage {formats.percent(self.header.coverage_ratio)}, difference to capacity {difference(self.tables)}"
         if not spent or spent["whole"] is None:
             headline = f"Energy {energy[0]}" if energy else "No prices configured"
             detail = f"Cost needs [prices] in the configuration. {sure}."
@@ -354,32 +354,29 @@ class _Asked:
         )
 
     def _energy(self) -> list[str]:
-        found = self.row("""
-            select sum(energy_joules) as joules from report.energy
-            left join (select distinct cluster, namespace, team as of_team from page.pod) as pod using (cluster, namespace)
-            where $team in ('', pod.of_team)
-        """)
-        carbon = self.row("""
-            select sum(co2e_grams) as grams from report.cost
-            left join (select distinct cluster, namespace, team as of_team from page.pod) as pod using (cluster, namespace)
-            where $team in ('', pod.of_team)
-        """)
+        joules, grams = (
+            self.row(f"""
+                select sum({figure}) as total from report.{table}
+                left join (select distinct cluster, namespace, team as of_team from page.pod) as pod using (cluster, namespace)
+                where $team in ('', pod.of_team)
+            """).get("total")
+            for table, figure in (("energy", "energy_joules"), ("cost", "co2e_grams"))
+        )
         accuracy = self.row("""
             select sum(energy_joules * energy_accuracy_ratio) / sum(energy_joules) as ratio from report.energy_balance
             where dimension = if($team = '', 'cluster', 'team') and $team in ('', value) and energy_joules > 0
             having count(energy_accuracy_ratio) = count(*)
         """)
         within = f" ± {formats.percent(accuracy['ratio'])}" if accuracy.get("ratio") else ""
-        told = [f"{formats.energy(found['joules'])}{within}"] if found.get("joules") else []
-        return [*told, f"{formats.significant(carbon['grams'] / 1e6)} t CO₂e{within}"] if carbon.get("grams") else told
+        told = [f"{formats.energy(joules)}{within}"] if joules else []
+        return [*told, f"{formats.significant(grams / 1e6)} t CO₂e{within}"] if grams else told
 
-    def _difference(self) -> str:
-        found = self.row("""
-            select sum(difference_gpu_hours) as difference from report.gpu_hour_balance
-            where dimension = 'cluster' and $team is not null
-        """)
-        difference = found.get("difference")
-        return formats.UNKNOWN if difference is None else formats.significant(round(difference, 3) + 0.0)
+
+def difference(tables: Tables) -> str:
+    """GPU-hours by which the categories of any cluster miss its capacity."""
+    sql = "select sum(abs(difference_gpu_hours)) as off from report.gpu_hour_balance where dimension = 'cluster'"
+    off = tables.row(sql).get("off")
+    return formats.UNKNOWN if off is None else formats.significant(round(off, 3) + 0.0)
 
 
 def _place(finding: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""A table inside the page: by column, texts as numbers of a dictionary, numbers at four digits or whole, gzip, base64."""
+"""A table inside the page: by column, texts as numbers of a dictionary, numbers at four digits, shares at three, gzip, base64."""
 
 from __future__ import annotations
 
@@ -55,7 +55,9 @@ def _packed(column: Column, series: pl.Series) -> Mapping[str, Any]:
         told["hidden"] = True
     if series.dtype.is_numeric() and not series.dtype.is_integer():
         numbers = series.cast(pl.Float64)
-        return {**told, "values": numbers.round_sig_figs(DIGITS).zip_with(numbers.abs() < 10**DIGITS, numbers.round()).to_list()}
+        # Of a share three digits are shown; only near 1 the fourth tells more than 99.9 % from all.
+        digits, bound, places = (3, 0.99, 4) if column.kind == "share" else (DIGITS, 10**DIGITS, 0)
+        return {**told, "values": numbers.round_sig_figs(digits).zip_with(numbers.abs() < bound, numbers.round(places)).to_list()}
     if series.dtype.is_integer():
         return {**told, "values": series.to_list()}
     texts = _texts(series)

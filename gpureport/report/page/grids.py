@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from gpureport.compute.query import Query
 from gpureport.report.page.embedded import Column, packed
 from gpureport.report.page.own_grids import OWN
 from gpureport.report.page.tables import Tables
-from gpureport.report.page.words import Words, kind_of, own_columns, tables_of_page
+from gpureport.report.page.words import Money, Words, kind_of, own_columns, tables_of_page
 from gpureport.values.text import formats
 from gpureport.values.window import Window, plain, rfc3339
 
@@ -109,7 +109,7 @@ def _largest(tables: Tables, sql: str) -> tuple[str, str] | None:
 
 ROWS_FIRST = 20
 ROWS_MAX = 100_000
-_OTHER_ROWS_MAX = 20_000
+_OTHER_ROWS_MAX = 5_000
 
 
 @dataclass(frozen=True)
@@ -123,13 +123,21 @@ class Grid:
     row_count: int
     """Rows that there are; more than the frame's where only the largest are in the page."""
     query: Query | None = field(default=None, repr=False)
+    money: Money = field(default_factory=Money)
 
     @property
     def first(self) -> list[list[tuple[str, str]]]:
         """The first rows as text, each cell with its class, for readers without scripts and for the first paint."""
         shown = [each for each in self.columns if not each.is_hidden]
         rows = self.frame.head(ROWS_FIRST).iter_rows(named=True)
-        return [[(written(each.kind, row[each.name]), css(each.kind, row[each.name])) for each in shown] for row in rows]
+        return [[(self.written(each.kind, row[each.name]), css(each.kind, row[each.name])) for each in shown] for row in rows]
+
+    def written(self, kind: str, found: object) -> str:
+        """A cell's text; the page's script writes the same."""
+        if found is None or found == "":
+            return formats.UNKNOWN if found is None else ""
+        write = self.money if kind == "money" else _WRITTEN.get(kind)
+        return write(found) if write else formats.value("", found)  # type: ignore[arg-type]
 
     @property
     def data(self) -> str:
@@ -137,7 +145,7 @@ class Grid:
         return packed(self.columns, self.frame, groups=list(self.words.groups), course=self.words.course)
 
 
-_WRITTEN = {
+_WRITTEN: Mapping[str, Callable[[Any], str]] = {
     "share": lambda found: f"{formats.percent_points(100 * found)} %",
     "kwh": lambda found: f"{formats.significant(found)} kWh",
     "joules": lambda found: f"{formats.significant(found / 3.6e6)} kWh",
@@ -148,14 +156,6 @@ _WRITTEN = {
 }
 
 
-def written(kind: str, found: object) -> str:
-    """A cell's text; the page's script writes the same."""
-    if found is None or found == "":
-        return formats.UNKNOWN if found is None else ""
-    write = _WRITTEN.get(kind)
-    return write(found) if write else formats.value("", found)  # type: ignore[no-untyped-call]
-
-
 def css(kind: str, found: object) -> str:
     """A cell's class: numbers to the right, severities in their color."""
     if kind == "severity":
@@ -163,13 +163,13 @@ def css(kind: str, found: object) -> str:
     return "" if kind in ("text", "list", "long") else "number"
 
 
-def grids(tables: Tables, queries: Mapping[str, Query], hours: float) -> list[Grid]:
+def grids(tables: Tables, queries: Mapping[str, Query], hours: float, money: Money) -> list[Grid]:
     """Those that the page shows, in the order of its tabs: its own, then the report's tables as they are."""
     found = (
         _own(tables, name, words, hours) if name in OWN else _of_report(tables, queries.get(f"report.{name}"), words)
         for name, words in tables_of_page().items()
     )
-    return [grid for grid in found if grid is not None]
+    return [replace(grid, money=money) for grid in found if grid is not None]
 
 
 def _own(tables: Tables, name: str, words: Words, hours: float) -> Grid | None:
@@ -191,22 +191,27 @@ def _of_report(tables: Tables, query: Query | None, words: Words) -> Grid | None
         return None
     ((count,),) = tables.con.execute(f"select count(*) from {query.table}").fetchall()
     order = words.order or ", ".join(query.grain)
-    frame = tables.frame(f"select * from {query.table} order by {order} limit {_OTHER_ROWS_MAX}") if count else None
+    limit = ROWS_MAX if "hour_start_at" in query.grain else _OTHER_ROWS_MAX  # charts are drawn from all hours
+    frame = tables.frame(f"select * from {query.table} order by {order} limit {limit}") if count else None
     name = query.table.removeprefix("report.")
     if name == "supply_demand":
         words = words._replace(sentence=words.sentence + supply_sentence(tables))
-    return None if frame is None else Grid(name, words, _columns(query, frame), frame, count, query)
+    return None if frame is None else Grid(name, words, _columns(name, query, frame), frame, count, query)
 
 
-def _columns(query: Query, frame: pl.DataFrame) -> list[Column]:
-    """The query's columns that hold anything; maps, statements and the seconds behind each ratio are in the files beside."""
-    found = []
-    for name, doc in query.columns.items():
+def _columns(table: str, query: Query, frame: pl.DataFrame) -> list[Column]:
+    """The query's columns that hold anything, those with words of the page first, then alone in sight: an opened row has all.
+
+    Maps, statements and the seconds behind each ratio are in the files beside.
+    """
+    found, own = [], {each.name: each for each in own_columns().get(table, ())}
+    for name in (*own, *(each for each in query.columns if each not in own)):
         is_twice = name.endswith("_kwh") and name.replace("_kwh", "_joules") in frame.columns
         kind = kind_of(name, frame.schema[name]) if name in frame.columns and not is_twice else ""
         if kind and _has_data(frame, name):
+            shown = own.get(name) or Column(name, _title(name, kind), is_hidden=bool(own) and name != "cluster")
             is_same = name == "cluster" and frame[name].n_unique() == 1
-            found.append(Column(name, _title(name, kind), kind, doc=doc, is_hidden=is_same))
+            found.append(replace(shown, kind=kind, doc=query.columns[name], is_hidden=is_same or shown.is_hidden))
     return found
 
 

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from gpureport.report.header import Header
 from gpureport.report.page import drawings
-from gpureport.report.page.answers import Answer, answers, ledger
+from gpureport.report.page.answers import Answer, answers, difference, ledger
 from gpureport.report.page.ledger import ALLOCATED, BUCKETS, IDLE, Hours, hours_by
 from gpureport.report.page.tables import Tables
 from gpureport.report.page.words import Money
@@ -121,10 +121,8 @@ def _gpus(found: float) -> str:
 
 
 def _reconciled(tables: Tables, team: str) -> str:
-    row = tables.row("select sum(abs(difference_gpu_hours)) as off from report.gpu_hour_balance where dimension = 'cluster'")
-    if team or row.get("off") is None:
-        return ""
-    return f"Reconciled: categories sum to capacity (difference {formats.significant(round(row['off'], 3) + 0.0)})."
+    off = difference(tables)
+    return "" if team or off == formats.UNKNOWN else f"Reconciled: categories sum to capacity (difference {off})."
 
 
 def _models(tables: Tables) -> str:
@@ -279,8 +277,9 @@ def _team(
     findings = [(severity, own[severity]) for severity in ("critical", "warning", "info") if own[severity]]
     return Team(
         name, _gpus(use.of(*ALLOCATED) / hours), drawings.bar(use), formats.percent(use.effective_share),
-        formats.significant(round(use.of(*IDLE), 1)), formats.significant(round(own["pending"], 1)) if own["pending"] else "",
-        money(own["cost"]) if own["cost"] is not None else "", formats.energy(own["joules"]) if own["joules"] else "",
+        formats.significant(round(use.of(*IDLE), 1)),
+        "" if own["pending"] is None else formats.significant(round(own["pending"], 1)),
+        "" if own["cost"] is None else money(own["cost"]), formats.energy(own["joules"]) if own["joules"] else "",
         change, drawings.spark(course), tuple(findings), file,
     )  # fmt: skip
 

@@ -67,16 +67,8 @@ class Words(NamedTuple):
 def tables_of_page() -> Mapping[str, Words]:
     """Every table that the page shows, in its order; other tables are in the files beside it."""
     return {
-        row["table"]: Words(
-            row["tab"],
-            row["title"],
-            row["sentence"],
-            row["order"],
-            tuple(row["groups"].split()),
-            row["course"],
-            bool(row["is_open"]),
-        )
-        for row in _read("tables.csv")
+        table: Words(tab, title, sentence, order, tuple(groups.split()), course, bool(is_open))
+        for table, tab, title, sentence, order, groups, course, is_open in map(dict.values, _read("tables.csv"))
     }
 
 
@@ -113,4 +105,4 @@ def kind_of(name: str, dtype: pl.DataType) -> str:
         return "text"
     if name.endswith(("_percent", "_percent_avg", "_per_second_avg", "_per_second")):
         return "number"
-    return _KINDS.get(formats.unit(name), "number")
+    return "money" if name.endswith("cost") else _KINDS.get(formats.unit(name), "number")

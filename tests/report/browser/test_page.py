@@ -24,6 +24,13 @@ def page(browser: Browser, demo: Path) -> Iterator[Page]:
     page.close()
 
 
+@pytest.fixture
+def rich(page: Page, simulated_demo: Path) -> Page:
+    """The page of the simulated demo: prices, quotas, findings, all charts."""
+    page.goto((simulated_demo / "report.html").as_uri())
+    return page
+
+
 def test_it_asks_for_nothing_and_complains_of_nothing_in_any_tab(opened: Opened, folder: Path) -> None:
     for tab in opened.page.locator(".tabs a").all():
         tab.click()
@@ -132,13 +139,13 @@ def test_no_script_but_the_pages_own_may_run(opened: Opened) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1440, 768, 390])
-def test_axe_finds_nothing(page: Page, scheme: Literal["light", "dark"], width: int) -> None:
-    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-    page.set_viewport_size({"width": width, "height": 900})
-    for tab in ("overview", "workloads", "capacity", "about"):
-        page.goto(page.url.partition("#")[0] + f"#{tab}")
-        page.wait_for_timeout(200)
-        violations = Axe().run(page).response["violations"]
+def test_axe_finds_nothing(rich: Page, scheme: Literal["light", "dark"], width: int) -> None:
+    rich.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+    rich.set_viewport_size({"width": width, "height": 900})
+    for tab in rich.locator(".tabs a").all():
+        tab.click()
+        rich.wait_for_timeout(200)
+        violations = Axe().run(rich).response["violations"]
         assert [told(each) for each in violations] == []
 
 
@@ -147,6 +154,34 @@ def told(violation: Mapping[str, Any]) -> str:
     return f"{violation['id']}, {len(violation['nodes'])} times: {nodes}"
 
 
-def test_on_paper_it_is_few_pages_with_their_numbers(page: Page) -> None:
-    printed = page.pdf(prefer_css_page_size=True)
+def test_a_chart_fits_its_panel_and_its_text_is_as_large_as_on_a_wide_screen(rich: Page) -> None:
+    rich.set_viewport_size({"width": 390, "height": 844})
+    rich.goto(rich.url.partition("#")[0] + "#capacity")
+    rich.locator("#capacity .chart svg").first.wait_for()
+    for drawing in rich.locator("#capacity .chart svg").all():
+        scale = drawing.evaluate("svg => svg.getBoundingClientRect().width / svg.viewBox.baseVal.width")
+        assert 0.95 < scale < 1.05
+
+
+def test_a_table_shows_what_matters_and_an_opened_row_all(rich: Page) -> None:
+    rich.goto(rich.url.partition("#")[0] + "#rightsizing")
+    rich.locator("#rightsizing table.virtual").wait_for()
+    headings = rich.locator("#rightsizing thead th").all_inner_texts()
+    assert headings[:4] == ["Workload", "Namespace", "Model", "Verdict"]
+    assert "Container" not in headings
+    rich.locator("#rightsizing tbody tr[data-position]").first.click()
+    rich.locator("dialog[open]").wait_for()
+    assert "Container" in rich.locator("dialog dt").all_inner_texts()
+
+
+def test_on_paper_nothing_is_cut(rich: Page) -> None:
+    rich.emulate_media(media="print")
+    rich.set_viewport_size({"width": 703, "height": 1000})  # A4 within its margins
+    for name in ("teams", "worst"):
+        right = rich.locator(f"#overview table.{name}").evaluate("table => table.getBoundingClientRect().right")
+        assert right <= 703
+
+
+def test_on_paper_it_is_few_pages_with_their_numbers(rich: Page) -> None:
+    printed = rich.pdf(prefer_css_page_size=True)
     assert 1 <= printed.count(b"/Type /Page\n") <= PAGES_MAX
