@@ -20,7 +20,7 @@ from gpureport.values.text.safe import quoted
 if TYPE_CHECKING:
     import duckdb
 
-_LATER = {"device_sample": ("is_energy_refused",)}
+_LATER = {"device_sample": ("is_energy_refused",), "pod": ("quota_scopes",)}
 """Columns that files of the same schema may lack: older ones."""
 
 

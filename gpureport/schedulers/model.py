@@ -112,6 +112,8 @@ class Quota:
     """Namespaces whose pods it governs, where it governs namespaces."""
     tree: str = ""
     """Koordinator's tree; other systems have one."""
+    scopes: str = ""
+    """Scopes of a ResourceQuota: of others it governs other pods."""
     priority: int | None = None
     may_lend: bool = True
     """Koordinator allow-lent-resource."""

@@ -12,6 +12,7 @@ select distinct on (cluster, series_id)
     columns('^(namespace|pod|pod_uid|container)$'),
     coalesce(labels['exported_node'], labels['node'], '') as node_name,
     coalesce(labels['phase'], '') as phase,
+    coalesce(labels['priority_class'], '') as priority_class,
     coalesce(labels['reason'], '') as reason,
     coalesce(labels['resource'], '') as resource,
     labels['label_nvidia_com_gpu_sharing_strategy'] as sharing_strategy,

@@ -69,26 +69,21 @@ valued as (
         and part.start_at < allocatable.end_at
         and part.end_at is not null
     group by all
-),
-
-judged as (
-    select
-        valued.*,
-        case
-            when bool_or(reported.signal = 'kube_node_status_condition' and reported.value = 0) then 'not_ready'
-            when bool_or(reported.signal = 'kube_node_spec_unschedulable' and reported.value = 1) then 'cordoned'
-            when count(distinct reported.signal) = 2 then 'schedulable'
-        end as state
-    from valued
-    left join reported
-        on
-            valued.cluster = reported.cluster
-            and valued.node_name = reported.node_name
-            and reported.signal != 'kube_node_status_allocatable'
-            and valued.start_at >= reported.start_at
-            and valued.start_at < reported.end_at
-    group by all
 )
 
-select *
-from judged
+select
+    valued.*,
+    case
+        when bool_or(reported.signal = 'kube_node_status_condition' and reported.value = 0) then 'not_ready'
+        when bool_or(reported.signal = 'kube_node_spec_unschedulable' and reported.value = 1) then 'cordoned'
+        when count(distinct reported.signal) = 2 then 'schedulable'
+    end as state
+from valued
+left join reported
+    on
+        valued.cluster = reported.cluster
+        and valued.node_name = reported.node_name
+        and reported.signal != 'kube_node_status_allocatable'
+        and valued.start_at >= reported.start_at
+        and valued.start_at < reported.end_at
+group by all

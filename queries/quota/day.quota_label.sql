@@ -17,7 +17,10 @@ with reported as (
     where series.signal = 'kube_pod_labels' and series.pod_uid != '' and coalesce(label, '') != ''
 ),
 
-listed as (
+step as (
+    select *
+    from reported
+    union all by name
     select
         pod.cluster,
         pod.pod_uid,
@@ -30,14 +33,6 @@ listed as (
     where
         snapshot.kind = 'pods'
         and coalesce(label, '') != '' and (pod.cluster, pod.pod_uid) not in (select (reported.cluster, reported.pod_uid) from reported)
-),
-
-step as (
-    select *
-    from reported
-    union all by name
-    select *
-    from listed
 ),
 
 cut as (

@@ -1,6 +1,6 @@
 -- Quotas that govern each pod, its own and those that contain it, by the rules of each system.
 --
--- nos, scheduler-plugins and ResourceQuota go by namespace; a composite quota of nos takes its namespaces from single ones.
+-- nos, scheduler-plugins and ResourceQuota go by namespace, the last within its scopes; a composite quota of nos takes its namespaces from single ones.
 -- Koordinator: the quota that the pod names, else the one named like its namespace in it, else one that lists the namespace, else the
 -- default quota. Kueue, Volcano and KAI: the queue that it names, itself or by its LocalQueue or PodGroup. Of several Kueue flavors of a
 -- resource a pod has the first whose node labels its node has; one that waits the first that its node selector and affinity allow.
@@ -9,34 +9,28 @@
 -- reads:  day.quota_above, day.quota_flavor, day.quota_flavor_node, day.quota_placement, day.quota_pod, day.quota_terms, lake.quota, lake.quota_term
 -- source: day.quota_pod, day.quota_terms; LocalQueue, ResourceFlavor and PodGroup objects
 -- columns:
+--   is_certain  false where it is not known whether the pod is in the quota's scopes, or they changed: it may be governed
 --   resources  Kueue: resources for which the flavor holds; none elsewhere, where it holds for all
 with quota as (
     select
         columns('^(cluster|system|quota)$'),
-        list_distinct(flatten(list(namespaces))) as namespaces
+        list_distinct(flatten(list(namespaces))) as namespaces,
+        any_value(scopes) as scopes,
+        count(distinct scopes) <= 1 as has_one_scope
     from day.quota_terms
     group by all
-),
-
-composite as (
-    select distinct
-        cluster,
-        quota
-    from lake.quota_term
-    where kind = 'compositeelasticquotas.nos.nebuly.com'
 ),
 
 governed as (
     select
         quota.*,
-        composite.quota is not null as is_composite,
+        (cluster, system, quota) in (
+            select (term.cluster, term.system, term.quota)
+            from lake.quota_term as term
+            where term.kind = 'compositeelasticquotas.nos.nebuly.com'
+        ) as is_composite,
         unnest(namespaces) as namespace
     from quota
-    left join composite
-        on
-            quota.cluster = composite.cluster
-            and quota.quota = composite.quota
-            and quota.system = 'nos'
 ),
 
 by_namespace as (
@@ -44,11 +38,12 @@ by_namespace as (
         pod.cluster,
         governed.system,
         governed.quota,
-        pod.pod_uid
+        pod.pod_uid,
+        if(has_one_scope, is_in_scopes(governed.scopes, pod.priority_class, pod.quota_scopes), null) as is_in_scope
     from day.quota_pod as pod
     inner join governed
         using (cluster, namespace)
-    where governed.system in ('kubernetes', 'nos', 'scheduler-plugins')
+    where governed.system in ('kubernetes', 'nos', 'scheduler-plugins') and is_in_scope is distinct from false
     -- A namespace has one quota: the composite one, else the first by name.
     qualify
         governed.system = 'kubernetes'
@@ -132,7 +127,9 @@ named_in_koordinator as (
 ),
 
 own as (
-    select *
+    select
+        * exclude (is_in_scope),
+        is_in_scope is not null as is_certain
     from by_namespace
     union all by name
     select named.*
@@ -154,7 +151,7 @@ own as (
 -- Kueue assigns a flavor to each resource of a workload.
 flavored as (
     select
-        own.* exclude (system, place),
+        own.* exclude (is_certain, place),
         flavor.resource,
         flavor.flavor
     from own
@@ -194,6 +191,7 @@ select
     coalesce(part.flavor, '') as flavor,
     pod.* similar to '^(namespace|pod|pod_uid)$',
     above.depth_count = 1 as is_own,
+    coalesce(own.is_certain, true) as is_certain,
     coalesce(part.resources, []) as resources
 from own
 inner join day.quota_above as above
@@ -201,8 +199,4 @@ inner join day.quota_above as above
 inner join day.quota_pod as pod
     using (cluster, pod_uid)
 left join part
-    on
-        own.cluster = part.cluster
-        and own.system = 'kueue'
-        and own.quota = part.quota
-        and own.pod_uid = part.pod_uid
+    using (cluster, system, quota, pod_uid)

@@ -1,10 +1,10 @@
 -- Demand and delivery of each quota in steps, without its terms: a month of them is held in memory.
 --
 -- A pod or a workload asks from its creation and holds from its binding until its end. Where no pod of a system is known by its queue, what the system says itself
--- counts. A step in which neither is known is not here.
+-- counts, as of a ResourceQuota whose scopes may take pods of which that is unknown. A step in which neither is known is not here.
 --
 -- grain:  terms_id, start_at
--- reads:  day.quota_request, day.quota_change, day.quota_pod, day.quota_reported, day.quota_scope, day.quota_terms, day.quota_watch
+-- reads:  day.quota_request, day.quota_change, day.quota_member, day.quota_pod, day.quota_reported, day.quota_scope, day.quota_terms, day.quota_watch
 -- source: day.quota_terms, day.quota_request, day.quota_reported
 -- columns:
 --   terms_id                the interval of day.quota_terms that it lies in
@@ -28,17 +28,24 @@ with pod_queue as (
 ),
 
 reported as (
-    select report.*
+    select
+        report.*,
+        known.scope
     from day.quota_reported as report
-    semi join day.quota_scope
+    inner join day.quota_scope as known
         using (cluster, system, resource, flavor, quota)
 ),
 
 -- A resource that no pod requests by name (devices of claims) is reported by its quota alone.
 way as (
     select
-        known.* similar to '^(cluster|system|resource|flavor)$',
+        known.* exclude (quota),
         case
+            when (known.cluster, known.system, known.scope) in (
+                select (uncertain.cluster, uncertain.system, uncertain.quota)
+                from day.quota_member as uncertain
+                where not uncertain.is_certain
+            ) then max(reported.source) filter (where reported.field = 'delivered')
             when known.system = 'kueue' and known.cluster in (
                 select watch.cluster
                 from day.quota_watch as watch
@@ -56,8 +63,8 @@ way as (
         end as amount_source
     from day.quota_scope as known
     left join reported
-        using (cluster, system, resource, flavor)
-    group by known.cluster, known.system, known.resource, known.flavor
+        using (cluster, system, resource, flavor, scope)
+    group by known.cluster, known.system, known.resource, known.flavor, known.scope
 ),
 
 -- Pods that Kueue admits as such show what waits. Of Jobs and their like it makes none before it admits them.
@@ -78,7 +85,7 @@ governed as materialized (
         ) as shows_waiting
     from day.quota_scope as known
     inner join way
-        using (cluster, system, resource, flavor)
+        using (cluster, system, resource, flavor, scope)
 ),
 
 request as materialized (
@@ -122,7 +129,7 @@ told as (
         using (cluster)
     where watch.watched = if(way.amount_source = 'workloads', 'workloads', 'pods')
     union by name
-    select columns('^(cluster|system|resource|flavor|start_at|end_at)$')
+    select columns('^(cluster|system|resource|flavor|scope|start_at|end_at)$')
     from reported
 ),
 
@@ -152,9 +159,9 @@ step as (
         watch.cluster is not null as is_watched
     from followed
     inner join since
-        using (cluster, system, resource, flavor)
+        using (cluster, system, resource, flavor, scope)
     inner join way
-        using (cluster, system, resource, flavor)
+        using (cluster, system, resource, flavor, scope)
     left join day.quota_watch as watch
         on
             followed.cluster = watch.cluster
@@ -175,7 +182,7 @@ before as (
     inner join governed
         using (number)
     inner join since
-        using (cluster, system, resource, flavor)
+        using (cluster, system, resource, flavor, scope)
     anti join step
         using (cluster, system, resource, flavor, scope, start_at)
     where changed.start_at < since.first_at

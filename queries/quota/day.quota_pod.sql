@@ -27,8 +27,9 @@ with listed as (
         max(pod.observed_at)::timestamp as last_at,
         arg_max_null(next_at, pod.observed_at) as gone_at,
         arg_max(status_reason, pod.observed_at) as end_reason,
-        max(columns('^(node_name|priority|placement|owner_kind)$')),
+        max(columns('^(node_name|priority|priority_class|placement|owner_kind)$')),
         arg_max(effective_requests, pod.observed_at) as requests,
+        arg_max(quota_scopes, pod.observed_at) as quota_scopes,
         max(scheduler) as scheduler,
         max(scheduling_group) as scheduling_group,
         arg_max(labels, pod.observed_at) as labels,
@@ -69,15 +70,19 @@ snapshot as (
         using (cluster, pod_uid)
 ),
 
-asked as (
+-- A container's request does not change; several series of it are its copies by several scrape targets.
+container_request as (
     select
-        request.* similar to '^(cluster|pod_uid|series_id)$',
+        request.* similar to '^(cluster|pod_uid|container)$',
         request.signal = 'kube_pod_init_container_resource_requests' as is_init,
         coalesce(name.resource, case
             when request.resource like 'gpu_intel_com_%' then 'gpu.intel.com/' || request.resource[15:]
             else regexp_replace(request.resource, '^([a-z]+)_(com|sh|ai|io)_', '\1.\2/')
-        end) as resource
+        end) as resource,
+        max(sample.value) as amount
     from day.kube_series as request
+    inner join lake.sample
+        using (cluster, series_id)
     left join day.accelerator_resource as name
         on
             request.cluster = name.cluster
@@ -86,19 +91,6 @@ asked as (
         request.signal in ('kube_pod_container_resource_requests', 'kube_pod_init_container_resource_requests')
         and request.pod_uid != ''
         and regexp_matches(request.resource, '_(com|sh|ai|io)_')
-),
-
--- A container's request does not change; several series of it are its copies by several scrape targets.
-container_request as (
-    select
-        asked.* exclude (series_id),
-        series.container,
-        max(sample.value) as amount
-    from asked
-    inner join day.kube_series as series
-        using (cluster, series_id)
-    inner join lake.sample
-        using (cluster, series_id)
     group by all
 ),
 
@@ -152,7 +144,7 @@ placed as (
     select
         cluster,
         pod_uid,
-        max(node_name) as node_name
+        max(columns('^(node_name|priority_class)$'))
     from day.kube_series
     where signal = 'kube_pod_info' and pod_uid != ''
     group by all
@@ -171,6 +163,8 @@ merged as (
         coalesce(snapshot.end_reason, '') as end_reason,
         coalesce(nullif(snapshot.node_name, ''), placed.node_name, '') as node_name,
         snapshot.priority,
+        coalesce(snapshot.priority_class, placed.priority_class) as priority_class,
+        snapshot.quota_scopes,
         coalesce(snapshot.placement, '') as placement,
         coalesce(snapshot.owner_kind, '') as owner_kind,
         coalesce(snapshot.requests, requested.requests, map { }) as requests,

@@ -6,7 +6,7 @@
 -- columns:
 --   amount_gpus  the same in GPUs; null where the resource is none
 select
-    member.* exclude (resources),
+    member.* exclude (is_certain, resources),
     native.* exclude (system, requests),
     pod.node_name,
     pod.created_at,
@@ -23,6 +23,7 @@ semi join day.quota_terms
     using (cluster, system, quota, flavor, resource)
 where
     native.amount_native > 0
+    and member.is_certain
     and (member.flavor = '' or list_contains(member.resources, native.resource))
     and (pod.ended_at > pod.created_at or pod.ended_at is null)
     and pod.requests::text = native.requests

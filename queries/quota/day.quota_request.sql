@@ -2,7 +2,7 @@
 --
 -- Where Kueue's Workloads were collected they stand for its pods. A waiting workload asks in the flavor that its pods' nodes allow,
 -- one with quota in those that Kueue gave each resource. A claim counts for a ResourceQuota on its class's extended resource
--- while it exists, and is held from its allocation on; firstAvailable is charged as the API server does it.
+-- without scopes while it exists, and is held from its allocation on; firstAvailable is charged as the API server does it.
 --
 -- grain:  cluster, system, quota, resource, flavor, request_uid
 -- reads:  day.quota_above, day.quota_placement, day.quota_pod, day.quota_pod_interval, day.quota_terms, day.quota_unit, day.quota_watch, day.state_snapshot, day.workload_run, lake.claim, lake.device_class, lake.quota
@@ -24,30 +24,6 @@ requested as (
     where run.ended_at is null or run.ended_at > run.queued_at
 ),
 
-workload as (
-    select
-        requested.cluster,
-        'kueue' as system,
-        requested.cluster_queue as quota,
-        requested.part.resource,
-        coalesce(nullif(requested.part.flavor, ''), placed.flavor) as flavor,
-        requested.request_uid,
-        requested.queued_at as created_at,
-        requested.reserved_at as bound_at,
-        requested.ended_at,
-        requested.priority,
-        sum(requested.part.amount) as amount_native,
-        min(requested.part.amount / nullif(requested.part.pod_count, 0)) as pod_native
-    from requested
-    left join day.quota_placement as placed
-        on
-            requested.cluster = placed.cluster
-            and requested.cluster_queue = placed.quota
-            and requested.part.resource = placed.resource
-            and requested.part.placement = placed.placement
-    group by all
-),
-
 -- Until its first pod is made; some of a group's pods may be made later.
 group_seen as (
     select
@@ -62,30 +38,6 @@ group_seen as (
         using (cluster, kind, observed_at)
     where object.kind = 'podgroups.scheduling.volcano.sh'
     group by all
-),
-
-pod_group as (
-    select
-        seen.cluster,
-        'volcano' as system,
-        coalesce(nullif(seen.queue, ''), 'default') as quota,
-        unnest(map_keys(seen.amounts)) as resource,
-        '' as flavor,
-        'group ' || seen.uid as request_uid,
-        seen.created_at,
-        null::timestamp as bound_at,
-        least(min(pod.created_at), seen.over_at, seen.gone_at) as ended_at,
-        null::bigint as priority,
-        try_cast(unnest(map_values(seen.amounts)) as double) as amount_native,
-        amount_native as pod_native
-    from group_seen as seen
-    left join day.quota_pod as pod
-        on
-            seen.cluster = pod.cluster
-            and seen.namespace = pod.namespace
-            and seen.name = pod.scheduling_group
-    where seen.amounts is not null
-    group by seen.cluster, seen.queue, seen.uid, seen.amounts, seen.created_at, seen.over_at, seen.gone_at
 ),
 
 claim_seen as (
@@ -145,10 +97,54 @@ quota as (
         columns('^(cluster|quota|resource)$'),
         unnest(namespaces) as namespace
     from day.quota_terms
-    where system = 'kubernetes'
+    where system = 'kubernetes' and coalesce(scopes, '') = ''
 ),
 
-claim as (
+object as (
+    select
+        requested.cluster,
+        'kueue' as system,
+        requested.cluster_queue as quota,
+        requested.part.resource,
+        coalesce(nullif(requested.part.flavor, ''), placed.flavor) as flavor,
+        requested.request_uid,
+        requested.queued_at as created_at,
+        requested.reserved_at as bound_at,
+        requested.ended_at,
+        requested.priority,
+        sum(requested.part.amount) as amount_native,
+        min(requested.part.amount / nullif(requested.part.pod_count, 0)) as pod_native
+    from requested
+    left join day.quota_placement as placed
+        on
+            requested.cluster = placed.cluster
+            and requested.cluster_queue = placed.quota
+            and requested.part.resource = placed.resource
+            and requested.part.placement = placed.placement
+    group by all
+    union all by name
+    select
+        seen.cluster,
+        'volcano' as system,
+        coalesce(nullif(seen.queue, ''), 'default') as quota,
+        unnest(map_keys(seen.amounts)) as resource,
+        '' as flavor,
+        'group ' || seen.uid as request_uid,
+        seen.created_at,
+        null::timestamp as bound_at,
+        least(min(pod.created_at), seen.over_at, seen.gone_at) as ended_at,
+        null::bigint as priority,
+        try_cast(unnest(map_values(seen.amounts)) as double) as amount_native,
+        amount_native as pod_native
+    from group_seen as seen
+    left join day.quota_pod as pod
+        on
+            seen.cluster = pod.cluster
+            and seen.namespace = pod.namespace
+            and seen.name = pod.scheduling_group
+    where seen.amounts is not null
+    group by seen.cluster, seen.queue, seen.uid, seen.amounts, seen.created_at, seen.over_at, seen.gone_at
+    union all by name
     select
         charged.cluster,
         'kubernetes' as system,
@@ -167,17 +163,6 @@ claim as (
         using (cluster, namespace, resource)
     where charged.device_count > coalesce(charged.before_count, 0)
     group by all
-),
-
-object as (
-    select *
-    from workload
-    union all by name
-    select *
-    from pod_group
-    union all by name
-    select *
-    from claim
 )
 
 select

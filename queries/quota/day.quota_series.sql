@@ -80,11 +80,6 @@ said as (
     inner join lake.sample
         using (cluster, series_id)
     where not isnan(sample.value)
-),
-
-reported as (
-    select *
-    from said
     qualify
         field not like '%_limit'
         or amount_native != 0
@@ -97,7 +92,7 @@ instant as (
         * exclude (series_id, end_at, amount_native),
         max(end_at) as reach_at,
         max(amount_native) as amount_native
-    from reported
+    from said
     group by all
 ),
 

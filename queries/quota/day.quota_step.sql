@@ -153,7 +153,7 @@ covered as (
 
 select
     * exclude (
-        uid, created_at, namespaces, tree, priority, weight, may_lend, is_cap_known, guaranteed_native, deserved_native, own_native, kept_native, promised_native,
+        uid, created_at, namespaces, scopes, tree, priority, weight, may_lend, is_cap_known, guaranteed_native, deserved_native, own_native, kept_native, promised_native,
         borrowing_limit_native, lending_limit_native, waiting_native, waiting_pod_native, reported_share_native,
         tree_lent_native, tree_others_borrowed_native, pool_borrowed_native, pool_lendable_native
     ),

@@ -5,19 +5,33 @@
 -- them, however far apart they are (inferred); else snapshots more than 15 minutes apart leave unknown time.
 --
 -- grain:  cluster, system, quota, resource, flavor, start_at
--- reads:  day.quota_series, day.state_snapshot, lake.quota_term
+-- reads:  day.quota_series, day.state_snapshot, lake.quota, lake.quota_term
 -- source: quota objects; Kueue, Koordinator, Volcano and KAI metrics; kube_resourcequota
 -- columns:
 --   terms_id                number of the interval
 --   is_parent               others name it as their parent, or it says that it contains others
 --   source                  series, object, or both
 --   certainty               certain, or inferred between snapshots that are far apart
-with seen as (
+with scope as (
+    select
+        columns('^(cluster|kind|uid|observed_at)$'),
+        nullif(to_json(list_concat(
+            list_transform(
+                from_json(spec -> '$.scopes', '["varchar"]'), lambda each: { 'scopeName': each, 'operator': 'Exists', 'values': [] }
+            ),
+            from_json(spec -> '$.scopeSelector.matchExpressions', '[{"scopeName": "varchar", "operator": "varchar", "values": ["varchar"]}]')
+        ))::text, '[]') as scopes
+    from lake.quota
+    where kind = 'resourcequotas' and regexp_matches(spec, '"scope(s|Selector)"')
+),
+
+seen as (
     select
         term.*,
         snapshot.stands_until_at,
+        coalesce(scope.scopes, '') as scopes,
         (
-            term.uid, parent, is_parent, tree, namespaces, priority, may_lend,
+            term.uid, parent, is_parent, tree, namespaces, scopes, priority, may_lend,
             guaranteed, cap, weight, deserved, borrowing_limit, lending_limit
         )::text as said,
         term.observed_at::timestamp as snapshot_at,
@@ -25,6 +39,8 @@ with seen as (
     from lake.quota_term as term
     inner join day.state_snapshot as snapshot
         using (cluster, kind, observed_at)
+    left join scope
+        using (cluster, kind, uid, observed_at)
     where term.quota != ''
     qualify row_number() over (
         partition by term.cluster, system, quota, resource, flavor, term.observed_at
@@ -119,6 +135,7 @@ put as (
             when slice.system in ('kubernetes', 'nos', 'scheduler-plugins') then [split_part(slice.quota, '/', 1)]
             else []
         end as namespaces,
+        object.scopes,
         object.priority,
         coalesce(object.may_lend, true) as may_lend,
         coalesce(object.uid, '') as uid,
@@ -162,7 +179,7 @@ marked as (
     select
         *,
         (
-            parent, is_parent, tree, namespaces, priority, may_lend, uid, guaranteed_native,
+            parent, is_parent, tree, namespaces, scopes, priority, may_lend, uid, guaranteed_native,
             cap_native, is_cap_known, weight, deserved_native, borrowing_limit_native, lending_limit_native, source, certainty
         )::text as said
     from put

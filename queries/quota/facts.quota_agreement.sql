@@ -1,5 +1,6 @@
 -- Use that ResourceQuotas report in a snapshot beside requests of pods and claims: a row of all, one of each that differs.
 --
+-- revision: 2
 -- grain:  cluster, compared, object, resource, observed_at
 -- reads:  day.quota_amount, day.state_snapshot, lake.quota_term
 -- source: ResourceQuota status.used; day.quota_amount

@@ -12,11 +12,11 @@ with allocatable as (
     from day.quota_capacity
 ),
 
--- Several ResourceQuotas of a namespace hold the same pods.
+-- Several ResourceQuotas of a namespace and of the same scopes hold the same pods.
 allocated as (
     select
         columns('^(cluster|system|resource|flavor|start_at|end_at)$'),
-        if(system = 'kubernetes', namespaces::text, quota) as holder,
+        if(system = 'kubernetes', namespaces::text || coalesce(scopes, ''), quota) as holder,
         max(delivered_native) as allocated_native
     from day.quota_amount
     where not is_parent

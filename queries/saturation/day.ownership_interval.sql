@@ -45,21 +45,9 @@ cut as (
         cluster,
         device_uuid,
         date_trunc('hour', changed_at) as hour_start_at,
-        changed_at as start_at
+        unnest([date_trunc('hour', changed_at), changed_at]) as start_at
     from change
     where changed_at != date_trunc('hour', changed_at)
-),
-
-bound as (
-    select *
-    from cut
-    union
-    select
-        cluster,
-        device_uuid,
-        hour_start_at,
-        hour_start_at as start_at
-    from cut
 )
 
 select
@@ -68,4 +56,4 @@ select
         partition by cluster, device_uuid, hour_start_at
         order by start_at
     ) as end_at
-from bound
+from cut

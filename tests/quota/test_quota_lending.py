@@ -22,6 +22,7 @@ def cluster(
             create table day.quota_terms (cluster varchar, system varchar, is_parent boolean, resource varchar,
                 quota varchar, parent varchar, start_at timestamp, end_at timestamp);
             create table day.quota_amount (cluster varchar, system varchar, resource varchar, flavor varchar, tree varchar,
+                scopes varchar,
                 namespaces varchar[], priority bigint, may_lend boolean, uid varchar, created_at timestamp, cap_native double,
                 weight double, deserved_native double, borrowing_limit_native double, lending_limit_native double,
                 quota varchar, parent varchar, is_parent boolean, guaranteed_native double, delivered_native double,
@@ -31,7 +32,7 @@ def cluster(
             con.execute("insert into day.quota_terms values ('c', 'kueue', true, '', ?, ?, ?, ?)", row)
         for row in moments:
             con.execute(
-                "insert into day.quota_amount values ('c', 'kueue', 'gpu', 'f', '', [], null, true, '', null, null, 1, "
+                "insert into day.quota_amount values ('c', 'kueue', 'gpu', 'f', '', null, [], null, true, '', null, null, 1, "
                 "null, null, null, ?, ?, ?, ?, ?, ?, ?)",
                 row,
             )

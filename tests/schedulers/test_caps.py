@@ -1,5 +1,7 @@
 """scheduler-plugins' elastic quotas and Kubernetes' ResourceQuota."""
 
+from dataclasses import replace
+
 import pytest
 
 from gpureport.schedulers.allocation import allocate
@@ -46,3 +48,6 @@ def test_of_several_resource_quotas_the_lowest_hard_counts_and_their_use_is_the_
     held = allocate("kubernetes", "gpu", [*two, other], 10, {"ns/a": 4, "ns/b": 4, "ns/c": 4, "else/a": 2})
     assert held == pytest.approx({"ns/a": 4 + 16 / 7, "ns/b": 4 + 16 / 7, "ns/c": 4 + 16 / 7, "else/a": 2 + 12 / 7})
     assert allocate("kubernetes", "gpu", two, 99, {}) == {"ns/a": 8, "ns/b": 8, "ns/c": 8}
+    # Quotas of other scopes have other pods: each has what its own cap leaves.
+    scoped = [each._replace(quota=replace(each.quota, scopes=each.quota.name[-1:])) for each in two]
+    assert allocate("kubernetes", "gpu", scoped, 99, {}) == {"ns/a": 9, "ns/b": 8, "ns/c": 9}

@@ -95,11 +95,31 @@ def pod_row(pod: Object) -> Row:
         "scheduling_group": _group(spec, labels, annotations),
         "status_reason": text(status.get("reason")),
         "effective_requests": effective_requests(spec),
+        "quota_scopes": list(_quota_scopes(spec, text(status.get("qosClass")))),
         "resource_claims": claim_names(pod),
         "extended_resource_claim": text(mapping(status.get("extendedResourceClaimStatus")).get("resourceClaimName")),
         "labels": labels if labels.keys().isdisjoint(_HASHES) else {each: labels[each] for each in labels if each not in _HASHES},
         "annotations": selected(annotations, _ANNOTATIONS) if annotations else {},
     }
+
+
+def _quota_scopes(spec: Object, qos_class: str) -> Iterator[str]:
+    """Kubernetes' own rules; CPU and memory alone make the class, where the server does not say it."""
+    deadline = whole(spec.get("activeDeadlineSeconds"))
+    yield "NotTerminating" if deadline is None or deadline < 0 else "Terminating"
+    asking = [spec] if spec.get("resources") else [*objects(spec.get("containers")), *objects(spec.get("initContainers"))]
+    is_asked = any(requested(each).get(name) for each in asking for name in ("cpu", "memory"))
+    yield "NotBestEffort" if (qos_class or is_asked) and qos_class != "BestEffort" else "BestEffort"
+    if any(each.get("namespaces") or each.get("namespaceSelector") is not None for each in _pod_affinity(spec)):
+        yield "CrossNamespacePodAffinity"
+
+
+def _pod_affinity(spec: Object) -> Iterator[Object]:
+    for name in ("podAffinity", "podAntiAffinity"):
+        found = mapping(mapping(spec.get("affinity")).get(name))
+        yield from objects(found.get("requiredDuringSchedulingIgnoredDuringExecution"))
+        for each in objects(found.get("preferredDuringSchedulingIgnoredDuringExecution")):
+            yield mapping(each.get("podAffinityTerm"))
 
 
 def _owner(metadata: Object) -> Row:

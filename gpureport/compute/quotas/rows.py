@@ -11,7 +11,20 @@ from gpureport.schedulers.model import Quota, Terms
 TERMS = ("guaranteed_native", "cap_native", "weight", "deserved_native", "borrowing_limit_native", "lending_limit_native")
 """Columns of a quota's terms, in the order of ``model.Terms``."""
 _SAID = itemgetter(
-    *("system", "quota", "parent", "is_parent", "tree", "priority", "may_lend", "created_at_ms", "uid", "resource", *TERMS)
+    *(
+        "system",
+        "quota",
+        "parent",
+        "is_parent",
+        "tree",
+        "scopes",
+        "priority",
+        "may_lend",
+        "created_at_ms",
+        "uid",
+        "resource",
+        *TERMS,
+    )
 )
 
 Row = dict[str, Any]
@@ -36,6 +49,7 @@ class QuotaRows:
                 is_parent=row["is_parent"],
                 namespaces=tuple(row["namespaces"]),
                 tree=row["tree"],
+                scopes=row["scopes"] or "",
                 priority=row["priority"],
                 may_lend=row["may_lend"],
                 created_at_ms=row["created_at_ms"],

@@ -321,6 +321,7 @@ POD = Table(
             AMOUNTS,
             "what the scheduler reckons with: containers and sidecars, or the largest init step if more, and the overhead",
         ),
+        Column("quota_scopes", pa.list_(pa.string()), "scopes of ResourceQuotas that it is in, but for its priority class", True),
         Column("resource_claims", TEXTS, "ResourceClaim by the pod's own name for it; '' where it is not made yet"),
         Column("extended_resource_claim", pa.string(), "claim that the scheduler made for the pod's extended resources"),
         Column("labels", TEXTS, "all labels but the hashes that controllers add"),

@@ -50,7 +50,7 @@ _KINDS = (
     ("_at$", "timestamp"),
     ("^day$", "date"),
     ("^(bins|bin_milliseconds|silent_hours|xid_codes)$", "bigint[]"),
-    ("^((allocated|left_out)_devices|driver_versions|exposed_by|gpu_models|(other|source)_metrics)$", "varchar[]"),
+    ("^((allocated|left_out)_devices|driver_versions|exposed_by|gpu_models|(other|source)_metrics|quota_scopes)$", "varchar[]"),
     ("^namespace_labels$", "map(varchar, varchar)"),
     ("^dropped$", "map(varchar, bigint)"),
     ("_((second|joule|watt|byte|hour|unit|gpu)s|ratio|percent|count|max|min|avg|once|native|code|kepler|unweighted)$", "double"),
