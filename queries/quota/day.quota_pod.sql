@@ -22,7 +22,7 @@ with listed as (
         least(min(scheduled_at), min(pod.observed_at) filter (where scheduled_at is not null))::timestamp as bound_at,
         min(coalesce(running_at, if(phase = 'Running', started_at, null)))::timestamp as running_at,
         max(finished_at)::timestamp as finished_at,
-        max(if(phase in ('Succeeded', 'Failed'), pod.observed_at, null))::timestamp as over_at,
+        min(pod.observed_at) filter (where phase in ('Succeeded', 'Failed'))::timestamp as over_at,
         min(pod.observed_at)::timestamp as first_at,
         max(pod.observed_at)::timestamp as last_at,
         arg_max_null(next_at, pod.observed_at) as gone_at,

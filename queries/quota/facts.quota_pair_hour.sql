@@ -2,7 +2,7 @@
 --
 -- What a quota is short of is laid at the borrowers' doors in proportion to what each borrows, up to all that they borrow.
 --
--- revision: 2
+-- revision: 3
 -- grain:  cluster, system, resource, flavor, quota, borrower, hour_start_at
 -- reads:  day.quota_lending, day.quota_step
 -- source: day.quota_step, day.quota_lending

@@ -1,6 +1,6 @@
 -- Time in which each quota was below its guarantee in spite of demand, without a break.
 --
--- revision: 2
+-- revision: 3
 -- grain:  cluster, system, resource, flavor, quota, start_at
 -- reads:  day.quota_step
 -- source: day.quota_step
