@@ -6,7 +6,6 @@
 -- grain:  cluster, device_class, driver, pool, device, observed_at
 -- reads:  lake.device, lake.device_class
 -- source: DeviceClass spec.selectors; ResourceSlice
--- columns:
 with class as (
     select
         *,

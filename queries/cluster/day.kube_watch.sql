@@ -3,7 +3,6 @@
 -- grain:  cluster, target, start_at
 -- reads:  day.kube_series, lake.sample
 -- source: kube_pod_info
--- columns:
 with step as (
     select distinct
         listing.cluster,

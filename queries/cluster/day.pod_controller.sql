@@ -3,7 +3,6 @@
 -- grain:  cluster, namespace, pod, pod_uid
 -- reads:  lake.pod, lake.series
 -- source: Pod metadata.ownerReferences; kube_pod_info (created_by_kind, created_by_name)
--- columns:
 with reported as (
     select
         *,

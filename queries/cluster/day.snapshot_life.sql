@@ -7,7 +7,6 @@
 -- grain:  cluster, namespace, pod, pod_uid
 -- reads:  day.label_end, day.state_snapshot, lake.owner_label, lake.pod, lake.pod_container
 -- source: Pod metadata and status by snapshots; day.label_end
--- columns:
 with snapshot as (
     select *
     from day.state_snapshot

@@ -3,7 +3,6 @@
 -- grain:  cluster, period
 -- reads:  period.demand, previous.demand
 -- source: period.demand of both windows
--- columns:
 with most_allocatable as (
     select
         cluster,

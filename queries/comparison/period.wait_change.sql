@@ -5,7 +5,6 @@
 -- grain:  cluster, period
 -- reads:  period.wait, previous.wait
 -- source: period.wait of both windows
--- columns:
 with commonest as (
     select
         cluster,

@@ -7,7 +7,6 @@
 -- grain:  cluster, pod_uid, resource, start_at
 -- reads:  day.state_snapshot, lake.claim, lake.claim_device, lake.pod
 -- source: ResourceClaim spec and status; Pod status.resourceClaimStatuses
--- columns:
 with snapshot as (
     select *
     from day.state_snapshot

@@ -7,7 +7,6 @@
 -- reads:  facts.scheduler_hour
 -- params: since_at, until_at
 -- source: facts.scheduler_hour
--- columns:
 with hour as (
     select
         *,

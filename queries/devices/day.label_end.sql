@@ -3,7 +3,6 @@
 -- grain:  cluster, pod_uid
 -- reads:  day.owner_run, lake.device_label
 -- source: day.owner_run; labels of the device's series
--- columns:
 select
     run.cluster,
     run.pod_uid,

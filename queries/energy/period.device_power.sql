@@ -4,7 +4,6 @@
 -- reads:  facts.device_power_day, facts.device_signal
 -- params: since_at, until_at
 -- source: facts.device_power_hour
--- columns:
 with corrected as (
     select
         cluster,

@@ -4,7 +4,6 @@
 -- reads:  facts.device_day
 -- params: gpu_models
 -- source: queries/catalog/gpu_model.csv
--- columns:
 with model as (
     select distinct gpu_model
     from facts.device_day

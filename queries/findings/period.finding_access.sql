@@ -4,7 +4,6 @@
 -- reads:  facts.device_day, facts.unallocated_use
 -- params: since_at, until_at
 -- source: facts.unallocated_use
--- columns:
 with place as (
     select
         cluster,

@@ -3,7 +3,6 @@
 -- grain:  cluster, gpu_model, day
 -- reads:  period.demand_day
 -- source: period.demand_day
--- columns:
 with step as (
     select
         *,

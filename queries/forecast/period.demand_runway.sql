@@ -3,7 +3,6 @@
 -- grain:  cluster, gpu_model
 -- reads:  period.demand_backtest, period.demand_day, period.demand_forecast
 -- source: period.demand_forecast against what was usable in the last week
--- columns:
 with past as (
     select
         *,

@@ -8,7 +8,6 @@
 -- reads:  facts.ledger_day, facts.node_allocation, period.capacity, period.holder_day
 -- params: since_at, until_at
 -- source: facts.node_allocation; facts.ledger_day
--- columns:
 with said as (
     select
         cluster,

@@ -8,7 +8,6 @@
 -- grain:  cluster, node_name
 -- reads:  day.kube_series, day.node_snapshot, facts.device_signal, lake.device_label, lake.sample
 -- source: kube_node_labels (nvidia.com/gpu.sharing-strategy, nvidia.com/gpu.replicas); kube_node_status_capacity or _allocatable; snapshots
--- columns:
 with label as (
     select * exclude (series_id)
     from day.kube_series

@@ -3,7 +3,6 @@
 -- grain:  cluster, namespace
 -- reads:  period.workload
 -- source: period.workload
--- columns:
 select
     cluster,
     namespace,

@@ -3,7 +3,6 @@
 -- grain:  cluster, system, quota, above
 -- reads:  day.quota_terms
 -- source: parents that quota objects and series name
--- columns:
 with recursive quota as (
     select
         columns('^(cluster|system|quota)$'),

@@ -3,7 +3,6 @@
 -- grain:  cluster, system, resource, start_at
 -- reads:  day.quota_native, day.quota_node, day.quota_terms, day.quota_unit
 -- source: kube_node_status_allocatable; Node status.allocatable
--- columns:
 with system as (
     select distinct columns('^(cluster|system|resource)$')
     from day.quota_terms

@@ -3,7 +3,6 @@
 -- grain:  cluster, flavor, node_name
 -- reads:  day.quota_flavor, day.quota_node, lake.node
 -- source: ResourceFlavor objects; Node labels
--- columns:
 with node as (
     select
         cluster,

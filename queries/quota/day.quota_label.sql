@@ -3,7 +3,6 @@
 -- grain:  cluster, pod_uid, start_at
 -- reads:  day.state_snapshot, lake.pod, lake.sample, lake.series
 -- source: kube_pod_labels (label_nos_nebuly_com_capacity); Pod label nos.nebuly.com/capacity
--- columns:
 with reported as (
     select
         series.cluster,

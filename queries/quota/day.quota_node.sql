@@ -3,7 +3,6 @@
 -- grain:  cluster, node_name, resource, start_at
 -- reads:  day.accelerator_resource, day.kube_series, day.state_snapshot, lake.node, lake.sample
 -- source: kube_node_status_allocatable; Node status.allocatable
--- columns:
 with offer as (
     select
         offer.* exclude (resource),

@@ -4,7 +4,6 @@
 -- grain:  cluster, watched, start_at
 -- reads:  day.kube_watch, day.state_snapshot
 -- source: kube_pod_info; gpureport snapshot, gpureport import --kubernetes
--- columns:
 with step as (
     select
         cluster,

@@ -5,7 +5,6 @@
 -- grain:  cluster, system, start_at
 -- reads:  day.quota_member, day.quota_native, day.quota_pod
 -- source: day.quota_pod less day.quota_member
--- columns:
 with system as (
     select distinct
         cluster,

@@ -6,7 +6,6 @@
 -- reads:  period.figure, period.sum
 -- params: figure_min_coverage_ratio, thresholds
 -- source: period.figure; rules: NVIDIA's guidance on profiling metrics (SM activity of 0.8 is needed for good use, below 0.5 is likely ineffective)
--- columns:
 with threshold as (
     select unnest(from_json($thresholds::json, '{
         "bandwidth_dram_ratio": "DOUBLE",
