@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @click.option("--since", help="Window of report.* and facts.*: 2026-11-20, a time, 2026-10 or 7d (default: all days).")
 @click.option("--until", help="Its end, not included (default: the end of the period named).")
 @click.option(
-    "--rows", "rows_at_most", type=click.IntRange(min=1), help="Most rows to print (default: 1000 in a table, else all)."
+    "--rows", "rows_at_most", type=click.IntRange(1, 10**9), help="Most rows to print (default: 1000 in a table, else all)."
 )
 @click.option("--allow-files", is_flag=True, help="Let statements read and write files other than the lake's.")
 @LAKE
@@ -118,7 +118,7 @@ def _compared_windows(invocation: Invocation, config: Config, times: Mapping[str
 @click.argument("what", type=click.Choice(["teams", "workloads", "gpus"]))
 @click.option("--since", help="Start: 2026-11-20, a time, 2026-10, 7d or yesterday (default: the last complete week).")
 @click.option("--until", help="Its end, not included.")
-@click.option("--rows", "count", type=click.IntRange(min=1), default=20, show_default=True, help="Rows to print.")
+@click.option("--rows", "count", type=click.IntRange(1, 10**9), default=20, show_default=True, help="Rows to print.")
 @LAKE
 @ONE_CLUSTER
 @FORMAT

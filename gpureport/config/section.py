@@ -30,6 +30,8 @@ class Section(BaseModel):
                 raise ValueError(f"{name} is a number, not {str(value).lower()}")
             if kind is bool and isinstance(value, int | float) and not isinstance(value, bool):
                 raise ValueError(f"{name} is true or false, not {value}")
+            if isinstance(value, str) and "\0" in value:
+                raise ValueError(f"{name} has a zero byte in it")
         return values
 
 

@@ -112,7 +112,10 @@ def read_root(storage: Storage) -> FoundRoot | None:
         return None
     place = storage.place
     try:
-        data = gzip.decompress(found.data)
+        unpacked = zlib.decompressobj(wbits=31)
+        data = unpacked.decompress(found.data, 1 << 28)
+        if not unpacked.eof:
+            raise ValueError("not whole, or more than 256 MiB")
         version = msgspec.json.decode(data, type=_Version)
         check_version(place, version.schema_version)
         return FoundRoot(_within(msgspec.json.decode(data, type=Root)), found)

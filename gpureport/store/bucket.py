@@ -21,6 +21,7 @@ from gpureport.store.address import ObjectAddress, Reach
 from gpureport.store.credentials import of_process, read_profile, settings_of
 from gpureport.store.refusal import is_absent, no_conditions, store_errors
 from gpureport.store.storage import Found, Item, Listed, Result
+from gpureport.values.errors import StoreError
 from gpureport.values.runtime.stopping import left_when_stopped
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ _CHUNK_BYTES = 8 << 20
 _PARTS_AT_ONCE = 2
 _LONGEST_RETRY = timedelta(minutes=3)
 _LONGEST_REQUEST = timedelta(minutes=10)
+_MOST_BYTES, _MOST_OBJECTS, _PAGE_OBJECTS = 64 << 20, 5_000_000, 1000  # of what is read whole, of a list, of its pages
 _STORES = {"s3": S3Store, "gs": GCSStore, "az": AzureStore}
 _ENDPOINTS = {"gs": "google_base_url", "az": "azure_endpoint"}
 
@@ -55,6 +57,8 @@ class Bucket:
         with store_errors(self.place):
             try:
                 found = obstore.get(self._store, name)
+                if found.meta["size"] > _MOST_BYTES:
+                    raise StoreError(f"{self.place / name} has {found.meta['size']:,} bytes and is nothing that gpureport wrote")
                 tags = {"e_tag": found.meta["e_tag"], "version": found.meta["version"]}
                 data = bytes(found.bytes())
                 return Found(data, {name: tag for name, tag in tags.items() if tag}, found.meta["last_modified"])
@@ -141,7 +145,9 @@ class Bucket:
     def objects(self, prefix: str = "") -> Iterator[Listed]:
         """See ``Storage``; all, or those in a folder, in order of their names."""
         with store_errors(self.place):
-            for page in obstore.list(self._store, prefix or None):
+            for number, page in enumerate(obstore.list(self._store, prefix or None, chunk_size=_PAGE_OBJECTS)):
+                if number * _PAGE_OBJECTS > _MOST_OBJECTS:
+                    raise StoreError(f"the list of {self.place} does not end; look at the storage")
                 for each in page:
                     yield Listed(each["path"], each["size"], each["last_modified"])
 

@@ -178,6 +178,43 @@ def test_a_flag_of_another_kind_is_refused(command: str, flag: str) -> None:
     assert main([command, flag, "nonsense"], environ={}, now=NOW) == 2
 
 
+ENOUGH = {
+    "export": ["--date", DAY, "--prometheus-url", "http://127.0.0.1:9", "--no-kubernetes", "--lake", "new"],
+    "compute": ["--date", DAY],
+    "diff": ["--since", DAY],
+    "report": ["--since", DAY, "--lake", "none"],
+    "run": ["--date", DAY, "--prometheus-url", "http://127.0.0.1:9", "--no-kubernetes", "--lake", "new"],
+    "top": ["teams"],
+    "sql": ["select 1"],
+    "whatif": ["--since", DAY, "--nodes", "+1"],
+    "doctor": ["--prometheus-url", "http://127.0.0.1:9"],
+    "demo": ["--gpus", "30"],
+    "simulate": ["--gpus", "1"],
+    "prune": ["--dry-run"],
+    "migrate": ["--dry-run"],
+}
+"""What else a command must be told; demo, report and simulate stop before they begin."""
+ODD = ["", "nonsense", "-1", "inf", "9" * 400, "9999-12-31", "a=b=c", "\u202e"]
+
+
+@pytest.mark.parametrize("command", cli.list_commands(click.Context(cli)))
+def test_no_value_of_a_flag_is_a_crash(
+    command: str, lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the day's lake, an ill-reached server and nothing of Kubernetes: an exit code of the contract, and no stack."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("gpureport.cli.forget_output", lambda: None)  # the process is the tests'
+    asked = cli.get_command(click.Context(cli), command).params  # type: ignore[union-attr]
+    given = ENOUGH.get(command, [])
+    if any(each.name == "lake" for each in asked) and "--lake" not in given:
+        given = [*given, "--lake", str(lake)]
+    for option in asked:
+        if isinstance(option, click.Option) and not option.is_flag:
+            for value in ODD:
+                assert main([command, *given, option.opts[-1], value], environ=HASTE, now=NOW) in range(6), (option.opts, value)
+    assert "Traceback" not in capsys.readouterr().err
+
+
 def test_a_name_that_matches_no_gpu_is_a_warning(lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "prices.toml"
     file.write_text("[prices.gpu_hour]\n'NVIDIA-H200' = 3.6\nall = 1.2\n[power.idle_watts]\n'GPU-gone' = 50\n")

@@ -13,7 +13,9 @@ from gpureport.collect.export import load_loops
 from gpureport.collect.snapshot import take_snapshot
 from gpureport.collect.sources.kubernetes import open_cluster
 from gpureport.collect.sources.prometheus import Matcher, Server, list_series, open_connection, read
+from gpureport.commands.work import job_metrics
 from gpureport.config import Kubernetes, Prometheus
+from gpureport.config.night import Metrics
 from gpureport.values.catalog import load_catalog
 from gpureport.values.errors import GpureportError
 from gpureport.values.window import Window, parse_instant
@@ -39,13 +41,20 @@ def ask_kubernetes(url: str, folder: Path, **settings: float) -> None:
     take_snapshot(folder / "lake", cluster, "c", WINDOW.start_at)
 
 
+def push(url: str) -> None:
+    job_metrics._PUSH_SECONDS = 2
+    job_metrics._push(job_metrics._Job("job", "c", "last_success", True), Metrics(pushgateway_url=url), [])
+
+
 def main(url: str, folder: Path, attacks: list[str]) -> None:
     load_loops(load_catalog([]))
     for attack in attacks:
         name, what = attack.split(":")
         try:
             settings = IMPATIENT if name in DRIPS else PATIENT
-            if what == "kubernetes":
+            if what == "pushgateway":
+                push(f"{url}/{name}")
+            elif what == "kubernetes":
                 ask_kubernetes(f"{url}/{name}", folder, **settings)
             else:
                 ask_prometheus(f"{url}/{name}", what, **settings)

@@ -21,6 +21,7 @@ SENTENCES = {
     "drip:kubernetes": "not whole within 5 s",
     "headers:series": "not whole within 5 s",
     "headers:kubernetes": "not whole within 5 s",
+    "headers:pushgateway": "did not accept them",
     "frames:remote-read": "even a minute is too much",
     "varint:remote-read": "not a stream of chunks",
     "braces:series": "too large",

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import socket
 import stat
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import count
 from pathlib import Path
 
 import pytest
 
 from gpureport.cli import main
+from gpureport.store import Bucket, ObjectAddress
+from gpureport.store.address import Reach
+from gpureport.values.errors import StoreError
 
 from .changes import export
 from .servers import BUCKET, KEYS
@@ -76,6 +84,69 @@ def test_no_connection(capfd: pytest.CaptureFixture[str], environ: dict[str, str
 def test_no_answer(capfd: pytest.CaptureFixture[str], environ: dict[str, str], silent_url: str) -> None:
     own = environ | {"GPUREPORT_OBJECT_STORE__ENDPOINT_URL": silent_url}
     assert f"cannot reach {silent_url} for s3://lake-bucket/lake (no answer in time)" in said(capfd, own, *compute())
+
+
+BOMB = gzip.compress(b" " * (1 << 28) + b"{}")
+ANSWERS = {
+    "that is endless": (b"\0" * (1 << 20), 1 << 40, "has 1,099,511,627,776 bytes and is nothing that gpureport wrote"),
+    "that unpacks without end": (BOMB, len(BOMB), "is damaged (not whole, or more than 256 MiB)"),
+    "that is cut off": (gzip.compress(b"{}")[:-4], 18, "is damaged (not whole"),
+}
+
+
+@contextmanager
+def answering(reply: Callable[[BaseHTTPRequestHandler], tuple[bytes, int]]) -> Iterator[str]:
+    """A storage that answers every question with a body, and says that it has so many bytes."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            body, size = reply(self)
+            self.send_response(200)
+            told = {"Content-Length": str(size), "ETag": '"x"', "Last-Modified": "Fri, 20 Nov 2026 00:00:00 GMT"}
+            for name, value in told.items():
+                self.send_header(name, value)
+            self.end_headers()
+            with suppress(OSError):
+                self.wfile.write(body)
+            self.close_connection = size != len(body)
+
+        def log_message(self, *_: object) -> None:
+            """Not on the tests' output."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.daemon_threads = True
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_a_root(capfd: pytest.CaptureFixture[str], environ: dict[str, str], name: str) -> None:
+    body, size, sentence = ANSWERS[name]
+    with answering(lambda _: (body, size)) as url:
+        assert sentence in said(capfd, environ | {"GPUREPORT_OBJECT_STORE__ENDPOINT_URL": url}, *compute())
+
+
+def test_a_list_that_does_not_end(environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each page names the next; 30 pages of 1,000 are more than the 20,000 objects that there may be here."""
+    monkeypatch.setattr("gpureport.store.bucket._MOST_OBJECTS", 20_000)
+    number = count()
+
+    def page(_: object) -> tuple[bytes, int]:
+        at = next(number)
+        each = "".join(
+            f"<Contents><Key>lake/{at}-{n}</Key><LastModified>2026-11-20T00:00:00.000Z</LastModified><Size>1</Size></Contents>"
+            for n in range(1000)
+        )
+        body = f"<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>{at}</NextContinuationToken>{each}"
+        return (whole := f"{body}</ListBucketResult>".encode()), len(whole)
+
+    with answering(page) as url, pytest.raises(StoreError, match="does not end"):
+        list(Bucket(ObjectAddress(BUCKET, "lake", Reach(url, retries=0, environ=environ))).objects())
 
 
 @pytest.mark.parametrize("address", ["gcs://bucket/lake", "abfss://bucket/lake", "file:///lake"])
