@@ -22,8 +22,10 @@ PODS, CLAIMS = "/api/v1/pods", "/apis/resource.k8s.io/v1/resourceclaims"
 FAST = {
     "GPUREPORT_KUBERNETES__PAGE_SIZE": "7",
     "GPUREPORT_KUBERNETES__RETRIES": "1",
-    "GPUREPORT_KUBERNETES__READ_TIMEOUT_SECONDS": "0.4",
+    "GPUREPORT_KUBERNETES__READ_TIMEOUT_SECONDS": "60",
 }
+BRIEF = {**FAST, "GPUREPORT_KUBERNETES__READ_TIMEOUT_SECONDS": "0.4"}
+"""For servers that never answer; any other may be slow on a busy machine."""
 
 
 def status(code: int, reason: str, message: str, **metadata: str) -> Reply:

@@ -6,7 +6,7 @@ import json
 import re
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from prometheus.replay import Answer, Asked
 
 from gpureport.cli import main
 from kube.api_server import (
+    BRIEF,
     CLAIMS,
     FAST,
     PODS,
@@ -37,10 +38,10 @@ from kube.lake import NOW, RECORDING, ask
 SOURCE = 5
 
 
-def refused(capsys: pytest.CaptureFixture[str], config: Path, lake: Path) -> str:
+def refused(capsys: pytest.CaptureFixture[str], config: Path, lake: Path, environ: Mapping[str, str] = FAST) -> str:
     """The one sentence of a snapshot that fails, and that nothing was written of the pods."""
     capsys.readouterr()
-    assert snapshot(config, lake) == SOURCE
+    assert snapshot(config, lake, environ=environ) == SOURCE
     *_, sentence = (said := capsys.readouterr().err).splitlines()
     assert sentence.startswith("gpureport: ")
     assert "Traceback" not in said
@@ -277,7 +278,7 @@ def test_a_server_that_does_not_come_to_an_end_is_left(
     talk: Callable[[socket.socket], None], word: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with raw_server(talk) as url:
-        assert re.search(word, refused(capsys, kubeconfig(tmp_path, url), tmp_path / "lake"))
+        assert re.search(word, refused(capsys, kubeconfig(tmp_path, url), tmp_path / "lake", BRIEF))
 
 
 def test_a_server_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

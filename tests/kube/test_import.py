@@ -113,7 +113,7 @@ def test_an_observation_does_not_wait_for_an_export_nor_is_it_lost_to_it(tmp_pat
         change.write("source", "lab", day, source_table({}, load_catalog(), Origin("file", "", ""), Window.of_day(day)))
         other = threading.Thread(target=import_state, args=(tmp_path / "lake", RECORDING))
         other.start()
-        other.join(30)
+        other.join(300)
         assert not other.is_alive()
     assert ask(tmp_path / "lake", "select count(distinct start_at) from lake.source where kind = 'kubernetes'") == [(2,)]
     assert ask(tmp_path / "lake", "select count(distinct observed_at) from lake.pod") == [(2,)]

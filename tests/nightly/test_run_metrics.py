@@ -178,7 +178,7 @@ def test_a_wrong_configuration_is_published_as_what_it_is(tmp_path: Path) -> Non
 
 def test_a_pushgateway_keeps_the_last_success_and_nothing_else_over_a_failure(report: Path, tmp_path: Path) -> None:
     def shown() -> Values:
-        return values(requests.get(f"{url}/metrics", timeout=10).text, prometheus_text)
+        return values(requests.get(f"{url}/metrics", timeout=60).text, prometheus_text)
 
     own, success = ((("instance", "eu"), ("job", job)) for job in ("gpureport", "gpureport_success"))
     with pushgateway(tmp_path) as url:

@@ -22,7 +22,7 @@ _PROGRAMS = {
     "PUSHGATEWAY_BIN": "pushgateway/usr/bin/prometheus-pushgateway",
     "VICTORIA_METRICS_BIN": "victoria-metrics/usr/bin/victoria-metrics",
 }
-_READY_SECONDS = 30.0
+_READY_SECONDS = 300.0
 
 
 def program(variable: str) -> Path:
@@ -96,7 +96,7 @@ class Restarted:
         """Until it is gone."""
         if self._process:
             (self._process.kill if is_killed else self._process.terminate)()
-            self._process.wait(timeout=30)
+            self._process.wait(timeout=_READY_SECONDS)
 
 
 @contextmanager
@@ -144,7 +144,7 @@ def _running(
                 return
         finally:
             process.terminate()
-            process.wait(timeout=30)
+            process.wait(timeout=_READY_SECONDS)
     raise RuntimeError(f"{process.args[0]} does not start:\n{log.read_text()[-2000:]}")  # type: ignore[index]
 
 
@@ -152,7 +152,7 @@ def _is_ready(process: subprocess.Popen[bytes], url: str, arguments: dict[str, o
     give_up_at = time.monotonic() + _READY_SECONDS
     while process.poll() is None and time.monotonic() < give_up_at:
         try:
-            if requests.get(url, timeout=5, **arguments).ok:  # type: ignore[arg-type]
+            if requests.get(url, timeout=60, **arguments).ok:  # type: ignore[arg-type]
                 return True
         except requests.RequestException:
             pass

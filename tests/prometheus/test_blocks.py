@@ -40,9 +40,9 @@ def test_a_servers_snapshot_gives_the_lake_that_the_server_gives(
             remote_write(list(read_openmetrics(RECORDING)), f"{url}/api/v1/write")
         admin = f"{url}/api/v1/admin/tsdb"
         since = {"match[]": DELETED, "start": "2026-11-20T23:52:00Z", "end": "2026-11-20T23:54:00Z"}
-        requests.post(f"{admin}/delete_series", params=since, timeout=30).raise_for_status()
+        requests.post(f"{admin}/delete_series", params=since, timeout=60).raise_for_status()
         exported_lake(url, "remote-read", tmp_path / "by-server")
-        name = requests.post(f"{admin}/snapshot", timeout=30).json()["data"]["name"]
+        name = requests.post(f"{admin}/snapshot", timeout=60).json()["data"]["name"]
     snapshot = folder / "data" / "snapshots" / name
     assert exported(snapshot, tmp_path / "by-blocks").sample_count > 0
     assert any(tombstones(each) for each in snapshot.glob("*/tombstones")) is not is_sent

@@ -22,7 +22,7 @@ from .samples import connect
 TEXT = "text/plain; version=0.0.4"
 BOTH = Reply(body=b"stays 1\nends 2\n", content_type=TEXT)
 ONE = Reply(body=b"stays 1\n", content_type=TEXT)
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 300.0
 
 
 @pytest.fixture

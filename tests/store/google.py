@@ -30,7 +30,7 @@ class _Handler(BaseHTTPRequestHandler):
         condition = self.headers.get("x-goog-if-generation-match")
         data = self.rfile.read(int(self.headers["Content-Length"]))
         if source := self.headers.get("x-goog-copy-source"):
-            data = requests.get(f"{self.url}/{source.lstrip('/')}", timeout=30).content
+            data = requests.get(f"{self.url}/{source.lstrip('/')}", timeout=60).content
         parts = {"": (None, json.dumps({"name": name}), "application/json"), "data": (None, data, "application/octet-stream")}
         answer = requests.post(
             f"{self.url}/upload/storage/v1/b/{bucket}/o",
@@ -43,7 +43,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         told = {name: value for name, value in self.headers.items() if name.lower() == "range"}
-        answer = requests.request(self.command, self.url + self.path, headers=told, timeout=30)
+        answer = requests.request(self.command, self.url + self.path, headers=told, timeout=60)
         kept = {name: value for name, value in answer.headers.items() if name.lower() not in _OF_A_CONNECTION}
         [after] = parse_qs(urlsplit(self.path).query).get("start-after", [""])
         body = answer.content

@@ -25,7 +25,7 @@ AZURE = {
 }
 """The account that Azurite documents."""
 GOOGLE = {"GOOGLE_SERVICE_ACCOUNT_KEY": '{"disable_oauth": true, "client_email": "", "private_key": "", "private_key_id": ""}'}
-_READY_SECONDS = 60.0
+_READY_SECONDS = 300.0
 
 
 @contextmanager
@@ -41,7 +41,7 @@ def rclone(folder: Path) -> Iterator[str]:
 def moto(folder: Path) -> Iterator[str]:
     """URL of moto's server: it knows conditional writes, and lets anybody in."""
     with _running(["moto_server", "--host", "127.0.0.1", "--port"], folder, is_port=True) as url:
-        requests.put(f"{url}/{BUCKET}", timeout=30).raise_for_status()
+        requests.put(f"{url}/{BUCKET}", timeout=60).raise_for_status()
         yield url
 
 
@@ -63,7 +63,7 @@ def _make_container(url: str) -> None:
     key = base64.b64decode(AZURE["AZURE_STORAGE_ACCOUNT_KEY"])
     signature = base64.b64encode(hmac.digest(key, told.encode(), "sha256")).decode()
     headers = {"x-ms-date": at, "x-ms-version": "2021-08-06", "Authorization": f"SharedKey {account}:{signature}"}
-    requests.put(f"{url}/{BUCKET}?restype=container", headers=headers, timeout=30).raise_for_status()
+    requests.put(f"{url}/{BUCKET}?restype=container", headers=headers, timeout=60).raise_for_status()
 
 
 @contextmanager
@@ -73,7 +73,7 @@ def google(folder: Path) -> Iterator[str]:
     program = str(found[0]) if found else "fake-gcs-server"
     command = [program, "-scheme", "http", "-backend", "memory", "-host", "127.0.0.1", "-public-host", "127.0.0.1", "-port"]
     with _running(command, folder, is_port=True) as url:
-        requests.post(f"{url}/storage/v1/b", json={"name": BUCKET}, timeout=30).raise_for_status()
+        requests.post(f"{url}/storage/v1/b", json={"name": BUCKET}, timeout=60).raise_for_status()
         with _running([sys.executable, str(Path(__file__).with_name("google.py")), url], folder, is_port=True) as translator:
             yield translator
 
@@ -94,14 +94,14 @@ def _running(command: Sequence[str], folder: Path, is_port: bool = False) -> Ite
         yield f"http://127.0.0.1:{port}"
     finally:
         process.kill()  # Azurite would wait for its connections to end
-        process.wait(timeout=30)
+        process.wait(timeout=_READY_SECONDS)
 
 
 def _await(process: subprocess.Popen[bytes], url: str) -> None:
     give_up_at = time.monotonic() + _READY_SECONDS
     while process.poll() is None and time.monotonic() < give_up_at:
         try:
-            requests.get(url, timeout=5)
+            requests.get(url, timeout=60)
             return
         except requests.RequestException:
             time.sleep(0.1)

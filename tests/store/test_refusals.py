@@ -35,8 +35,8 @@ def environ(rclone_url: str, tmp_path: Path) -> dict[str, str]:
         "HOME": str(tmp_path),
         "GPUREPORT_OBJECT_STORE__ENDPOINT_URL": rclone_url,
         "GPUREPORT_OBJECT_STORE__RETRIES": "0",
-        "GPUREPORT_OBJECT_STORE__CONNECT_TIMEOUT_SECONDS": "1",
-        "GPUREPORT_OBJECT_STORE__READ_TIMEOUT_SECONDS": "1",
+        "GPUREPORT_OBJECT_STORE__CONNECT_TIMEOUT_SECONDS": "60",
+        "GPUREPORT_OBJECT_STORE__READ_TIMEOUT_SECONDS": "60",
     }
 
 
@@ -82,7 +82,7 @@ def test_no_connection(capfd: pytest.CaptureFixture[str], environ: dict[str, str
 
 
 def test_no_answer(capfd: pytest.CaptureFixture[str], environ: dict[str, str], silent_url: str) -> None:
-    own = environ | {"GPUREPORT_OBJECT_STORE__ENDPOINT_URL": silent_url}
+    own = environ | {"GPUREPORT_OBJECT_STORE__ENDPOINT_URL": silent_url, "GPUREPORT_OBJECT_STORE__READ_TIMEOUT_SECONDS": "1"}
     assert f"cannot reach {silent_url} for s3://lake-bucket/lake (no answer in time)" in said(capfd, own, *compute())
 
 

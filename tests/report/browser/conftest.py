@@ -31,6 +31,13 @@ def browser() -> Iterator[Browser]:
         opened.close()
 
 
+def new_page(browser: Browser) -> Page:
+    """A laptop's; patient, for the machine may be busy."""
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    page.set_default_timeout(300_000)
+    return page
+
+
 @pytest.fixture(params=["small", "demo"])
 def folder(request: pytest.FixtureRequest) -> Path:
     """Where a report stands: the one made by hand, with hostile names, and the demo's."""
@@ -41,7 +48,7 @@ def folder(request: pytest.FixtureRequest) -> Path:
 @pytest.fixture
 def opened(browser: Browser, folder: Path) -> Iterator[Opened]:
     """The report as most read it: on a laptop, in light colours."""
-    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    page = new_page(browser)
     seen = Opened(page)
     page.on("request", lambda request: seen.requests.append(request.url))
     page.on("console", lambda message: seen.complaints.append(message.text))

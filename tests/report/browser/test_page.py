@@ -10,7 +10,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
-from .conftest import Opened
+from .conftest import Opened, new_page
 
 ANSWERS = ("Capacity use", "Largest waste", "GPUs to return", "Pending and starved", "GPU health", "Cost")
 FIRST_SCREEN, PAGES_MAX = 900, 4
@@ -18,7 +18,7 @@ FIRST_SCREEN, PAGES_MAX = 900, 4
 
 @pytest.fixture
 def page(browser: Browser, demo: Path) -> Iterator[Page]:
-    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    page = new_page(browser)
     page.goto((demo / "report.html").as_uri())
     yield page
     page.close()
