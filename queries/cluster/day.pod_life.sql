@@ -42,7 +42,7 @@ with series as (
             or (cluster, pod_uid) in (
                 select (request.cluster, request.pod_uid)
                 from day.kube_series as request
-                where request.signal = 'kube_pod_container_resource_requests' and regexp_matches(request.resource, '_(com|sh|ai|io)_')
+                where request.signal like 'kube_pod%container_resource_requests' and regexp_matches(request.resource, '_(com|sh|ai|io)_')
             )
         )
 ),

@@ -5,7 +5,7 @@
 -- devices there are is known from the labels of GPU feature discovery or from ResourceSlices alone. A node whose devices are allocated
 -- by claims advertises no extended resource: there the devices of its slices are its accelerators.
 --
--- revision: 4
+-- revision: 5
 -- grain:  cluster, node_name, day
 -- reads:  day.node_snapshot, lake.sample, lake.series
 -- source: kube-state-metrics: kube_node_*, kube_pod_container_resource_requests; labels of GPU and node feature discovery; snapshots
@@ -26,7 +26,7 @@ with reported as (
     where
         metric in (
             'kube_node_status_capacity', 'kube_node_status_allocatable', 'kube_node_info', 'kube_node_labels',
-            'kube_pod_container_resource_requests'
+            'kube_pod_container_resource_requests', 'kube_pod_init_container_resource_requests'
         )
         and coalesce(labels['node'], '') != ''
 ),
@@ -157,7 +157,7 @@ reported_of as (
     select
         *,
         if(
-            is_accelerator and metric = 'kube_pod_container_resource_requests' and value > 0,
+            is_accelerator and metric like 'kube_pod%' and value > 0,
             [labels['namespace'] || '/' || labels['pod']], []
         ) as pods
     from listed

@@ -4,6 +4,7 @@
 -- pod hold one that requests no extended resource and has no claim. Where neither the requests of a pod nor its address are known its
 -- labels stand; a pod that shares its node's address is judged by its requests alone.
 --
+-- revision: 2
 -- grain:  cluster, namespace, pod
 -- reads:  day.kube_series, day.owner_run, lake.claim_consumer, lake.pod, lake.series
 -- source: workload labels and instance of the devices' series; kube_pod_info (pod_ip, host_ip), requests of pods, resource claims of pods
@@ -47,7 +48,7 @@ request as (
         *,
         not regexp_full_match(resource, 'cpu|memory|storage|ephemeral_storage|hugepages_.*|attachable_volumes_.*|pods') as is_extended
     from day.kube_series
-    where signal = 'kube_pod_container_resource_requests' and pod != ''
+    where signal in ('kube_pod_container_resource_requests', 'kube_pod_init_container_resource_requests') and pod != ''
     union all by name
     select
         *,
