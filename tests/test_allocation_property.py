@@ -122,16 +122,13 @@ def mig(draw: random.Random, name: str, strategy: str) -> Node:
 
 
 def sliced(draw: random.Random, name: str, strategy: str) -> Node:
-    """All replicas of a GPU are taken at once, or none: a pod alone on a GPU has all of it for itself, whatever it requested."""
+    """Some replicas of some GPUs: what no pod took is free, whoever has the others."""
     count, replicas = draw.randint(1, 3), draw.choice((2, 4))
     told = {"gpu.count": str(count), "gpu.replicas": str(replicas), "gpu.sharing-strategy": strategy}
     told["gpu.product"] = f"{MODEL.replace(' ', '-')}-SHARED"
     node = Node(name, count, {"nvidia.com/gpu": count * replicas}, labels(**{f"nvidia.com/{key}": told[key] for key in told}))
-    for gpu in range(draw.randint(1, count)):
-        start, end = draw.randint(0, 60), draw.randint(90, MINUTES)
-        for replica in range(replicas):
-            slot = Slot(gpu, 1 / replicas, virtual=str(replica))
-            node.pods.append(Pod(f"{name}-{gpu}-{replica}", (slot,), start, end, {"nvidia.com/gpu": 1}))
+    slots = [Slot(gpu, 1 / replicas, virtual=str(replica)) for gpu in range(count) for replica in range(replicas)]
+    runs(draw, node, [(slot,) for slot in slots if draw.random() < 0.6], lambda group: {"nvidia.com/gpu": 1})
     return node
 
 
@@ -155,6 +152,8 @@ def hami(draw: random.Random, name: str) -> Node:
     def requests(group: tuple[Slot, ...]) -> dict[str, float]:
         percent = round(100 * group[0].part)
         cores, memory = draw.choice(((percent, percent), (percent, 10), (10, percent)))
+        if draw.random() < 0.5:
+            return {"nvidia.com/gpu": 1, "nvidia.com/gpumem": round(81559 * group[0].part)}
         return {"nvidia.com/gpu": 1, "nvidia.com/gpucores": cores, "nvidia.com/gpumem-percentage": memory}
 
     runs(draw, node, _parts(draw, count), requests)

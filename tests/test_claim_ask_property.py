@@ -67,15 +67,21 @@ def con() -> Iterator[duckdb.DuckDBPyConnection]:
     with duckdb.connect() as con:
         seen = "cluster varchar default 'c', namespace varchar default 'ns', observed_at timestamp"
         request = "request varchar, subrequest varchar, device_class varchar, device_count bigint, is_admin_access boolean"
+        request += ", capacities map(varchar, double)"
+        amounts, device = "capacities map(varchar, double)", "driver varchar, pool varchar, device varchar"
         con.execute(
             f"""create schema day; create schema lake;
             create table day.state_snapshot (cluster varchar, kind varchar, observed_at timestamp, previous_at timestamp,
                 stands_until_at timestamp, snapshot_number uinteger, run_number uinteger);
             create table lake.claim ({seen}, claim varchar, claim_uid varchar, is_allocated boolean, requests struct({request})[],
                 is_extended_resource boolean default false);
-            create table lake.claim_device ({seen}, claim_uid varchar, driver varchar, pool varchar, device varchar,
-                request varchar default 'r', subrequest varchar default '', share_id varchar,
+            create table lake.claim_device ({seen}, claim_uid varchar, {device}, request varchar default 'r',
+                subrequest varchar default '', share_id varchar default '',
                 is_admin_access boolean default false);
+            create table day.claim_share (cluster varchar, claim_uid varchar, {device}, share_id varchar, request varchar,
+                share_ratio double);
+            create table day.class_device (cluster varchar, device_class varchar, {device}, observed_at timestamp);
+            create table lake.device ({seen}, {device}, is_shareable boolean, {amounts});
             create table lake.pod ({seen}, pod varchar, pod_uid varchar, node_name varchar, phase varchar,
                 unschedulable_at timestamp, unschedulable_reason varchar default '', resource_claims map(varchar, varchar))"""
         )
@@ -97,7 +103,16 @@ def clock(minute: int) -> datetime:
 def fill(con: duckdb.DuckDBPyConnection, claims: Claims, pods: Pods) -> None:
     con.execute("delete from lake.claim; delete from lake.claim_device; delete from lake.pod")
     for (claim, at), (asked, had) in claims.items():
-        requests = [{"request": "r", "subrequest": "", "device_class": "gpu", "device_count": asked, "is_admin_access": False}]
+        requests = [
+            {
+                "request": "r",
+                "subrequest": "",
+                "device_class": "gpu",
+                "device_count": asked,
+                "is_admin_access": False,
+                "capacities": {},
+            }
+        ]
         con.execute(
             "insert into lake.claim (observed_at, claim, claim_uid, is_allocated, requests) values (?, ?, ?, ?, ?)",
             [clock(at), claim, claim, had > 0, requests],

@@ -22,6 +22,7 @@ _KEPT = (
     "facts.device_request",
     "facts.device_capacity",
     "facts.container_request",
+    "facts.container_run",
     "facts.node_allocation",
     "facts.overallocation",
     "facts.state_agreement",

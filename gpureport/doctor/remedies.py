@@ -34,6 +34,7 @@ _UNITS = {
 _NODE_LABELS = (
     "nvidia.com/gpu.product",
     "nvidia.com/gpu.count",
+    "nvidia.com/gpu.memory",
     "nvidia.com/gpu.replicas",
     "nvidia.com/gpu.sharing-strategy",
     "nvidia.com/mig.strategy",

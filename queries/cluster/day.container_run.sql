@@ -8,8 +8,10 @@
 -- reads:  day.state_snapshot, lake.pod, lake.pod_container, lake.pod_device
 -- source: Pod status.containerStatuses, status.startTime
 -- columns:
---   claims     claims that it uses
---   resources  extended resources that it requests, sorted
+--   claims         claims that it uses
+--   restart_count  restarts before it; null where unknown
+--   stopped_at     UTC, end of the run before it, where the kubelet says it
+--   resources      extended resources that it requests, sorted
 with named as (
     select distinct columns('^(cluster|namespace|pod)$')
     from lake.pod_device
@@ -44,7 +46,8 @@ seen as (
         pod.node_name,
         container.observed_at::timestamp as observed_at,
         coalesce(container.started_at, pod.running_at, pod.started_at, pod.scheduled_at, container.observed_at)::timestamp as start_at,
-        if(container.state = 'terminated', coalesce(container.finished_at, pod.finished_at), null)::timestamp as finished_at,
+        if(container.state = 'running', null, coalesce(container.finished_at, pod.finished_at))::timestamp as finished_at,
+        if(container.state = 'running', container.finished_at, null)::timestamp as stopped_at,
         snapshot.stands_until_at
     from requesting as container
     inner join lake.pod
@@ -53,7 +56,7 @@ seen as (
         using (cluster, observed_at)
     where
         snapshot.kind = 'pods'
-        and container.state in ('running', 'terminated')
+        and (container.state in ('running', 'terminated') or container.started_at is not null)
         and (
             len(container.claims) > 0
             or len(container.resources) > 0
@@ -68,7 +71,7 @@ run as (
         arg_max(claims, observed_at) as claims,
         arg_max(resources, observed_at) as resources,
         start_at,
-        max(finished_at) as finished_at,
+        max(columns('^(finished_at|stopped_at|restart_count)$')),
         max(observed_at) as last_at,
         max(stands_until_at) as stands_until_at
     from seen
@@ -79,16 +82,15 @@ run as (
 followed as (
     select
         *,
-        lead(start_at) over (
-            partition by cluster, pod_uid, container
-            order by start_at
-        ) as next_start_at
+        lead(start_at) over in_order as next_start_at,
+        lead(stopped_at) over in_order as next_stopped_at
     from run
+    window in_order as (partition by cluster, pod_uid, container order by start_at)
 )
 
 select
-    * exclude (finished_at, last_at, stands_until_at, next_start_at),
-    coalesce(finished_at, least(stands_until_at, next_start_at)) as end_at,
-    if(finished_at is not null, 0, greatest(0, epoch(end_at - last_at)))::double as end_uncertainty_seconds
+    * exclude (finished_at, last_at, stands_until_at, next_start_at, next_stopped_at),
+    coalesce(finished_at, next_stopped_at, least(stands_until_at, next_start_at)) as end_at,
+    if(coalesce(finished_at, next_stopped_at) is not null, 0, greatest(0, epoch(end_at - last_at)))::double as end_uncertainty_seconds
 from followed
-where start_at < coalesce(finished_at, stands_until_at)
+where start_at < coalesce(finished_at, next_stopped_at, stands_until_at)

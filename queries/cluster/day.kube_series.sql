@@ -16,27 +16,9 @@ select distinct on (cluster, series_id)
     coalesce(labels['reason'], '') as reason,
     coalesce(labels['resource'], '') as resource,
     labels['label_nvidia_com_gpu_sharing_strategy'] as sharing_strategy,
-    labels['label_nvidia_com_gpu_replicas'] as replicas
+    labels['label_nvidia_com_gpu_replicas'] as replicas,
+    labels['label_nvidia_com_gpu_memory'] as gpu_memory
 from lake.series
 where
     scope = 'cluster'
-    and signal in (
-        'kube_node_labels',
-        'kube_node_spec_unschedulable',
-        'kube_node_status_allocatable',
-        'kube_node_status_capacity',
-        'kube_node_status_condition',
-        'kube_pod_completion_time',
-        'kube_pod_container_resource_requests',
-        'kube_pod_container_state_started',
-        'kube_pod_container_status_terminated_reason',
-        'kube_pod_created',
-        'kube_pod_deletion_timestamp',
-        'kube_pod_info',
-        'kube_pod_init_container_resource_requests',
-        'kube_pod_start_time',
-        'kube_pod_status_phase',
-        'kube_pod_status_reason',
-        'kube_pod_status_scheduled_time',
-        'kube_pod_status_unschedulable'
-    )
+    and regexp_matches(signal, '^kube_(node_(labels|spec|status)|pod_(completion|created|deletion|info|sta|.*container_(resource_requests|sta)))')

@@ -18,17 +18,8 @@ with series as (
     from day.kube_series
     where
         pod_uid != ''
-        and signal in (
-            'kube_pod_info',
-            'kube_pod_created',
-            'kube_pod_start_time',
-            'kube_pod_completion_time',
-            'kube_pod_container_status_terminated_reason',
-            'kube_pod_deletion_timestamp',
-            'kube_pod_status_phase',
-            'kube_pod_status_reason',
-            'kube_pod_status_scheduled_time'
-        )
+        and (starts_with(signal, 'kube_pod_status_') or regexp_matches(signal, '_(info|created|start_time|completion_time|terminated_reason|deletion_timestamp)$'))
+        and signal != 'kube_pod_status_unschedulable'
         -- All phases are reported at once; these are enough.
         and phase in ('', 'Running', 'Succeeded', 'Failed')
         and (signal not like '%reason' or reason in ('Evicted', 'NodeLost', 'OOMKilled', 'Shutdown'))

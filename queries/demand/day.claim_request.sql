@@ -3,10 +3,11 @@
 -- A class is counted as quotas name it. Of alternatives (firstAvailable) the one that was taken counts, before that the first. A claim that
 -- several pods use counts with the first of them, one without pods with none. Claims for watching only take nothing; those that the
 -- scheduler makes for extended resources are counted as these. A pod whose claim is not made yet does not say what it requests.
+-- A share of a device is its part of it (day.claim_share); before it is allocated, of the device of the class that has least.
 --
 -- grain:  cluster, pod_uid, resource, start_at
--- reads:  day.state_snapshot, lake.claim, lake.claim_device, lake.pod
--- source: ResourceClaim spec and status; Pod status.resourceClaimStatuses
+-- reads:  day.claim_share, day.class_device, day.state_snapshot, lake.claim, lake.claim_device, lake.device, lake.pod
+-- source: ResourceClaim spec and status; capacities of ResourceSlices; Pod status.resourceClaimStatuses
 with snapshot as (
     select *
     from day.state_snapshot
@@ -29,61 +30,40 @@ named as (
 
 -- Most claims, their devices and their pods stay as they are for many snapshots: snapshots that say the same first, and in turn only where
 -- some are missing. What a claim requests never changes.
-claim_state as (
+claim_run as (
     select
         claim.* similar to '^(cluster|namespace|claim|claim_uid|is_allocated)$',
-        snapshot.run_number,
         any_value(claim.requests) as requests,
-        list(snapshot.snapshot_number order by snapshot.snapshot_number) as snapshot_numbers
+        unnest(snapshot_runs(list(snapshot.snapshot_number order by snapshot.snapshot_number))) as run
     from lake.claim
     inner join snapshot
         using (cluster, observed_at)
     where not claim.is_extended_resource
-    group by all
-),
-
-claim_run as (
-    select
-        * exclude (snapshot_numbers, run_number),
-        unnest(snapshot_runs(snapshot_numbers)) as run
-    from claim_state
-),
-
-device_state as (
-    select
-        device.* similar to '^(cluster|claim_uid|request|subrequest|driver|pool|device|share_id)$',
-        snapshot.run_number,
-        list(snapshot.snapshot_number order by snapshot.snapshot_number) as snapshot_numbers
-    from lake.claim_device as device
-    inner join snapshot
-        using (cluster, observed_at)
-    where not device.is_admin_access
-    group by all
+    group by claim.cluster, claim.namespace, claim.claim, claim.claim_uid, claim.is_allocated, snapshot.run_number
 ),
 
 device_run as (
     select
-        * exclude (run_number, snapshot_numbers),
-        unnest(snapshot_runs(snapshot_numbers)) as run
-    from device_state
-),
-
-pod_state as (
-    select
-        named.* exclude (observed_at),
-        snapshot.run_number,
-        list(snapshot.snapshot_number order by snapshot.snapshot_number) as snapshot_numbers
-    from named
+        device.* similar to '^(cluster|claim_uid|request|subrequest|driver|pool|device|share_id)$',
+        unnest(snapshot_runs(list(snapshot.snapshot_number order by snapshot.snapshot_number))) as run
+    from lake.claim_device as device
     inner join snapshot
         using (cluster, observed_at)
-    group by all
+    where not device.is_admin_access
+    group by
+        device.cluster, device.claim_uid, device.request, device.subrequest, device.driver, device.pool, device.device, device.share_id,
+        snapshot.run_number
 ),
 
 pod_run as (
     select
-        * exclude (snapshot_numbers, run_number),
-        unnest(snapshot_runs(snapshot_numbers)) as run
-    from pod_state
+        named.* exclude (observed_at),
+        unnest(snapshot_runs(list(snapshot.snapshot_number order by snapshot.snapshot_number))) as run
+    from named
+    inner join snapshot
+        using (cluster, observed_at)
+    group by
+        named.cluster, named.namespace, named.pod, named.pod_uid, named.node_name, named.phase, named.stage, named.claim, snapshot.run_number
 ),
 
 -- Between two of its edges nothing about a claim changes: whether it is allocated, its devices, its pods.
@@ -139,11 +119,24 @@ allocated as (
         step.* similar to '^(cluster|claim_uid|first_number)$',
         device_run.request,
         device_run.subrequest,
-        count(*) as device_count
+        if(bool_or(device_run.share_id != '' and share.share_ratio is null), null, sum(if(device_run.share_id != '', share.share_ratio, 1))) as units
     from device_run
     inner join step
         using (cluster, claim_uid)
+    left join day.claim_share as share
+        using (cluster, claim_uid, driver, pool, device, share_id, request)
     where step.first_number between device_run.run.first and device_run.run.last
+    group by all
+),
+
+class as (
+    select
+        class.* similar to '^(cluster|device_class)$',
+        list(distinct device.capacities) as capacities
+    from day.class_device as class
+    inner join lake.device
+        using (cluster, observed_at, driver, pool, device)
+    where device.is_shareable
     group by all
 ),
 
@@ -152,8 +145,15 @@ request as (
     select
         entry.* exclude (requested, number),
         entry.requested.device_class,
-        if(entry.is_allocated, coalesce(allocated.device_count, 0), entry.requested.device_count) as units
+        if(entry.is_allocated, allocated.units, entry.requested.device_count * if(
+            class.cluster is null or cardinality(entry.requested.capacities) = 0, 1,
+            list_max(flatten([
+                [least(1, wanted.value / device[wanted.key]) for wanted in map_entries(entry.requested.capacities)]
+                for device in class.capacities
+            ]))
+        )) as units
     from entry
+    left join class on entry.cluster = class.cluster and entry.requested.device_class = class.device_class
     left join allocated
         on
             entry.cluster = allocated.cluster
@@ -161,7 +161,7 @@ request as (
             and entry.first_number = allocated.first_number
             and entry.requested.request = allocated.request
             and entry.requested.subrequest = allocated.subrequest
-    where not entry.requested.is_admin_access and (not entry.is_allocated or allocated.device_count is not null)
+    where not entry.requested.is_admin_access and (not entry.is_allocated or allocated.request is not null)
     qualify row_number() over (
         partition by entry.cluster, entry.first_number, entry.claim_uid, entry.requested.request
         order by entry.number

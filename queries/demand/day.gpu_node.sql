@@ -5,10 +5,11 @@
 -- part of those that are known, one at least. Where pods are on one GPU at once, units are replicas of the GPUs that are shown.
 --
 -- grain:  cluster, node_name
--- reads:  day.kube_allocatable, day.owner_run, day.snapshot_allocatable, facts.node_day, lake.device_label, lake.node
+-- reads:  day.kube_allocatable, day.kube_series, day.owner_run, day.snapshot_allocatable, facts.node_day, lake.device_label, lake.node
 -- source: labels of GPU series; facts.node_day; Node objects
 -- columns:
 --   labels        labels by snapshots; null without one
+--   memory_bytes  of each of its GPUs, by label
 with device as (
     select
         columns('^(cluster|node_name|device_uuid)$'),
@@ -83,8 +84,14 @@ reported as (
     left join spelling
         using (cluster, gpu_model)
     union all by name
-    select *
+    select
+        *,
+        labels['nvidia.com/gpu.memory'] as gpu_memory
     from lake.node
+    union all by name
+    select columns('^(cluster|node_name|gpu_memory)$')
+    from day.kube_series
+    where signal = 'kube_node_labels'
 )
 
 select
@@ -94,6 +101,7 @@ select
     coalesce(arg_max(accelerator_resources, day), '') as resources,
     min(replica_gpus) filter (where accelerator_count > 0) as replica_gpus,
     arg_max(labels, observed_at) as labels,
+    max(try_cast(gpu_memory as double)) * 1048576 as memory_bytes,
     array_to_string(list_sort([
         split_part(taint, '=', 1) for taint in arg_max(taints, observed_at) if not ends_with(taint, ':PreferNoSchedule')
     ]), ', ') as taints

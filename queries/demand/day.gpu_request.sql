@@ -2,27 +2,55 @@
 --
 -- A GPU under several names counts once: percent of Koordinator's, HAMi's and Volcano's cores or memory, the larger, MIG slices and replicas of a shared GPU
 -- are parts of GPUs. A replica is devices ÷ replicas of its node; of a pod without a node, of the node of the cluster that shares least.
+-- Memory in MiB is a part of that of the node's GPUs, by its label or an exporter; of a pod without a node, of GPUs that are all alike.
 --
 -- grain:  cluster, source, is_claim, pod_uid, start_at
--- reads:  day.accelerator_resource, day.claim_request, day.class_device, day.gpu_node, day.request
--- source: day.request, day.claim_request
+-- reads:  day.accelerator_resource, day.claim_request, day.class_device, day.gpu_node, day.request, lake.device_label, lake.device_sample
+-- source: day.request, day.claim_request; label nvidia.com/gpu.memory, else fb_total_bytes
 -- columns:
 --   is_claim         by resource claims, which are counted apart
 --   pod_uid          its uid; of a claim without a pod the claim's
-with common as (
-    select
-        cluster,
-        max(replica_gpus) as replica_gpus
-    from day.gpu_node
-    group by all
-),
-
-name as (
+--   effective_units  GPUs; null where it is a part of unknown size
+with name as (
     select distinct
         columns('^(cluster|resource|unit_gpus)$'),
         starts_with(resource, 'koordinator.sh/') as is_percent,
-        regexp_matches(resource, '^(nvidia.com/gpu|volcano.sh/vgpu-)(cores|mem(ory)?-percentage)$') as is_part
+        regexp_matches(resource, '^(nvidia.com/gpu|volcano.sh/vgpu-)(cores|mem(ory)?-percentage)$') as is_part,
+        resource in ('nvidia.com/gpumem', 'volcano.sh/vgpu-memory') as is_memory
     from day.accelerator_resource
+),
+
+memory as (
+    select
+        label.* similar to '^(cluster|node_name)$',
+        max(sample.fb_total_bytes) as gpu_bytes
+    from lake.device_label as label
+    inner join lake.device_sample as sample
+        using (cluster, device_uuid)
+    inner join name
+        using (cluster)
+    where sample.gpu_instance_id = '' and name.is_memory
+    group by all
+),
+
+node as (
+    select
+        cluster,
+        node_name,
+        node.replica_gpus,
+        coalesce(node.memory_bytes, memory.gpu_bytes) as gpu_bytes
+    from day.gpu_node as node
+    left join memory
+        using (cluster, node_name)
+),
+
+common as (
+    select
+        cluster,
+        max(replica_gpus) as replica_gpus,
+        if(min(gpu_bytes) = max(gpu_bytes) and count(gpu_bytes) = count(*), max(gpu_bytes), null) as alike_bytes
+    from node
+    group by all
 ),
 
 -- A class whose devices are not known is one of GPUs by its name; how much of a GPU its partitions are is not known.
@@ -40,12 +68,15 @@ class as (
 sized as (
     select
         request.* exclude (resource, given_resource, is_opencosts, is_claim, container_units, effective_units, claim_units),
+        max(coalesce(node.gpu_bytes, if(request.node_name = '', common.alike_bytes, null))) as all_bytes,
+        max(request.effective_units) filter (where name.is_memory) * 1048576 as memory_bytes,
+        greatest(max(request.effective_units) filter (where name.is_part) / 100, memory_bytes / all_bytes) as part_ratio,
+        max(coalesce(name.unit_gpus, 0)) > 0 and memory_bytes > 0 and all_bytes is null as is_unsized,
         greatest(
             if(
-                max(request.effective_units) filter (where name.is_part) > 0,
-                sum(request.effective_units * name.unit_gpus) filter (where not name.is_percent)
-                * least(1, max(request.effective_units) filter (where name.is_part) / 100),
-                sum(request.effective_units * name.unit_gpus * if(name.unit_gpus = 1, coalesce(ratio.replica_gpus, common.replica_gpus, 1), 1))
+                part_ratio > 0,
+                sum(request.effective_units * name.unit_gpus) filter (where not name.is_percent) * least(1, part_ratio),
+                sum(request.effective_units * name.unit_gpus * if(name.unit_gpus = 1, coalesce(node.replica_gpus, common.replica_gpus, 1), 1))
                 filter (where not name.is_percent)
             ),
             max(request.effective_units * name.unit_gpus) filter (where name.is_percent)
@@ -53,7 +84,7 @@ sized as (
     from day.request as request
     inner join name
         using (cluster, resource)
-    left join day.gpu_node as ratio
+    left join node
         using (cluster, node_name)
     left join common
         using (cluster)
@@ -62,9 +93,9 @@ sized as (
 )
 
 select
-    * exclude (gpus),
+    * exclude (all_bytes, memory_bytes, part_ratio, is_unsized, gpus),
     false as is_claim,
-    gpus as effective_units
+    if(is_unsized, null, gpus) as effective_units
 from sized
 where gpus > 0
 union all by name

@@ -19,15 +19,7 @@ with reported as (
         using (cluster, series_id)
     where
         series.pod_uid != ''
-        and series.signal in (
-            'kube_pod_info',
-            'kube_pod_container_resource_requests',
-            'kube_pod_created',
-            'kube_pod_init_container_resource_requests',
-            'kube_pod_status_phase',
-            'kube_pod_status_scheduled_time',
-            'kube_pod_status_unschedulable'
-        )
+        and regexp_matches(series.signal, '^kube_pod_(info|created|(init_)?container_resource_requests|status_(phase|scheduled_time|unschedulable))$')
         and series.phase in ('', 'Pending', 'Running', 'Unknown')
 ),
 

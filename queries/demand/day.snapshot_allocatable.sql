@@ -71,19 +71,12 @@ offered as (
 ),
 
 -- Most nodes advertise the same for many snapshots: those of one state first, and in turn only where it came back.
-state as (
-    select
-        * exclude (snapshot_number),
-        list(snapshot_number order by snapshot_number) as snapshot_numbers
-    from offered
-    group by all
-),
-
 run as (
     select
-        * exclude (snapshot_numbers, run_number),
-        unnest(snapshot_runs(snapshot_numbers)) as run
-    from state
+        columns('^(cluster|node_name|resource|is_opencosts|state|allocatable_units|kind)$'),
+        unnest(snapshot_runs(list(snapshot_number order by snapshot_number))) as run
+    from offered
+    group by cluster, node_name, resource, is_opencosts, state, allocatable_units, kind, run_number
 )
 
 select

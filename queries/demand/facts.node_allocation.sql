@@ -4,7 +4,7 @@
 -- pods, unavailable where it does not. Time in which pods or the node were not listed has no row. Of two sources of requests the one
 -- that saw more, and likewise of two sources of nodes: a snapshot a day beside kube-state-metrics that names no node's condition.
 --
--- revision: 6
+-- revision: 7
 -- grain:  cluster, node_name, state, pod_uid, is_claim, start_at
 -- reads:  day.gpu_node, day.gpu_request, day.node_capacity, facts.device_capacity
 -- source: day.gpu_request, day.node_capacity; facts.device_capacity at the end of the interval

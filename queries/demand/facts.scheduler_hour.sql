@@ -3,7 +3,7 @@
 -- The gauges are the columns of day.demand_step and two ratios of them; a gauge that a source does not know has no row. OpenCost's own
 -- gauges, where Prometheus has them, are a source beside ours.
 --
--- revision: 7
+-- revision: 8
 -- grain:  cluster, resource, hour_start_at, source, gauge
 -- reads:  day.demand_step, lake.sample, lake.series
 -- source: day.demand_step; OpenCost's cluster_gpu_pending_pod_count, _pending_request_total, _requested_allocatable_ratio
@@ -11,30 +11,19 @@
 --   is_opencosts        OpenCost itself would count it
 --   source              snapshot, kube-state-metrics or opencost
 --   observed_seconds    s in which it was known
-with step as (
+with gauge as (
     select
-        * exclude (pending_pod_count, pending_request_units),
-        unnest([
-            { 'gauge': 'pending_pod_count', 'value': pending_pod_count },
-            { 'gauge': 'pending_request_units', 'value': pending_request_units },
-            { 'gauge': 'requested_units', 'value': requested_units },
-            { 'gauge': 'allocatable_units', 'value': allocatable_units },
-            { 'gauge': 'requested_allocatable_ratio', 'value': requested_units / nullif(allocatable_units, 0) },
-            { 'gauge': 'gated_pod_count', 'value': gated_pod_count },
-            { 'gauge': 'unscheduled_pod_count', 'value': unscheduled_pod_count },
-            { 'gauge': 'unscheduled_units', 'value': unscheduled_units },
-            { 'gauge': 'bound_pending_pod_count', 'value': bound_pending_pod_count },
-            { 'gauge': 'bound_pending_units', 'value': bound_pending_units },
-            { 'gauge': 'allocated_units', 'value': allocated_units },
-            { 'gauge': 'schedulable_units', 'value': schedulable_units },
-            { 'gauge': 'cordoned_units', 'value': cordoned_units },
-            { 'gauge': 'not_ready_units', 'value': not_ready_units },
-            {
-                'gauge': 'demand_schedulable_ratio',
-                'value': (allocated_units + unscheduled_units) / nullif(schedulable_units, 0)
-            }
-        ], recursive := true)
+        columns('^(cluster|source|resource|is_opencosts|start_at|end_at)$'),
+        columns('_(count|units)$')::double,
+        requested_units / nullif(allocatable_units, 0) as requested_allocatable_ratio,
+        (allocated_units + unscheduled_units) / nullif(schedulable_units, 0) as demand_schedulable_ratio
     from day.demand_step
+),
+
+step as (
+    select *
+    from gauge
+    unpivot (value for gauge in (columns('_(count|units|ratio)$')))
 ),
 
 hourly as (
@@ -44,16 +33,12 @@ hourly as (
             date_trunc('hour', start_at), greatest(start_at, end_at - interval 1 millisecond), interval 1 hour
         )) as hour_start_at
     from step
-    where value is not null
 ),
 
 allocated as (
     select
-        * exclude (start_at, end_at, value),
-        value::double as value,
-        (
-            overlap_ms(start_at, end_at, hour_start_at, hour_start_at + interval 1 hour)
-        ) / 1000 as held_seconds
+        * exclude (start_at, end_at),
+        overlap_ms(start_at, end_at, hour_start_at, hour_start_at + interval 1 hour) / 1000 as held_seconds
     from hourly
     union all by name
     select

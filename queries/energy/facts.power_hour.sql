@@ -7,7 +7,7 @@
 -- compute slices of the whole GPU.
 -- Over a gap of the counter's samples the one who certainly held the GPU throughout has its growth (day.gap_holder).
 --
--- revision: 9
+-- revision: 10
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at
 -- reads:  day.allocated_interval, day.gap_holder, day.instance_util, day.partition_interval, day.power_activity, day.power_interval, day.power_util
 -- source: day.power_interval, day.power_util, day.power_activity

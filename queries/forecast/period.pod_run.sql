@@ -1,7 +1,8 @@
 -- Run of each pod on GPUs, as far as a replay of placements needs it: what it requests, when it came, where and how long it ran.
 --
 -- A pod that ran at the end of the window has no end. One that never had a place left when it was last seen waiting. On nodes of which
--- requests tell nothing (of claims, between two snapshots) telemetry names the pods; their GPUs are the ledger's, on the average.
+-- requests tell nothing (of claims, between two snapshots) telemetry names the pods; their GPUs are the ledger's, on the average, also on
+-- nodes that share some of their GPUs, where a request does not say whether it is a whole one.
 --
 -- grain:  cluster, namespace, pod, pod_uid
 -- reads:  facts.ledger_day, facts.node_allocation, facts.ownership, facts.pod_wait, period.capacity
@@ -26,10 +27,17 @@ with requested as (
     group by all
 ),
 
+exact as (
+    select columns('^(cluster|node_name)$')
+    from facts.node_allocation
+    group by all
+    having bool_and(coalesce(abs(1 / replica_gpus - round(1 / replica_gpus)) < 1e-9 or contains(resources, '_mig_'), true))
+),
+
 silent as (
     select distinct capacity.* similar to '^(cluster|node_name|device_uuid)$'
     from period.capacity as capacity
-    anti join facts.node_allocation
+    anti join exact
         using (cluster, node_name)
     where capacity.device_uuid != ''
 ),
@@ -59,8 +67,12 @@ named as (
 ),
 
 run as (
-    select *
+    select
+        requested.* exclude (gpu_count),
+        coalesce(round(had.gpu_seconds / epoch(least(requested.end_at, $until_at::timestamp) - requested.start_at), 2), requested.gpu_count) as gpu_count
     from requested
+    left join had
+        using (cluster, namespace, pod, pod_uid)
     union all by name
     select
         named.*,

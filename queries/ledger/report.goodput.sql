@@ -1,10 +1,10 @@
--- Scheduling goodput of each team: allocated GPU-hours without those of evicted pods and lost nodes. Restarts are not known.
+-- Scheduling goodput of each team: allocated GPU-hours without those of evicted pods, lost nodes and restarts, where known.
 --
 -- grain:  cluster, team
 -- reads:  period.team, report.outcome
 -- source: report.outcome
--- columns: cluster, team, allocated_gpu_hours, evicted_gpu_hours, node_lost_gpu_hours, failed_gpu_hours, unreported_gpu_hours,
---          scheduling_goodput_ratio, program_goodput_ratio, unknown_reasons
+-- columns: cluster, team, allocated_gpu_hours, evicted_gpu_hours, node_lost_gpu_hours, failed_gpu_hours, restart_gpu_hours,
+--          unreported_gpu_hours, scheduling_goodput_ratio, program_goodput_ratio, unknown_reasons
 with summed as (
     select
         cluster,
@@ -13,6 +13,8 @@ with summed as (
         coalesce(sum(allocated_gpu_hours) filter (where outcome in ('evicted', 'preempted')), 0) as evicted_gpu_hours,
         coalesce(sum(allocated_gpu_hours) filter (where outcome = 'node_shutdown'), 0) as node_lost_gpu_hours,
         coalesce(sum(allocated_gpu_hours) filter (where outcome in ('failed', 'out_of_memory')), 0) as failed_gpu_hours,
+        if(count(*) = count(restart_gpu_hours), sum(restart_gpu_hours), null) as restart_gpu_hours,
+        coalesce(sum(restart_gpu_hours) filter (where outcome in ('running', 'succeeded', 'failed', 'out_of_memory')), 0) as lost_gpu_hours,
         coalesce(sum(allocated_gpu_hours) filter (where outcome in ('unknown', 'deleted')), 0) as unreported_gpu_hours
     from report.outcome
     left join period.team as team
@@ -21,11 +23,12 @@ with summed as (
 )
 
 select
-    *,
-    1 - (evicted_gpu_hours + node_lost_gpu_hours) / nullif(allocated_gpu_hours - unreported_gpu_hours, 0) as scheduling_goodput_ratio,
+    * exclude (lost_gpu_hours),
+    1 - (evicted_gpu_hours + node_lost_gpu_hours + lost_gpu_hours) / nullif(allocated_gpu_hours - unreported_gpu_hours, 0) as scheduling_goodput_ratio,
     null::double as program_goodput_ratio,
     unknown_reasons([
         ('scheduling_goodput_ratio', if(scheduling_goodput_ratio is null, 'not_observed', null)),
-        ('program_goodput_ratio', 'not_measurable')
+        ('program_goodput_ratio', 'not_measurable'),
+        ('restart_gpu_hours', if(restart_gpu_hours is null, 'not_collected', null))
     ]) as unknown_reasons
 from summed

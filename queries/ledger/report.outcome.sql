@@ -1,12 +1,14 @@
 -- Allocated GPU-hours by how the pods of each workload ended, as far as it is known.
 --
--- Deleted: seen running, and gone an hour before the last pod was seen.
+-- Deleted: seen running, and gone an hour before the last pod was seen. Restarts cost the time between two
+-- runs of a container; whether a run's work was saved is not known.
 --
 -- grain:  cluster, namespace, workload_kind, workload, outcome
--- reads:  facts.pod_outcome, period.ledger, period.workload
--- params: until_at
--- source: facts.pod_outcome; hours: period.ledger
--- columns: cluster, namespace, workload_kind, workload, outcome, pod_count, allocated_gpu_hours, allocated_idle_gpu_hours
+-- reads:  facts.container_run, facts.pod_outcome, period.ledger, period.workload
+-- params: since_at, until_at
+-- source: facts.pod_outcome, facts.container_run; hours: period.ledger
+-- columns: cluster, namespace, workload_kind, workload, outcome, pod_count, allocated_gpu_hours, allocated_idle_gpu_hours, restart_count,
+--          restart_gpu_hours, unknown_reasons
 --   outcome  running (at the end), succeeded, failed, evicted, preempted, out_of_memory, node_shutdown, deleted, or unknown
 with known as (
     select
@@ -27,6 +29,18 @@ used as (
     from period.ledger
     where bucket in ('allocated_idle', 'effective', 'underutilized', 'active_unmeasured', 'allocated_unmeasured')
     group by cluster, namespace, pod, pod_uid
+),
+
+restarted as (
+    select
+        columns('^(cluster|namespace|pod|pod_uid)$'),
+        coalesce(sum(restart_count) filter (where run_at >= greatest(start_at, $since_at::timestamp) and run_at < $until_at), 0) as restarts,
+        if(bool_or(restart_count > 0 and run_at >= start_at and (gpu_count is null or not is_stop_known)), null, sum(
+            coalesce(gpu_count, 0) * overlap_ms(start_at, least(run_at, end_at), $since_at::timestamp, $until_at::timestamp)
+        ) / 3600000) as down_gpu_hours
+    from facts.container_run
+    where start_at < $until_at and end_at > $since_at
+    group by cluster, namespace, pod, pod_uid
 )
 
 select
@@ -41,8 +55,15 @@ select
     end as outcome,
     count(*) as pod_count,
     sum(used.allocated_gpu_hours) as allocated_gpu_hours,
-    sum(used.allocated_idle_gpu_hours) as allocated_idle_gpu_hours
+    sum(used.allocated_idle_gpu_hours) as allocated_idle_gpu_hours,
+    if(count(*) = count(restarted.restarts), sum(restarted.restarts), null)::bigint as restart_count,
+    if(count(*) = count(restarted.down_gpu_hours), sum(restarted.down_gpu_hours), null) as restart_gpu_hours,
+    unknown_reasons([
+        ('restart_count', if(restart_count is null, 'not_collected', null)), ('restart_gpu_hours', if(restart_gpu_hours is null, 'not_collected', null))
+    ]) as unknown_reasons
 from used
+left join restarted
+    using (cluster, namespace, pod, pod_uid)
 left join known
     using (cluster, namespace, pod, pod_uid)
 left join period.workload as workload

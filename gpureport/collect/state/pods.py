@@ -234,14 +234,15 @@ def _said(status: Object) -> Row:
     state = mapping(status.get("state"))
     name = next((each for each in ("running", "terminated", "waiting") if isinstance(state.get(each), dict)), "")
     run = mapping(state.get(name))
+    before = mapping(mapping(status.get("lastState")).get("terminated"))
     if name == "waiting":  # between two runs: the one before is the last
-        run = mapping(mapping(status.get("lastState")).get("terminated")) | {"reason": run.get("reason")}
+        run = before | {"reason": run.get("reason")}
     return {
         "allocated_devices": list(_allocated(objects(status.get("allocatedResourcesStatus")))),
         "state": name,
         "reason": text(run.get("reason")),
         "started_at": instant(run.get("startedAt")),
-        "finished_at": instant(run.get("finishedAt")),
+        "finished_at": instant(run.get("finishedAt") or before.get("finishedAt")),
         "restart_count": whole(status.get("restartCount")),
         "exit_code": whole(run.get("exitCode")),
     }

@@ -349,7 +349,7 @@ POD_CONTAINER = Table(
         Column("state", pa.string(), "waiting, running or terminated; '' before the kubelet has said anything"),
         Column("reason", pa.string(), "why it waits or ended: ImagePullBackOff, OOMKilled, …"),
         Column("started_at", INSTANT, "UTC, start of the present or last run", True),
-        Column("finished_at", INSTANT, "UTC, end of the last run; null while it runs", True),
+        Column("finished_at", INSTANT, "UTC, end of the last run that ended", True),
         Column("restart_count", pa.int64(), "restarts", True),
         Column("exit_code", pa.int64(), "exit code of the last run", True),
     ),

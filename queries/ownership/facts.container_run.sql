@@ -1,0 +1,62 @@
+-- Runs of containers that request accelerators, and the time between them.
+--
+-- From snapshots, else from its start by kube-state-metrics. Of restarts between two of its runs that were seen, the time of the last alone is known.
+--
+-- revision: 1
+-- grain:  cluster, namespace, pod, pod_uid, container, run_at
+-- reads:  day.container_run, day.kube_series, facts.container_request, facts.pod_wait, lake.sample
+-- source: Pod status.containerStatuses; kube_pod_container_state_started
+-- columns: cluster, namespace, pod, pod_uid, container, run_at, restart_count, is_stop_known, gpu_count, start_at, end_at
+--   start_at   UTC, end of the run before; its start if first
+with request as (
+    select
+        *,
+        count(*) over (partition by cluster, pod_uid) as container_count
+    from facts.container_request
+),
+
+run as (
+    select
+        columns('^(cluster|namespace|pod|pod_uid|container|restart_count|stopped_at|end_at)$'),
+        start_at as run_at
+    from day.container_run
+    union all by name
+    select
+        series.* similar to '^(cluster|namespace|pod|pod_uid|container)$',
+        max(held_until(sample.seen_at, sample.held_seconds)) as end_at,
+        epoch_ms((sample.value * 1000)::bigint) as run_at
+    from day.kube_series as series
+    inner join lake.sample
+        using (cluster, series_id)
+    semi join request
+        using (cluster, pod_uid, container)
+    anti join day.container_run
+        using (cluster, pod_uid)
+    where series.signal = 'kube_pod_container_state_started'
+    group by all
+),
+
+followed as (
+    select
+        * replace (coalesce(stopped_at, lag(end_at) over in_order) as stopped_at),
+        case
+            when lag(run_at) over in_order is not null then coalesce(greatest(1, restart_count - lag(restart_count) over in_order), 1)
+            else least(1, coalesce(restart_count, 0))
+        end as seen_count
+    from run
+    window in_order as (partition by cluster, pod_uid, container order by run_at)
+)
+
+select
+    columns('^(cluster|namespace|pod|pod_uid|container|run_at)$'),
+    followed.seen_count as restart_count,
+    followed.stopped_at is not null or followed.seen_count = 0 as is_stop_known,
+    -- Containers of a pod have equal parts of its GPUs.
+    pod.requested_gpus / request.container_count as gpu_count,
+    least(run_at, coalesce(followed.stopped_at, run_at)) as start_at,
+    greatest(run_at, followed.end_at) as end_at
+from followed
+inner join request
+    using (cluster, namespace, pod, pod_uid, container)
+left join facts.pod_wait as pod
+    using (cluster, namespace, pod, pod_uid)
