@@ -1,11 +1,11 @@
 -- Cost and emissions of the GPUs by the configured prices and factors; not made without any of them.
 --
 -- Allocated is the time a GPU was allocated; used is that time weighted by the GPU's activity. Energy is its own line, the same on
--- both bases. An hour has the mean of a grid's intensity in it.
+-- both bases; idle energy is the holders' by idle_policy, else unallocated. An hour has the mean of a grid's intensity in it.
 --
 -- grain:  cluster, day, namespace, gpu_model
 -- reads:  facts.energy_hour, period.price, period.sensor_accuracy, period.team
--- params: carbon, timezone
+-- params: carbon, idle_policy, timezone
 -- source: facts.energy_hour; prices: period.price; carbon of the configuration
 -- columns: cluster, day, namespace, gpu_model, team, allocated_gpu_hours, used_gpu_hours, allocated_cost, used_cost, energy_kwh,
 --          energy_method, energy_accuracy_ratio, facility_kwh, energy_cost, co2e_grams, co2e_market_grams, unmeasured_gpu_hours, unknown_reasons
@@ -57,17 +57,31 @@ emission as (
     having min(intensity.start_at) <= hour.hour_start_at
 ),
 
+charged as (
+    select
+        *,
+        sum(if(is_allocated, idle_joules, 0)) over (partition by cluster, hour_start_at, node_name, gpu_model) as held_idle_joules,
+        sum(idle_joules) over pool / nullif(sum(if(is_allocated, idle_joules, 0)) over pool, 0) as pool_ratio,
+        energy_joules + case
+            when $idle_policy = 'holder' then 0
+            when $idle_policy = 'pool' then if(is_allocated, coalesce(pool_ratio - 1, 0), if(pool_ratio is null, 0, -1)) * idle_joules
+            else if(is_allocated, -idle_joules, held_idle_joules)
+        end as charged_joules
+    from facts.energy_hour
+    window pool as (partition by cluster, gpu_model)
+),
+
 part as (
     select
         energy.*,
         local_time(energy.hour_start_at, $timezone)::date as day,
         accuracy.accuracy_ratio,
         energy.share_error_joules / 3.6e6 as error_kwh,
-        energy.energy_joules / 3.6e6 as gpu_kwh,
-        energy.energy_joules / 3.6e6 * factor.pue_ratio as whole_kwh,
+        energy.charged_joules / 3.6e6 as gpu_kwh,
+        energy.charged_joules / 3.6e6 * factor.pue_ratio as whole_kwh,
         location.kwh_grams as location_grams,
         market.kwh_grams as market_grams
-    from facts.energy_hour as energy
+    from charged as energy
     cross join factor
     left join period.sensor_accuracy as accuracy
         using (gpu_model)
