@@ -158,7 +158,6 @@ def parameters(
     told = [{**rule, "thresholds": _told(rule["thresholds"], in_force)} for rule in rules().values()]
     return {
         **values,
-        "thresholds": json.dumps(values),
         "finding_rules": json.dumps(told),
         "xid_classes": json.dumps(xid_classes()),
         "mig_profiles": json.dumps(mig_profiles()),

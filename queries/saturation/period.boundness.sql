@@ -4,24 +4,10 @@
 --
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id
 -- reads:  period.figure, period.sum
--- params: figure_min_coverage_ratio, thresholds
+-- params: bandwidth_dram_ratio, busy_ratio, compute_sm_ratio, figure_min_coverage_ratio, hw_throttle_ratio, ineffective_sm_ratio, io_pcie_bytes_per_second,
+--          io_sm_ratio, latency_engine_ratio, latency_sm_ratio, throttle_ratio
 -- source: period.figure; rules: NVIDIA's guidance on profiling metrics (SM activity of 0.8 is needed for good use, below 0.5 is likely ineffective)
-with threshold as (
-    select unnest(from_json($thresholds::json, '{
-        "bandwidth_dram_ratio": "DOUBLE",
-        "busy_ratio": "DOUBLE",
-        "compute_sm_ratio": "DOUBLE",
-        "hw_throttle_ratio": "DOUBLE",
-        "ineffective_sm_ratio": "DOUBLE",
-        "io_pcie_bytes_per_second": "DOUBLE",
-        "io_sm_ratio": "DOUBLE",
-        "latency_engine_ratio": "DOUBLE",
-        "latency_sm_ratio": "DOUBLE",
-        "throttle_ratio": "DOUBLE"
-    }'))
-),
-
-figure as (
+with figure as (
     select
         figure.* exclude (gpu_util_seen_seconds),
         total.gpu_util_ratio_seconds,
@@ -64,22 +50,21 @@ measured as (
 ruled as (
     select
         measured.*,
-        measured.sm_active_avg >= threshold.compute_sm_ratio as is_compute_bound,
-        measured.dram_active_avg >= threshold.bandwidth_dram_ratio and measured.sm_active_avg < threshold.ineffective_sm_ratio as is_bandwidth_bound,
+        measured.sm_active_avg >= $compute_sm_ratio as is_compute_bound,
+        measured.dram_active_avg >= $bandwidth_dram_ratio and measured.sm_active_avg < $ineffective_sm_ratio as is_bandwidth_bound,
         -- An instance's SM activity says nothing against the links of the whole board; nor does that of a device which does nothing.
         if(
             measured.gpu_instance_id = '',
-            measured.pcie_bytes_per_second_avg >= threshold.io_pcie_bytes_per_second and measured.sm_active_avg < threshold.io_sm_ratio and measured.sm_active_avg >= 0.001,
+            measured.pcie_bytes_per_second_avg >= $io_pcie_bytes_per_second and measured.sm_active_avg < $io_sm_ratio and measured.sm_active_avg >= 0.001,
             null
         ) as is_io_bound,
-        measured.gpu_usage_avg >= threshold.latency_engine_ratio and measured.sm_active_avg < threshold.latency_sm_ratio as is_slow_to_start,
-        measured.power_throttle_ratio > threshold.throttle_ratio as is_power_limited,
-        measured.thermal_throttle_ratio > threshold.throttle_ratio as is_heat_limited,
-        measured.hw_throttle_ratio > threshold.hw_throttle_ratio as is_hardware_limited,
+        measured.gpu_usage_avg >= $latency_engine_ratio and measured.sm_active_avg < $latency_sm_ratio as is_slow_to_start,
+        measured.power_throttle_ratio > $throttle_ratio as is_power_limited,
+        measured.thermal_throttle_ratio > $throttle_ratio as is_heat_limited,
+        measured.hw_throttle_ratio > $hw_throttle_ratio as is_hardware_limited,
         measured.memory_pressure_ratio > 0 as is_memory_pressured,
-        measured.busy_ratio >= threshold.busy_ratio and measured.sm_active_avg < threshold.ineffective_sm_ratio as is_low
+        measured.busy_ratio >= $busy_ratio and measured.sm_active_avg < $ineffective_sm_ratio as is_low
     from measured
-    cross join threshold
 )
 
 select
