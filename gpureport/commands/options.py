@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, datetime, timedelta
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -110,80 +111,58 @@ LOG_FORMAT = click.option(
 FORMAT = click.option("-o", "--output", type=FORMATS, default="table", show_default=True, help="How rows are printed.")
 
 
-def connection_options(command: Any) -> Any:
-    """The options that say where Prometheus is; everything else is configuration."""
-    for option in (
-        click.option(
-            "--http-config-file",
-            "prometheus__http_config_file",
-            help="An HTTP client file as promtool reads it: tokens, users, TLS.",
-        ),
-        click.option("--prometheus-url", "prometheus__url", help="Base URL, such as http://prometheus:9090."),
-    ):
-        command = option(command)
-    return command
-
-
-def cluster_options(command: Any) -> Any:
-    """The options that say which Kubernetes cluster to read."""
-    for option in (
-        click.option("--context", "kubernetes__context", help="Context of the kubeconfig (default: its current one)."),
-        click.option(
-            "--kubeconfig", "kubernetes__kubeconfig", help="Kubeconfig (default: KUBECONFIG, ~/.kube/config, or the pod's own)."
-        ),
-    ):
-        command = option(command)
-    return command
+def _together(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Options as one decorator, in the order in which help lists them."""
+    return lambda command: reduce(lambda wrapped, option: option(wrapped), reversed(options), command)
 
 
 NO_KUBERNETES = click.option("--no-kubernetes", is_flag=True, help="Do not read the cluster's Kubernetes state.")
-
-
-def report_options(command: Any) -> Any:
-    """The options of a report, of ``run`` too."""
-    for option in reversed(
-        [
-            click.option(
-                "--idle-policy",
-                "report__idle_policy",
-                type=click.Choice(["separate", "holder", "pool"]),
-                help="Who is charged for idle energy: no one (separate, the default), each holder while it holds, all its pool.",
-            ),
-            click.option(
-                "--figure-min-coverage",
-                "report__figure_min_coverage_ratio",
-                type=float,
-                help="Share of its time for which a figure must have been seen to be shown (default: 0.5).",
-            ),
-            click.option(
-                "--min-coverage",
-                "report__min_coverage_ratio",
-                type=float,
-                help="Exit with code 4 if a smaller share of the time was seen (default: 0).",
-            ),
-            click.option(
-                "--by",
-                "report__by",
-                help="Also write a page for each value of this namespace label (team), or for each namespace.",
-            ),
-            click.option(
-                "--fail-on",
-                "report__fail_on",
-                help="Exit with code 3 for findings of this code (GR101), or of a severity or above (info, warning, critical).",
-            ),
-            click.option(
-                "--facts/--no-facts", "report__facts", default=None, help="Put the hourly facts into gpureport.duckdb too."
-            ),
-            click.option("--only", "report__only", help="Forms to write: html, csv, parquet, json, duckdb (default: all)."),
-            click.option(
-                "--csv-rows", "report__csv_rows", type=int, help="Most rows of a table that has a CSV (default: 100000)."
-            ),
-        ]
-    ):
-        command = option(command)
-    return command
-
-
+connection_options = _together(
+    click.option("--prometheus-url", "prometheus__url", help="Base URL, such as http://prometheus:9090."),
+    click.option(
+        "--http-config-file", "prometheus__http_config_file", help="An HTTP client file as promtool reads it: tokens, users, TLS."
+    ),
+)
+"""Which Prometheus is read; everything else is configuration."""
+cluster_options = _together(
+    click.option(
+        "--kubeconfig", "kubernetes__kubeconfig", help="Kubeconfig (default: KUBECONFIG, ~/.kube/config, or the pod's own)."
+    ),
+    click.option("--context", "kubernetes__context", help="Context of the kubeconfig (default: its current one)."),
+)
+"""Which Kubernetes cluster is read."""
+report_options = _together(
+    click.option(
+        "--idle-policy",
+        "report__idle_policy",
+        type=click.Choice(["separate", "holder", "pool"]),
+        help="Who is charged for idle energy: no one (separate, the default), each holder while it holds, all its pool.",
+    ),
+    click.option(
+        "--figure-min-coverage",
+        "report__figure_min_coverage_ratio",
+        type=float,
+        help="Share of its time for which a figure must have been seen to be shown (default: 0.5).",
+    ),
+    click.option(
+        "--min-coverage",
+        "report__min_coverage_ratio",
+        type=float,
+        help="Exit with code 4 if a smaller share of the time was seen (default: 0).",
+    ),
+    click.option(
+        "--by", "report__by", help="Also write a page for each value of this namespace label (team), or for each namespace."
+    ),
+    click.option(
+        "--fail-on",
+        "report__fail_on",
+        help="Exit with code 3 for findings of this code (GR101), or of a severity or above (info, warning, critical).",
+    ),
+    click.option("--facts/--no-facts", "report__facts", default=None, help="Put the hourly facts into gpureport.duckdb too."),
+    click.option("--only", "report__only", help="Forms to write: html, csv, parquet, json, duckdb (default: all)."),
+    click.option("--csv-rows", "report__csv_rows", type=int, help="Most rows of a table that has a CSV (default: 100000)."),
+)
+"""Options of a report, of ``run`` too."""
 KEEP_RAW = click.option("--keep-raw", "export__keep_raw", is_flag=True, default=None, help="Also keep every raw sample.")
 
 
