@@ -73,33 +73,14 @@ by_kepler as (
     where (kepler.pod_uid in ('', allocated.pod_uid) or allocated.pod_uid = '')
 ),
 
-holder_by_utilisation as (
-    select distinct holder_number
-    from by_utilisation
-),
-
-holder_by_kepler as (
-    select distinct holder_number
-    from by_kepler
-),
-
--- How many of those who share a whole GPU, or an instance, each source reports.
-known as (
-    select
-        sharer.* similar to '^(cluster|device_uuid|gpu_instance_id|start_at)$',
-        count(*) as sharer_count,
-        count(utilisation.holder_number) as utilisation_count,
-        count(kepler.holder_number) as kepler_count
-    from sharer
-    left join holder_by_utilisation as utilisation on sharer.holder_number = utilisation.holder_number
-    left join holder_by_kepler as kepler on sharer.holder_number = kepler.holder_number
-    group by sharer.cluster, sharer.device_uuid, sharer.gpu_instance_id, sharer.start_at
-),
-
+-- Where not all who share a whole GPU, or an instance, report their utilization, and Kepler knows all of them.
 kepler_serves as (
-    select *
-    from known
-    where utilisation_count < sharer_count and kepler_count = sharer_count
+    select columns('^(cluster|device_uuid|gpu_instance_id|start_at)$')
+    from sharer
+    group by cluster, device_uuid, gpu_instance_id, start_at
+    having
+        not bool_and(holder_number in (select by_utilisation.holder_number from by_utilisation))
+        and bool_and(holder_number in (select by_kepler.holder_number from by_kepler))
 )
 
 select by_utilisation.*

@@ -44,12 +44,6 @@ device_day as (
     group by all
 ),
 
-held as (
-    select *
-    from device_day
-    where held_seconds > 0
-),
-
 requested as (
     select
         node.*,
@@ -57,12 +51,13 @@ requested as (
         epoch_ms(node.end_at - node.start_at) / 1000 * node.gpu_count as gpu_seconds,
         epoch_ms(node.end_at - greatest(node.start_at, least(node.end_at, coalesce(max(node.end_at) over so_far, node.start_at)))) / 1000 as known_seconds
     from facts.node_allocation as node
-    anti join held
-        on
-            node.cluster = held.cluster
-            and node.node_name = held.node_name
-            and node.start_at::date = held.day
-    where node.start_at::date + interval 1 day <= $until_at
+    where
+        node.start_at::date + interval 1 day <= $until_at
+        and (node.cluster, node.node_name, node.start_at::date) not in (
+            select (held.cluster, held.node_name, held.day)
+            from device_day as held
+            where held.held_seconds > 0
+        )
     window so_far as (
         partition by node.cluster, node.node_name, node.start_at::date
         order by node.start_at, node.end_at

@@ -99,7 +99,7 @@ silence as (
     having count(other.start_at) = 0
 ),
 
-judged as (
+allocated as (
     select
         absence.*,
         case
@@ -116,11 +116,6 @@ judged as (
         using (cluster, device_uuid)
     left join silence
         using (cluster, device_uuid, gpu_instance_id, start_at, end_at)
-),
-
-allocated as (
-    select *
-    from judged
     where source is not null
 ),
 

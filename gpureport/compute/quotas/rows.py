@@ -10,22 +10,8 @@ from gpureport.schedulers.model import Quota, Terms
 
 TERMS = ("guaranteed_native", "cap_native", "weight", "deserved_native", "borrowing_limit_native", "lending_limit_native")
 """Columns of a quota's terms, in the order of ``model.Terms``."""
-_SAID = itemgetter(
-    *(
-        "system",
-        "quota",
-        "parent",
-        "is_parent",
-        "tree",
-        "scopes",
-        "priority",
-        "may_lend",
-        "created_at_ms",
-        "uid",
-        "resource",
-        *TERMS,
-    )
-)
+_OWN = ("system", "quota", "parent", "is_parent", "tree", "scopes", "priority", "may_lend", "created_at_ms", "uid", "resource")
+_SAID = itemgetter(*_OWN, *TERMS)
 
 Row = dict[str, Any]
 
