@@ -101,6 +101,33 @@ def test_the_largest_waste_is_named_with_the_workload_of_its_pods_and_its_price(
     )
 
 
+def test_names_that_two_clusters_have_are_told_apart(con: duckdb.DuckDBPyConnection) -> None:
+    """web has 36 underutilized hours here and 30 there; GPU 3 of node-1 is sick in both: two GPUs."""
+    con.execute("update report.gpu_hour_ledger set bucket = 'underutilized' where namespace = 'research'")
+    con.execute(
+        "insert into report.gpu_hour_ledger select 'far', * exclude (cluster) replace (30 as gpu_hours)"
+        " from report.gpu_hour_ledger where namespace = 'serving' and bucket = 'underutilized'"
+    )
+    con.execute("insert into report.device values ('far', 'GPU-1', '', '3')")
+    for _ in range(2):
+        _finding(con, "GR401", "critical", "XID 79")
+    con.execute("update report.finding set cluster = 'far' where rowid = 1")
+    con.execute(
+        "insert into period.pod_wait values ('lab', 'serving', 'p', 'u', '1', 10, null, 0),"
+        " ('far', 'serving', 'p', 'v', '1', 30, null, 1)"
+    )
+    with opened_tables(con, {}) as tables:
+        found = {each.title: each for each in answers(tables, replace(HEADER, clusters=("far", "lab")), Money("$"), "")}
+    assert found["Largest waste"].headline == "serving / web (lab)"
+    assert found["Largest waste"].detail.startswith("36 GPU-h underutilized")
+    assert found["Pending and starved"].headline == "p95 wait 30 s"
+    assert found["Pending and starved"].detail.startswith("Longest: serving (far), 1 GPU.")
+    assert found["GPU health"].headline == "2 GPUs need action"
+    assert {"node-1 / GPU 3 (far)", "node-1 / GPU 3 (lab)"} == {
+        part.split(":")[0] for part in found["GPU health"].detail.split(" · ")
+    }
+
+
 def test_gpus_to_return_are_idle_ones_and_smaller_sizes(con: duckdb.DuckDBPyConnection) -> None:
     # hold-0 is idle all its time: a smaller size frees nothing more. Eight hours are too short to judge.
     con.execute("""insert into report.rightsizing values ('lab', 'serving', 'by name', 'web', 12.0, 'fits'),

@@ -119,6 +119,10 @@ class _Asked:
     def row(self, sql: str) -> Mapping[str, Any]:
         return self.tables.row(sql, team=self.team)
 
+    def where(self, found: Mapping[str, Any]) -> str:
+        """The cluster, where there are several: names of namespaces, nodes and queues may be those of another."""
+        return f" ({found['cluster']})" if len(self.header.clusters) > 1 else ""
+
     def use(self) -> Answer:
         """Share of the capacity that was used well."""
         hours = self.whole
@@ -154,10 +158,10 @@ class _Asked:
     def _worst(self, *buckets: str) -> Mapping[str, Any]:
         named = ", ".join(f"'{each}'" for each in buckets)
         return self.row(f"""
-            select team, namespace, workload, count(distinct (pod, pod_uid)) as pods, sum(gpu_hours) as gpu_hours,
+            select cluster, team, namespace, workload, count(distinct (pod, pod_uid)) as pods, sum(gpu_hours) as gpu_hours,
                 sum(cost) as cost
             from page.use where bucket in ({named}) and namespace != '' and $team in ('', team)
-            group by all order by gpu_hours desc, namespace, workload limit 1
+            group by all order by gpu_hours desc, cluster, namespace, workload limit 1
         """)
 
     def waste(self) -> Answer:
@@ -176,14 +180,13 @@ class _Asked:
         whole = self.whole
         first, rest = told[0][1], told[1:]
         pods = f" in {formats.counted(first['pods'], 'pod')}"
-        named = [f"{each['team']} / {each['workload']}" for _, each, _ in told]
+        named = [f"{each['team']} / {each['workload']}{self.where(each)}" for _, each, _ in told]
         second = f" {'Also' if named[-1] == named[0] else f'Next: {named[1]},'} {rest[0][2]}." if rest else ""
         totals = (
             f" In all: {formats.gpu_hours(whole.of(*IDLE))} idle, {formats.gpu_hours(whole.of('underutilized'))} underutilized."
         )
         detail = f"{told[0][2]}{pods}{self.money.tail(first['cost'])}.{second}{totals}"
-        name = f"{first['team']} / {first['workload']}"
-        return Answer("Largest waste", name, detail, "warn", self.confidence, "workloads", link="Workloads")
+        return Answer("Largest waste", named[0], detail, "warn", self.confidence, "workloads", link="Workloads")
 
     def return_(self) -> Answer:
         """GPUs that could be returned: idle ones on average, smaller sizes, and GPUs that were free in every hour."""
@@ -232,13 +235,13 @@ class _Asked:
         title = "Pending and starved"
         waits = self.tables.rows(
             """
-            select coalesce(any_value(pod.team), namespace) as team, size,
-                sum(sum(pending_gpu_hours)) over (partition by namespace) as gpu_hours,
+            select cluster, coalesce(any_value(pod.team), namespace) as team, size,
+                sum(sum(pending_gpu_hours)) over (partition by cluster, namespace) as gpu_hours,
                 quantile_cont(coalesce(waiting_seconds, placing_seconds), 0.95) as p95,
                 quantile_cont(if(waiting_seconds is null, placing_seconds, 1e18), 0.95) > p95 as is_least
             from period.pod_wait left join page.pod as pod using (cluster, namespace, pod, pod_uid)
             where coalesce(waiting_seconds, placing_seconds) is not null
-            group by namespace, size order by gpu_hours desc nulls last, sum(pending_gpu_hours) desc nulls last
+            group by cluster, namespace, size order by gpu_hours desc nulls last, sum(pending_gpu_hours) desc nulls last
             """
         )
         waits = [each for each in waits if self.team in ("", each["team"])]
@@ -255,8 +258,9 @@ class _Asked:
         wait = f"p95 wait {'≥ ' if first['is_least'] else ''}{formats.duration(first['p95'])}"
         size = _SIZES.get(first["size"], "size unknown")
         is_long = first["p95"] >= 4 * 3600
-        headline = f"{first['team']}, {formats.gpu_hours(first['gpu_hours'])} pending" if is_long else wait
-        detail = f"{f'{wait} ({size})' if is_long else 'Longest: ' + first['team'] + ', ' + size}. {why}".strip()
+        team = f"{first['team']}{self.where(first)}"
+        headline = f"{team}, {formats.gpu_hours(first['gpu_hours'])} pending" if is_long else wait
+        detail = f"{f'{wait} ({size})' if is_long else 'Longest: ' + team + ', ' + size}. {why}".strip()
         return Answer(
             title, headline, detail, "bad" if is_long else "", self.confidence, self.tab_of_waits, link=TABS[self.tab_of_waits]
         )
@@ -267,12 +271,13 @@ class _Asked:
 
     def _because(self) -> str:
         pair = self.row("""
-            select quota, borrower, sum(contested_gpu_hours) as gpu_hours from report.quota_pair
+            select cluster, quota, borrower, sum(contested_gpu_hours) as gpu_hours from report.quota_pair
             where $team in ('', quota) group by all order by gpu_hours desc nulls last limit 1
         """)
         said = []
         if pair and self.is_notable(pair["gpu_hours"]):
-            said.append(f"borrowed by {pair['borrower']}: {formats.gpu_hours(pair['gpu_hours'])} guaranteed to {pair['quota']}")
+            whose = f"{formats.gpu_hours(pair['gpu_hours'])} guaranteed to {pair['quota']}{self.where(pair)}"
+            said.append(f"borrowed by {pair['borrower']}: {whose}")
         if not self.team:
             whole = self.whole
             if self.is_notable(whole.of("fragmented")):
@@ -302,15 +307,17 @@ class _Asked:
                 tab="gpus",
                 link="GPUs",
             )
-        critical = {_place(each): each for each in reversed(found) if each["gravity"] == 0}
-        nodes = {each["node_name"] for each in found}
+        critical = {_place(each) + self.where(each): each for each in reversed(found) if each["gravity"] == 0}
+        nodes = {(each["cluster"], each["node_name"]) for each in found}
         if critical:
             headline = f"{formats.counted(len(critical), 'GPU')} {'needs' if len(critical) == 1 else 'need'} action"
         else:
             headline = f"{formats.counted(len(found), 'warning')} on {formats.counted(len(nodes), 'node')}"
         shown: dict[str, str] = {}
         for each in found:
-            shown.setdefault(f"{each['code']} {each['node_name']}", f"{_place(each)}: {_trouble(each)}")
+            shown.setdefault(
+                f"{each['code']} {each['node_name']} {each['cluster']}", f"{_place(each)}{self.where(each)}: {_trouble(each)}"
+            )
         detail = " · ".join(list(shown.values())[:2]) + (
             f" · {formats.counted(len(shown) - 2, 'more finding')}" if len(shown) > 2 else ""
         )

@@ -147,6 +147,7 @@ def _findings(tables: Tables, team: str) -> list[dict[str, Any]]:
         select
             code, min(number) as number, arg_min(severity, number) as severity, arg_min(title, number) as title,
             arg_min(evidence, number) as evidence, arg_min(action, number) as action, arg_min(subject, number) as subject,
+            if((select count(distinct cluster) from report.device) > 1, cluster, '') as of_cluster,
             node_name, whose, count(*) as times, sum(gpu_hours) as gpu_hours, sum(at_stake_cost) as at_stake_cost,
             list(distinct gpu_index order by gpu_index) filter (where gpu_index != '') as gpus
         from (select *, if(owner = 'platform', '', holder) as whose from page.finding) as finding
@@ -163,7 +164,7 @@ def _findings(tables: Tables, team: str) -> list[dict[str, Any]]:
 def _where(finding: Mapping[str, Any]) -> str:
     gpus = finding["gpus"] or []
     named = f"{len(gpus)} GPUs" if len(gpus) > 1 else f"GPU {gpus[0]}" if gpus else ""
-    return " · ".join(filter(None, (finding["node_name"], named, finding["whose"]))) or finding["subject"]
+    return " · ".join(filter(None, (finding["of_cluster"], finding["node_name"], named, finding["whose"]))) or finding["subject"]
 
 
 def _impact(finding: Mapping[str, Any], money: Money) -> str:

@@ -187,10 +187,12 @@ TOP_TABLES = tuple(f"report.{name}" for name in ("gpu_hour_ledger", "container",
 
 
 def top(con: duckdb.DuckDBPyConnection, what: str, hours: float, count: int) -> tuple[Sequence[str], Sequence[Sequence[Any]]]:
-    """Names and rows of one of ``TOP``, from a database with its tables."""
+    """Names and rows of one of ``TOP``, from a database with its tables; with the cluster where rows are of several."""
     with opened_tables(con, {}) as tables:
         sql, columns = TOP[what]
         rows = tables.rows(f"select * from ({sql}) limit {count:d}", **({"hours": hours} if what != "gpus" else {}))
+    if len({row.get("cluster") for row in rows}) > 1:
+        columns = ("cluster", *columns)
     return columns, [[_short(row[name]) for name in columns] for row in rows]
 
 
