@@ -21,7 +21,7 @@ from gpureport.compute import day as compute
 from gpureport.compute import intervals
 from gpureport.compute.day import ComputeSettings, compute_days
 from gpureport.compute.identity import MadeWith, made_with, recorded
-from gpureport.compute.period import ReportSettings, differing_days, report_tables
+from gpureport.compute.period import ReportSettings, WindowTables, differing_days, report_tables
 from gpureport.compute.query import Query, connection, load
 from gpureport.config import Config
 from gpureport.lake import Lake, open_lake
@@ -76,7 +76,7 @@ def computed(tmp_path_factory: pytest.TempPathFactory) -> Lake:
 def told(computed: Lake) -> Iterator[tuple[duckdb.DuckDBPyConnection, Mapping[str, Query]]]:
     """A connection with the tables of their report, and its queries."""
     with connection() as con:
-        yield con, report_tables(con, computed, WINDOW, ReportSettings())
+        yield con, report_tables(WindowTables(con, computed, WINDOW, ReportSettings()))
 
 
 def test_facts_depend_on_the_settings_that_older_facts_name():
@@ -220,7 +220,7 @@ def test_a_violation_ratio_above_one_is_a_warning_and_no_figure(tmp_path):
     (failure,) = compute_days(lake, "c", [DAY], ComputeSettings()).failures
     assert (failure.table, failure.row_count) == ("checks.violation_ratio_above_one", 1)
     with connection() as con:
-        report_tables(con, lake, WINDOW, ReportSettings())
+        report_tables(WindowTables(con, lake, WINDOW, ReportSettings()))
         [(ratio, seconds, why)] = con.sql(
             "select power_violation_ratio, power_violation_seconds, unknown_reasons from report.device"
         ).fetchall()
@@ -279,9 +279,9 @@ def test_disabled_saturation_is_null_with_a_reason(tmp_path):
     compute_days(lake, "c", [DAY], ComputeSettings())
     asked = "select sm_active_avg, unknown_reasons['sm_active_avg'] from report.container"
     with connection() as con:
-        report_tables(con, lake, WINDOW, ReportSettings())
+        report_tables(WindowTables(con, lake, WINDOW, ReportSettings()))
         assert con.sql(asked).fetchall() == [(0.5, None)]
-        report_tables(con, lake, WINDOW, ReportSettings(saturation_enabled=False))
+        report_tables(WindowTables(con, lake, WINDOW, ReportSettings(saturation_enabled=False)))
         assert con.sql(asked).fetchall() == [(None, "disabled")]
 
 
@@ -297,14 +297,14 @@ def test_every_null_figure_has_its_reason_and_no_other_has_one(told):
 def test_a_report_without_facts_names_the_days(tmp_path):
     lake = fill(tmp_path / "lake", TWO_DEVICES)
     with connection() as con, pytest.raises(LakeError, match="no facts yet for 2026-03-01; run 'gpureport compute --date'"):
-        report_tables(con, lake, WINDOW, ReportSettings())
+        report_tables(WindowTables(con, lake, WINDOW, ReportSettings()))
 
 
 def test_a_report_of_an_empty_window_says_so(tmp_path):
     lake = fill(tmp_path / "lake", TWO_DEVICES)
     elsewhere = Window.of_day(date(2027, 1, 1))
     with connection() as con, pytest.raises(LakeError, match="holds nothing for 2027-01-01"):
-        report_tables(con, lake, elsewhere, ReportSettings())
+        report_tables(WindowTables(con, lake, elsewhere, ReportSettings()))
 
 
 NEXT = date(2026, 3, 2)
@@ -328,12 +328,12 @@ def test_days_in_a_row_are_named_by_the_first_and_the_last(computed, tmp_path):
         if later != 4:
             lake = fill(tmp_path / "lake", series, DAY + timedelta(days=later))
     with connection() as con, pytest.raises(LakeError, match="no facts yet for 2026-03-02 to 2026-03-04, 2026-03-06; run"):
-        report_tables(con, lake, Window(WINDOW.start_at, WINDOW.end_at + timedelta(days=5)), ReportSettings())
+        report_tables(WindowTables(con, lake, Window(WINDOW.start_at, WINDOW.end_at + timedelta(days=5)), ReportSettings()))
 
 
 def energy(lake: Lake, made: MadeWith) -> list[tuple[Any, ...]]:
     with connection() as con:
-        report_tables(con, lake, BOTH, ReportSettings(), made)
+        report_tables(WindowTables(con, lake, BOTH, ReportSettings(), made))
         return con.sql("select device_uuid, energy_joules from report.device order by all").fetchall()
 
 
@@ -370,6 +370,6 @@ def test_facts_of_another_revision_count_and_are_named_and_columns_that_they_lac
         "1 of 2 days were computed by another revision of facts.power_hour: 2026-03-01",
     )
     with connection() as con:
-        report_tables(con, two_days, WINDOW, ReportSettings(), made)
+        report_tables(WindowTables(con, two_days, WINDOW, ReportSettings(), made))
         found = con.sql("select device_uuid, energy_joules, power_watts_max from report.device order by all").fetchall()
         assert found == [("GPU-a", 720_000.0, None), ("GPU-b", 180_000.0, None)]

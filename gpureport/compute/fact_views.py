@@ -113,26 +113,6 @@ ROLLED_UP = {
 """Tables that other facts add up to, with the one whose days are theirs; the window's hours are their parameters."""
 
 
-def open_facts(
-    con: duckdb.DuckDBPyConnection,
-    lake: Lake,
-    queries: Mapping[str, Query],
-    tables: Collection[str],
-    window: Window,
-    clusters: Collection[str] | None = None,
-    days: Sequence[date] | None = None,
-) -> None:
-    """Open tables of the facts under their names, of all or some clusters, and of all or some days of the window."""
-    chosen = list(window.days()) if days is None else days
-    for table in ROLLED_UP:
-        if table in tables:
-            _open_rolled_up(con, lake, queries, table, window, clusters, chosen)
-    hourly, wanted = {*tables} - {*ROLLED_UP, EXPECTED}, {table: query.columns for table, query in queries.items()}
-    views(con, lake, [folder(table) for table in sorted(hourly)], clusters, chosen, wanted)
-    if EXPECTED in tables and chosen:
-        views(con, lake, [folder(EXPECTED)], clusters, {*chosen, *last_known_days(lake, chosen[0])}, wanted)
-
-
 def day_hours(days: Collection[date]) -> dict[str, datetime]:
     """The parameters of a roll-up of whole days."""
     return {"since_at": plain(day_start(min(days))), "until_at": plain(day_start(max(days) + timedelta(days=1)))}
@@ -143,71 +123,73 @@ def folder(table: str) -> str:
     return table.replace(".", "/")
 
 
-def _open_rolled_up(
-    con: duckdb.DuckDBPyConnection,
-    lake: Lake,
-    queries: Mapping[str, Query],
-    rolled_up: str,
-    window: Window,
-    clusters: Collection[str] | None,
-    days: Sequence[date],
-) -> None:
-    """A view of the longest run of days that the lake has rolled up, between the days that are rolled up now."""
-    con.execute("create schema if not exists day; create schema if not exists facts")
-    hours, kept = (_by_day(lake, table, clusters) for table in (ROLLED_UP[rolled_up], rolled_up))
-    days = [day for day in days if day in hours or day in kept]  # a day without facts ends no run
-    whole = {day for day in days if window.start_at <= day_start(day) and day_start(day + timedelta(days=1)) <= window.end_at}
-    runs = groupby(days, key=lambda day: day in whole and 0 < len(kept.get(day, ())) == len(hours.get(day, ())))
-    run = max(([*run] for is_kept, run in runs if is_kept), key=len, default=[])
-    partitions = [each for day in run for each in sorted(kept.get(day, ()), key=lambda each: each.cluster)]
-    lake.bring(partitions)
-    before = [day for day in days if not run or day < run[0]]
-    after = [day for day in days if run and day > run[-1]]
-    name = rolled_up.replace("facts.", "day.")
-    parts = _rolled_up(con, lake, queries, rolled_up, window, clusters, before, f"{name}_before")
-    if partitions:
-        create_view(con, f"{name}_kept", rows_of(partitions), {}, queries[rolled_up].columns)
-        parts.append(f"select * exclude (date) from {name}_kept")
-    parts += _rolled_up(con, lake, queries, rolled_up, window, clusters, after, f"{name}_after")
-    make_way(con, rolled_up)
-    if parts:
-        con.execute(f"create view {rolled_up} as {' union all by name '.join(parts)}")
-    else:
-        views(con, lake, [folder(rolled_up)], clusters, days, {rolled_up: queries[rolled_up].columns})
+@dataclass(frozen=True)
+class Facts:
+    """Facts of a window, of all or some clusters, to be opened under their names."""
 
+    con: duckdb.DuckDBPyConnection
+    lake: Lake
+    queries: Mapping[str, Query]
+    window: Window
+    clusters: Collection[str] | None = None
 
-def _by_day(lake: Lake, table: str, clusters: Collection[str] | None) -> dict[date, list[Partition]]:
-    """Files of a table in the lake, by day."""
-    found: dict[date, list[Partition]] = {}
-    for partition in lake.partitions(folder(table)):
-        if clusters is None or partition.cluster in clusters:
-            found.setdefault(partition.date, []).append(partition)
-    return found
+    def open(self, tables: Collection[str], days: Sequence[date] | None = None) -> None:
+        """Open tables, of all or some days of the window."""
+        chosen = list(self.window.days()) if days is None else days
+        for table in ROLLED_UP:
+            if table in tables:
+                self._open_rolled_up(table, chosen)
+        hourly, wanted = {*tables} - {*ROLLED_UP, EXPECTED}, {table: query.columns for table, query in self.queries.items()}
+        views(self.con, self.lake, [folder(table) for table in sorted(hourly)], self.clusters, chosen, wanted)
+        if EXPECTED in tables and chosen:
+            known = {*chosen, *last_known_days(self.lake, chosen[0])}
+            views(self.con, self.lake, [folder(EXPECTED)], self.clusters, known, wanted)
 
+    def _open_rolled_up(self, table: str, days: Sequence[date]) -> None:
+        """A view of the longest run of days that the lake has rolled up, between the days that are rolled up now."""
+        self.con.execute("create schema if not exists day; create schema if not exists facts")
+        hours, kept = self._by_day(ROLLED_UP[table]), self._by_day(table)
+        days = [day for day in days if day in hours or day in kept]  # a day without facts ends no run
+        start_at, end_at = self.window.start_at, self.window.end_at
+        whole = {day for day in days if start_at <= day_start(day) and day_start(day + timedelta(days=1)) <= end_at}
+        runs = groupby(days, key=lambda day: day in whole and 0 < len(kept.get(day, ())) == len(hours.get(day, ())))
+        run = max(([*run] for is_kept, run in runs if is_kept), key=len, default=[])
+        partitions = [each for day in run for each in sorted(kept.get(day, ()), key=lambda each: each.cluster)]
+        self.lake.bring(partitions)
+        name = table.replace("facts.", "day.")
+        parts = self._rolled_up(table, [day for day in days if not run or day < run[0]], f"{name}_before")
+        if partitions:
+            create_view(self.con, f"{name}_kept", rows_of(partitions), {}, self.queries[table].columns)
+            parts.append(f"select * exclude (date) from {name}_kept")
+        parts += self._rolled_up(table, [day for day in days if run and day > run[-1]], f"{name}_after")
+        make_way(self.con, table)
+        if parts:
+            self.con.execute(f"create view {table} as {' union all by name '.join(parts)}")
+        else:
+            views(self.con, self.lake, [folder(table)], self.clusters, days, {table: self.queries[table].columns})
 
-def _rolled_up(
-    con: duckdb.DuckDBPyConnection,
-    lake: Lake,
-    queries: Mapping[str, Query],
-    rolled_up: str,
-    window: Window,
-    clusters: Collection[str] | None,
-    days: Sequence[date],
-    table: str,
-) -> list[str]:
-    """A table of days that are rolled up now, as a statement; none where the lake has nothing of them."""
-    *steps, query = needed(queries, [rolled_up], {*of_life(queries, "facts")} - {rolled_up})
-    read = {table for each in (*steps, query) for table in each.reads if table.startswith("facts.")}
-    hourly, wanted = [folder(table) for table in sorted(read)], {table: queries[table].columns for table in read}
-    hours = {"since_at": plain(window.start_at), "until_at": plain(window.end_at), **expectations()}
-    con.execute(f"drop table if exists {table}")
-    define_functions(con, query.sql)
-    making = f"create table {table} as"
-    for day in days:
-        if len(views(con, lake, hourly, clusters, [day], wanted)) == len(hourly):
-            for step in steps:
-                build(con, step, hours)
-            given = {name: hours[name] for name in query.params}
-            con.execute(f"{making} from (\n{query.sql}\n) order by {', '.join(query.grain)}", given)
-            making = f"insert into {table} by name"
-    return [f"from {table}"] if making.startswith("insert") else []
+    def _by_day(self, table: str) -> dict[date, list[Partition]]:
+        """Files of a table in the lake, by day."""
+        found: dict[date, list[Partition]] = {}
+        for partition in self.lake.partitions(folder(table)):
+            if self.clusters is None or partition.cluster in self.clusters:
+                found.setdefault(partition.date, []).append(partition)
+        return found
+
+    def _rolled_up(self, rolled_up: str, days: Sequence[date], table: str) -> list[str]:
+        """A table of days that are rolled up now, as a statement; none where the lake has nothing of them."""
+        *steps, query = needed(self.queries, [rolled_up], {*of_life(self.queries, "facts")} - {rolled_up})
+        read = {table for each in (*steps, query) for table in each.reads if table.startswith("facts.")}
+        hourly, wanted = [folder(table) for table in sorted(read)], {table: self.queries[table].columns for table in read}
+        hours = {"since_at": plain(self.window.start_at), "until_at": plain(self.window.end_at), **expectations()}
+        self.con.execute(f"drop table if exists {table}")
+        define_functions(self.con, query.sql)
+        making = f"create table {table} as"
+        for day in days:
+            if len(views(self.con, self.lake, hourly, self.clusters, [day], wanted)) == len(hourly):
+                for step in steps:
+                    build(self.con, step, hours)
+                given = {name: hours[name] for name in query.params}
+                self.con.execute(f"{making} from (\n{query.sql}\n) order by {', '.join(query.grain)}", given)
+                making = f"insert into {table} by name"
+        return [f"from {table}"] if making.startswith("insert") else []

@@ -7,12 +7,11 @@ there, and what reads them is no part of the report.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-import duckdb
-
-from gpureport.compute.fact_views import open_facts
+from gpureport.compute.fact_views import Facts
 from gpureport.compute.identity import MadeWith, recorded
 from gpureport.compute.query import Query, build, in_turn, needed, of_life
 from gpureport.lake import Lake, Partition
@@ -65,49 +64,36 @@ def made_by(partition: Partition) -> MadeWith:
     return recorded(partition.lake.note(partition.cluster, partition.date))
 
 
-def build_earlier(
-    con: duckdb.DuckDBPyConnection,
-    lake: Lake,
-    window: Window,
-    clusters: Collection[str],
-    queries: Mapping[str, Query],
-    params: Mapping[str, Any],
-    kept: Collection[str],
-    passing: Collection[str],
-) -> bool:
+def build_earlier(facts: Facts, params: Mapping[str, Any], kept: Collection[str], passing: Collection[str]) -> bool:
     """Build ``previous.*`` over the facts of a window, and what is there already (``kept``); whether anything was there.
 
     Those that pass are dropped when nothing more is made of them. The views of facts are to be opened anew after it.
     """
-    chosen = needed(queries, of_life(queries, "previous"), kept)
-    open_facts(
-        con, lake, queries, {read for query in chosen for read in query.reads}.intersection(kept) - {*HISTORY}, window, clusters
-    )
-    own = {**params, "since_at": plain(window.start_at), "until_at": plain(window.end_at)}
+    chosen = needed(facts.queries, of_life(facts.queries, "previous"), kept)
+    facts.open({read for query in chosen for read in query.reads}.intersection(kept) - {*HISTORY})
+    own = {**params, "since_at": plain(facts.window.start_at), "until_at": plain(facts.window.end_at)}
     for query, over in in_turn(chosen):
-        build(con, query, own)
+        build(facts.con, query, own)
         for table in set(passing).intersection(over) - {*kept}:
-            con.execute(f"drop table {table}")
-    return bool(con.execute("from previous.capacity limit 1").fetchall())
+            facts.con.execute(f"drop table {table}")
+    return bool(facts.con.execute("from previous.capacity limit 1").fetchall())
 
 
-def build_history(
-    con: duckdb.DuckDBPyConnection, lake: Lake, window: Window, queries: Mapping[str, Query], params: Mapping[str, Any]
-) -> None:
+def build_history(facts: Facts, params: Mapping[str, Any]) -> None:
     """Build ``HISTORY`` over half a year of days, as far as their facts were made as the window's were.
 
     It ends with the last day of the window that the lake holds, for a window may reach far beyond that. The views of facts are
     to be opened anew after it.
     """
-    held, asked = lake.computed_days(), set(window.days())
+    held, asked = facts.lake.computed_days(), set(facts.window.days())
     last = max(each.date for each in held if each.date in asked)
-    facts = [each for each in held if timedelta() <= last - each.date < timedelta(_HISTORY_DAYS)]
-    alike = {made_by(each) for each in facts if each.date >= window.start_at.date()}
-    days = sorted({each.date for each in facts if made_by(each) in alike})
-    end = day_start(days[-1] + timedelta(days=1))
-    open_facts(con, lake, queries, _HISTORY_FACTS, Window(day_start(days[0]), end), days=days)
-    for query in needed(queries, HISTORY, _HISTORY_FACTS):
-        build(con, query, params)
+    recent = [each for each in held if timedelta() <= last - each.date < timedelta(_HISTORY_DAYS)]
+    alike = {made_by(each) for each in recent if each.date >= facts.window.start_at.date()}
+    days = sorted({each.date for each in recent if made_by(each) in alike})
+    whole = Window(day_start(days[0]), day_start(days[-1] + timedelta(days=1)))
+    replace(facts, window=whole).open(_HISTORY_FACTS, days)
+    for query in needed(facts.queries, HISTORY, _HISTORY_FACTS):
+        build(facts.con, query, params)
 
 
 def without(queries: Mapping[str, Query], absent: Collection[str]) -> list[str]:

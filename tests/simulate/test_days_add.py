@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -13,13 +13,12 @@ from test_revisions import digests
 
 from gpureport.collect.snapshot import import_folder
 from gpureport.commands.work.settings import facts_made_with, report_settings
-from gpureport.compute import fact_views as opening
 from gpureport.compute.day import ComputeSettings, compute_days
-from gpureport.compute.fact_views import ROLLED_UP
-from gpureport.compute.period import report_tables
+from gpureport.compute.fact_views import ROLLED_UP, Facts
+from gpureport.compute.period import WindowTables, report_tables
 from gpureport.compute.query import connection
 from gpureport.config import Config
-from gpureport.lake import Lake, Partition, open_lake
+from gpureport.lake import Partition, open_lake
 from gpureport.report.results import Maps, read_results
 from gpureport.simulate import SimulationPlan, demo_plan, fill_lake, write_states
 from gpureport.values.window import Window, parse_instant
@@ -47,7 +46,7 @@ def amounts(lake: Path, window: Window) -> Amounts:
     """Every amount of the window's tables that is known, by table, key and column."""
     config = Config()
     with connection() as con:
-        report_tables(con, open_lake(lake), window, report_settings(config), facts_made_with(config))
+        report_tables(WindowTables(con, open_lake(lake), window, report_settings(config), facts_made_with(config)))
 
         def of(table: str, key: str) -> Iterator[tuple[tuple[object, ...], float]]:
             names = con.table(f"report.{table}").columns
@@ -82,12 +81,12 @@ def test_every_table_is_the_same_from_days_as_from_hours(
     window = Window(parse_instant(since), parse_instant(until))
     from_days = tables(simulated, window)
 
-    def of_hours(lake: Lake, table: str, clusters: Collection[str] | None) -> dict[date, list[Partition]]:
+    def of_hours(facts: Facts, table: str) -> dict[date, list[Partition]]:
         """As a lake tells that was computed before there were roll-ups."""
-        return {} if table in ROLLED_UP else by_day(lake, table, clusters)
+        return {} if table in ROLLED_UP else by_day(facts, table)
 
-    by_day = opening._by_day
-    monkeypatch.setattr(opening, "_by_day", of_hours)
+    by_day = Facts._by_day
+    monkeypatch.setattr(Facts, "_by_day", of_hours)
     from_hours = tables(simulated, window)
     assert from_days.keys() == from_hours.keys()
     assert [name for name in from_days if from_days[name] != from_hours[name]] == []
@@ -98,7 +97,7 @@ def tables(lake: Path, window: Window) -> dict[str, tuple[list[tuple[Any, ...]],
     """Every row of every report table, as it leaves the database."""
     config = Config()
     with connection() as con:
-        queries = report_tables(con, open_lake(lake), window, report_settings(config), facts_made_with(config))
+        queries = report_tables(WindowTables(con, open_lake(lake), window, report_settings(config), facts_made_with(config)))
         return {result.name: (result.rows.rows(), result.maps) for result in read_results(con, queries)}
 
 

@@ -16,7 +16,7 @@ import duckdb
 import pytest
 
 from gpureport.compute.day import ComputeSettings, compute_days
-from gpureport.compute.period import ReportSettings, report_tables
+from gpureport.compute.period import ReportSettings, WindowTables, report_tables
 from gpureport.lake import open_lake
 from gpureport.simulate import SimulationPlan, fill_lake, review_plan, write_truth
 from tests.simulate.conftest import ms
@@ -46,7 +46,7 @@ def found(review: SimulationPlan, tmp_path_factory: pytest.TempPathFactory) -> d
         compute_days(lake, "sim", [day], ComputeSettings())
     with duckdb.connect() as con:
         con.execute("set TimeZone = 'UTC'")
-        report_tables(con, lake, review.window, ReportSettings())
+        report_tables(WindowTables(con, lake, review.window, ReportSettings()))
         tables = ("finding", "gpu_hour_balance", "pod_wait", "supply_demand")
         return {name: con.sql(f"from report.{name}").to_arrow_table().to_pylist() for name in tables}
 

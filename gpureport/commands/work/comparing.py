@@ -35,7 +35,8 @@ def diff_windows(config: Config, window: Window, earlier: Window | None, only: s
 
     lake, before = reported_lake(config), earlier or window_before(window)
     with connection(config.compute.memory_limit, REPORT_THREADS) as con:
-        queries = report_tables(con, lake, window, report_settings(config), facts_made_with(config), before, releases=True)
+        tables = WindowTables(con, lake, window, report_settings(config), facts_made_with(config), before, releases=True)
+        queries = report_tables(tables)
         if "report.gpu_hour_bridge" not in queries:
             raise LakeError(
                 f"{window} cannot be compared with {before}: give windows of whole hours, and compute all days of both with this "

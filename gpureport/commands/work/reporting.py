@@ -29,7 +29,7 @@ from gpureport.compute.fact_views import Batch, folder
 from gpureport.compute.identity import MadeWith, are_current
 from gpureport.compute.idle_power import later_days_without
 from gpureport.compute.intervals import ROWS_WORTH_LOOPS
-from gpureport.compute.period import ReportSettings, differing_days, failed_checks, report_tables
+from gpureport.compute.period import ReportSettings, WindowTables, differing_days, failed_checks, report_tables
 from gpureport.compute.query import Query, build, connection, load, needed
 from gpureport.config import Config, findings
 from gpureport.config.section import existing
@@ -282,7 +282,8 @@ def open_report(
 
     settings = report_settings(config)
     made_with = facts_made_with(config)
-    queries = report_tables(con, lake, window, settings, made_with, releases=not config.report.facts, leave=leave)
+    tables = WindowTables(con, lake, window, settings, made_with, releases=not config.report.facts)
+    queries = report_tables(tables, leave)
     views(con, lake, ["source"], dates=list(window.days()))
     if salt:
         from gpureport.compute.period.anonymous import anonymise  # nobody else should wait for it

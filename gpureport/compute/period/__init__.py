@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from functools import cached_property
 from typing import Any
 
 import duckdb
 
-from gpureport.compute.fact_views import ROLLED_UP, open_facts
+from gpureport.compute.fact_views import ROLLED_UP, Facts
 from gpureport.compute.identity import MadeWith
 from gpureport.compute.look_back import (
     HISTORY,
@@ -65,68 +65,62 @@ class ReportSettings:
     """pue, and grams_per_kwh: a list of basis (location or market), start_at and grams_per_kwh."""
 
 
-def report_tables(
-    con: duckdb.DuckDBPyConnection,
-    lake: Lake,
-    window: Window,
-    settings: ReportSettings,
-    made_with: MadeWith | None = None,
-    earlier: Window | None = None,
-    releases: bool = False,
-    leave: Callable[[Query], None] | None = None,
-) -> dict[str, Query]:
+def report_tables(tables: WindowTables, leave: Callable[[Query], None] | None = None) -> dict[str, Query]:
     """Build ``report.*`` over the facts of the window; their queries as they were run, by table.
 
-    Tables that compare it with an earlier window (the one before) are left out where the lake does not hold all of that.
-    Checks that found something of severity warn stand in ``checks.*``. With ``releases`` a table of the period is dropped when
-    nothing more is made of it and no file of the report shows it: those of a quarter would fill the memory. For the same reason
-    ``leave`` is called with the query of each table of pods as soon as nothing more reads it. LakeError, naming the days, where
-    facts are missing, or were made with other settings than ``made_with`` and can be made again.
+    Tables that compare it with an earlier window are left out where the lake does not hold all of that. Checks that found
+    something of severity warn stand in ``checks.*``. ``leave`` is called with the query of each table of pods as soon as
+    nothing more reads it.
     """
-    tables = WindowTables(con, lake, window, settings, made_with, earlier, releases)
     absent = () if tables.has_earlier else tables.previous
-    tables.build(tables.read if releases else tables.kept)
-    targets = without(tables.queries, [*_without_input(con, settings), *absent])
+    tables.build(tables.read if tables.releases else tables.kept)
+    targets = without(tables.queries, [*_without_input(tables.con, tables.settings), *absent])
     tables.build_checked([*targets, *compared_tables(tables.queries)], leave)
     return {table: with_values(tables.queries[table], tables.params) for table in targets}
 
 
+@dataclass
 class WindowTables:
-    """Tables over the facts of a window: each is built, with what it reads, when it is first requested."""
+    """Tables over the facts of a window: each is built, with what it reads, when it is first requested.
 
-    def __init__(
-        self,
-        con: duckdb.DuckDBPyConnection,
-        lake: Lake,
-        window: Window,
-        settings: ReportSettings,
-        made_with: MadeWith | None = None,
-        earlier: Window | None = None,
-        releases: bool = False,
-    ) -> None:
-        """Refuse facts that do not fit together (see ``report_tables``); nothing is built."""
-        _refuse_unequal_facts(lake, window, made_with)
-        self._con, self._lake, self._window, self._earlier = con, lake, window, earlier or window_before(window)
+    ``earlier`` is the window to compare it with, by default the one before. With ``releases`` a table of the period is dropped
+    when nothing more is made of it and no file of the report shows it: those of a quarter would fill the memory. LakeError,
+    naming the days, where facts are missing, or were made with other settings than ``made_with`` and can be made again.
+    """
+
+    con: duckdb.DuckDBPyConnection
+    lake: Lake
+    window: Window
+    settings: ReportSettings
+    made_with: MadeWith | None = None
+    earlier: Window | None = None
+    releases: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse facts that do not fit together; nothing is built."""
+        _refuse_unequal_facts(self.lake, self.window, self.made_with)
+        self._earlier = self.earlier or window_before(self.window)
         self.queries = load()
+        self._facts = Facts(self.con, self.lake, self.queries, self.window)
         self.kept, self.previous = of_life(self.queries, "facts"), of_life(self.queries, "previous")
-        parameters = _report_parameters(window, self._earlier, settings)
-        self.params = {**parameters, "restated_days": restated_days(lake, window)}
+        parameters = _report_parameters(self.window, self._earlier, self.settings)
+        self.params = {**parameters, "restated_days": restated_days(self.lake, self.window)}
         self.built: set[str] = set()
         passing = {*of_life(self.queries, "period")} - {*compared_tables(self.queries), *_SHOWN}
-        self._passing = passing if releases else set[str]()
+        self._passing = passing if self.releases else set[str]()
 
     def build(self, tables: Collection[str]) -> None:
         """Build tables, and open those that the lake has; LakeError for one that compares windows of which it lacks days."""
         self._prepare(tables)
         for query in needed(self.queries, tables, {*self.kept, *self.built}):
-            build(self._con, query, self.params)
+            build(self.con, query, self.params)
             self.built.add(query.table)
 
     def _prepare(self, tables: Collection[str]) -> None:
         """Open what tables are made of, far down."""
         asked = self._asked(tables)
         if asked.intersection(HISTORY):
-            build_history(self._con, self._lake, self._window, self.queries, self.params)
+            build_history(self._facts, self.params)
             self.built = self.built - {*self.kept} | {*HISTORY}
         if asked.intersection(self.previous) and not self.has_earlier:
             raise LakeError(f"no comparison: the lake lacks days of {self._earlier}, or their facts were made otherwise")
@@ -144,12 +138,12 @@ class WindowTables:
         ]
         for query, over in in_turn(needed(self.queries, [*tables, *checks], there)):
             if query.life == "checks":
-                if hold_to_checks(self._con, {query.table: query}, query.reads, self.params):
+                if hold_to_checks(self.con, {query.table: query}, query.reads, self.params):
                     self._passing -= {*query.reads}  # what was found is given from them
             else:
-                build(self._con, query, self.params)
+                build(self.con, query, self.params)
             for table in self._passing.intersection(over):
-                self._con.execute(f"drop table {table}")
+                self.con.execute(f"drop table {table}")
             for table in over:
                 if leave and table.startswith("report.") and "pod" in self.queries[table].grain:
                     leave(self.queries[table])
@@ -174,19 +168,20 @@ class WindowTables:
     def has_earlier(self) -> bool:
         """Whether there is a window to compare with; its tables are then built, under names that become this window's later."""
         kept = (*self.kept, *HISTORY)
-        compared = comparable_clusters(self._lake, self._window, self._earlier)
+        compared = comparable_clusters(self.lake, self.window, self._earlier)
         if not compared:
             return False
         if not self.built.issuperset(HISTORY):
-            build_history(self._con, self._lake, self._window, self.queries, self.params)
+            build_history(self._facts, self.params)
         self.built = {*HISTORY, *self.previous}
-        return build_earlier(self._con, self._lake, self._earlier, compared, self.queries, self.params, kept, self._passing)
+        earlier = replace(self._facts, window=self._earlier, clusters=compared)
+        return build_earlier(earlier, self.params, kept, self._passing)
 
     def _open(self, tables: Collection[str]) -> None:
         """Tables that the lake has; to roll up days takes the names of hours, which are opened anew then."""
         rolled_up = {*tables}.intersection(ROLLED_UP)
         opened = {*tables, *(self.built.intersection(self.kept) if rolled_up else ())} - ({*ROLLED_UP} - rolled_up)
-        open_facts(self._con, self._lake, self.queries, opened, self._window)
+        self._facts.open(opened)
         self.built.update(tables)
 
 
