@@ -79,6 +79,23 @@ def test_a_table_shows_unknown_as_a_dash_and_brackets_as_they_are(con: duckdb.Du
     assert (heading.split(), row.split()) == (["name", "figure"], ["[red]x", "—"])
 
 
+def test_a_table_on_a_terminal_has_the_columns_that_fit_and_says_so(
+    con: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    asked = Session(con, lambda _: None, "table", out := Terminal())
+    asked.answer(
+        "select 'serving' as team, 1234.5 as allocated_idle_gpu_hours, repeat('x', 90) as long, repeat('y', 40) as other"
+    )
+    assert out.getvalue().splitlines() == [
+        "         allocated",
+        "          idle_gpu",
+        "team         hours  long",
+        f"serving     1234.5  {'x' * 47}…",
+    ]
+    assert "3 of 4 columns fit" in capsys.readouterr().err
+
+
 def test_wide_rows_are_not_cut_where_the_output_is_a_file(con: duckdb.DuckDBPyConnection) -> None:
     assert "x" * 5000 in printed(con, "select repeat('x', 5000) as long", "table")
 
@@ -223,7 +240,12 @@ def test_a_described_table_says_what_its_columns_mean(demo: Path, capsys: pytest
         assert re.search(r"\b(J|s|seconds)\b", found.removeprefix(line))
         assert not [row for row in rows if row.endswith(",")]
     assert main(["sql", "describe report.nothing", "--lake", str(demo / "lake")], environ={}) == 2
-    assert "SQL: " in capsys.readouterr().err
+    assert "there is no table report.nothing; " in capsys.readouterr().err
+
+
+def test_a_misspelt_table_gets_the_close_ones_named(demo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sql", "from report.flet", "--lake", str(demo / "lake")], environ={}) == 2
+    assert "no table report.flet; did you mean report.fleet" in capsys.readouterr().err
 
 
 def test_a_table_of_costs_says_which_settings_it_lacks(demo: Path, capsys: pytest.CaptureFixture[str]) -> None:

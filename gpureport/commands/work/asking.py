@@ -6,6 +6,7 @@ import re
 import sys
 from dataclasses import dataclass, field
 from datetime import date, timedelta
+from difflib import get_close_matches
 from functools import cached_property
 
 from duckdb import DuckDBPyConnection
@@ -17,7 +18,7 @@ from gpureport.compute.period import WindowTables
 from gpureport.compute.query import connection, load, of_life
 from gpureport.config import Config
 from gpureport.lake import Lake, views
-from gpureport.values.errors import LakeError
+from gpureport.values.errors import LakeError, UsageError
 from gpureport.values.runtime.resources import QUERIES
 from gpureport.values.tables import TABLE_BY_NAME
 from gpureport.values.text.rows import Output, print_rows
@@ -68,6 +69,10 @@ class _Tables:
         if not named:
             return
         lake = sorted(table for table in named if table.removeprefix("lake.") in TABLE_BY_NAME)
+        there = {*load(), *(f"lake.{table}" for table in TABLE_BY_NAME)}
+        for unknown in sorted(named - there):
+            close = " or ".join(get_close_matches(unknown, there, n=2))
+            raise UsageError(f"there is no table {unknown}; {close and f'did you mean {close}? '}'show tables' lists all")
         facts = {*of_life(load(), "facts")} - {*ROLLED_UP}
         kept, made = sorted(named.intersection(facts)), sorted(named.intersection({*load()} - facts))
         if made:
@@ -111,4 +116,5 @@ def top(config: Config, what: str, window: Window, output: Output, count: int) -
         refuse_cut_hours(con, lake, window)
         built = [*TOP_TABLES, "period.price", "period.workload"]
         WindowTables(con, lake, window, report_settings(config), made_with).build(built)
+        print(window, file=sys.stderr)
         print_rows(*rows_of(con, what, window.seconds / 3600, count), output, sys.stdout)

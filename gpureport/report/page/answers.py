@@ -192,10 +192,7 @@ class _Asked:
         """GPUs that could be returned: idle ones on average, smaller sizes, and GPUs that were free in every hour."""
         teams = self.tables.rows(_GIVE_BACK, team=self.team)
         idle, freed = (sum(each[name] or 0.0 for each in teams) for name in ("idle", "freed"))
-        spare = (
-            {}
-            if self.team
-            else self.row("""
+        spare = self.row("""
             select sum(spare) as gpus from (
                 select gpu_model, min(spare) as spare from (
                     select gpu_model, hour_start_at, sum(usable_gpu_hours - allocated_gpu_hours - coalesce(unnamed_gpu_hours, 0))
@@ -204,7 +201,6 @@ class _Asked:
                 ) group by all
             )
         """)
-        )
         parts = [] if self.is_unmeasured else [f"{_per(idle, self.hours)} idle on average"]
         if self.is_notable(self.unmeasured):
             parts.append(f"use of {_per(self.unmeasured, self.hours)} not measured")

@@ -278,7 +278,7 @@ def _team(
     findings = [(severity, own[severity]) for severity in ("critical", "warning", "info") if own[severity]]
     return Team(
         name, _gpus(use.of(*ALLOCATED) / hours), drawings.bar(use), formats.percent(use.effective_share),
-        formats.significant(round(use.of(*IDLE), 1)),
+        formats.significant(round(use.of(*IDLE), 1)) if use.of("allocated_unmeasured") < use.of(*ALLOCATED, *IDLE) else "",
         "" if own["pending"] is None else formats.significant(round(own["pending"], 1)),
         "" if own["cost"] is None else money(own["cost"]), formats.energy(own["joules"]) if own["joules"] else "",
         change, drawings.spark(course), tuple(findings), file,

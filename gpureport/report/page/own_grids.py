@@ -17,25 +17,26 @@ _FINDINGS = """
     ) using (cluster, device_uuid, gpu_instance_id)
     order by number
 """
-_TEAMS = """
-    select team, sum(gpu_hours) filter (where bucket != 'reserved_idle') / $hours as gpus,
-        sum(gpu_hours) filter (where bucket != 'reserved_idle') as allocated_gpu_hours,
-        sum(gpu_hours) filter (where bucket = 'effective') as effective_gpu_hours,
-        sum(gpu_hours) filter (where bucket = 'underutilized') as underutilized_gpu_hours,
-        sum(gpu_hours) filter (where bucket in ('allocated_idle', 'reserved_idle')) as idle_gpu_hours, sum(cost) as cost
+_SUMS = """
+            if(bool_or(bucket in ('effective', 'underutilized', 'allocated_idle')), 0, null) as known,
+            if(bool_or(bucket != 'allocated_unmeasured'), 0, null) as known_idle,
+            coalesce(sum(gpu_hours) filter (where bucket != 'reserved_idle'), 0) as allocated_gpu_hours,
+            coalesce(sum(gpu_hours) filter (where bucket = 'effective'), known) as effective_gpu_hours,
+            coalesce(sum(gpu_hours) filter (where bucket = 'underutilized'), known) as underutilized_gpu_hours,
+            coalesce(sum(gpu_hours) filter (where bucket in ('allocated_idle', 'reserved_idle')), known_idle) as idle_gpu_hours,
+            sum(cost) as cost
+"""
+"""Hours by use; none are 0 where the use is measured, and unknown where it is not."""
+_TEAMS = f"""
+    select team, {_SUMS}, allocated_gpu_hours / $hours as gpus
     from page.use where team != '' group by team order by allocated_gpu_hours desc nulls last, team
 """
-_WORKLOADS = """
+_WORKLOADS = f"""
     with hours as (
         select
             cluster, team, namespace, workload, kind, count(distinct (pod, pod_uid)) as pod_count,
             string_agg(distinct gpu_model, ', ' order by gpu_model) as gpu_model,
-            coalesce(sum(gpu_hours) filter (where bucket != 'reserved_idle'), 0) as allocated_gpu_hours,
-            coalesce(sum(gpu_hours) filter (where bucket = 'effective'), 0) as effective_gpu_hours,
-            coalesce(sum(gpu_hours) filter (where bucket = 'underutilized'), 0) as underutilized_gpu_hours,
-            coalesce(sum(gpu_hours) filter (where bucket in ('allocated_idle', 'reserved_idle')), 0) as idle_gpu_hours,
-            sum(cost) as cost,
-            sum(cost) filter (where bucket in ('allocated_idle', 'reserved_idle')) as idle_cost
+            sum(cost) filter (where bucket in ('allocated_idle', 'reserved_idle')) as idle_cost, {_SUMS}
         from page.use where namespace != '' group by all
     ),
     figures as (
@@ -69,11 +70,7 @@ _WORKLOADS = """
 _BOUND = "(select cluster, namespace, pod, pod_uid, container, string_agg(distinct bound_by, ', ') as bound_by"
 _CONTAINERS = f"""
     with hours as (
-        select cluster, namespace, pod, pod_uid,
-            sum(gpu_hours) filter (where bucket != 'reserved_idle') as allocated_gpu_hours,
-            sum(gpu_hours) filter (where bucket in ('allocated_idle', 'reserved_idle')) as idle_gpu_hours,
-            sum(gpu_hours) filter (where bucket = 'effective') as effective_gpu_hours,
-            sum(cost) as cost
+        select cluster, namespace, pod, pod_uid, {_SUMS}
         from page.use where namespace != '' group by all
     ),
     weight as (
@@ -91,8 +88,8 @@ _CONTAINERS = f"""
     )
     select container.*, page.pod.team, page.pod.workload, page.pod.kind,
         hours.allocated_gpu_hours * container.device_seconds / weight.device_seconds as allocated_gpu_hours,
-        coalesce(hours.idle_gpu_hours, 0) * container.device_seconds / weight.device_seconds as idle_gpu_hours,
-        coalesce(hours.effective_gpu_hours, 0) * container.device_seconds / weight.device_seconds as effective_gpu_hours,
+        hours.idle_gpu_hours * container.device_seconds / weight.device_seconds as idle_gpu_hours,
+        hours.effective_gpu_hours * container.device_seconds / weight.device_seconds as effective_gpu_hours,
         hours.cost * container.device_seconds / weight.device_seconds as cost,
         energy_kwh, idle_watts, idle_source, bound_by, finding
     from report.container as container
@@ -158,28 +155,13 @@ OWN: Mapping[str, str] = {
 }
 """The statement behind each."""
 
-TOP: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "teams": (
-        _TEAMS,
-        ("team", "gpus", "allocated_gpu_hours", "effective_gpu_hours", "underutilized_gpu_hours", "idle_gpu_hours", "cost"),
-    ),
+TOP: Mapping[str, tuple[str, str]] = {
+    "teams": (_TEAMS, "team gpus allocated_gpu_hours effective_gpu_hours underutilized_gpu_hours idle_gpu_hours cost"),
     "workloads": (
         _WORKLOADS,
-        (
-            "workload",
-            "team",
-            "gpus",
-            "allocated_gpu_hours",
-            "underutilized_gpu_hours",
-            "idle_gpu_hours",
-            "sm_active_avg",
-            "finding",
-        ),
+        "workload team gpus allocated_gpu_hours underutilized_gpu_hours idle_gpu_hours sm_active_avg finding",
     ),
-    "gpus": (
-        _DEVICES,
-        ("node_name", "gpu_index", "gpu_model", "allocated_ratio", "sm_active_avg", "xid_error_count", "finding", "device_uuid"),
-    ),
+    "gpus": (_DEVICES, "node_name gpu_index gpu_model allocated_ratio sm_active_avg xid_error_count finding device_uuid"),
 }
 """Tables of ``gpureport top``: the statement and its columns."""
 TOP_TABLES = tuple(f"report.{name}" for name in ("gpu_hour_ledger", "container", "container_power", "device", "finding"))
@@ -189,7 +171,8 @@ TOP_TABLES = tuple(f"report.{name}" for name in ("gpu_hour_ledger", "container",
 def top(con: duckdb.DuckDBPyConnection, what: str, hours: float, count: int) -> tuple[Sequence[str], Sequence[Sequence[Any]]]:
     """Names and rows of one of ``TOP``, from a database with its tables; with the cluster where rows are of several."""
     with opened_tables(con, {}) as tables:
-        sql, columns = TOP[what]
+        sql, named = TOP[what]
+        columns = named.split()
         rows = tables.rows(f"select * from ({sql}) limit {count:d}", **({"hours": hours} if what != "gpus" else {}))
     if len({row.get("cluster") for row in rows}) > 1:
         columns = ("cluster", *columns)

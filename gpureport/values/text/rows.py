@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import partial
-from itertools import chain, islice
+from itertools import accumulate, chain, islice
+from textwrap import wrap
 from typing import Any, Literal, TextIO
 
 from gpureport.values.text.safe import csv_cell, printable, to_json
 from gpureport.values.window import rfc3339
 
+_CELL_MAX = 48
+"""Characters of a cell on a terminal."""
 Output = Literal["table", "wide", "md", "json", "csv"]
 """A table as wide as the terminal or as its rows, Markdown, JSON or CSV."""
 
@@ -45,6 +50,10 @@ def _text(found: Any) -> str:
     return json.dumps(found, ensure_ascii=False) if isinstance(found, list | dict | bool) else str(found)
 
 
+def _line(found: Any) -> str:
+    return printable(_text(found)).replace("\n", " ")
+
+
 def _cell(found: Any) -> str:
     return csv_cell(found) if isinstance(found, str) else _text(found)
 
@@ -55,24 +64,32 @@ def _quoted(cell: str) -> str:
 
 
 def _print_table(names: Sequence[str], found: Iterator[Sequence[Any]], out: TextIO, is_wide: bool = False) -> None:
-    from rich.console import Console  # a start should not wait for it
-    from rich.table import Table
-    from rich.text import Text
+    """Columns side by side; on a terminal names are folded, long cells cut, and the columns left out that do not fit."""
+    from rich.cells import cell_len, set_cell_size  # a start should not wait for it
 
-    rows = list(found)
-    numbers = [any(isinstance(row[column], int | float) for row in rows) for column in range(len(names))]
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name, is_number in zip(names, numbers, strict=True):
-        table.add_column(Text(name), justify="right" if is_number else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(Text("—" if cell is None else printable(_text(cell))) for cell in row))
-    width = None if out.isatty() and not is_wide else 10_000
-    Console(file=out, width=width, highlight=False, markup=False).print(table)
+    rows, is_cut = list(found), out.isatty() and not is_wide
+    most, room = (_CELL_MAX, shutil.get_terminal_size().columns) if is_cut else (sys.maxsize, sys.maxsize)
+    heads = [wrap(name.replace("_", " "), 12, break_long_words=False) if is_cut else [name] for name in names]
+    above = max(map(len, heads), default=0)
+    columns = []
+    for at, head in enumerate(heads):
+        texts = ["—" if row[at] is None else _line(row[at]) for row in rows]
+        cut = (text if cell_len(text) <= most else f"{set_cell_size(text, most - 1)}…" for text in texts)
+        columns.append([*[""] * (above - len(head)), *(each.replace(" ", "_") for each in head), *cut])
+    widths = [max(map(cell_len, column)) for column in columns]
+    shown = max(1, sum(1 for end in accumulate(width + 2 for width in widths) if end - 2 <= room))
+    is_number = [any(isinstance(row[at], int | float) for row in rows) for at in range(shown)]
+    for line in zip(*columns[:shown], strict=True):
+        sized = zip(line, widths, is_number, strict=False)
+        texts = [" " * (width - cell_len(text)) + text if right else set_cell_size(text, width) for text, width, right in sized]
+        out.write("  ".join(texts).rstrip() + "\n")
+    if shown < len(names):
+        print(f"{shown} of {len(names)} columns fit; give -o wide, md, csv or json for all", file=sys.stderr)
 
 
 def _print_markdown(names: Sequence[str], rows: Iterator[Sequence[Any]], out: TextIO) -> None:
     for cells in chain([names, ["---"] * len(names)], rows):
-        texts = ("—" if cell is None else printable(_text(cell)).replace("|", "\\|").replace("\n", " ") for cell in cells)
+        texts = ("—" if cell is None else _line(cell).replace("|", "\\|") for cell in cells)
         out.write(f"| {' | '.join(texts)} |\n")
 
 
