@@ -89,7 +89,7 @@ const openRow = async (grid, row) => {
 
 const related = (grid, at) => {
   const links = [];
-  const add = (name, field, value, text) => { if (value && grid.name !== name && templateOf(name)) links.push(make("li", {}, make("a", { href: `#${name}?q=${encodeURIComponent(value)}` }, text))); };
+  const add = (name, field, value, text) => { if (value && grid.name !== name && templateOf(name)) links.push(make("li", {}, make("a", { href: `#${name}`, "data-grid": name, "data-query": value }, text))); };
   add("findings", "pod", at("pod"), "Findings of this pod");
   add("findings", "device_uuid", at("device_uuid"), "Findings of this GPU");
   add("containers", "pod", at("pod") ?? (grid.name === "workload" ? at("workload") : null), "Containers");

@@ -219,3 +219,14 @@ def test_hostile_labels_are_harmless_files_and_stay_apart() -> None:
 @given(st.text(max_size=300))
 def test_any_label_is_a_short_plain_name(label: str) -> None:
     assert re.fullmatch(r"[a-z0-9][a-z0-9-]{0,68}", file_name(label))
+
+
+def test_a_teams_page_has_its_quotas_and_the_sick_gpu_that_it_sat_on(simulated_demo: Path) -> None:
+    found = rows_within(Page(simulated_demo / "by" / "research.html"))
+    columns = {name: {each["name"]: each for each in found[name]["columns"]} for name in ("findings", "quota_fair_share")}
+    titles, quotas = columns["findings"]["title"], columns["quota_fair_share"]["quota"]
+    assert "GPU errors" in [titles["words"][number] for number in titles["values"]]
+    assert quotas["words"] == ["research/gpus"]
+    assert "pod" in {each["name"] for each in found["quota_pod"]["columns"]}
+    other = rows_within(Page(simulated_demo / "by" / "vision.html"))["findings"]
+    assert "GPU errors" not in next(each["words"] for each in other["columns"] if each["name"] == "title")

@@ -37,6 +37,12 @@ CHARTS = {
 }
 """Drawn by the page's script where its table is there."""
 
+_OF_TEAM = (
+    "select distinct cluster, namespace from page.team where team = $team",
+    "select cluster, scheduler, quota from report.quota_pod join page.team using (cluster, namespace) where team = $team",
+)
+"""Namespaces of a team, and the quotas of its pods."""
+
 
 @dataclass(frozen=True)
 class Pages:
@@ -91,7 +97,8 @@ class _Page:
     def of_team(self, team: str, number: int, ranked: Sequence[str], found: Sequence[Grid], path: Path) -> Path:
         """The page of one team: its answers, and its rows of the tables that know teams."""
         path.parent.mkdir(exist_ok=True)
-        own = [grid for each in found if (grid := of_team(each, team)) is not None]
+        keys = [self.tables.frame(sql, team=team) for sql in _OF_TEAM if self.tables.can(sql)]
+        own = [grid for each in found if (grid := of_team(each, team, keys)) is not None]
         first = overview(self.tables, self.header, self.money, {}, team)
         rank = f"rank {number:,} of {len(ranked):,} teams by allocated GPU-hours"
         return self.write(path, first, own, team=team, rank=rank)

@@ -289,9 +289,7 @@ class _Asked:
             select finding.*, gpu_index from page.finding as finding
             left join (select cluster, device_uuid, any_value(gpu_index) as gpu_index from report.device group by all)
                 using (cluster, device_uuid)
-            where {_HEALTH} and gravity < 2 and ($team in ('', team) or position('held by ' || $team || '/' in evidence) > 0
-                or position('allocated to ' || $team || '/' in evidence) > 0)
-            order by number
+            where {_HEALTH} and gravity < 2 and ($team in ('', team) or list_contains(concerned, $team)) order by number
             """,
             team=self.team,
         )

@@ -228,9 +228,14 @@ def _has_data(frame: pl.DataFrame, name: str) -> bool:
     return frame.schema[name] != pl.String or bool((frame[name] != "").any())
 
 
-def of_team(grid: Grid, team: str) -> Grid | None:
-    """The grid's rows of one team; None for a table without teams, or without such rows."""
-    if "team" not in grid.frame.columns:
+def of_team(grid: Grid, team: str, keys: Sequence[pl.DataFrame]) -> Grid | None:
+    """The grid's rows that name a team or concern it, or have one of its keys; None without any, or where rows are left out."""
+    frame, key = grid.frame, next((each for each in keys if {*each.columns} <= {*grid.frame.columns}), None)
+    if "team" in frame.columns:
+        concerns = pl.col("concerned").list.contains(team) if "concerned" in frame.columns else pl.lit(False)
+        frame = frame.filter((pl.col("team") == team) | concerns)
+    elif key is None or grid.row_count > frame.height:
         return None
-    frame = grid.frame.filter(pl.col("team") == team)
+    else:
+        frame = frame.join(key, on=key.columns, how="semi", maintain_order="left")
     return replace(grid, frame=frame, row_count=frame.height) if frame.height else None

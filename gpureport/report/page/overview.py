@@ -12,7 +12,7 @@ from markupsafe import Markup
 from gpureport.report.header import Header
 from gpureport.report.page import drawings
 from gpureport.report.page.answers import Answer, answers, difference, ledger
-from gpureport.report.page.ledger import ALLOCATED, BUCKETS, IDLE, Hours, hours_by
+from gpureport.report.page.ledger import ALLOCATED, BUCKETS, IDLE, Bucket, Hours, hours_by
 from gpureport.report.page.tables import Tables
 from gpureport.report.page.words import Money
 from gpureport.values.text import formats
@@ -20,17 +20,6 @@ from gpureport.values.window import local, plain
 
 FINDINGS_SHOWN = 12
 _HOURLY_DAYS_MAX = 3
-
-
-@dataclass(frozen=True)
-class Legend:
-    """A category with its share and hours."""
-
-    name: str
-    title: str
-    meaning: str
-    share: str
-    gpu_hours: str
 
 
 @dataclass(frozen=True)
@@ -58,7 +47,8 @@ class Overview:
 
     answers: tuple[Answer, ...]
     bar: Markup
-    legend: tuple[Legend, ...]
+    legend: Sequence[tuple[Bucket, str, str]]
+    """Categories that there are, each with its share and hours."""
     capacity: str
     reconciled: str
     trend: Markup
@@ -86,17 +76,11 @@ def overview(tables: Tables, header: Header, money: Money, files: Mapping[str, s
     return Overview(
         answers=answers(tables, header, money, team),
         bar=drawings.bar(whole) if whole.capacity else Markup(""),
-        legend=tuple(
-            Legend(
-                each.name,
-                each.title,
-                each.meaning,
-                formats.percent(whole.share(each.name)),
-                formats.significant(whole.of(each.name)),
-            )
+        legend=[
+            (each, formats.percent(whole.share(each.name)), formats.significant(whole.of(each.name)))
             for each in BUCKETS
             if whole.of(each.name)
-        ),
+        ],
         capacity=formats.gpu_hours(whole.capacity),
         reconciled=_reconciled(tables, team),
         trend=drawn,
@@ -153,7 +137,7 @@ def _findings(tables: Tables, team: str) -> list[dict[str, Any]]:
         from (select *, if(owner = 'platform', '', holder) as whose from page.finding) as finding
         left join (select cluster, device_uuid, any_value(gpu_index) as gpu_index from report.device group by all) as device
             using (cluster, device_uuid)
-        where $team in ('', team, owner)
+        where $team in ('', team, owner) or list_contains(concerned, $team)
         group by code, detail, severity, cluster, node_name, whose, if(whose = '', '', pod_uid), if(device_uuid = '', number, 0)
         order by min(number)
         """,

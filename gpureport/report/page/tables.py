@@ -39,7 +39,10 @@ _FINDING = """
         finding.*,
         coalesce(team.team, owner) as team,
         concat_ws('/', nullif(namespace, ''), coalesce(nullif(pod, ''), nullif(workload, ''))) as holder,
-        coalesce(nullif(holder, ''), nullif(detail, ''), cluster) as subject
+        coalesce(nullif(holder, ''), nullif(detail, ''), cluster) as subject,
+        -- Who sat on the GPU is in the evidence alone.
+        array(select distinct own.team from page.team as own
+            where own.cluster = finding.cluster and position(' ' || own.namespace || '/' in finding.evidence) > 0) as concerned
     from report.finding as finding
     left join page.team as team using (cluster, namespace)
     where suppressed_until is null

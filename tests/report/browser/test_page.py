@@ -174,6 +174,16 @@ def test_a_table_shows_what_matters_and_an_opened_row_all(rich: Page) -> None:
     assert "Container" in rich.locator("dialog dt").all_inner_texts()
 
 
+def test_a_row_leads_to_its_findings(rich: Page) -> None:
+    rich.goto(rich.url.partition("#")[0] + "#devices?row=0")
+    rich.locator("dialog[open]").wait_for()
+    assert [told(each) for each in Axe().run(rich).response["violations"]] == []
+    rich.get_by_role("link", name="Findings of this GPU").click()
+    rich.locator("#findings .told", has_text="of").wait_for()
+    assert rich.locator("dialog[open]").count() == 0
+    assert "GPU errors" in rich.locator("#findings tbody").inner_text()
+
+
 def test_on_paper_nothing_is_cut(rich: Page) -> None:
     rich.emulate_media(media="print")
     rich.set_viewport_size({"width": 703, "height": 1000})  # A4 within its margins
