@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,9 @@ def demo(invocation: Invocation, /, out: Path | None, simulated: bool, days: int
         return
     folder = out or Path("out/demo")
     print_report(invocation, rehearsing.demo_cluster(config, folder, invocation.now, days or 7, gpus or 56, invocation.say))
-    for line in ("top teams", "report --by team --out out/teams", "whatif --since 2026-10-25 --until 2026-11-01 --add-nodes 1"):
+    end = rehearsing.DEMO_END
+    shown = f"--since {end - timedelta(days=days or 7)} --until {end}"
+    for line in (f"top teams {shown}", f"report --by team {shown} --out out/teams", f"whatif {shown} --add-nodes 1"):
         invocation.say(f"next: gpureport {line} --lake {folder / 'lake'}")
 
 

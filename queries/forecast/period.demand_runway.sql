@@ -59,7 +59,7 @@ select
     backtest.weekly_change_gpu_hours,
     ahead.* exclude (cluster, gpu_model),
     coalesce(backtest.backtest_day_count, 0) as backtest_day_count,
-    backtest.* similar to '_ratio$'
+    backtest.* similar to '.*_ratio$'
 from recent
 left join ahead
     using (cluster, gpu_model)

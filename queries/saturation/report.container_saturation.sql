@@ -23,7 +23,7 @@ select
     columns('^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$'),
     observed_seconds,
     observed_seconds / nullif(lifetime_seconds, 0) as coverage_ratio,
-    * similar to '_(ratio|avg|max|count|codes)$',
+    * similar to '.*_(ratio|avg|max|count|codes)$',
     columns('^(gpu_device|gpu_model|node_name|sharing_mode|sharing_evidence)$'),
     'device' as scope,
     if(gpu_instance_id = '', 'device', 'board') as throttle_scope,
