@@ -80,7 +80,7 @@ def scan(path: Path) -> None:
     """Every column of every table that the facts of quotas read, once."""
     queries = load()
     with connection(MEMORY_LIMIT, 1) as con, told():
-        quota_lake(con, open_lake(path), queries, Window.of_day(DAY), [CLUSTER])
+        quota_lake(con, open_lake(path), Window.of_day(DAY), [CLUSTER])
         tables = {name for query in needed(queries, QUOTA_FACTS) for name in query.reads if name.startswith("lake.")}
         for table in sorted(tables):
             con.execute(f"select {', '.join(f'count({name})' for name in con.table(table).columns)} from {table}").fetchall()
@@ -89,7 +89,7 @@ def scan(path: Path) -> None:
 def facts(path: Path) -> None:
     """The facts, unwritten."""
     with connection(MEMORY_LIMIT, 1) as con, told():
-        quota_facts_of_day(con, open_lake(path), Batch(CLUSTER, [DAY]), load(), Rules())
+        quota_facts_of_day(con, open_lake(path), Batch(CLUSTER, [DAY]), Rules())
 
 
 if __name__ == "__main__":

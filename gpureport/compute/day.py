@@ -90,7 +90,7 @@ def compute_days(
     with lake.change() as change, spill_folder() as folder, opened as con:
         queries = load()
         made = {"gpureport_version": version, **made_with(queries, settings.meaning).entries}
-        given = _state(lake, batch, settings, queries)
+        given = _state(lake, batch, settings)
         own = {day: {day} for day in days}
         batch.views(con, lake, [*TELEMETRY, "device_sample"], own)
         if files := [file for each in samples.values() for file in each.files]:
@@ -219,12 +219,12 @@ def _by_cluster(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
         start += each["counts"]
 
 
-def _state(lake: Lake, batch: Batch, settings: ComputeSettings, queries: Mapping[str, Query]) -> dict[str, pa.Table]:
+def _state(lake: Lake, batch: Batch, settings: ComputeSettings) -> dict[str, pa.Table]:
     """State of whole days, by table; its three subjects do not depend on each other."""
 
     def made(of: Callable[..., dict[str, pa.Table]]) -> dict[str, pa.Table]:
         with connection(settings.memory_limit, 1) as con:  # several threads add in any order
-            return of(con, lake, batch, queries)
+            return of(con, lake, batch)
 
     quotas = partial(quota_facts_of_day, rules=settings.quota_rules)
     with left_when_stopped(ThreadPoolExecutor(settings.threads)) as pool:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from datetime import timedelta
 
 import duckdb
 import pyarrow as pa
 
 from gpureport.compute.fact_views import Batch, limits
-from gpureport.compute.query import Query, build, needed
+from gpureport.compute.query import build, load, needed
 from gpureport.lake import Lake
 
 _STEP, _COUNTED = "day.demand_step", "facts.scheduler_hour"
@@ -51,37 +51,28 @@ _AROUND_THE_DAY = (
 """State from snapshots: those of the day before and the day after give its beginning and end."""
 
 
-def state_of_day(con: duckdb.DuckDBPyConnection, lake: Lake, batch: Batch, queries: Mapping[str, Query]) -> dict[str, pa.Table]:
+def state_of_day(con: duckdb.DuckDBPyConnection, lake: Lake, batch: Batch) -> dict[str, pa.Table]:
     """By table what is known from each day alone."""
-    _build(con, lake, batch, queries, _OF_THE_DAY, timedelta())
+    _build(con, lake, batch, _OF_THE_DAY, timedelta())
     return {table: con.sql(f"from {table}").to_arrow_table() for table in _OF_THE_DAY}
 
 
-def state_around_day(
-    con: duckdb.DuckDBPyConnection, lake: Lake, batch: Batch, queries: Mapping[str, Query]
-) -> dict[str, pa.Table]:
+def state_around_day(con: duckdb.DuckDBPyConnection, lake: Lake, batch: Batch) -> dict[str, pa.Table]:
     """By table what is known by snapshots, as far as it is of each day."""
-    _build(con, lake, batch, queries, (*_AROUND_THE_DAY, _COUNTED), timedelta(days=1))
-    return {table: _of_day(con, batch, table) for table in _AROUND_THE_DAY} | _counted(con, batch, queries)
+    _build(con, lake, batch, (*_AROUND_THE_DAY, _COUNTED), timedelta(days=1))
+    return {table: _of_day(con, batch, table) for table in _AROUND_THE_DAY} | _counted(con, batch)
 
 
-def _counted(con: duckdb.DuckDBPyConnection, batch: Batch, queries: Mapping[str, Query]) -> dict[str, pa.Table]:
+def _counted(con: duckdb.DuckDBPyConnection, batch: Batch) -> dict[str, pa.Table]:
     con.register("_cut", _of_day(con, batch, _STEP))
     con.execute(f"create or replace table {_STEP} as from _cut")
-    build(con, queries[_COUNTED], {})
+    build(con, load()[_COUNTED], {})
     return {_COUNTED: con.sql(f"from {_COUNTED}").to_arrow_table()}
 
 
-def _build(
-    con: duckdb.DuckDBPyConnection,
-    lake: Lake,
-    batch: Batch,
-    queries: Mapping[str, Query],
-    targets: Collection[str],
-    around: timedelta,
-) -> None:
+def _build(con: duckdb.DuckDBPyConnection, lake: Lake, batch: Batch, targets: Collection[str], around: timedelta) -> None:
     """Make the tables in an empty database."""
-    chosen = needed(queries, targets)
+    chosen = needed(load(), targets)
     batch.open_lake(con, lake, chosen, around)
     for query in chosen:
         build(con, query, {})

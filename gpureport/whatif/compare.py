@@ -11,7 +11,7 @@ from types import MappingProxyType
 import duckdb
 import pyarrow as pa
 
-from gpureport.compute.query import Query, build, build_view, define_functions, needed
+from gpureport.compute.query import build, build_view, define_functions, load, needed
 from gpureport.compute.quotas import QUOTA_FACTS, build_quota_facts
 from gpureport.compute.quotas.rows import TERMS, QuotaRows, Row
 from gpureport.lake import Lake, views
@@ -154,7 +154,6 @@ class Answer:
 
 def answer(
     con: duckdb.DuckDBPyConnection,
-    queries: Mapping[str, Query],
     rules: Rules,
     window: Window,
     question: Question,
@@ -164,7 +163,7 @@ def answer(
 
     LakeError where nothing is known of quotas, UsageError for a quota that is not there.
     """
-    _build_recorded(con, queries, rules, window, question)
+    _build_recorded(con, rules, window, question)
     con.execute("create table recorded_capacity as from day.quota_capacity")
     con.execute("alter table day.quota_moment rename to recorded_moment")
     known, pools = given(con, rules, past), dict[Pool, list[str]]()
@@ -172,20 +171,20 @@ def answer(
         pools.setdefault(pool, []).extend(quotas)
     changes = resolved(question.change, pools)
     added = _added_gpus(con, question, sorted({pool.cluster for pool in pools}))
-    recorded = _outcome(con, queries, window, _RECORDED)
-    _usable(con, queries, 0.0)
+    recorded = _outcome(con, window, _RECORDED)
+    _usable(con, 0.0)
     left_out = replay_steps(con, known, known.scopes)
     errors = _errors(con)
     _stand(con, _REPLAYED)
-    build_quota_facts(con, queries, rules, window, _standing(queries, _AFTER_REPLAY))
-    replayed = _outcome(con, queries, window, _REPLAYED)
+    build_quota_facts(con, rules, window, _standing(_AFTER_REPLAY))
+    replayed = _outcome(con, window, _REPLAYED)
     others = _others(question, changes, known.scopes)
     if added:
-        _usable(con, queries, added)
+        _usable(con, added)
     replay_steps(con, replace(known, changes=changes, rules=rules.but(question.rules)), others)
     doubtful = _change_terms(con, changes)
     _stand(con, _REPLAYED)
-    build_quota_facts(con, queries, rules, window, _standing(queries, (*_AFTER_REPLAY, *_AFTER_LABELS)), question.pod_order)
+    build_quota_facts(con, rules, window, _standing((*_AFTER_REPLAY, *_AFTER_LABELS)), question.pod_order)
     names = {(*known.scopes[number][0], quota) for number in others for quota in known.scopes[number][2]}
     same = [row for row in replayed if tuple(row[name] for name in (*Pool._fields, "quota")) not in names]
     changed_quotas = {(pool.cluster, pool.system, name) for pool, change in changes.items() for name in change.quotas()}
@@ -193,7 +192,7 @@ def answer(
     return Answer(
         recorded,
         replayed,
-        [*same, *_outcome(con, queries, window, _REPLAYED)],
+        [*same, *_outcome(con, window, _REPLAYED)],
         left_out,
         changed_quotas,
         _uncounted_pods(con),
@@ -205,25 +204,23 @@ def answer(
     )
 
 
-def _build_recorded(
-    con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], rules: Rules, window: Window, question: Question
-) -> None:
+def _build_recorded(con: duckdb.DuckDBPyConnection, rules: Rules, window: Window, question: Question) -> None:
     """All facts of the quotas that the question is about, of the window alone."""
     there = set(_UNASKED)
-    for query in needed(queries, [_SPANS]):
+    for query in needed(load(), [_SPANS]):
         build(con, query, {})
         there.add(query.table)
     con.execute(
         f"delete from {_SPANS} where ($cluster != '' and cluster != $cluster) or ($system != '' and system != $system)",
         {"cluster": question.cluster, "system": question.system},
     )
-    build_quota_facts(con, queries, rules, window, there)
+    build_quota_facts(con, rules, window, there)
     if not con.execute("select 1 from day.quota_amount limit 1").fetchone():
         raise LakeError(
             f"the lake knows of no quota and its pods in {window}; gpureport snapshot (or import --kubernetes) reads them, "
             "and --cluster and --system leave out others"
         )
-    build(con, queries["period.quota_outside"], {})
+    build(con, load()["period.quota_outside"], {})
 
 
 def _added_gpus(con: duckdb.DuckDBPyConnection, question: Question, clusters: Sequence[str]) -> float:
@@ -242,11 +239,11 @@ def _errors(con: duckdb.DuckDBPyConnection) -> dict[tuple[str, ...], float]:
     return {tuple(key): error for *key, error in con.execute(_ERRORS).fetchall()}
 
 
-def _usable(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], added_gpus: float) -> None:
+def _usable(con: duckdb.DuckDBPyConnection, added_gpus: float) -> None:
     """What there is to share out."""
     con.execute("create or replace table day.quota_capacity as from recorded_capacity")
     _stand(con, _RECORDED)
-    build(con, queries["period.quota_usable"], {"added_gpus": added_gpus})
+    build(con, load()["period.quota_usable"], {"added_gpus": added_gpus})
     con.execute("create or replace table day.quota_capacity as from period.quota_usable")
 
 
@@ -288,22 +285,22 @@ def _uncounted_pods(con: duckdb.DuckDBPyConnection) -> dict[str, int]:
     return dict(sorted(found.items()))
 
 
-def _standing(queries: Mapping[str, Query], rebuilt: Collection[str]) -> set[str]:
+def _standing(rebuilt: Collection[str]) -> set[str]:
     """Every table but those."""
-    return {*queries, *(table.name for table in RULE_TABLES)} - set(rebuilt)
+    return {*load(), *(table.name for table in RULE_TABLES)} - set(rebuilt)
 
 
-def _outcome(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], window: Window, moments: str) -> list[Row]:
+def _outcome(con: duckdb.DuckDBPyConnection, window: Window, moments: str) -> list[Row]:
     """The hours are made week by week: steps of a month at once would not fit into memory."""
     hours = []
     for day in list(window.days())[::7]:
         _stand(con, f"{moments} where start_at >= date '{day}' and start_at < date '{day}' + 7")
-        build_view(con, queries["day.quota_step"])
-        build(con, queries["facts.quota_hour"], {})
+        build_view(con, load()["day.quota_step"])
+        build(con, load()["facts.quota_hour"], {})
         hours.append(con.sql("from facts.quota_hour").to_arrow_table())
     con.register("_made", pa.concat_tables(hours))
     con.execute("create or replace table facts.quota_hour as from _made")
     con.unregister("_made")
-    build(con, queries[OUTCOME], {})
+    build(con, load()[OUTCOME], {})
     rows: list[Row] = con.sql(f"from {OUTCOME} order by cluster, system, resource, flavor, quota").to_arrow_table().to_pylist()
     return rows

@@ -195,7 +195,7 @@ def facts(con: duckdb.DuckDBPyConnection, cluster: Cluster, since: int = 0, unti
     """Make the facts of a cluster, or of a part of its time."""
     fill(con, cluster)
     window = Window(utc(since), utc(cluster.seconds if until is None else until))
-    build_quota_facts(con, QUERIES, Rules(GB_PER_GPU), window, TABLES)
+    build_quota_facts(con, Rules(GB_PER_GPU), window, TABLES)
 
 
 def at(second: int) -> datetime:

@@ -10,7 +10,7 @@ from gpureport.commands.work.delivering import report_here
 from gpureport.commands.work.settings import REPORT_THREADS, facts_made_with, quota_rules, report_settings, reported_lake
 from gpureport.compute.look_back import window_before
 from gpureport.compute.period import WindowTables, report_tables
-from gpureport.compute.query import connection, load
+from gpureport.compute.query import connection
 from gpureport.compute.quotas import quota_lake
 from gpureport.config import Config
 from gpureport.lake import open_lake
@@ -81,11 +81,11 @@ def what_if(config: Config, window: Window, question: Question, output: Output, 
     from gpureport.whatif import answer as answer_question
     from gpureport.whatif import notes, past_use, print_answer
 
-    lake, queries = open_lake(config.lake), load()
+    lake = open_lake(config.lake)
     with connection(config.compute.memory_limit, config.compute.threads) as con:
-        quota_lake(con, lake, queries, window, [question.cluster] if question.cluster else None)
+        quota_lake(con, lake, window, [question.cluster] if question.cluster else None)
         past = past_use(con, lake, window, quota_rules(config).but(question.rules))
-        found = answer_question(con, queries, quota_rules(config), window, question, past)
+        found = answer_question(con, quota_rules(config), window, question, past)
     for note in notes(found, question, window) if output != "json" else ():
         say(note)
     print_answer(found, question, window, output, sys.stdout)

@@ -12,7 +12,7 @@ import duckdb
 import pyarrow as pa
 
 from gpureport.compute.fact_views import Batch, lake_tables, limits
-from gpureport.compute.query import Query, build, build_empty, build_view, needed
+from gpureport.compute.query import build, build_empty, build_view, load, needed
 from gpureport.compute.quotas.labels import quota_label_tables
 from gpureport.compute.quotas.lending import quota_lending_table
 from gpureport.compute.quotas.shares import quota_native_table, quota_share_table, quota_unit_table
@@ -42,32 +42,23 @@ _LABELS = (QUOTA_POD_LABEL.name, QUOTA_EXPOSURE.name)
 _STEPS = ("day.quota_amount", "day.quota_capacity", "day.quota_free")
 
 
-def quota_facts_of_day(
-    con: duckdb.DuckDBPyConnection, lake: Lake, batch: Batch, queries: Mapping[str, Query], rules: Rules
-) -> dict[str, pa.Table]:
+def quota_facts_of_day(con: duckdb.DuckDBPyConnection, lake: Lake, batch: Batch, rules: Rules) -> dict[str, pa.Table]:
     """``QUOTA_FACTS`` of days of a cluster, made in an empty database."""
-    batch.open_lake(con, lake, needed(queries, QUOTA_FACTS), timedelta(days=1))
-    build_quota_facts(con, queries, rules, batch.window)
+    batch.open_lake(con, lake, needed(load(), QUOTA_FACTS), timedelta(days=1))
+    build_quota_facts(con, rules, batch.window)
     return {name: con.sql(f"from {name}").to_arrow_table() for name in QUOTA_FACTS}
 
 
-def quota_lake(
-    con: duckdb.DuckDBPyConnection,
-    lake: Lake,
-    queries: Mapping[str, Query],
-    window: Window,
-    clusters: Collection[str] | None = None,
-) -> None:
+def quota_lake(con: duckdb.DuckDBPyConnection, lake: Lake, window: Window, clusters: Collection[str] | None = None) -> None:
     """Open as ``lake.*`` what the quotas of a window are known by: telemetry of its days, state of the days around it too."""
     days, one_day = list(window.days()), timedelta(days=1)
     around = [days[0] - one_day, *days, days[-1] + one_day]
-    for tables, read in zip(lake_tables(needed(queries, QUOTA_FACTS)), (days, around), strict=True):
+    for tables, read in zip(lake_tables(needed(load(), QUOTA_FACTS)), (days, around), strict=True):
         views(con, lake, tables, clusters, read)
 
 
 def build_quota_facts(
     con: duckdb.DuckDBPyConnection,
-    queries: Mapping[str, Query],
     rules: Rules,
     window: Window | None,
     given: Collection[str] = (),
@@ -79,16 +70,16 @@ def build_quota_facts(
     with another ``pod_order`` nos' operator counts pods in that order.
     """
     built = set(given)
-    _build(con, queries, [_TERMS], built)
+    _build(con, [_TERMS], built)
     _put(con, built, "day.quota_unit", quota_unit_table(con, rules))
     if not con.execute("select 1 from day.quota_unit limit 1").fetchone():
-        _build_empty(con, queries, built)
+        _build_empty(con, built)
         return
-    _build(con, queries, _AMOUNTS, built)
+    _build(con, _AMOUNTS, built)
     for table in _KNOWN:
         _cut(con, table, limits(window))
     _put(con, built, "day.quota_native", quota_native_table(con, rules))
-    _build(con, queries, _STEPS, built)
+    _build(con, _STEPS, built)
     _put(con, built, "day.quota_share", quota_share_table(con, rules))
     _put(con, built, "day.quota_lending", quota_lending_table(con))
     if QUOTA_WEIGHTED_SHARE.name not in built:
@@ -96,7 +87,7 @@ def build_quota_facts(
     if not built.issuperset(_LABELS):
         for name, rows in quota_label_tables(con, pod_order).items():
             _put(con, built, name, rows)
-    _build(con, queries, QUOTA_FACTS, built)
+    _build(con, QUOTA_FACTS, built)
 
 
 def empty_rule_tables(con: duckdb.DuckDBPyConnection) -> None:
@@ -105,8 +96,8 @@ def empty_rule_tables(con: duckdb.DuckDBPyConnection) -> None:
         _put(con, set(), table.name, table.schema.empty_table())
 
 
-def _build(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], targets: Collection[str], built: set[str]) -> None:
-    for query in needed(queries, targets, built):
+def _build(con: duckdb.DuckDBPyConnection, targets: Collection[str], built: set[str]) -> None:
+    for query in needed(load(), targets, built):
         if query.table == "day.quota_amount":
             build_view(con, query)
         else:
@@ -114,10 +105,10 @@ def _build(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], targets
         built.add(query.table)
 
 
-def _build_empty(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], built: set[str]) -> None:
+def _build_empty(con: duckdb.DuckDBPyConnection, built: set[str]) -> None:
     """Empty tables where there are no quotas of accelerators."""
     empty_rule_tables(con)
-    for query in needed(queries, (*_STEPS, *QUOTA_FACTS), built):
+    for query in needed(load(), (*_STEPS, *QUOTA_FACTS), built):
         build_empty(con, query)
 
 
