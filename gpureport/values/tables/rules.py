@@ -51,9 +51,7 @@ QUOTA_SHARE = Table(
         Column("flavor", pa.string(), "Kueue's flavor, or ''"),
         Column("quota", pa.string(), "quota"),
         *_span("the step"),
-        Column(
-            "fair_share_native", pa.float64(), "guaranteed and its part of what is over; null where there is no such number", True
-        ),
+        Column("fair_share_native", pa.float64(), "guaranteed and its part of what is over; null where there is none", True),
         Column("reason", pa.string(), "why it is null, a code of docs/figures.md"),
     ),
 )

@@ -56,9 +56,7 @@ QUOTA_TERM = Table(
         Column("display_name", pa.string(), "name for people, which KAI's scheduler gives its series"),
         Column("priority", pa.int64(), "priority among quotas", True),
         Column("may_lend", pa.bool_(), "what it does not use may go to others"),
-        Column(
-            "resource", pa.string(), "resource as the quota names it; gpu for KAI; '' of a Cohort's place among Kueue's cohorts"
-        ),
+        Column("resource", pa.string(), "resource as the quota names it; gpu for KAI; '' of a Cohort's place"),
         Column("flavor", pa.string(), "Kueue's flavor of the resource, or ''"),
         _amount("guaranteed", "min, nominalQuota, guarantee, quota (infinite for KAI's -1)"),
         _amount("cap", "max, capability, limit, hard"),
@@ -157,14 +155,10 @@ DEVICE = Table(
         *_POOL_DEVICE,
         Column("node_name", pa.string(), "node, '' where the device is not one node's"),
         Column("pool_generation", pa.int64(), "generation of the pool"),
-        Column(
-            "is_pool_complete", pa.bool_(), "all slices of the generation are there; the scheduler takes nothing from other pools"
-        ),
+        Column("is_pool_complete", pa.bool_(), "all slices of the generation are there; else nothing is allocated"),
         Column("is_name_unique", pa.bool_(), "no other device of the pool has its name; else the whole pool is void"),
         Column("device_type", pa.string(), "gpu, mig, vfio, …; '' where the driver does not say"),
-        Column(
-            "uuid", pa.string(), "the device's own UUID; '' where the driver gives none (a MIG instance that is made on demand)"
-        ),
+        Column("uuid", pa.string(), "the device's own UUID; '' where the driver gives none"),
         Column("parent_uuid", pa.string(), "UUID of the GPU that it is a part of"),
         Column("device_uuid", pa.string(), "UUID of the physical GPU, as in the other tables: the parent's, or its own"),
         Column("profile", pa.string(), "MIG or partition profile"),
@@ -204,9 +198,7 @@ CLAIM = Table(
         Column("owner_uid", pa.string(), "that object's uid"),
         Column("pod_claim", pa.string(), "the pod's own name for it, where it was made from a template"),
         Column("is_extended_resource", pa.bool_(), "made by the scheduler for a pod's extended resource: the same devices, once"),
-        Column(
-            "requests", DEVICE_REQUESTS, "what it requests; alternatives (firstAvailable) have a subrequest; count null means all"
-        ),
+        Column("requests", DEVICE_REQUESTS, "what it requests; alternatives have a subrequest; count null means all"),
         Column("is_allocated", pa.bool_(), "devices are allocated to it"),
         Column("allocated_at", INSTANT, "UTC, when; servers before 1.36 do not say", True),
         Column("node_name", pa.string(), "the one node from which it can be used, '' where it is not one"),
@@ -268,9 +260,7 @@ NODE = Table(
         Column("ready_changed_at", INSTANT, "UTC, when readiness last changed", True),
         Column("is_unschedulable", pa.bool_(), "cordoned"),
         Column("taints", pa.list_(pa.string()), "taints as key=value:effect"),
-        Column(
-            "capacity", AMOUNTS, "extended resources in all; a GPU may be offered under several names, so never sum the names"
-        ),
+        Column("capacity", AMOUNTS, "extended resources in all; never sum names, which may be of the same GPU"),
         Column("allocatable", AMOUNTS, "extended resources that may be allocated"),
         Column("labels", TEXTS, "labels about accelerators, partitioning and topology"),
         Column("annotations", TEXTS, "annotations about partitioning (nos)"),
@@ -300,9 +290,7 @@ POD = Table(
         CREATED,
         Column("scheduled_at", INSTANT, "UTC, when it was bound", True),
         Column("started_at", INSTANT, "UTC, when the kubelet took it", True),
-        Column(
-            "running_at", INSTANT, "UTC, when the first of its containers that are known started (init containers aside)", True
-        ),
+        Column("running_at", INSTANT, "UTC, when the first of its containers started, init containers aside", True),
         Column("finished_at", INSTANT, "UTC, when its last container ended; only of finished pods", True),
         Column("deletion_at", INSTANT, "UTC, when a deletion that was requested takes effect", True),
         Column("owner_kind", pa.string(), "kind of the controller that made it: Job, ReplicaSet, …"),
@@ -316,11 +304,7 @@ POD = Table(
         Column("unschedulable_reason", pa.string(), "why, in a word: Unschedulable, SchedulingGated"),
         Column("unschedulable_message", pa.string(), "why, in the scheduler's words"),
         Column("status_reason", pa.string(), "why it is in its phase: Evicted, Preempting, …"),
-        Column(
-            "effective_requests",
-            AMOUNTS,
-            "what the scheduler reckons with: containers and sidecars, or the largest init step if more, and the overhead",
-        ),
+        Column("effective_requests", AMOUNTS, "containers and sidecars, or the largest init step if more, and overhead"),
         Column("quota_scopes", pa.list_(pa.string()), "scopes of ResourceQuotas that it is in, but for its priority class", True),
         Column("resource_claims", TEXTS, "ResourceClaim by the pod's own name for it; '' where it is not made yet"),
         Column("extended_resource_claim", pa.string(), "claim that the scheduler made for the pod's extended resources"),
