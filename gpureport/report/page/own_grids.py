@@ -175,7 +175,7 @@ def top(con: duckdb.DuckDBPyConnection, what: str, hours: float, count: int) -> 
         columns = named.split()
         rows = tables.rows(f"select * from ({sql}) limit {count:d}", **({"hours": hours} if what != "gpus" else {}))
     if len({row.get("cluster") for row in rows}) > 1:
-        columns = ("cluster", *columns)
+        columns = ["cluster", *columns]
     return columns, [[_short(row[name]) for name in columns] for row in rows]
 
 
