@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 
-from prometheus.backends import frame
+from prometheus.backends import chunked, frame
 
 STREAMED = "application/x-streamed-protobuf; proto=prometheus.ChunkedReadResponse"
 MIB = 1 << 20
@@ -45,6 +45,17 @@ def braces() -> Body:
     yield b"{}]}"
 
 
+def labels(path: str) -> Body:
+    """Series with a label of a megabyte, framed or as a list."""
+    named = {"__name__": "DCGM_FI_DEV_GPU_UTIL", "big": "x" * MIB}
+    is_list = path.endswith("/series")
+    if is_list:
+        yield b'{"status":"success","data":['
+    whole = json.dumps(named).encode() + b"," if is_list else frame(chunked(named, []))
+    while True:
+        yield whole
+
+
 def page(token: str, pods: int) -> bytes:
     items = [{"metadata": {"name": f"p{number}", "uid": f"{token}-{number}"}} for number in range(pods)]
     return json.dumps({"kind": "PodList", "apiVersion": "v1", "metadata": {"continue": token}, "items": items}).encode()
@@ -56,6 +67,7 @@ ATTACKS: dict[str, tuple[dict[str, str], Callable[[str], Body]]] = {
     "drip": ({}, lambda _: drip()),
     "frames": ({"Content-Type": STREAMED}, lambda _: frames()),
     "varint": ({"Content-Type": STREAMED}, lambda _: iter(lambda: b"\x80" * MIB, b"")),
+    "labels": ({"Content-Type": STREAMED}, labels),
     "braces": ({}, lambda _: braces()),
     "nested": ({}, lambda _: iter([b"[" * (4 * MIB)])),
     "line": ({}, lambda _: iter(lambda: b'{"metric":' * 100_000, b"")),

@@ -23,6 +23,8 @@ SENTENCES = {
     "headers:kubernetes": "not whole within 5 s",
     "headers:pushgateway": "did not accept them",
     "frames:remote-read": "even a minute is too much",
+    "labels:remote-read": "even a minute is too much",
+    "labels:series": "too large",
     "varint:remote-read": "not a stream of chunks",
     "braces:series": "too large",
     "braces:matrix": "too large",

@@ -143,7 +143,7 @@ def _uvarint(buffer: bytearray, at: int) -> tuple[int | None, int]:
 
 STREAMED = "application/x-streamed-protobuf"
 _HEADERS = {"Content-Type": "application/x-protobuf", "Content-Encoding": "snappy", "X-Prometheus-Remote-Read-Version": "0.1.0"}
-_MOST_BYTES = 32 << 20
+_MOST_BYTES = 20 << 20
 _MOST_SERIES = 100_000
 _MOST_SAMPLES = 4_000_000
 _MOST_LABELS = 2_000_000
