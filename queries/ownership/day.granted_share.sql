@@ -23,24 +23,53 @@ with limited as (
     group by all
 ),
 
+-- Of nodes that share only some of their GPUs it is not known which unit is a replica.
+place as (
+    select distinct
+        label.* similar to '^(cluster|device_uuid)$',
+        node.memory_bytes,
+        if(
+            sharing.strategy != 'none' and starts_with(sharing.evidence, 'node label')
+            and node.replica_gpus < 1 and abs(1 / node.replica_gpus - round(1 / node.replica_gpus)) < 1e-9,
+            node.replica_gpus, null
+        ) as replica_gpus
+    from lake.device_label as label
+    inner join day.gpu_node as node
+        using (cluster, node_name)
+    left join day.node_sharing as sharing
+        using (cluster, node_name)
+),
+
 requested as (
     select
         *,
+        try_cast(regexp_extract(requested, '^nvidia.com/gpu(.shared)?=(\d+)$', 2) as double) as units,
         try_cast(regexp_extract(requested, '(gpu|vgpu-)cores=(\d+)', 2) as double) / 100 as core_ratio,
         try_cast(regexp_extract(requested, '(gpumem|vgpu-memory)-percentage=(\d+)', 2) as double) / 100 as memory_ratio,
         try_cast(regexp_extract(requested, '(gpumem|vgpu-memory)=(\d+)', 2) as double) * 1024 * 1024 as memory_bytes
     from facts.container_request
-    where regexp_matches(requested, '/(gpu|vgpu-)(cores|mem)')
+    where units > 0 or regexp_matches(requested, '/(gpu|vgpu-)(cores|mem)')
 ),
 
-hami as (
+owner as (
+    select
+        *,
+        count(distinct device_uuid) over (partition by cluster, namespace, pod, pod_uid, container) as device_count
+    from facts.ownership
+    where gpu_instance_id = ''
+),
+
+part as (
     select
         owner.* similar to '^(cluster|device_uuid|gpu_instance_id|namespace|pod|pod_uid|container)$',
-        max(greatest(requested.core_ratio, requested.memory_ratio)) as share_ratio,
+        max(place.memory_bytes) as gpu_bytes,
+        max(greatest(requested.core_ratio, requested.memory_ratio, requested.units * place.replica_gpus / owner.device_count)) as share_ratio,
         max(coalesce(limited.memory_bytes, requested.memory_bytes)) as memory_bytes,
         min(owner.start_at) as start_at,
         max(owner.end_at) as end_at
-    from facts.ownership as owner
+    from owner
+    left join place
+        using (cluster, device_uuid)
     left join limited
         using (cluster, device_uuid, namespace, pod, container)
     left join requested
@@ -50,36 +79,8 @@ hami as (
             and owner.pod = requested.pod
             and owner.container = requested.container
             and (owner.pod_uid = requested.pod_uid or owner.pod_uid = '')
-    where owner.gpu_instance_id = '' and (limited.pod is not null or requested.pod is not null)
+    where limited.pod is not null or (requested.pod is not null and (requested.units is null or place.replica_gpus > 0))
     group by all
-),
-
-place as (
-    select distinct
-        label.* similar to '^(cluster|device_uuid|node_name)$',
-        node.* similar to '^(replica_gpus|memory_bytes)$'
-    from lake.device_label as label
-    inner join day.gpu_node as node
-        using (cluster, node_name)
-),
-
--- Of nodes that share only some of their GPUs it is not known which unit is a replica.
-replica as (
-    select
-        owner.* similar to '^(cluster|device_uuid|gpu_instance_id|namespace|pod|pod_uid|container|start_at|end_at)$',
-        regexp_extract(request.requested, '\d+$')::double * place.replica_gpus as gpus
-    from facts.ownership as owner
-    inner join facts.container_request as request
-        using (cluster, namespace, pod, pod_uid, container)
-    inner join place
-        using (cluster, device_uuid)
-    inner join day.node_sharing as sharing
-        using (cluster, node_name)
-    where
-        owner.gpu_instance_id = ''
-        and regexp_matches(request.requested, '^nvidia.com/gpu(.shared)?=\d+$')
-        and starts_with(sharing.evidence, 'node label') and sharing.strategy != 'none'
-        and place.replica_gpus < 1 and abs(1 / place.replica_gpus - round(1 / place.replica_gpus)) < 1e-9
 ),
 
 memory as (
@@ -88,7 +89,7 @@ memory as (
         device_uuid,
         max(fb_total_bytes)::double as total_bytes
     from lake.device_sample
-    semi join hami
+    semi join part
         using (cluster, device_uuid)
     where gpu_instance_id = ''
     group by all
@@ -128,33 +129,17 @@ where
     and use.source = 'koordinator' and use.gpu_instance_id = '' and part.device_type = 'gpu'
 group by use.cluster, use.device_uuid, use.gpu_instance_id, use.namespace, use.pod, use.pod_uid, use.container
 union all by name
-select * exclude (gpu_bytes, all_bytes, part_ratio)
+select * exclude (known_bytes, all_bytes, part_ratio)
 from (
     select
-        hami.* exclude (share_ratio, memory_bytes),
-        concat_ws('/', hami.namespace, hami.pod, hami.container) as grant_key,
-        coalesce(memory.total_bytes, place.memory_bytes) as gpu_bytes,
-        hami.share_ratio is null and gpu_bytes is null as is_relative,
-        coalesce(gpu_bytes, if(is_relative, sum(hami.memory_bytes) over (partition by hami.cluster, hami.device_uuid), null)) as all_bytes,
-        greatest(hami.share_ratio, hami.memory_bytes / all_bytes) as part_ratio,
+        part.* exclude (gpu_bytes, share_ratio, memory_bytes),
+        concat_ws('/', part.namespace, part.pod, part.container) as grant_key,
+        coalesce(memory.total_bytes, part.gpu_bytes) as known_bytes,
+        part.share_ratio is null and known_bytes is null as is_relative,
+        coalesce(known_bytes, if(is_relative, sum(part.memory_bytes) over (partition by part.cluster, part.device_uuid), null)) as all_bytes,
+        greatest(part.share_ratio, part.memory_bytes / all_bytes) as part_ratio,
         if(part_ratio > 0, least(1, part_ratio), null) as share_ratio
-    from hami
+    from part
     left join memory
         using (cluster, device_uuid)
-    left join place
-        using (cluster, device_uuid)
 ) as limited_part
-union all by name
-select
-    replica.* similar to '^(cluster|device_uuid|gpu_instance_id|namespace|pod|pod_uid|container)$',
-    concat_ws('/', replica.namespace, replica.pod, replica.container) as grant_key,
-    least(1, max(replica.gpus) / count(distinct other.device_uuid)) as share_ratio,
-    false as is_relative,
-    min(replica.start_at) as start_at,
-    max(replica.end_at) as end_at
-from replica
-inner join replica as other
-    using (cluster, namespace, pod, pod_uid, container)
-where overlap_ms(replica.start_at, replica.end_at, other.start_at, other.end_at) > 0
-group by
-    replica.cluster, replica.device_uuid, replica.gpu_instance_id, replica.namespace, replica.pod, replica.pod_uid, replica.container
