@@ -42,6 +42,7 @@ _TERMS = "; ".join(f"{system}: {terms}" for system, terms in SETTABLE.items())
     "--pod-order", default="", help="nos only: the order in which pods are counted, such as creation,-priority,request,name."
 )
 @click.option("--nodes", help="Nodes more or less, without quotas: +4, -3, or each number of a range, -2..+6.")
+@click.option("--wait-below", help="Without quotas: as few nodes more as give a p95 wait below this, such as 30min.")
 @click.option("--like", default="", help="With --nodes: a node or GPU model that they are like (default: the most common).")
 @click.option(
     "--idle-timeout", help="Without quotas: a pod ends when its GPUs have been idle for so long, such as 2h, 90min or 1d."
@@ -76,6 +77,7 @@ def whatif(
     output: Output,
     lake: Place | None,
     nodes: str | None,
+    wait_below: str | None,
     like: str,
     idle_timeout: str | None,
     return_idle: bool,
@@ -106,10 +108,13 @@ def whatif(
     change = PodChange(
         parse_duration(idle_timeout) if idle_timeout else None, return_idle, tuple((profile, whom) for profile, _, whom in slices)
     )
-    if nodes or change != PodChange():
+    wait = parse_duration(wait_below, "--wait-below") if wait_below else None
+    if nodes or wait or change != PodChange():
+        if nodes and wait:
+            raise UsageError("--wait-below finds the number of nodes; leave out --nodes")
         if any(asked.values()):
             raise UsageError("pods are placed without quotas; ask about quotas (--set, --remove, --add-nodes, …) by themselves")
-        own = NodeQuestion(parse_counts(nodes or "0"), like, placement, cluster or "", change)
+        own = NodeQuestion(parse_counts(nodes or "0"), like, placement, cluster or "", change, wait)
         what_if_nodes(invocation.config(lake=lake), window, own, output, invocation.say)
         return
     question = parse_question(**asked, cluster=cluster)

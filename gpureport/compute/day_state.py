@@ -86,4 +86,5 @@ def _of_day(con: duckdb.DuckDBPyConnection, batch: Batch, table: str) -> pa.Tabl
     if "start_at" not in con.table(table).columns:
         return con.table(table).to_arrow_table()
     cut = f"greatest(start_at, {start}) as start_at, least(end_at, {end}) as end_at"
-    return con.sql(f"select * replace ({cut}) from {table} where start_at < {end} and (end_at > {start} or start_at = {start})").to_arrow_table()
+    met = f"start_at < {end} and (end_at > {start} or start_at = {start})"
+    return con.sql(f"select * replace ({cut}) from {table} where {met}").to_arrow_table()

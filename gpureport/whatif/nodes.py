@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ _TABLES = ("period.pod_run", "period.node_placeable", "period.pod_place")
 _CHANGED = ("changed_pod_count", "returned_gpu_hours", "returned_cost")
 NAMES = ("cluster", "variant", "gpu_model", "node_count", *_CHANGED, *Outcome._fields, "node_cost")
 _MOST_VARIANTS = 50
+_MOST_ADDED = 1_000
 Prices = Mapping[str, Mapping[str, float]]
 """Price of a GPU-hour, by model or for all, and the day from which it is valid."""
 
@@ -36,6 +38,8 @@ class NodeQuestion:
     """None for the one that the recorded nodes of pods agree with most."""
     cluster: str = ""
     pods: PodChange = field(default_factory=PodChange)
+    wait_seconds: float | None = None
+    """In place of numbers: as few nodes more as it takes for a p95 wait below this."""
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -98,9 +102,17 @@ def _rows(
     yield told, (cluster, "replayed", "", 0, 0, 0.0, None, *again, None)
     other, price = question.pods.of(held), costs[like.gpu_model]
     returned = _returned(held, other, usual, costs)
-    for count in question.counts:
+
+    def placed(count: int) -> Outcome:
         changed = other.grown(count, like)
-        found = outcome(changed, replayed(changed, policy), usual)
+        return outcome(changed, replayed(changed, policy), usual)
+
+    def is_enough(count: int) -> bool:
+        return (placed(count).wait_seconds_p95 or 0.0) < (question.wait_seconds or 0.0)
+
+    fewest = () if question.wait_seconds is None else (bisect_left(range(_MOST_ADDED), True, key=is_enough),)
+    for count in fewest or question.counts:
+        found = placed(count)
         cost = None if price is None else price * count * like.size * hours
         yield told, (cluster, "changed", like.gpu_model, count, *returned, *found, cost)
 

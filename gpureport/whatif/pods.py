@@ -68,11 +68,11 @@ def _stop(pod: Pod, timeout: float) -> float | None:
     return next((since + timeout for since, until in runs if since + timeout <= until), None)
 
 
-def parse_duration(text: str) -> float:
+def parse_duration(text: str, flag: str = "--idle-timeout") -> float:
     """``2h``, ``90min`` or ``1d`` in s; UsageError for anything else."""
     parts = re.fullmatch(r"(\d{1,6}(?:\.\d{1,6})?)\s*(m|min|h|d)", text)
     if not parts or not float(parts[1]):
-        raise UsageError(f"--idle-timeout {text!r} is no duration; write it like 2h, 90min or 1d")
+        raise UsageError(f"{flag} {text!r} is no duration; write it like 2h, 90min or 1d")
     return float(parts[1]) * _UNITS[parts[2]]
 
 

@@ -2,7 +2,7 @@
 --
 -- A GPU that is active for half an hour counts as half of one there: a floor. Unknown where that is known for less than
 -- figure_min_coverage of the allocated, or usable, time. GPUs to add for waits below wait_hours_max are those that overdue pods waited for;
--- pods that a quota held back are left out (whatif --nodes places pods on more nodes).
+-- pods that a quota held back are left out (whatif --wait-below places pods on more nodes).
 --
 -- grain:  cluster, gpu_model
 -- reads:  period.pod_wait, report.gpu_hours_over_time

@@ -10,8 +10,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from gpureport.values.errors import UsageError
-from gpureport.whatif.nodes import parse_counts
-from gpureport.whatif.placement import Node, Pod, Scene, calibrated, outcome, replayed
+from gpureport.whatif.nodes import NodeQuestion, _rows, parse_counts
+from gpureport.whatif.placement import Node, Pod, Scene, Use, calibrated, outcome, replayed
 
 KIND = ("nvidia_com_gpu", "any")
 STEP = 100
@@ -46,6 +46,24 @@ def test_a_pod_that_had_room_and_no_place_keeps_its_start() -> None:
     recorded = calibrated(scene(pods, [node("a", 8)]))[0]
     assert recorded.held == {1: 500, 2: inf}
     assert replayed(recorded.grown(3, recorded.nodes[0]), "spread") == [0, 500, None]
+
+
+def test_as_few_nodes_more_as_it_takes() -> None:
+    """Four pods of 8 GPUs come at once and run for 300 s: on one node they wait 0, 300, 600 and 900 s, on two 0, 0, 300 and 300.
+
+    For a p95, of four pods the longest, below 5 min it takes four nodes, below 5 min and a second two; one is there.
+    """
+    pods = [Pod(8, 10, 10 + 300 * number, 310 + 300 * number, "a", KIND, Use("ns/w")) for number in range(4)]
+    there = scene(pods, [node("a", 8)], until=2000)
+    counts = [
+        next(
+            row[3]
+            for _, row in _rows("c", there, there.nodes[0], NodeQuestion((0,), wait_seconds=wait), {"H100": None})
+            if row[1] == "changed"
+        )
+        for wait in (300, 301, 901)
+    ]
+    assert counts == [3, 1, 0]
 
 
 def test_fewer_nodes_send_their_pods_elsewhere() -> None:
