@@ -107,11 +107,10 @@ def _rows(
         changed = other.grown(count, like)
         return outcome(changed, replayed(changed, policy), usual)
 
-    def is_enough(count: int) -> bool:
-        return (placed(count).wait_seconds_p95 or 0.0) < (question.wait_seconds or 0.0)
-
-    fewest = () if question.wait_seconds is None else (bisect_left(range(_MOST_ADDED), True, key=is_enough),)
-    for count in fewest or question.counts:
+    counts, wait = question.counts, question.wait_seconds
+    if wait is not None:
+        counts = (bisect_left(range(_MOST_ADDED), True, key=lambda count: (placed(count).wait_seconds_p95 or 0.0) < wait),)
+    for count in counts:
         found = placed(count)
         cost = None if price is None else price * count * like.size * hours
         yield told, (cluster, "changed", like.gpu_model, count, *returned, *found, cost)

@@ -92,21 +92,12 @@ label as (
             labels['label_amd_com_gpu_driver_version'],
             ''
         )) as driver_version,
-        max(case
-            when labels['label_nvidia_com_gpu_present'] = 'true' then 'nvidia'
-            -- Intel's vendor id is left out: its graphics are in most servers.
-            when len([
-                entry for entry in map_entries(labels)
-                if entry.value = 'true'
-                and regexp_matches(entry.key, '^label_feature_node_kubernetes_io_pci_([a-z0-9]+_)?10de_present$')
-            ]) > 0 then 'nvidia'
-            when len([
-                entry for entry in map_entries(labels)
-                if entry.value = 'true'
-                and regexp_matches(entry.key, '^label_feature_node_kubernetes_io_pci_([a-z0-9]+_)?1002_present$')
-            ]) > 0 then 'amd'
-            else ''
-        end) as hardware_make
+        -- Intel's vendor id is left out: its graphics are in most servers.
+        max(if(labels['label_nvidia_com_gpu_present'] = 'true', 'nvidia', coalesce(list_max([
+            if(contains(entry.key, '10de'), 'nvidia', 'amd') for entry in map_entries(labels)
+            if entry.value = 'true'
+            and regexp_matches(entry.key, '^label_feature_node_kubernetes_io_pci_([a-z0-9]+_)?(10de|1002)_present$')
+        ]), ''))) as hardware_make
     from labelled
     group by all
 ),

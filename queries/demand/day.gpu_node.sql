@@ -5,11 +5,12 @@
 -- part of those that are known, one at least. Where pods are on one GPU at once, units are replicas of the GPUs that are shown.
 --
 -- grain:  cluster, node_name
--- reads:  day.kube_allocatable, day.kube_series, day.owner_run, day.snapshot_allocatable, facts.node_day, lake.device_label, lake.node
--- source: labels of GPU series; facts.node_day; Node objects
+-- reads:  day.accelerator_resource, day.kube_allocatable, day.kube_series, day.owner_run, day.snapshot_allocatable, facts.node_day, lake.device_label,
+--          lake.device_sample, lake.node
+-- source: labels of GPU series; fb_total_bytes; facts.node_day; Node objects
 -- columns:
 --   labels        labels by snapshots; null without one
---   memory_bytes  of each of its GPUs, by label
+--   memory_bytes  of its largest GPU, by label or exporter
 with device as (
     select
         columns('^(cluster|node_name|device_uuid)$'),
@@ -92,6 +93,17 @@ reported as (
     select columns('^(cluster|node_name|gpu_memory)$')
     from day.kube_series
     where signal = 'kube_node_labels'
+    union all by name
+    select
+        device.* similar to '^(cluster|node_name)$',
+        (max(sample.fb_total_bytes) / 1048576)::varchar as gpu_memory
+    from device
+    inner join lake.device_sample as sample
+        using (cluster, device_uuid)
+    -- All samples are read for these alone.
+    semi join day.accelerator_resource as name
+        on device.cluster = name.cluster and name.resource in ('nvidia.com/gpumem', 'volcano.sh/vgpu-memory')
+    group by all
 )
 
 select

@@ -2,11 +2,11 @@
 --
 -- A GPU under several names counts once: percent of Koordinator's, HAMi's and Volcano's cores or memory, the larger, MIG slices and replicas of a shared GPU
 -- are parts of GPUs. A replica is devices ÷ replicas of its node; of a pod without a node, of the node of the cluster that shares least.
--- Memory in MiB is a part of that of the node's GPUs, by its label or an exporter; of a pod without a node, of GPUs that are all alike.
+-- Memory in MiB is a part of that of the node's GPUs; of a pod without a node, of GPUs that are all alike.
 --
 -- grain:  cluster, source, is_claim, pod_uid, start_at
--- reads:  day.accelerator_resource, day.claim_request, day.class_device, day.gpu_node, day.request, lake.device_label, lake.device_sample
--- source: day.request, day.claim_request; label nvidia.com/gpu.memory, else fb_total_bytes
+-- reads:  day.accelerator_resource, day.claim_request, day.class_device, day.gpu_node, day.request
+-- source: day.request, day.claim_request
 -- columns:
 --   is_claim         by resource claims, which are counted apart
 --   pod_uid          its uid; of a claim without a pod the claim's
@@ -20,36 +20,12 @@ with name as (
     from day.accelerator_resource
 ),
 
-memory as (
-    select
-        label.* similar to '^(cluster|node_name)$',
-        max(sample.fb_total_bytes) as gpu_bytes
-    from lake.device_label as label
-    inner join lake.device_sample as sample
-        using (cluster, device_uuid)
-    inner join name
-        using (cluster)
-    where sample.gpu_instance_id = '' and name.is_memory
-    group by all
-),
-
-node as (
-    select
-        cluster,
-        node_name,
-        node.replica_gpus,
-        coalesce(node.memory_bytes, memory.gpu_bytes) as gpu_bytes
-    from day.gpu_node as node
-    left join memory
-        using (cluster, node_name)
-),
-
 common as (
     select
         cluster,
         max(replica_gpus) as replica_gpus,
-        if(min(gpu_bytes) = max(gpu_bytes) and count(gpu_bytes) = count(*), max(gpu_bytes), null) as alike_bytes
-    from node
+        if(min(memory_bytes) = max(memory_bytes) and count(memory_bytes) = count(*), max(memory_bytes), null) as alike_bytes
+    from day.gpu_node
     group by all
 ),
 
@@ -68,10 +44,10 @@ class as (
 sized as (
     select
         request.* exclude (resource, given_resource, is_opencosts, is_claim, container_units, effective_units, claim_units),
-        max(coalesce(node.gpu_bytes, if(request.node_name = '', common.alike_bytes, null))) as all_bytes,
-        max(request.effective_units) filter (where name.is_memory) * 1048576 as memory_bytes,
-        greatest(max(request.effective_units) filter (where name.is_part) / 100, memory_bytes / all_bytes) as part_ratio,
-        max(coalesce(name.unit_gpus, 0)) > 0 and memory_bytes > 0 and all_bytes is null as is_unsized,
+        max(coalesce(node.memory_bytes, if(request.node_name = '', common.alike_bytes, null))) as all_bytes,
+        max(request.effective_units) filter (where name.is_memory) * 1048576 as wanted_bytes,
+        greatest(max(request.effective_units) filter (where name.is_part) / 100, wanted_bytes / all_bytes) as part_ratio,
+        max(coalesce(name.unit_gpus, 0)) > 0 and wanted_bytes > 0 and all_bytes is null as is_unsized,
         greatest(
             if(
                 part_ratio > 0,
@@ -84,7 +60,7 @@ sized as (
     from day.request as request
     inner join name
         using (cluster, resource)
-    left join node
+    left join day.gpu_node as node
         using (cluster, node_name)
     left join common
         using (cluster)
@@ -93,7 +69,7 @@ sized as (
 )
 
 select
-    * exclude (all_bytes, memory_bytes, part_ratio, is_unsized, gpus),
+    * exclude (all_bytes, wanted_bytes, part_ratio, is_unsized, gpus),
     false as is_claim,
     if(is_unsized, null, gpus) as effective_units
 from sized

@@ -58,29 +58,25 @@ waiting as (
 edge as (
     select
         columns('^(cluster|gpu_model)$'),
-        unnest([{ 'edge_at': due_at, 'gpus': requested_gpus }, { 'edge_at': until_at, 'gpus': -requested_gpus }], recursive := true)
+        unnest([
+            { 'edge_at': due_at, 'gpus': if(until_at > due_at, requested_gpus, 0), 'is_due': true },
+            { 'edge_at': until_at, 'gpus': if(until_at > due_at, -requested_gpus, 0), 'is_due': false }
+        ], recursive := true)
     from waiting
-    where until_at > due_at
 ),
 
 overdue as (
     select
-        columns('^(cluster|gpu_model|edge_at)$'),
-        sum(sum(gpus)) over (partition by cluster, gpu_model order by edge_at) as gpus
+        *,
+        if(gpus > 0, sum(gpus) over (partition by cluster, gpu_model order by edge_at), 0) as overdue_gpus
     from edge
-    group by cluster, gpu_model, edge_at
 ),
 
 missing as (
     select
-        waiting.* similar to '^(cluster|gpu_model)$',
-        quantile_disc(if(waiting.until_at > waiting.due_at, overdue.gpus, 0), 0.95) as overdue_gpus_p95
-    from waiting
-    left join overdue
-        on
-            waiting.cluster = overdue.cluster
-            and waiting.gpu_model = overdue.gpu_model
-            and waiting.due_at = overdue.edge_at
+        columns('^(cluster|gpu_model)$'),
+        quantile_disc(overdue_gpus, 0.95) filter (where is_due) as overdue_gpus_p95
+    from overdue
     group by all
 )
 

@@ -60,12 +60,12 @@ emission as (
 charged as (
     select
         *,
-        sum(if(is_allocated, idle_joules, 0)) over (partition by cluster, hour_start_at, node_name, gpu_model) as held_idle_joules,
         sum(idle_joules) over pool / nullif(sum(if(is_allocated, idle_joules, 0)) over pool, 0) as pool_ratio,
         energy_joules + case
             when $idle_policy = 'holder' then 0
             when $idle_policy = 'pool' then if(is_allocated, coalesce(pool_ratio - 1, 0), if(pool_ratio is null, 0, -1)) * idle_joules
-            else if(is_allocated, -idle_joules, held_idle_joules)
+            when is_allocated then -idle_joules
+            else sum(if(is_allocated, idle_joules, 0)) over (partition by cluster, hour_start_at, node_name, gpu_model)
         end as charged_joules
     from facts.energy_hour
     window pool as (partition by cluster, gpu_model)

@@ -6,7 +6,8 @@
 -- grain:  cluster, namespace, pod, pod_uid, container, run_at
 -- reads:  day.container_run, day.kube_series, facts.container_request, facts.pod_wait, lake.sample
 -- source: Pod status.containerStatuses; kube_pod_container_state_started
--- columns: cluster, namespace, pod, pod_uid, container, run_at, restart_count, is_stop_known, gpu_count, start_at, end_at
+-- columns: cluster, namespace, pod, pod_uid, container, run_at, restart_count, gpu_count, start_at, end_at
+--   gpu_count  its GPUs; null where these, or the end of the run before a restart, are unknown
 --   start_at   UTC, end of the run before; its start if first
 with request as (
     select
@@ -50,9 +51,8 @@ followed as (
 select
     columns('^(cluster|namespace|pod|pod_uid|container|run_at)$'),
     followed.seen_count as restart_count,
-    followed.stopped_at is not null or followed.seen_count = 0 as is_stop_known,
     -- Containers of a pod have equal parts of its GPUs.
-    pod.requested_gpus / request.container_count as gpu_count,
+    if(followed.stopped_at is null and followed.seen_count > 0, null, pod.requested_gpus / request.container_count) as gpu_count,
     least(run_at, coalesce(followed.stopped_at, run_at)) as start_at,
     greatest(run_at, followed.end_at) as end_at
 from followed
