@@ -110,6 +110,10 @@ def _rows(
     counts, wait = question.counts, question.wait_seconds
     if wait is not None:
         counts = (bisect_left(range(_MOST_ADDED), True, key=lambda count: (placed(count).wait_seconds_p95 or 0.0) < wait),)
+        if counts == (_MOST_ADDED,):
+            raise LakeError(
+                f"{cluster}: not even {_MOST_ADDED:,} nodes more give such a p95 wait; pods wait for something other than GPUs"
+            )
     for count in counts:
         found = placed(count)
         cost = None if price is None else price * count * like.size * hours

@@ -61,15 +61,11 @@ allocated as (
 )
 
 select
-    cluster,
-    resource,
+    columns('^(cluster|resource|hour_start_at|source|gauge)$'),
     bool_or(is_opencosts) as is_opencosts,
-    hour_start_at,
-    source,
-    gauge,
     sum(held_seconds) as observed_seconds,
     sum(value * held_seconds) as value_unit_seconds,
     max(value) as value_units_max
 from allocated
 where held_seconds > 0
-group by cluster, resource, hour_start_at, source, gauge
+group by all

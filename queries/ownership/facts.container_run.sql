@@ -1,13 +1,13 @@
 -- Runs of containers that request accelerators, and the time between them.
 --
--- From snapshots, else from its start by kube-state-metrics. Of restarts between two of its runs that were seen, the time of the last alone is known.
+-- From snapshots, else from its start by kube-state-metrics. A restart that no snapshot saw counts; how long it took is not known.
 --
 -- revision: 1
 -- grain:  cluster, namespace, pod, pod_uid, container, run_at
 -- reads:  day.container_run, day.kube_series, facts.container_request, facts.pod_wait, lake.sample
 -- source: Pod status.containerStatuses; kube_pod_container_state_started
 -- columns: cluster, namespace, pod, pod_uid, container, run_at, restart_count, gpu_count, start_at, end_at
---   gpu_count  its GPUs; null where these, or the end of the run before a restart, are unknown
+--   gpu_count  its GPUs; null where these are unknown, or how long it was down
 --   start_at   UTC, end of the run before; its start if first
 with request as (
     select
@@ -52,7 +52,7 @@ select
     columns('^(cluster|namespace|pod|pod_uid|container|run_at)$'),
     followed.seen_count as restart_count,
     -- Containers of a pod have equal parts of its GPUs.
-    if(followed.stopped_at is null and followed.seen_count > 0, null, pod.requested_gpus / request.container_count) as gpu_count,
+    if(followed.seen_count > if(followed.stopped_at is null, 0, 1), null, pod.requested_gpus / request.container_count) as gpu_count,
     least(run_at, coalesce(followed.stopped_at, run_at)) as start_at,
     greatest(run_at, followed.end_at) as end_at
 from followed

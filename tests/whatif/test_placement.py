@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from gpureport.values.errors import UsageError
+from gpureport.values.errors import LakeError, UsageError
 from gpureport.whatif.nodes import NodeQuestion, _rows, parse_counts
 from gpureport.whatif.placement import Node, Pod, Scene, Use, calibrated, outcome, replayed
 
@@ -64,6 +64,9 @@ def test_as_few_nodes_more_as_it_takes() -> None:
         for wait in (300, 301, 901)
     ]
     assert counts == [3, 1, 0]
+    held = scene([Pod(8, 10, None, None, "", KIND, Use("ns/w"))], [node("a", 8)], until=2000)
+    with pytest.raises(LakeError, match="not even 1,000 nodes more"):
+        list(_rows("c", held, held.nodes[0], NodeQuestion((0,), wait_seconds=60), {"H100": None}))
 
 
 def test_fewer_nodes_send_their_pods_elsewhere() -> None:
