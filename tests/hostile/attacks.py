@@ -56,6 +56,15 @@ def labels(path: str) -> Body:
         yield whole
 
 
+def many(path: str) -> Body:
+    """A list of series as large as one is believed: 130,000 of half a kilobyte with a dozen labels."""
+    series = json.dumps({"__name__": "DCGM_FI_DEV_GPU_UTIL", **{f"label_{number}": "x" * 30 for number in range(11)}}).encode()
+    yield b'{"status":"success","data":[' + series
+    for _ in range(130):
+        yield (b"," + series) * 1000
+    yield b"]}"
+
+
 def page(token: str, pods: int) -> bytes:
     items = [{"metadata": {"name": f"p{number}", "uid": f"{token}-{number}"}} for number in range(pods)]
     return json.dumps({"kind": "PodList", "apiVersion": "v1", "metadata": {"continue": token}, "items": items}).encode()
@@ -68,8 +77,9 @@ ATTACKS: dict[str, tuple[dict[str, str], Callable[[str], Body]]] = {
     "frames": ({"Content-Type": STREAMED}, lambda _: frames()),
     "varint": ({"Content-Type": STREAMED}, lambda _: iter(lambda: b"\x80" * MIB, b"")),
     "labels": ({"Content-Type": STREAMED}, labels),
+    "many": ({}, many),
     "braces": ({}, lambda _: braces()),
-    "nested": ({}, lambda _: iter([b"[" * (4 * MIB)])),
+    "nested": ({}, lambda _: iter([b"[" * (3 * MIB)])),
     "line": ({}, lambda _: iter(lambda: b'{"metric":' * 100_000, b"")),
     "circle": ({}, lambda path: iter([page("b" if path.endswith("=a") else "a", 1)])),
     "more": ({}, lambda _: iter([page(f"token-{next(TOKENS)}", 500)])),

@@ -25,6 +25,7 @@ SENTENCES = {
     "frames:remote-read": "even a minute is too much",
     "labels:remote-read": "even a minute is too much",
     "labels:series": "too large",
+    "many:series": "too large",
     "varint:remote-read": "not a stream of chunks",
     "braces:series": "too large",
     "braces:matrix": "too large",
