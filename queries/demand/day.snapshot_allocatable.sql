@@ -19,17 +19,16 @@ node_state as (
         cluster,
         observed_at::timestamp as observed_at,
         node_name,
+        allocatable,
         case when not is_ready then 'not_ready' when is_unschedulable then 'cordoned' when is_ready then 'schedulable' end as state
     from lake.node
 ),
 
 node_entry as (
     select
-        cluster,
-        observed_at::timestamp as observed_at,
-        node_name,
+        *,
         unnest(map_entries(allocatable)) as offered
-    from lake.node
+    from node_state
 ),
 
 offered as (
@@ -38,14 +37,12 @@ offered as (
         node_entry.node_name,
         name.resource,
         name.is_opencosts,
-        node_state.state,
+        node_entry.state,
         sum(node_entry.offered.value) as allocatable_units,
         snapshot.* similar to '^(kind|run_number|snapshot_number)$'
     from node_entry
     inner join day.accelerator_resource as name
         using (cluster)
-    inner join node_state
-        using (cluster, observed_at, node_name)
     inner join snapshot
         using (cluster, observed_at)
     where
