@@ -92,13 +92,16 @@ def test_what_is_retired_is_not_expected_and_a_report_of_one_cluster_has_no_othe
     file = tmp_path / "gpureport.toml"
     file.write_text(
         '[owners]\nteam_label = "crew"\n[prices.gpu_hour]\nH100 = 1\nH1000 = 1\n'
+        '[prices.budgets]\nnobody = 5\n[[retired]]\ncluster = "mars"\nsince = 2026-03-02\n'
         '[[retired]]\ncluster = "eu"\ndevice = "GPU-s"\nsince = 2026-03-02\n'
     )
     arguments = ("--since", "2026-03-04", "--cluster", "eu")
     found = report(lake, tmp_path / "out", *arguments, config=("--config", str(file)))
     assert (found["unknown"], found["clusters"]) == ({}, ["eu"])
     said = capsys.readouterr().err
-    assert "prices.gpu_hour names 'H1000', which no GPU of the period is; its GPUs are H100" in said
+    assert "prices.gpu_hour names 'H1000', which no GPU of the period is; there is H100" in said
+    assert "prices.budgets names 'nobody', which no team of the period is; there is none that is known" in said
+    assert "retired names 'mars', which no cluster of the lake is; there is eu" in said
     assert "owners.team_label is 'crew', which no namespace with GPUs in the period has" in said
 
 

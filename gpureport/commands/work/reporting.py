@@ -224,24 +224,26 @@ def refuse_cut_hours(con: DuckDBPyConnection, lake: Lake, window: Window) -> Non
 
 
 def _unmatched(con: DuckDBPyConnection, config: Config) -> list[str]:
-    """A sentence for each configured model, UUID or label that nothing of the window has: it would silently count for none."""
+    """A sentence for each configured name that nothing of the window has: it would silently count for none."""
     rows = con.execute("select distinct gpu_model, device_uuid from period.capacity").fetchall()
     models, uuids = {model for model, _ in rows}, {uuid for _, uuid in rows}
-    given = {
-        "prices.gpu_hour": config.prices.gpu_hour.keys() - models,
-        "power.idle_watts": config.power.idle_watts.keys() - models - uuids,
-        "links": config.links.keys() - models,
-    }
-    there = ", ".join(sorted(filter(None, models))) or "of no known model"
-    is_lost = (
-        "team_label" in config.owners.model_fields_set and not con.execute("from period.workload where team != ''").fetchone()
+    teams = {team for (team,) in con.execute("select distinct team from period.workload where team != ''").fetchall()}
+    clusters = {each.cluster for each in open_lake(config.lake).partitions("source")}
+    label, is_chosen = config.owners.team_label, "team_label" in config.owners.model_fields_set
+    unlabeled = (
+        [f"owners.team_label is {label!r}, which no namespace with GPUs in the period has"] if is_chosen and not teams else []
     )
-    label = config.owners.team_label
-    unlabeled = [f"owners.team_label is {label!r}, which no namespace with GPUs in the period has"] if is_lost else []
+    given: list[tuple[str, str, set[str], set[str]]] = [
+        ("prices.gpu_hour", "GPU of the period", {*config.prices.gpu_hour} - {"all"}, models),
+        ("prices.budgets", "team of the period", {*config.prices.budgets}, teams),
+        ("power.idle_watts", "GPU of the period", {*config.power.idle_watts} - {"all"} - uuids, models),
+        ("links", "GPU of the period", {*config.links}, models),
+        ("retired", "cluster of the lake", {each.cluster for each in config.retired} - {""}, clusters),
+    ]
     return unlabeled + [
-        f"{section} names {name!r}, which no GPU of the period is; its GPUs are {there}"
-        for section, names in given.items()
-        for name in sorted(names - {"all"})
+        f"{section} names {name!r}, which no {kind} is; there is {', '.join(sorted(filter(None, there))) or 'none that is known'}"
+        for section, kind, names, there in given
+        for name in sorted(names - there)
     ]
 
 
