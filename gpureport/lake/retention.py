@@ -51,8 +51,5 @@ def _doomed(lake: Lake, retention: Retention, today: date) -> Iterator[Partition
         (retention.keep_samples, [table.name for table in TABLES if table.name != SOURCE.name]),
         (retention.keep_facts, [SOURCE.name, *(table for table in lake.tables() if table.startswith("facts/"))]),
     ):
-        if not age:
-            continue
-        first_kept = age_ago(today, age)
-        for table in tables:
-            yield from (each for each in lake.partitions(table) if each.date < first_kept)
+        for table in tables if age else ():
+            yield from (each for each in lake.partitions(table) if each.date < age_ago(today, age))

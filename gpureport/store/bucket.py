@@ -31,8 +31,7 @@ if TYPE_CHECKING:
 _CHUNK_BYTES = 8 << 20
 """Larger files go up in parts of this size."""
 _PARTS_AT_ONCE = 2
-_LONGEST_RETRY = timedelta(minutes=3)
-_LONGEST_REQUEST = timedelta(minutes=10)
+_LONGEST_RETRY, _LONGEST_REQUEST = timedelta(minutes=3), timedelta(minutes=10)
 _MOST_BYTES, _MOST_OBJECTS, _PAGE_OBJECTS = 64 << 20, 5_000_000, 1000  # of what is read whole, of a list, of its pages
 _STORES = {"s3": S3Store, "gs": GCSStore, "az": AzureStore}
 _ENDPOINTS = {"gs": "google_base_url", "az": "azure_endpoint"}
