@@ -109,7 +109,9 @@ def simulated(
     """Requests in random order, and the scene that a cluster of so many nodes of 8 recorded of them."""
     random = Random(seed)
     requests = [
-        (random.choice(sizes), STEP * random.randrange(int(looks * busy)), STEP * random.randrange(5, 40)) for _ in range(30)
+        # None at the window's beginning: who runs then was placed before it, and stays.
+        (random.choice(sizes), STEP * random.randrange(1, int(looks * busy)), STEP * random.randrange(5, 40))
+        for _ in range(30)
     ]
     names = [f"n{number}" for number in range(count)]
     until = looks * STEP
