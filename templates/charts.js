@@ -7,7 +7,7 @@ const rowsOf = (data) => Array.from({ length: data.rows }, (_, row) => row);
 const ceiling = (value) => {
   if (value <= 0) return 1;
   const size = 10 ** Math.floor(Math.log10(value));
-  return [1, 1.2, 1.6, 2, 2.4, 3, 4, 5, 6, 8, 10].map((step) => step * size).find((each) => each >= value - 1e-9);
+  return [1, 1.2, 1.6, 2, 2.4, 2.8, 3.2, 4, 4.8, 6, 8, 10].map((step) => step * size).find((each) => each >= value - 1e-9);
 };
 
 // As many pixels as there are, so that text in a chart is as large as around it.
@@ -51,6 +51,8 @@ const summed = (data, keys, at) => {
 const ZONE = document.body.dataset.timezone || "UTC";
 const local = (time) => new Date(typeof time === "string" ? `${time.replace(" ", "T").replace("Z", "")}Z` : time).toLocaleString("sv-SE", { timeZone: ZONE }).slice(0, 16);
 
+const instant = (time) => Date.parse(`${time.replace(" ", "T").replace("Z", "")}Z`);
+
 const dayOf = (time) => new Date(typeof time === "string" ? `${time.slice(0, 10)}T00:00Z` : time).toLocaleDateString("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
 
 // Names of days where there are several, of hours otherwise, as many as fit.
@@ -63,16 +65,37 @@ const timeLabels = (svg, times, x, width, height) => {
 
 const legendOf = (entries) => make("ul", { class: "legend" }, ...entries.map(([css, title]) => make("li", {}, make("i", { class: css === "pending" ? "" : css, style: css === "pending" ? "border:1px dashed var(--bad)" : null }), title)));
 
+// Every hour of the period; those without a row are drawn as nothing.
+const hoursOf = () => {
+  const { since, until } = document.body.dataset, hour = 3600e3;
+  const first = Math.floor(instant(since) / hour), last = Math.ceil(instant(until) / hour);
+  return Array.from({ length: Math.max(0, last - first) }, (_, number) => (first + number) * hour);
+};
+
+// Rows day by day, from the first to the last; null where a day has none.
+const daily = (rows, dayAt) => {
+  const found = new Map(rows.map((row) => [instant(`${dayAt(row).slice(0, 10)}T00:00`) / 86400e3, row]));
+  const days = [...found.keys()].sort((one, other) => one - other);
+  return days.length ? Array.from({ length: days.at(-1) - days[0] + 1 }, (_, number) => found.get(days[0] + number) ?? null) : [];
+};
+
+// Numbers that follow each other.
+const runsOf = (numbers) => numbers.reduce((runs, number) => {
+  if (runs.length && runs.at(-1).at(-1) === number - 1) runs.at(-1).push(number);
+  else runs.push([number]);
+  return runs;
+}, []);
+
 // Stacked areas: effective, other active, idle, no data, free; pending requests above what there is.
 const drawHours = async (figure, data) => {
   const columns = table(data);
   const hour = columns.hour_start_at;
   const held = columns.allocated_gpu_hours;
-  const sums = summed(data, [columns.effective_gpu_hours, columns.active_gpu_hours, columns.allocated_idle_gpu_hours, held, columns.unnamed_gpu_hours, columns.usable_gpu_hours], (row) => raw(hour, row));
-  const times = [...sums.keys()].sort();
+  const sums = summed(data, [columns.effective_gpu_hours, columns.active_gpu_hours, columns.allocated_idle_gpu_hours, held, columns.unnamed_gpu_hours, columns.usable_gpu_hours], (row) => instant(raw(hour, row)));
+  const times = hoursOf();
   const pending = await pendingByHour();
   const layers = times.map((time) => {
-    const [effective, active, idle, allocated, unnamed, usable] = sums.get(time).map((value) => value ?? 0);
+    const [effective, active, idle, allocated, unnamed, usable] = (sums.get(time) ?? Array(6).fill(0)).map((value) => value ?? 0);
     const known = active + idle;
     return [effective, Math.max(0, active - effective), idle, Math.max(0, allocated - known) + unnamed, Math.max(0, usable - allocated - unnamed), pending.get(time) ?? 0];
   });
@@ -83,15 +106,19 @@ const drawHours = async (figure, data) => {
   const svg = frame(width, height, top, "GPUs by use, hour by hour; pending requests above capacity");
   const x = (index) => 40 + ((width - 40) * index) / Math.max(1, times.length - 1);
   const y = (value) => height - 20 - (value / top) * (height - 34);
+  const runs = runsOf([...times.keys()].filter((index) => sums.has(times[index])));
   classes.forEach((css, layer) => {
-    const upper = layers.map((parts) => parts.slice(0, layer + 1).reduce((one, other) => one + other, 0));
-    const lower = layers.map((parts) => parts.slice(0, layer).reduce((one, other) => one + other, 0));
-    const there = path(upper, x, y), back = path([...lower].reverse(), (index) => x(times.length - 1 - index), y).replace("M", "L");
-    svg.append(drawn("path", { d: `${there}${back}Z`, class: css }));
+    const edge = (run, count) => run.map((index) => layers[index].slice(0, count).reduce((one, other) => one + other, 0));
+    const areas = runs.map((run) => {
+      const there = path(edge(run, layer + 1), (number) => x(run[number]), y);
+      return `${there}${path(edge(run, layer).reverse(), (number) => x(run[run.length - 1 - number]), y).replace("M", "L")}Z`;
+    });
+    svg.append(drawn("path", { d: areas.join(""), class: css }));
   });
   timeLabels(svg, times, x, width, height);
+  const blank = runs.flat().length < times.length ? " Blank: hours without data." : "";
   const there = classes.map((css, layer) => [css, titles[layer]]).filter((_, layer) => layers.some((parts) => parts[layer] > 0));
-  figure.append(svg, legendOf(there), make("p", { class: "soft" }, `Vertical axis: GPUs. Horizontal axis: ${ZONE}.`));
+  figure.append(svg, legendOf(there), make("p", { class: "soft" }, `Vertical axis: GPUs. Horizontal axis: ${ZONE}.${blank}`));
 };
 
 const pendingByHour = async () => {
@@ -102,7 +129,7 @@ const pendingByHour = async () => {
   const found = new Map();
   for (const row of rowsOf(data)) {
     if (raw(columns.resource, row) !== "gpu") continue;
-    const time = raw(columns.hour_start_at, row);
+    const time = instant(raw(columns.hour_start_at, row));
     found.set(time, (found.get(time) ?? 0) + (columns.unscheduled_units_avg?.values[row] ?? 0));
   }
   return found;
@@ -136,11 +163,11 @@ const drawForecast = async (figure, data) => {
     models.get(model).push(row);
   }
   const box = make("div", { class: "small" });
-  const at = (column, row) => { const found = column?.values[row]; return found === null || found === undefined ? null : found / 24; };
+  const at = (column, row) => { const found = row === null ? null : column?.values[row]; return found === null || found === undefined ? null : found / 24; };
   const isForecast = rowsOf(data).some((row) => at(columns.expected_gpu_hours, row) !== null);
   if (!isForecast) figure.querySelector("figcaption").textContent = "Allocated GPUs by model, day by day";
-  for (const [model, rows] of models) {
-    rows.sort((one, other) => (raw(columns.day, one) < raw(columns.day, other) ? -1 : 1));
+  for (const [model, unordered] of models) {
+    const rows = daily(unordered, (row) => raw(columns.day, row));
     const series = ["low_gpu_hours", "expected_gpu_hours", "high_gpu_hours", "usable_gpu_hours"].map((name) => rows.map((row) => at(columns[name], row)));
     const [low, expected, high, usable] = series;
     const past = rows.map((row) => at(held, row));
@@ -213,22 +240,23 @@ const drawDistributions = async (figure, data) => {
 // A bar for each row: its parts, and their sum in words.
 const bars = (figure, caption, rows, parts, write) => {
   const sum = (values) => values.reduce((one, other) => one + other, 0);
-  const most = Math.max(...rows.map(([, values]) => sum(values)), 1e-9);
+  const most = Math.max(...rows.map(([, values]) => sum(values ?? [0])), 1e-9);
   const lines = rows.map(([name, values]) => {
+    if (!values) return make("tr", {}, make("th", { scope: "row" }, name), make("td", {}), make("td", { class: "number" }, "—"));
     const said = parts.map(([, title], index) => `${title.toLowerCase()} ${write(values[index])}`).filter((_, index) => values[index]).join(", ");
     const bar = drawn("svg", { class: "bar", style: "height:16px", role: "img", "aria-label": said });
     bar.append(drawn("title", {}, said));
     values.forEach((value, index) => bar.append(drawn("rect", { class: parts[index][0], x: `${(100 * sum(values.slice(0, index))) / most}%`, width: `${(100 * value) / most}%`, height: 16 })));
     return make("tr", {}, make("th", { scope: "row" }, name), make("td", { style: "width:75%" }, bar), make("td", { class: "number" }, write(sum(values))));
   });
-  const used = parts.filter((_, index) => rows.some(([, values]) => values[index] > 0));
+  const used = parts.filter((_, index) => rows.some(([, values]) => values?.[index] > 0));
   figure.append(make("table", { class: "bars" }, make("caption", { class: "spoken" }, caption), make("tbody", {}, ...lines)), legendOf(used));
 };
 
 const COSTS = [["c-active_unmeasured", "Active", "active_cost"], ["c-allocated_idle", "Idle", "idle_cost"], ["c-free", "Unallocated", "unallocated_cost"], ["c-unavailable", "Unavailable", "unavailable_cost"], ["c-unknown", "Allocation unknown", "unknown_cost"]];
 const drawCost = async (figure, data) => {
   const columns = table(data);
-  const sums = summed(data, COSTS.map(([, , name]) => columns[name]), (row) => raw(columns.team, row) || "Unallocated");
+  const sums = summed(data, COSTS.map(([, , name]) => columns[name]), (row) => raw(columns.team, row) || "No team");
   const rows = [...sums].map(([team, values]) => [team, values.map((value) => value ?? 0)]).sort(([, one], [, other]) => other.reduce((a, b) => a + b) - one.reduce((a, b) => a + b));
   if (!rows.length || !columns.total_cost) { figure.hidden = true; return; }
   bars(figure, "Cost by team", rows.slice(0, 20), COSTS, money);
@@ -239,8 +267,12 @@ const ENERGIES = [["c-active_unmeasured", "Active", "active_joules"], ["c-alloca
 const drawEnergy = async (figure, data) => {
   const columns = table(data);
   const dimension = rowsOf(data).filter((row) => raw(columns.dimension, row) === "day").length > 1 ? "day" : "gpu_model";
-  const rows = rowsOf(data).filter((row) => raw(columns.dimension, row) === dimension).sort((one, other) => (raw(columns.value, one) < raw(columns.value, other) ? -1 : 1));
-  const found = rows.map((row) => [dimension === "day" ? dayOf(raw(columns.value, row)) : MODEL(raw(columns.value, row)), ENERGIES.map(([, , name]) => (columns[name]?.values[row] ?? 0) / 3.6e6)]);
+  const rows = rowsOf(data).filter((row) => raw(columns.dimension, row) === dimension), value = (row) => raw(columns.value, row);
+  const parts = (row) => ENERGIES.map(([, , name]) => (columns[name]?.values[row] ?? 0) / 3.6e6);
+  const start = dimension === "day" && rows.length ? Math.min(...rows.map((row) => instant(`${value(row)}T00:00`))) : 0;
+  const found = dimension === "day"
+    ? daily(rows, value).map((row, number) => [dayOf(new Date(start + number * 86400e3).toISOString()), row === null ? null : parts(row)])
+    : rows.sort((one, other) => (value(one) < value(other) ? -1 : 1)).map((row) => [MODEL(value(row)), parts(row)]);
   if (!found.length) { figure.hidden = true; return; }
   if (dimension !== "day") figure.querySelector("figcaption").textContent = "Energy by GPU model";
   bars(figure, "Energy", found, ENERGIES, WRITE.kwh);

@@ -99,9 +99,9 @@ def test_what_is_retired_is_not_expected_and_a_report_of_one_cluster_has_no_othe
     found = report(lake, tmp_path / "out", *arguments, config=("--config", str(file)))
     assert (found["unknown"], found["clusters"]) == ({}, ["eu"])
     said = capsys.readouterr().err
-    assert "prices.gpu_hour names 'H1000', which no GPU of the period is; there is H100" in said
-    assert "prices.budgets names 'nobody', which no team of the period is; there is none that is known" in said
-    assert "retired names 'mars', which no cluster of the lake is; there is eu" in said
+    assert "prices.gpu_hour names 'H1000', which is no GPU of the period; known: H100" in said
+    assert "prices.budgets names 'nobody', which is no team of the period; known: none" in said
+    assert "retired names 'mars', which is no cluster of the lake; known: eu" in said
     assert "owners.team_label is 'crew', which no namespace with GPUs in the period has" in said
 
 

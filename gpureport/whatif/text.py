@@ -130,7 +130,7 @@ def _past_notes(answer: Answer, question: Question) -> list[str]:
 
 
 def _added(answer: Answer) -> str:
-    return f" (capacity: {formats.significant(answer.added_gpus)} GPUs more)" if answer.added_gpus else ""
+    return f" (capacity: {formats.significant(answer.added_gpus)} allocatable GPUs more)" if answer.added_gpus else ""
 
 
 _AMOUNTS_NOTE = f"{{}} replayed as divisible amounts: no pods are known, or more than {MOST_ASKS:,}, or it is a ResourceQuota."

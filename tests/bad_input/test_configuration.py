@@ -52,6 +52,7 @@ def test_a_cluster_name_that_is_no_folder_is_a_usage_error(cluster: str, refused
         ("selec 1", "SQL"),
         ("select nonsense from lake.device_sample", "SQL"),
         ("select 1/", "SQL"),
+        ("select pwer_watts from lake.device_sample", 'Candidate bindings: "power_watts"'),
         ("from lake.nothing", "there is no table lake.nothing; did you mean"),
     ],
 )

@@ -222,7 +222,7 @@ def test_a_name_that_matches_no_gpu_is_a_warning(lake: Path, tmp_path: Path, cap
     main(["--config", str(file), "compute", "--date", DAY, "--lake", str(lake)], environ={}, now=NOW)
     assert main(["--config", str(file), "report", *flags], environ={}, now=NOW) == 0
     told = capsys.readouterr().err
-    assert "warning: prices.gpu_hour names 'NVIDIA-H200', which no GPU of the period is" in told
+    assert "warning: prices.gpu_hour names 'NVIDIA-H200', which is no GPU of the period" in told
     assert "warning: power.idle_watts names 'GPU-gone'" in told
 
 

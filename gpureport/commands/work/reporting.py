@@ -241,7 +241,7 @@ def _unmatched(con: DuckDBPyConnection, config: Config) -> list[str]:
         ("retired", "cluster of the lake", {each.cluster for each in config.retired} - {""}, clusters),
     ]
     return unlabeled + [
-        f"{section} names {name!r}, which no {kind} is; there is {', '.join(sorted(filter(None, there))) or 'none that is known'}"
+        f"{section} names {name!r}, which is no {kind}; known: {', '.join(sorted(filter(None, there))) or 'none'}"
         for section, kind, names, there in given
         for name in sorted(names - there)
     ]

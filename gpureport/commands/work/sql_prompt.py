@@ -58,7 +58,8 @@ class Session:
                     print(f"only the first {limit:,} rows are shown; give --rows for more", file=sys.stderr)
         except duckdb.Error as error:
             hint = "; give --allow-files to read other files" if isinstance(error, duckdb.PermissionException) else ""
-            raise UsageError(f"SQL: {first_line(error)}{hint}") from None
+            close = next((f" {line}" for line in str(error).splitlines() if line.startswith("Candidate bindings")), "")
+            raise UsageError(f"SQL: {first_line(error)}{close}{hint}") from None
 
     def _refuse_writing(self, statement: str) -> None:
         if not self.may_write and _WRITING.search(_without_texts(statement)):

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from golden_case import gpureport
 from playwright.sync_api import Browser, Page
 
 from .conftest import Opened, new_page
@@ -29,6 +30,28 @@ def rich(page: Page, simulated_demo: Path) -> Page:
     """The page of the simulated demo: prices, quotas, findings, all charts."""
     page.goto((simulated_demo / "report.html").as_uri())
     return page
+
+
+def test_a_day_without_data_is_blank_in_charts(browser: Browser, tmp_path: Path) -> None:
+    """Of three days the second was never exported: its hours are no part of an area, its energy is a dash."""
+    for day in ("2026-11-16", "2026-11-18"):
+        small = ("--gpus", "8", "--step-seconds", "600", "--lake", str(tmp_path / "lake"))
+        gpureport("simulate", *small, "--start", day)
+        gpureport("compute", "--date", day, "--lake", str(tmp_path / "lake"))
+    window = ("--since", "2026-11-16", "--until", "2026-11-19", "--lake", str(tmp_path / "lake"))
+    gpureport("report", *window, "--out", str(tmp_path / "out"), "--only", "html")
+    page = new_page(browser)
+    page.goto((tmp_path / "out" / "report.html").as_uri() + "#capacity")
+    hours = page.locator("figure", has_text="Blank: hours without data.")
+    hours.locator("path.c-underutilized").wait_for()
+    assert str(hours.locator("path.c-underutilized").get_attribute("d")).count("M") == 2
+    page.locator(".tabs a", has_text="Energy").click()
+    days = page.locator("figure table.bars tr", has_text=" Nov")
+    days.first.wait_for()
+    rows = {row.locator("th").inner_text(): row.locator("td.number").inner_text() for row in days.all()}
+    assert [*rows] == ["16 Nov", "17 Nov", "18 Nov"]
+    assert [text == "—" for text in rows.values()] == [False, True, False]
+    page.close()
 
 
 def test_it_asks_for_nothing_and_complains_of_nothing_in_any_tab(opened: Opened, folder: Path) -> None:
