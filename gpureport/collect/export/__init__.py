@@ -85,7 +85,7 @@ def export_day(settings: ExportSettings, place: Place, day: date, progress: Prog
 
 
 def _may_have_grown(held: Mapping[str, int], connection: Connection, server: Server, settings: ExportSettings, day: date) -> bool:
-    """Whether the server may hold more samples of the day than the lake; True too where it does not count what it would send."""
+    """Whether the server may have more samples of the day than the lake; True where its count is not known."""
     if server.read_path == "victoria-metrics":  # its queries leave out samples that its export has
         return True
     try:

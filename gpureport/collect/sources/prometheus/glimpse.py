@@ -78,7 +78,7 @@ class Labelled:
         return dict(found)
 
     def sample_counts(self, metrics: Sequence[str], scope: Sequence[Matcher]) -> dict[str, int]:
-        """Number of samples by metric, as the server counts them: without markers of staleness, in 2.x with those just before."""
+        """Number of samples by metric, as the server counts them; 2.x counts one at the instant before the window too."""
         found = dict[str, int]()
         for metric in sorted({*metrics}.intersection(self.values(METRIC_LABEL))):
             series = selector([Matcher(METRIC_LABEL, "=", metric), *scope])
