@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
-import duckdb
 import pytest
 from golden_case import NOON, NOW
+from report_tables import Report, report_tables
 
 from gpureport.cli import main
 
@@ -59,7 +60,7 @@ def node(name: str, cordoned_from: int = 60) -> dict[str, list[str]]:
 
 
 @pytest.fixture(scope="module")
-def report(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
+def report(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Report]:
     families: dict[str, list[str]] = {
         "DCGM_FI_DEV_GPU_UTIL": [
             *series("DCGM_FI_DEV_GPU_UTIL", 'Hostname="n1",UUID="GPU-1",modelName="H100"', [50] * 60),
@@ -80,19 +81,17 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPy
     folder = tmp_path_factory.mktemp("series")
     text = "\n".join([line for metric, lines in families.items() for line in (f"# TYPE {metric} unknown", *lines)] + ["# EOF\n"])
     (folder / "metrics.txt").write_text(text)
-    lake, out = str(folder / "lake"), folder / "out"
-    window = ["--since", "2026-11-20T12:00:00Z", "--until", "2026-11-20T13:00:00Z"]
+    lake = str(folder / "lake")
     for arguments in (
         ["import", str(folder / "metrics.txt"), "--cluster", "lab", "--lake", lake],
         ["compute", "--date", "2026-11-20", "--lake", lake],
-        ["report", *window, "--lake", lake, "--out", str(out)],
     ):
         assert main(arguments, environ={}, now=NOW) == 0
-    with duckdb.connect(str(out / "gpureport.duckdb"), read_only=True) as con:
-        yield con
+    with report_tables(Path(lake), "2026-11-20T12:00:00Z", "2026-11-20T13:00:00Z") as found:
+        yield found
 
 
-def test_ours_agree_with_opencosts_own_gauges(report: duckdb.DuckDBPyConnection) -> None:
+def test_ours_agree_with_opencosts_own_gauges(report: Report) -> None:
     statement = """select resource, source, pending_pod_count_avg, opencost_pending_pod_count_avg,
                           pending_request_units_avg, opencost_pending_request_units_avg,
                           requested_allocatable_ratio_avg, opencost_requested_allocatable_ratio_avg
@@ -103,7 +102,7 @@ def test_ours_agree_with_opencosts_own_gauges(report: duckdb.DuckDBPyConnection)
     ]
 
 
-def test_kubernetes_sense_tells_what_opencosts_does_not(report: duckdb.DuckDBPyConnection) -> None:
+def test_kubernetes_sense_tells_what_opencosts_does_not(report: Report) -> None:
     statement = """select demand_source, unscheduled_units_avg, unscheduled_units_max, bound_pending_units_avg,
                           allocated_units_avg, schedulable_units_avg, cordoned_units_avg, demand_schedulable_ratio_max
                    from report.scheduler_pressure"""
@@ -112,20 +111,20 @@ def test_kubernetes_sense_tells_what_opencosts_does_not(report: duckdb.DuckDBPyC
     assert report.execute(statement).fetchall() == [("kube-state-metrics", 2.75, 3, 0.25, 4.25, 6, 2, 1.75)] * 2
 
 
-def test_waits_are_told_from_series(report: duckdb.DuckDBPyConnection) -> None:
+def test_waits_are_told_from_series(report: Report) -> None:
     statement = """select size, placed_pod_count, placing_seconds_max, waiting_pod_count, waiting_seconds_max
                    from report.pod_wait order by all"""
     # a waits at the end, 60 min 30 s after its creation; b was first seen with a place after 45 min 30 s; c had one before.
     assert report.execute(statement).fetchall() == [("1", 1, 2730, 0, None), ("2-4", 0, None, 1, 3630)]
 
 
-def test_free_gpus_that_nobody_who_waits_can_have_are_stranded(report: duckdb.DuckDBPyConnection) -> None:
+def test_free_gpus_that_nobody_who_waits_can_have_are_stranded(report: Report) -> None:
     statement = "select bucket, cause, gpu_hours from report.gpu_hour_ledger where device_uuid = 'GPU-2' order by all"
     # The scheduler finds no place for a, though n2 has four GPUs left: it does not say why here. From 12:30 on n2 is cordoned.
     assert report.execute(statement).fetchall() == [("fragmented", "refused", 0.5), ("unavailable", "cordoned", 0.5)]
 
 
-def test_what_is_free_does_not_fit_the_requests(report: duckdb.DuckDBPyConnection) -> None:
+def test_what_is_free_does_not_fit_the_requests(report: Report) -> None:
     statement = """select reason, free_gpu_hours, free_ratio, largest_request_gpus, request_count from report.fragmentation"""
     # c has all of n1 (with b more than all); n2's four are free for half an hour. a's request of 2 and b's of 1 fit there.
     assert report.execute(statement).fetchall() == [("fits", 2, 1, 4, 2)]

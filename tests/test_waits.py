@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import duckdb
 import pytest
 from golden_case import gpureport
+from report_tables import Report, report_tables
 
 START, MINUTES = 1_767_225_600, 120  # 2026-01-01T00:00:00Z
 
@@ -55,7 +55,7 @@ class Text:
 
 
 @pytest.fixture(scope="module")
-def report(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
+def report(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Report]:
     folder, text = tmp_path_factory.mktemp("waits"), Text()
     text.node("a", "Tesla-T4")
     text.node("b", "NVIDIA-A10")
@@ -67,19 +67,18 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPy
     )
     text.pod("waits", 8, 30)
     (folder / "ksm.txt").write_text(str(text))
-    lake, out = folder / "lake", folder / "out"
+    lake = folder / "lake"
     gpureport("import", folder / "ksm.txt", "--cluster", "c", "--lake", lake)
     gpureport("compute", "--date", "2026-01-01", "--lake", lake)
-    gpureport("report", "--since", "2026-01-01", "--until", "2026-01-01T02:00:00Z", "--lake", lake, "--out", out)
-    with duckdb.connect(str(out / "gpureport.duckdb"), read_only=True) as con:
-        yield con
+    with report_tables(lake, "2026-01-01", "2026-01-01T02:00:00Z") as found:
+        yield found
 
 
-def rows(con: duckdb.DuckDBPyConnection, statement: str) -> list[tuple[Any, ...]]:
+def rows(con: Report, statement: str) -> list[tuple[Any, ...]]:
     return con.execute(statement).fetchall()
 
 
-def test_waits_are_from_creation_to_placement_by_size(report: duckdb.DuckDBPyConnection) -> None:
+def test_waits_are_from_creation_to_placement_by_size(report: Report) -> None:
     named = "size, placed_pod_count, waiting_pod_count, placing_seconds_p95, starting_seconds_p95"
     assert rows(report, f"select {named} from report.pod_wait order by size") == [
         ("1", 1, 0, 15, None),
@@ -88,12 +87,12 @@ def test_waits_are_from_creation_to_placement_by_size(report: duckdb.DuckDBPyCon
     ]
 
 
-def test_hours_of_waiting_count_pods_that_no_scrape_saw_waiting(report: duckdb.DuckDBPyConnection) -> None:
+def test_hours_of_waiting_count_pods_that_no_scrape_saw_waiting(report: Report) -> None:
     waited = "select unscheduled_units_avg from report.scheduler_pressure where resource = 'gpu' order by hour_start_at"
     assert rows(report, waited) == [(pytest.approx(15 / 3600 + 2 * 0.5 + 8 * 0.5),), (pytest.approx(8),)]
 
 
-def test_allocation_by_model_needs_no_exporter(report: duckdb.DuckDBPyConnection) -> None:
+def test_allocation_by_model_needs_no_exporter(report: Report) -> None:
     found = "select gpu_model, bucket, sum(gpu_hours) from report.gpu_hour_ledger group by all order by all"
     had = (109 + 2 * 70) / 60
     assert rows(report, found) == [
@@ -104,7 +103,7 @@ def test_allocation_by_model_needs_no_exporter(report: duckdb.DuckDBPyConnection
     ]
 
 
-def test_half_of_the_mix_does_not_fit_less_than_eight(report: duckdb.DuckDBPyConnection) -> None:
+def test_half_of_the_mix_does_not_fit_less_than_eight(report: Report) -> None:
     found = "select gpu_model, reason, free_gpu_hours, request_count from report.fragmentation order by all"
     less = (7 * 39 + 5 * 70) / 60
     assert rows(report, found) == [

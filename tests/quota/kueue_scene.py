@@ -6,7 +6,7 @@ import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import duckdb
+from report_tables import report_tables
 
 from gpureport.cli import main
 
@@ -158,7 +158,7 @@ def save(folder: Path, lists, version="v1beta2"):
 
 
 def told(tmp_path: Path, listed, minutes=range(FROM, UNTIL, 15), metrics="", **more):
-    """The report's folder: ``listed(minute)`` gives the lists of a snapshot of that minute."""
+    """The lake: ``listed(minute)`` gives the lists of a snapshot of that minute."""
     lake = tmp_path / "lake"
     for minute in minutes:
         folder = tmp_path / f"at-{minute}"
@@ -168,23 +168,22 @@ def told(tmp_path: Path, listed, minutes=range(FROM, UNTIL, 15), metrics="", **m
     (tmp_path / "series.om").write_text(f"# TYPE DCGM_FI_DEV_GPU_UTIL gauge\n{seen}{metrics}# EOF\n")
     run("import", str(tmp_path / "series.om"), "--cluster", "lab", "--lake", str(lake))
     run("compute", "--date", DAY, "--lake", str(lake))
-    run("report", "--since", at(FROM), "--until", at(UNTIL), "--lake", str(lake), "--out", str(tmp_path / "out"))
-    return tmp_path
+    return lake
 
 
 def run(*arguments):
     assert main(list(arguments), environ={}, now=NOW) == 0
 
 
-def rows(folder: Path, statement):
-    with duckdb.connect(str(folder / "out" / "gpureport.duckdb"), read_only=True) as con:
-        return con.execute(statement).fetchall()
+def rows(lake: Path, statement):
+    with report_tables(lake, at(FROM), at(UNTIL), NOW) as report:
+        return report.rows(statement)
 
 
-def amounts(folder: Path, *figures, resource=GPU):
+def amounts(lake: Path, *figures, resource=GPU):
     """Figures in GPU-hours over the hour, by queue and flavor."""
     columns = ", ".join(f"round({name}_native_hours, 6)" for name in figures)
     found = rows(
-        folder, f"select quota, flavor, {columns} from report.quota_fair_share where resource = '{resource}' and not is_parent"
+        lake, f"select quota, flavor, {columns} from report.quota_fair_share where resource = '{resource}' and not is_parent"
     )
     return {(quota, flavor): tuple(values) for quota, flavor, *values in found}

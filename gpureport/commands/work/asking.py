@@ -46,7 +46,7 @@ def sql(
     with connection(config.compute.memory_limit, config.compute.threads) as con:
         if not allow_files:
             confine(con, [lake.path, QUERIES])
-        session = Session(con, _Tables(con, config, lake, window).open_named, output, sys.stdout, rows_at_most, allow_files)
+        session = Session(con, Tables(con, config, lake, window).open_named, output, sys.stdout, rows_at_most, allow_files)
         if statement:
             session.answer(statement)
         else:
@@ -54,7 +54,7 @@ def sql(
 
 
 @dataclass
-class _Tables:
+class Tables:
     """The tables that a database has of a lake: views over its files, and what is built over the facts of a window."""
 
     con: DuckDBPyConnection
