@@ -1,0 +1,44 @@
+"""Tables of a report as tests read them: made when a statement names them, as ``gpureport sql`` makes them, and not written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import duckdb
+from golden_case import NOW
+
+from gpureport.commands.work.asking import Tables
+from gpureport.compute.query import connection
+from gpureport.config import load_config
+from gpureport.lake import open_lake
+from gpureport.values.window import Window, parse_period
+
+
+@dataclass
+class Report:
+    """What a report of a lake would hold."""
+
+    con: duckdb.DuckDBPyConnection
+    tables: Tables
+
+    def execute(self, statement: str, parameters: Any = None) -> duckdb.DuckDBPyConnection:
+        self.tables.open_named(statement)
+        return self.con.execute(statement, parameters)
+
+    def rows(self, statement: str, parameters: Any = None) -> list[tuple[Any, ...]]:
+        return self.execute(statement, parameters).fetchall()
+
+
+@contextmanager
+def report_tables(lake: Path, since: str, until: str | None = None, now: datetime = NOW) -> Iterator[Report]:
+    """The report of a window; each table is made once."""
+    config = load_config(None, {}, {"lake": str(lake)})[0]
+    window = parse_period(since, now)
+    with connection() as con:
+        asked = Window(window.start_at, parse_period(until, now).start_at) if until else window
+        yield Report(con, Tables(con, config, open_lake(lake), asked))
