@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from gpureport.compute.query import load
-from gpureport.values.catalog.figures import FIGURES, REASONS
+from gpureport.values.catalog import FIGURES, REASONS
 from gpureport.values.runtime.resources import catalog_rows
 from gpureport.values.tables import DROP_REASONS, SIGNAL_BY_NAME
 

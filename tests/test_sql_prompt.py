@@ -16,7 +16,7 @@ import pytest
 from golden_case import NOW
 
 from gpureport.cli import main
-from gpureport.commands.work.sql_prompt import Session
+from gpureport.commands.work.asking import Session
 from gpureport.compute.query import Query, build
 from gpureport.values.errors import QueryError, UsageError
 from gpureport.values.text.rows import Output

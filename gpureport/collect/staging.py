@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpureport.collect.shape import Reading, Tally, device_uuid, reading_of, shape, told_by
-from gpureport.collect.shape.known import series_id
+from gpureport.collect.shape.identity import series_id
 from gpureport.collect.sources.provenance import add_tallies
 from gpureport.lake import Change
 from gpureport.values.catalog import Catalog

@@ -24,12 +24,11 @@ import pyarrow as pa
 from gpureport import __version__
 from gpureport.compute.day_state import state_around_day, state_of_day
 from gpureport.compute.fact_views import EXPECTED, TELEMETRY, Batch, day_hours, devices_left, expected_before
-from gpureport.compute.identity import made_with
+from gpureport.compute.identity import made_with, note_entries
 from gpureport.compute.idle_power import BASELINE, idle_baseline
 from gpureport.compute.intervals import INTERVALS, VALUES, give, interval_sums
 from gpureport.compute.query import Failure, Query, build, connection, hold_to_checks, in_turn, load, needed, of_life
 from gpureport.compute.quotas import quota_facts_of_day
-from gpureport.compute.restatement import note_entries
 from gpureport.config.findings import expectations
 from gpureport.lake import Change, Lake, Partition, scan_view
 from gpureport.lake.parquet import ROW_GROUP_ROWS

@@ -2,6 +2,8 @@
 
 Facts of another version but of the same revisions are the same facts. An older version recorded neither: its tables are of the
 first revision, its settings unknown. A run killed between export and compute leaves facts of other samples than the lake has.
+
+Late data makes a day grow after it was reported: what the first report could say is kept beside what can be said now.
 """
 
 from __future__ import annotations
@@ -9,14 +11,19 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
+import duckdb
+
 from gpureport.compute.fact_views import TELEMETRY
 from gpureport.compute.query import Query, of_life
-from gpureport.lake import Lake
+from gpureport.lake import DamagedError, Lake, Partition
+from gpureport.lake.views import create_view, rows_of
 from gpureport.values.tables import DEVICE_SAMPLE, SOURCE
+from gpureport.values.window import Window
 
 _BASIS = "samples_hash"
 _TABLES = (DEVICE_SAMPLE.name, SOURCE.name, *TELEMETRY)
@@ -88,3 +95,51 @@ def made_with(queries: Mapping[str, Query], settings: Mapping[str, Any]) -> Made
 def recorded(note: Mapping[str, str]) -> MadeWith:
     """Identity recorded with a day's facts."""
     return MadeWith(note.get(_REVISIONS, "{}"), note.get(_SETTINGS, ""))
+
+
+_TABLE = "facts/ledger_hour"
+_ROWS, _STATED = "sample_rows", "stated_before"
+
+
+def note_entries(lake: Lake, samples: Partition) -> dict[str, str]:
+    """Entry about a day's facts: the samples that they are made of, and earlier results from fewer or more samples."""
+    rows = str(samples.row_count)
+    entries = {_ROWS: rows, **basis_entry(lake, samples.cluster, samples.date)}
+    if before := lake.partition(_TABLE, samples.cluster, samples.date):
+        note = lake.note(samples.cluster, samples.date)
+        stated = note.get(_STATED, "")
+        if note.get(_ROWS, rows) != rows and not stated:
+            with suppress(DamagedError):  # what was said of the day is lost
+                stated = json.dumps(_totals(before))
+        if stated:
+            entries[_STATED] = stated
+    return entries
+
+
+def restated_days(lake: Lake, window: Window) -> str:
+    """The days of the window that were made again from other samples, and what was said of them first: JSON for the queries."""
+    return json.dumps(list(_restated(lake, window)), sort_keys=True)
+
+
+def _restated(lake: Lake, window: Window) -> Iterator[dict[str, Any]]:
+    days = set(window.days())
+    for partition in lake.partitions(_TABLE):
+        stated = lake.note(partition.cluster, partition.date).get(_STATED) if partition.date in days else None
+        if stated:
+            yield {"cluster": partition.cluster, "day": partition.date.isoformat(), **json.loads(stated)}
+
+
+def _totals(partition: Partition) -> dict[str, float]:
+    """GPU-hours that were seen and that were held, by facts as they are."""
+    with duckdb.connect() as con:
+        con.execute("create schema facts")
+        create_view(con, "facts.ledger_hour", rows_of([partition]), {})
+        found = con.execute(
+            """
+            select
+                coalesce(sum(gpu_seconds) filter (where activity != 'unseen'), 0) / 3600,
+                coalesce(sum(gpu_seconds) filter (where activity != 'unseen' and pod != '' and not is_reserved), 0) / 3600
+            from facts.ledger_hour
+            """
+        ).fetchall()
+    return {"previous_seen_gpu_hours": found[0][0], "previous_allocated_gpu_hours": found[0][1]}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from gpureport.collect.state import Kind
-from gpureport.values.catalog.figures import FIGURES
+from gpureport.values.catalog import FIGURES
 from gpureport.values.series import Labels
 
 Status = Literal["missing", "partial", "note", "ok"]

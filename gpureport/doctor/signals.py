@@ -10,8 +10,7 @@ from functools import cached_property
 from gpureport.config.findings import not_on_model, not_told_to_guest
 from gpureport.doctor import remedies
 from gpureport.doctor.evidence import Carried, Evidence, Finding, Remedy, Rhythm, ServerSeen
-from gpureport.values.catalog import Catalog, Meaning
-from gpureport.values.catalog.figures import FIGURES, Figure
+from gpureport.values.catalog import FIGURES, Catalog, Figure, Meaning
 from gpureport.values.tables import SIGNALS
 
 STAIRCASE_BELOW_RATIO = 0.7

@@ -3,8 +3,7 @@
 from gpureport.lake.check import DamagedError
 from gpureport.lake.commit import Change, LakeBusyError
 from gpureport.lake.lake import Lake, Partition, exclusive_run, open_lake
-from gpureport.lake.scan import footer, scan_view
-from gpureport.lake.views import views
+from gpureport.lake.views import footer, scan_view, views
 
 __all__ = [
     "Change",

@@ -26,7 +26,7 @@ from gpureport.lake.lake import exclusive_run
 from gpureport.lake.parquet import held_type, write_parquet
 from gpureport.lake.paths import ROOT, day_of, file_name
 from gpureport.lake.root import MARKER, Replaced, Root, Stored, check_version, encode_root, old_version
-from gpureport.lake.scan import footer
+from gpureport.lake.views import footer
 from gpureport.store import Bucket, Folder, Found, ObjectAddress, Place, Storage
 from gpureport.store.folder import locked, sync
 from gpureport.values.errors import LakeError, first_line

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 from gpureport.schedulers.allocation import allocate
 from gpureport.schedulers.change import NO_CHANGE, Change, changed
-from gpureport.schedulers.elastic import ElasticPolicy, NosPolicy
 from gpureport.schedulers.kai import KaiPolicy
 from gpureport.schedulers.koordinator import KoordinatorPolicy
 from gpureport.schedulers.kueue import KueuePolicy
 from gpureport.schedulers.model import DEFAULT_RULES, Holding, Past, Quota, Rules, below, leaves
 from gpureport.schedulers.pods import Ask, Policy, Replay
+from gpureport.schedulers.scheduler_plugins import ElasticPolicy, NosPolicy
 from gpureport.schedulers.volcano import VolcanoPolicy
 
 UNKNOWABLE = (

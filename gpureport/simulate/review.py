@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpureport.simulate.inventory import Node, stable_uuid
+from gpureport.simulate.inventory import SICK_GPU, Node, role, stable_uuid
 from gpureport.simulate.plan import SimulationPlan
 from gpureport.simulate.planted import Planted, Xid
-from gpureport.simulate.roles import SICK_GPU, role
 from gpureport.simulate.workload import Kind, Life, Phase, Pod, Slot, make_pods, make_slots
 
 _DAY = 86_400

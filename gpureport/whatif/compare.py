@@ -18,8 +18,7 @@ from gpureport.lake import Lake, views
 from gpureport.lake.views import make_way
 from gpureport.schedulers.change import NO_CHANGE, Change, Pool, changed, doubts, resolved
 from gpureport.schedulers.model import Past, Rules, Terms
-from gpureport.schedulers.nos import uncounted
-from gpureport.schedulers.nos_labels import ORDER
+from gpureport.schedulers.nos import ORDER, uncounted
 from gpureport.values.errors import LakeError, UsageError
 from gpureport.values.tables.rules import QUOTA_EXPOSURE, QUOTA_POD_LABEL, QUOTA_WEIGHTED_SHARE, RULE_TABLES
 from gpureport.values.window import Window, plain

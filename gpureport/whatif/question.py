@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gpureport.schedulers.change import Change, parse_rule, parse_setting
-from gpureport.schedulers.nos_labels import ORDER, in_order
+from gpureport.schedulers.nos import ORDER, in_order
 from gpureport.values.errors import UsageError
 from gpureport.values.text import formats
 

@@ -9,7 +9,7 @@ from typing import Any, TextIO
 from gpureport.compute.quotas.rows import Row
 from gpureport.schedulers.allocation import ASSUMPTIONS
 from gpureport.schedulers.replay import UNKNOWABLE
-from gpureport.values.catalog.figures import REASONS
+from gpureport.values.catalog import REASONS
 from gpureport.values.text import formats
 from gpureport.values.text.rows import Output, print_rows
 from gpureport.values.window import Window, rfc3339

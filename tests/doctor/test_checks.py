@@ -19,8 +19,7 @@ from gpureport.doctor.evidence import Carried, KubeState, Rhythm, ServerSeen, ve
 from gpureport.doctor.prometheus import retention_days
 from gpureport.doctor.signals import costs, rhythm_findings, server_findings, signal_findings
 from gpureport.doctor.workloads import SAMPLED_HOSTS, chosen_hosts, leading_metrics, replica_findings, workload_findings
-from gpureport.values.catalog import Catalog, load_catalog
-from gpureport.values.catalog.figures import FIGURES
+from gpureport.values.catalog import FIGURES, Catalog, load_catalog
 from gpureport.values.series import Labels
 from gpureport.values.tables import SIGNALS
 

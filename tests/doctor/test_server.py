@@ -10,7 +10,7 @@ import pytest
 from prometheus.programs import free_port
 from prometheus.replay import forwarding, replaying
 
-from gpureport.values.catalog.figures import FIGURES
+from gpureport.values.catalog import FIGURES
 
 from .clusters import CLUSTERS, INSTANTS, NOTHING_AT
 from .conftest import Doctor, Told

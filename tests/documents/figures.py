@@ -6,7 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 
-from gpureport.values.catalog.figures import FIGURES, GROUPS, REASONS, Figure
+from gpureport.values.catalog import FIGURES, GROUPS, REASONS, Figure
 from gpureport.values.tables import DROP_REASONS
 
 from .markdown import markdown_table

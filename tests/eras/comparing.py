@@ -9,7 +9,7 @@ import pytest
 from golden_case import Row
 
 from eras.rewriting import Told
-from gpureport.values.catalog.figures import FIGURES
+from gpureport.values.catalog import FIGURES
 
 SAME = 1e-6
 ANY = object()

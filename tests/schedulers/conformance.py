@@ -14,12 +14,12 @@ from gpureport.schedulers.nos import (
     exceeds,
     gpu_memory_gb,
     guaranteed_over_quota,
+    in_order,
     rejections,
     share_ratios,
     sum_of_min,
     with_gpu_memory,
 )
-from gpureport.schedulers.nos_labels import in_order
 from gpureport.schedulers.nos_preemption import Situation, exposures
 from gpureport.schedulers.volcano import VolcanoPolicy
 from tests.schedulers.made import elastic, holding, pod

@@ -5,9 +5,12 @@ import pytest
 from gpureport.schedulers.model import Terms
 from gpureport.schedulers.nos import (
     GPU_MEMORY,
+    OVER_QUOTA,
     available_over_quota,
     gpu_memory_gb,
     guaranteed_over_quota,
+    in_order,
+    labelled,
     mig_memory_gb,
     pod_request,
     rejections,
@@ -17,7 +20,6 @@ from gpureport.schedulers.nos import (
     uncounted,
     with_gpu_memory,
 )
-from gpureport.schedulers.nos_labels import OVER_QUOTA, in_order, labelled
 from gpureport.values.errors import UsageError
 from tests.schedulers.made import elastic, holding, memory, pod, used
 

@@ -1,7 +1,6 @@
 """Who may preempt whom under nos, from the documents' two times t1 and t2 on; all pods ask for 10 GB."""
 
-from gpureport.schedulers.nos import GPU_MEMORY, Used, rejections
-from gpureport.schedulers.nos_labels import OVER_QUOTA, labelled
+from gpureport.schedulers.nos import GPU_MEMORY, OVER_QUOTA, Used, labelled, rejections
 from gpureport.schedulers.nos_preemption import Situation, exposures
 from tests.schedulers.made import elastic, pod
 

@@ -3,8 +3,17 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpureport.schedulers.nos import GPU_MEMORY, Used, available_over_quota, exceeds, fits, guaranteed_over_quota, sum_of_min
-from gpureport.schedulers.nos_labels import OVER_QUOTA, labelled
+from gpureport.schedulers.nos import (
+    GPU_MEMORY,
+    OVER_QUOTA,
+    Used,
+    available_over_quota,
+    exceeds,
+    fits,
+    guaranteed_over_quota,
+    labelled,
+    sum_of_min,
+)
 from gpureport.schedulers.nos_preemption import Situation, exposures
 from tests.schedulers.made import elastic, memory, pod
 

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from gpureport.compute.quotas.labels import Runs
 from gpureport.compute.quotas.scene import Members, Scene
-from gpureport.schedulers.nos import GPU_MEMORY
-from gpureport.schedulers.nos_labels import ORDER, OVER_QUOTA, labelled
+from gpureport.schedulers.nos import GPU_MEMORY, ORDER, OVER_QUOTA, labelled
 from gpureport.schedulers.nos_preemption import Situation, exposures
 from tests.schedulers.made import elastic, pod
 

@@ -9,9 +9,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpureport.collect.shape.extents import equal_to, extents
-from gpureport.collect.shape.identity import identify
-from gpureport.collect.shape.known import KnownLabels
+from gpureport.collect.shape.identity import KnownLabels, identify
+from gpureport.collect.shape.loops import equal_to, extents
 from gpureport.collect.shape.reading import Reading
 from gpureport.values.catalog import load_catalog
 from gpureport.values.series import METRIC_LABEL, Labels, SeriesBatch

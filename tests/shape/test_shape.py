@@ -10,7 +10,7 @@ import pytest
 
 from gpureport.collect.shape import Shaped, shape
 from gpureport.collect.shape.copies import Points
-from gpureport.collect.shape.long import long_rows
+from gpureport.collect.shape.wide import long_rows
 from gpureport.values.catalog import load_catalog
 from gpureport.values.series import STALE_BITS, SeriesBatch
 from gpureport.values.window import Window

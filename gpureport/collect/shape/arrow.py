@@ -10,11 +10,10 @@ import pyarrow as pa
 
 from gpureport.collect.shape.devices import DeviceSignals
 from gpureport.collect.shape.identity import DeviceKey, DeviceLabels, Identity, Workload
-from gpureport.collect.shape.long import LongRows
 from gpureport.collect.shape.owners import Run
 from gpureport.collect.shape.prepare import Prepared
 from gpureport.collect.shape.spans import Times, is_among
-from gpureport.collect.shape.wide import DeviceRows
+from gpureport.collect.shape.wide import DeviceRows, LongRows
 from gpureport.values.series import METRIC_LABEL
 from gpureport.values.tables import DEVICE_LABEL, DEVICE_SAMPLE, DEVICE_SIGNAL, OWNER_LABEL, RAW_SAMPLE, SAMPLE, SERIES
 from gpureport.values.tables.table import Table

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpureport.collect.shape.copies import Points
-from gpureport.collect.shape.identity import Identity
-from gpureport.collect.shape.known import KnownLabels
+from gpureport.collect.shape.identity import Identity, KnownLabels
 from gpureport.collect.shape.reading import PLAIN, Reading, UnitEvidence
 from gpureport.collect.shape.samples import Raw, Samples
 from gpureport.collect.shape.spans import Times, Values

@@ -27,7 +27,7 @@ class Samples:
     """Raw samples by series, and by what is left of them when values that are none are out."""
 
     def __init__(self, batch: SeriesBatch) -> None:
-        from gpureport.collect.shape.extents import equal_to, extents
+        from gpureport.collect.shape.loops import equal_to, extents
 
         found = extents(batch)
         self._batch = batch

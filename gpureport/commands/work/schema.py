@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
 from gpureport.compute.query import Query
-from gpureport.values.catalog.figures import GROUPS
+from gpureport.values.catalog import GROUPS
 from gpureport.values.tables import SCHEMA_VERSION, TABLES
 
 _INTRO = f"""# Schema

@@ -12,7 +12,7 @@ from typing import Any
 import duckdb
 
 from gpureport.compute.fact_views import ROLLED_UP, Facts
-from gpureport.compute.identity import MadeWith
+from gpureport.compute.identity import MadeWith, restated_days
 from gpureport.compute.look_back import (
     HISTORY,
     build_earlier,
@@ -25,7 +25,6 @@ from gpureport.compute.look_back import (
 )
 from gpureport.compute.look_back import parameters as look_back_parameters
 from gpureport.compute.query import Failure, Query, build, hold_to_checks, in_turn, load, needed, of_life, run_checks, with_values
-from gpureport.compute.restatement import restated_days
 from gpureport.config.findings import Thresholds
 from gpureport.config.findings import parameters as finding_parameters
 from gpureport.lake import Lake, Partition

@@ -19,7 +19,7 @@ from gpureport.compute.quotas.shares import quota_native_table, quota_share_tabl
 from gpureport.compute.quotas.weighted import quota_weighted_share_table
 from gpureport.lake import Lake, views
 from gpureport.schedulers.model import Rules
-from gpureport.schedulers.nos_labels import ORDER
+from gpureport.schedulers.nos import ORDER
 from gpureport.values.tables.rules import QUOTA_EXPOSURE, QUOTA_POD_LABEL, QUOTA_WEIGHTED_SHARE, RULE_TABLES
 from gpureport.values.window import Window
 

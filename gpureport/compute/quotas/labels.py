@@ -13,7 +13,7 @@ import duckdb
 import pyarrow as pa
 
 from gpureport.compute.quotas.scene import Row, Scene
-from gpureport.schedulers.nos_labels import ORDER
+from gpureport.schedulers.nos import ORDER
 from gpureport.values.tables.rules import QUOTA_EXPOSURE, QUOTA_POD_LABEL
 
 Key = tuple[str, ...]

@@ -11,8 +11,7 @@ from typing import Any
 
 from gpureport.schedulers import scheduler_plugins
 from gpureport.schedulers.model import Pod, Quota, Terms
-from gpureport.schedulers.nos import Used, base, units
-from gpureport.schedulers.nos_labels import OVER_QUOTA, labelled
+from gpureport.schedulers.nos import OVER_QUOTA, Used, base, labelled, units
 from gpureport.schedulers.nos_preemption import Situation, exposures
 
 Row = dict[str, Any]

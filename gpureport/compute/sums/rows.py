@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from gpureport.compute.sums.loops import in_milliseconds
-from gpureport.lake.scan import is_plain, known_columns
+from gpureport.lake.views import is_plain, known_columns
 
 Whole = NDArray[np.int64]
 Bits = NDArray[np.uint8]

@@ -22,7 +22,7 @@ from gpureport.report.page.overview import Overview, overview, since_text
 from gpureport.report.page.render import digest, environment, script, stylesheet
 from gpureport.report.page.tables import Namespace, Tables, opened_tables
 from gpureport.report.page.words import TABS, Money
-from gpureport.values.catalog.figures import FIGURES, REASONS
+from gpureport.values.catalog import FIGURES, REASONS
 
 FOLDER = "by"
 _NAME_MAX = 60

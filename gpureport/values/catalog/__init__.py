@@ -11,10 +11,11 @@ import hashlib
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
+from itertools import groupby
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
@@ -308,3 +309,36 @@ def _check(text: Mapping[str, str], where: str) -> None:
         raise UsageError(f"{where}: {metric}: {text['signal']} is no {text['kind']}; see docs/metrics.md for rows that feed it")
     if not re.fullmatch(r"[a-zA-Z_:][a-zA-Z0-9_:]*", text["per"] or "x") or text["per"] == metric:
         raise UsageError(f"{where}: {metric}: per {text['per']!r} is neither {PER_SECOND} nor the metric of another counter")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure's formula over facts and the device signals (names of ``tables.SIGNALS``) that it needs."""
+
+    formula: str
+    signals: tuple[str, ...]
+    absent: str
+    """Condition of null, where that is not simply 'no sample of its signals'."""
+    ways: tuple[tuple[str, ...], ...]
+    """Sets of its signals of which one is enough, the most direct first."""
+
+    def missing(self, present: Set[str]) -> tuple[str, ...]:
+        """The signals to add so that it becomes known: of the way that lacks the fewest; () where it is known."""
+        return min((tuple(signal for signal in way if signal not in present) for way in self.ways), key=len)
+
+
+def _figure(row: dict[str, str]) -> Figure:
+    signals = tuple(row["signals"].split())
+    ways = tuple(tuple(way.split()) for way in row["ways"].split("|")) if row["ways"] else (signals,)
+    return Figure(row["formula"], signals, row["absent"], ways)
+
+
+GROUPS = {
+    title: {row["figure"]: _figure(row) for row in rows}
+    for title, rows in groupby(catalog_rows("figure.csv"), lambda row: row["group"])
+}
+"""The figures by what they are about, under the headings of ``docs/figures.md``."""
+FIGURES = {name: figure for group in GROUPS.values() for name, figure in group.items()}
+"""Every figure of the report tables, in the order of the tables; seconds behind a ratio are named after it."""
+REASONS = {row["reason"]: row["meaning"] for row in catalog_rows("reason.csv")}
+"""The codes in ``unknown_reasons`` and in ``report.coverage``, each with a sentence for people."""
