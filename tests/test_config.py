@@ -122,9 +122,23 @@ def test_our_own_name_wins_over_the_seeds() -> None:
 
 def test_lists_and_tables_may_come_from_the_environment() -> None:
     row = '[{"metric": "m", "signal": "power_watts", "factor": "1", "kind": "gauge", "scope": "board"}]'
-    config = load(environ={"GPUREPORT_SIGNALS": row, "GPUREPORT_PROMETHEUS__HEADERS": '{"X-Scope-OrgID": "a"}'})
+    config = load(environ={"GPUREPORT_SIGNALS": row, "GPUREPORT_PROMETHEUS__MATCH": '{"tenant": "a"}'})
     assert config.signals[0]["metric"] == "m"
-    assert config.prometheus.headers == {"X-Scope-OrgID": "a"}
+    assert config.prometheus.match == {"tenant": "a"}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[prometheus]\npassword_file = 'x'", "prometheus.password_file was removed: write it into a promtool HTTP client file"),
+        ("[[clusters]]\nname = 'a'\nprometheus.headers = {}", "clusters.0.prometheus.headers was removed: write it into"),
+        ("[compute]\nrecompute_minutes = 5", "compute.recompute_minutes was removed: leave it out"),
+    ],
+)
+def test_a_key_of_an_earlier_version_says_what_replaces_it(tmp_path: Path, text: str, words: str) -> None:
+    (tmp_path / "gpureport.toml").write_text(text)
+    with pytest.raises(UsageError, match=words):
+        load_config(tmp_path / "gpureport.toml", {}, {})
 
 
 def test_the_configuration_travels_to_worker_processes() -> None:

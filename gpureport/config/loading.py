@@ -150,6 +150,13 @@ def _set(values: dict[str, Any], names: list[str], value: Any) -> None:
     values[names[-1]] = value
 
 
+_REMOVED = {
+    re.compile(r"(clusters\.\d+\.)?prometheus\.(bearer_token|username|password|ca|cert|key|insecure|headers)"): (
+        "write it into a promtool HTTP client file, named by prometheus.http_config_file"
+    ),
+    re.compile(r".*(connect_timeout_seconds|max_concurrency|recompute_minutes)"): "leave it out",
+}
+"""Keys of earlier versions, and what replaces them."""
 _KIND_OF_UNION = re.compile(r"dict\[")
 """Parts of a problem's place that are no key."""
 
@@ -158,6 +165,8 @@ def _first_problem(error: ValidationError) -> str:
     problem = error.errors()[0]
     where = ".".join(str(part) for part in problem["loc"] if not _KIND_OF_UNION.match(str(part)))
     if problem["type"] == "extra_forbidden":
+        if instead := next((text for key, text in _REMOVED.items() if key.match(where)), None):
+            return f"{where} was removed: {instead}"
         return f"unknown key {where!r}; see docs/operations.md for those that exist"
     if problem["type"] == "missing":
         return f"{where} is missing"

@@ -140,11 +140,10 @@ def _listed(value: Any) -> Any:
 
 
 class Compute(Section):
-    """DuckDB's limits, and how long a night computes older days again whose facts are of an older revision."""
+    """DuckDB's limits."""
 
     memory_limit: Annotated[str, formed(r"\d+(\.\d+)? ?([KMGT]i?B|%)", "a size, as 800MB, 2GiB or 60%")] = "1GB"
     threads: int = Field(2, gt=0, le=256)
-    recompute_minutes: float = Field(60.0, ge=0, le=1e5)
 
     @model_validator(mode="after")
     def _is_enough(self) -> Compute:

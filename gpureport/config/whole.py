@@ -45,10 +45,8 @@ class ObjectStore(Section):
     ca_file: str = ""
     credentials_file: str = ""
     profile: str = ""
-    connect_timeout_seconds: Seconds = 10.0
     read_timeout_seconds: Seconds = 60.0
     retries: int = Field(4, ge=0, le=20)
-    max_concurrency: int = Field(8, gt=0, le=64)
     cache: str = ""
 
     def reach(self, environ: Mapping[str, str]) -> Reach:

@@ -23,10 +23,8 @@ class Reach:
     endpoint_url: str = ""
     region: str = ""
     ca_file: str = ""
-    connect_timeout_seconds: float = 10.0
     read_timeout_seconds: float = 60.0
     retries: int = 4
-    max_concurrency: int = 8
     cache: Path = Path(".cache/gpureport")
     """Folder for copies of objects."""
     environ: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False, hash=False)

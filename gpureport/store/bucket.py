@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 _CHUNK_BYTES = 8 << 20
 """Larger files go up in parts of this size."""
-_PARTS_AT_ONCE = 2
-_LONGEST_RETRY, _LONGEST_REQUEST = timedelta(minutes=3), timedelta(minutes=10)
+_PARTS_AT_ONCE, _FILES_AT_ONCE = 2, 8
+_CONNECTING, _LONGEST_RETRY, _LONGEST_REQUEST = timedelta(seconds=10), timedelta(minutes=3), timedelta(minutes=10)
 _MOST_BYTES, _MOST_OBJECTS, _PAGE_OBJECTS = 64 << 20, 5_000_000, 1000  # of what is read whole, of a list, of its pages
 _STORES = {"s3": S3Store, "gs": GCSStore, "az": AzureStore}
 _ENDPOINTS = {"gs": "google_base_url", "az": "azure_endpoint"}
@@ -160,7 +160,7 @@ class Bucket:
 
     def each(self, work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
         """Do something with every item, several at a time; results in order."""
-        with left_when_stopped(ThreadPoolExecutor(self.place.reach.max_concurrency)) as pool:
+        with left_when_stopped(ThreadPoolExecutor(_FILES_AT_ONCE)) as pool:
             return list(pool.map(work, items))
 
     def reached(self, name: str) -> tuple[str, dict[str, str]]:
@@ -214,7 +214,7 @@ def _open(address: ObjectAddress) -> S3Store | GCSStore | AzureStore:
 def _client_options(reach: Reach) -> ClientConfig:
     options: ClientConfig = {
         "allow_http": True,  # the endpoint's scheme decides
-        "connect_timeout": timedelta(seconds=reach.connect_timeout_seconds),
+        "connect_timeout": _CONNECTING,
         "read_timeout": timedelta(seconds=reach.read_timeout_seconds),
         "timeout": _LONGEST_REQUEST,
     }

@@ -76,7 +76,6 @@ def use(config: Config) -> None:
     assert TODAY - timedelta(days=config.export.backfill_days + config.export.restate_days) < TODAY + timedelta(days=1)
     with socket.socket() as waiting:
         for source in (config.prometheus, config.kubernetes, config.object_store):
-            waiting.settimeout(source.connect_timeout_seconds)
             waiting.settimeout(source.read_timeout_seconds * 5)
     with connection(compute_settings(config).memory_limit) as con:
         con.execute("select count(*) from range(100_000)")
@@ -99,9 +98,6 @@ def test_a_wrong_value_is_refused_or_does_no_harm(path: tuple[str, ...], tmp_pat
 
 OWN = "[[signals]]\nmetric = 'm'\nsignal = 'power_watts'\nscope = 'board'\n"
 TOGETHER = {
-    "a user without a password": "[prometheus]\nusername = 'me'",
-    "a password without a user": "[prometheus]\npassword_env = 'PASSWORD'",
-    "a key without a certificate": "[prometheus]\nkey_file = 'key.pem'",
     "a user of the gateway without a password": "[metrics]\nusername = 'me'",
     "a password that is not there": "[metrics]\nusername = 'me'\npassword_file = 'missing'",
     "half of the memory for too many threads": "[compute]\nmemory_limit = '1GB'\nthreads = 200",
@@ -119,7 +115,6 @@ TOGETHER = {
     "grams below 0": "[carbon]\ngrams_per_kwh = -5",
     "a CSV that is not there": "[carbon]\ngrams_per_kwh = 'missing.csv'",
     "a label with a blank": "[prometheus.match]\n'a b' = 'x'",
-    "a header with a blank": "[prometheus.headers]\n'a b' = 'x'",
     "an own signal whose factor is no number": f"{OWN}factor = 'nan'\nkind = 'gauge'",
     "an own signal whose factor is 0": f"{OWN}factor = '0'\nkind = 'gauge'",
     "an own counter of watts": f"{OWN}kind = 'counter'",

@@ -94,3 +94,10 @@ def toml(manifests: list[Manifest]) -> str:
     [found] = of_kind(manifests, "ConfigMap")
     text: str = found["data"]["gpureport.toml"]
     return text
+
+
+def http(manifests: list[Manifest]) -> dict[str, Any]:
+    """The HTTP client file beside it; nothing where there is none."""
+    [found] = of_kind(manifests, "ConfigMap")
+    given: dict[str, Any] = yaml.safe_load(found["data"].get("http.yaml", "{}"))
+    return given

@@ -14,7 +14,7 @@ import yaml
 from gpureport.config import Config, load_config
 from gpureport.store import ObjectAddress
 
-from .rendering import CHART, Manifest, anew, chart, helm, kustomization, of_kind, refusals, toml
+from .rendering import CHART, Manifest, anew, chart, helm, http, kustomization, of_kind, refusals, toml
 
 FULL: dict[str, Any] = {
     "cluster": "prod-eu",
@@ -146,8 +146,10 @@ def test_the_configuration_loads_as_the_program_reads_it(manifests: list[Manifes
     for place in (config.lake, config.out):
         assert place.reach.cache == Path("/tmp/objects") if isinstance(place, ObjectAddress) else str(place.parent) in mounts  # noqa: S108
     store, prometheus = config.object_store, config.prometheus
-    named = (prometheus.bearer_token_file, prometheus.password_file, prometheus.ca_file, store.credentials_file, store.ca_file)
-    for file_named in named:
+    given = http(manifests)
+    named = [path for section in given.values() for key, path in section.items() if key.endswith("_file")]
+    assert (prometheus.http_config_file != "") == bool(given)
+    for file_named in (*named, prometheus.http_config_file, store.credentials_file, store.ca_file):
         assert not file_named or str(Path(file_named).parent) in mounts
 
 
@@ -157,7 +159,16 @@ def test_values_become_settings(tmp_path: Path) -> None:
     config, _ = load_config(file, {}, {})
     assert (config.cluster, config.prices.kwh, config.prices.gpu_hour["NVIDIA H200"]) == ("prod-eu", 0.21, 3.6)
     assert (config.thresholds.idle_ratio, config.export.backfill_days, config.report.fail_on) == (0.8, 9, "critical")
-    assert config.prometheus.headers == {"X-Scope-OrgID": "team"}
+    assert http(chart(FULL)) == {
+        "authorization": {"credentials_file": "/secrets/bearer/token"},
+        "basic_auth": {"username": "me", "password_file": "/secrets/basic/password"},
+        "http_headers": {"X-Scope-OrgID": {"values": ["team"]}},
+        "tls_config": {
+            "ca_file": "/secrets/ca/ca.crt",
+            "cert_file": "/secrets/client/tls.crt",
+            "key_file": "/secrets/client/tls.key",
+        },
+    }
     assert config.prometheus.match == {"tenant": "ml"}
     assert [each.code for each in config.suppressions] == ["GR101"]
     assert set(config.kubernetes.systems) == set(Config().kubernetes.systems)

@@ -54,6 +54,7 @@ def night(tmp_path_factory: pytest.TempPathFactory) -> Path:
     secrets = folder / "secrets"
     secrets.mkdir()
     (secrets / "token").write_text(PROMETHEUS_TOKEN)
+    (secrets / "http.yml").write_text(f"bearer_token_file: {secrets}/token\n")
     (secrets / "password").write_text(PASSWORD)
     work = folder / "work" / "deep" / "er"
     work.mkdir(parents=True)
@@ -63,7 +64,7 @@ def night(tmp_path_factory: pytest.TempPathFactory) -> Path:
         lake = "{work}/lake"
         out = "{work}/out"
         [prometheus]
-        bearer_token_file = "{secrets}/token"
+        http_config_file = "{secrets}/http.yml"
         [metrics]
         file = "{work}/gpureport.prom"
         pushgateway_url = "http://127.0.0.1:9"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterable, Mapping, Sequence
+from tempfile import NamedTemporaryFile
 
 from gpureport.collect.sources.prometheus import Connection, open_connection
 from gpureport.config import Prometheus
@@ -64,7 +65,12 @@ def _escaped(value: str) -> str:
     return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
-def connect(url: str, environ: Mapping[str, str] | None = None, **settings: object) -> Connection:
-    """A connection that does not try twice unless told to."""
-    chosen = {"retries": 0, "connect_timeout_seconds": 10, "read_timeout_seconds": 60, **settings}
-    return open_connection(Prometheus.model_validate({"url": url, **chosen}), environ or {})
+def connect(url: str, environ: Mapping[str, str] | None = None, http: str = "", **settings: object) -> Connection:
+    """A connection that does not try twice unless told to; ``http`` is the text of promtool's HTTP client file."""
+    chosen = {"retries": 0, "read_timeout_seconds": 60, **settings}
+    with NamedTemporaryFile("w", suffix=".yml", encoding="utf-8") as file:
+        if http:
+            file.write(http)
+            file.flush()
+            chosen["http_config_file"] = file.name
+        return open_connection(Prometheus.model_validate({"url": url, **chosen}), environ or {})

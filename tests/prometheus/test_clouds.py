@@ -192,5 +192,5 @@ def test_without_its_extra_a_cloud_is_a_usage_error(cloud: str, library: str) ->
 
 
 def test_an_identity_beside_a_token_is_a_usage_error() -> None:
-    with pytest.raises(ValueError, match="replaces a token or a user"):
-        connect("http://127.0.0.1:1", identity="aws", bearer_token_env="TOKEN")
+    with pytest.raises(UsageError, match="replaces a token or a user"):
+        connect("http://127.0.0.1:1", identity="aws", http="bearer_token: x")

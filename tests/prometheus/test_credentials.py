@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 from base64 import b64decode
@@ -50,14 +51,6 @@ def written(path: Path, text: str) -> str:
     return str(path)
 
 
-def test_a_user_with_a_password_from_a_file_is_let_in(guarded: str, tmp_path: Path) -> None:
-    assert_let_in(guarded, username=USER, password_file=written(tmp_path / "password", f"{PASSWORD}\n"))
-
-
-def test_a_user_with_a_password_from_a_variable_is_let_in(guarded: str) -> None:
-    assert_let_in(guarded, {"PASSWORD": PASSWORD}, username=USER, password_env="PASSWORD")
-
-
 def test_a_user_in_the_address_is_let_in(guarded: str) -> None:
     assert_let_in(guarded.replace("//", f"//{USER}:correct%20horse@"))
 
@@ -65,34 +58,28 @@ def test_a_user_in_the_address_is_let_in(guarded: str) -> None:
 def test_a_user_of_promtools_http_configuration_is_let_in(guarded: str, tmp_path: Path) -> None:
     inline = f"basic_auth: {{username: {USER}, password: {PASSWORD}}}\n"
     by_file = f"basic_auth: {{username: {USER}, password_file: {written(tmp_path / 'password', PASSWORD)}}}\n"
-    for number, text in enumerate((inline, by_file)):
-        assert_let_in(guarded, http_config_file=written(tmp_path / f"{number}.yml", text))
+    for text in (inline, by_file):
+        assert_let_in(guarded, http=text)
 
 
-@pytest.mark.parametrize("settings", [{}, {"username": USER, "password_env": "WRONG"}], ids=["nobody", "a wrong password"])
-def test_who_is_not_known_is_refused(guarded: str, settings: dict[str, str]) -> None:
+@pytest.mark.parametrize("password", ["", "wrong-but-secret"], ids=["nobody", "a wrong password"])
+def test_who_is_not_known_is_refused(guarded: str, password: str) -> None:
     with pytest.raises(AuthError, match=r"refuses these credentials .401: Unauthorized") as caught:
-        probe(connect(guarded, {"WRONG": "wrong-but-secret"}, **settings))
+        probe(connect(guarded, http=password and f"basic_auth: {{username: {USER}, password: {password}}}"))
     assert caught.value.exit_code == 5
     assert "wrong-but-secret" not in str(caught.value)
 
 
-def headers_sent(environ: Mapping[str, str] | None = None, **settings: object) -> Mapping[str, str]:
+def headers_sent(http: str) -> Mapping[str, str]:
     """What a server sees, for a question by GET and for one by POST."""
     routes = {BUILD_INFO: success({}), "/api/v1/series": success([])}
     with replaying(routes) as server:
-        connection = connect(server.url, environ, **settings)
+        connection = connect(server.url, http=http)
         connection.json(BUILD_INFO)
         connection.json("/api/v1/series", {"match[]": "up"})
     first, second = ({name: each.headers.get(name, "") for name in ("Authorization", "X-Scope-OrgID")} for each in server.asked)
     assert first == second
     return first
-
-
-def test_a_bearer_token_comes_from_a_file_or_a_variable(tmp_path: Path) -> None:
-    from_file = headers_sent(bearer_token_file=written(tmp_path / "token", f"{TOKEN}\n"))
-    from_variable = headers_sent({"TOKEN": f"{TOKEN}\n"}, bearer_token_env="TOKEN")
-    assert from_file["Authorization"] == from_variable["Authorization"] == f"Bearer {TOKEN}"
 
 
 HTTP_CONFIGS = {
@@ -107,29 +94,24 @@ HTTP_CONFIGS = {
 @pytest.mark.parametrize("text", HTTP_CONFIGS.values(), ids=HTTP_CONFIGS)
 def test_a_bearer_token_comes_from_promtools_http_configuration(text: str, tmp_path: Path) -> None:
     written(tmp_path / "token", f"{TOKEN}\n")
-    path = written(tmp_path / "http.yml", text.replace("FOLDER", str(tmp_path)))
-    assert headers_sent(http_config_file=path)["Authorization"] == f"Bearer {TOKEN}"
+    assert headers_sent(text.replace("FOLDER", str(tmp_path)))["Authorization"] == f"Bearer {TOKEN}"
 
 
-def test_an_extra_header_names_the_tenant(tmp_path: Path) -> None:
-    shared = written(tmp_path / "http.yml", "http_headers: {X-Scope-OrgID: {values: [other]}}")
-    assert headers_sent(http_config_file=shared)["X-Scope-OrgID"] == "other"
-    assert headers_sent(http_config_file=shared, headers={"X-Scope-OrgID": "team-a|team-b"})["X-Scope-OrgID"] == "team-a|team-b"
+def test_an_extra_header_names_the_tenant() -> None:
+    assert headers_sent("http_headers: {X-Scope-OrgID: {values: [team-a|team-b]}}")["X-Scope-OrgID"] == "team-a|team-b"
 
 
 MISSING = {
-    "no such variable": ({"bearer_token_env": "NOT_SET"}, "NOT_SET.*not set"),
-    "no such file": ({"bearer_token_file": "/nonexistent/token"}, "/nonexistent/token cannot be read"),
-    "no such CA": ({"ca_file": "/nonexistent/ca.pem"}, "/nonexistent/ca.pem is not there"),
-    "no such certificate": ({"cert_file": "/nonexistent/cert.pem"}, "/nonexistent/cert.pem is not there"),
-    "no such configuration": ({"http_config_file": "/nonexistent/http.yml"}, "/nonexistent/http.yml cannot be read"),
+    "no such token": ("bearer_token_file: /nonexistent/token", "/nonexistent/token cannot be read"),
+    "no such CA": ("tls_config: {ca_file: /nonexistent/ca.pem}", "/nonexistent/ca.pem is not there"),
+    "no such certificate": ("tls_config: {cert_file: /nonexistent/cert.pem}", "/nonexistent/cert.pem is not there"),
 }
 
 
-@pytest.mark.parametrize(("settings", "words"), MISSING.values(), ids=MISSING)
-def test_a_secret_that_is_not_there_is_a_usage_error(settings: dict[str, str], words: str) -> None:
+@pytest.mark.parametrize(("text", "words"), MISSING.values(), ids=MISSING)
+def test_a_secret_that_is_not_there_is_a_usage_error(text: str, words: str) -> None:
     with pytest.raises(UsageError, match=words) as caught:
-        connect("http://127.0.0.1:1", **settings)
+        connect("http://127.0.0.1:1", http=text)
     assert caught.value.exit_code == 2
 
 
@@ -157,16 +139,19 @@ def test_a_broken_http_configuration_is_a_usage_error(text: str, tmp_path: Path)
 
 @pytest.mark.parametrize("token", [f"{TOKEN}\nsecond line", f"{TOKEN}ü", f"{TOKEN}\x00"])
 def test_a_token_that_cannot_be_sent_is_a_usage_error_that_does_not_show_it(token: str, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="cannot be sent") as caught:
-        connect("http://127.0.0.1:1", bearer_token_file=written(tmp_path / "token", token))
-    assert TOKEN not in str(caught.value)
-    with pytest.raises(UsageError, match="cannot be sent") as caught:
-        connect("http://127.0.0.1:1", headers={"X-Api-Key": token})
-    assert TOKEN not in str(caught.value)
+    file = written(tmp_path / "token", token)
+    for text in (
+        f"bearer_token_file: {file}",
+        f"http_headers: {{X-Api-Key: {{values: [{json.dumps(token)}]}}}}",
+        "http_headers: {a b: {values: [c]}}",
+    ):
+        with pytest.raises(UsageError, match="cannot be sent") as caught:
+            connect("http://127.0.0.1:1", http=text)
+        assert TOKEN not in str(caught.value)
 
 
 def test_a_password_beyond_latin_letters_is_sent_as_utf8() -> None:
-    sent = headers_sent({"PASSWORD": "pässwörd日"}, username="rené", password_env="PASSWORD")
+    sent = headers_sent("basic_auth: {username: rené, password: pässwörd日}")
     assert b64decode(sent["Authorization"].removeprefix("Basic ")).decode() == "rené:pässwörd日"
 
 
@@ -215,33 +200,34 @@ def mutual_tls(tmp_path_factory: pytest.TempPathFactory, blocks: Path, certifica
         yield url
 
 
+def tls(certificates: Certificates, *names: str, **more: bool) -> str:
+    """The HTTP client file with some of the client's files."""
+    files = {"ca_file": certificates.ca, "cert_file": certificates.client, "key_file": certificates.client_key}
+    return json.dumps({"tls_config": {name: files[name] for name in names or files} | more})
+
+
 def test_a_server_of_ones_own_ca_is_trusted_and_sees_the_clients_certificate(mutual_tls: str, certificates: Certificates) -> None:
-    assert_let_in(mutual_tls, ca_file=certificates.ca, cert_file=certificates.client, key_file=certificates.client_key)
+    assert_let_in(mutual_tls, http=tls(certificates))
 
 
 def test_the_configured_ca_goes_before_one_of_the_environment(
     mutual_tls: str, certificates: Certificates, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", certificates.stranger)
-    assert_let_in(mutual_tls, ca_file=certificates.ca, cert_file=certificates.client, key_file=certificates.client_key)
-
-
-def test_tls_files_come_from_promtools_http_configuration(mutual_tls: str, certificates: Certificates, tmp_path: Path) -> None:
-    inner = f"ca_file: {certificates.ca}, cert_file: {certificates.client}, key_file: {certificates.client_key}"
-    assert_let_in(mutual_tls, http_config_file=written(tmp_path / "http.yml", f"tls_config: {{{inner}}}"))
+    assert_let_in(mutual_tls, http=tls(certificates))
 
 
 def test_a_server_of_an_unknown_ca_is_not_asked(mutual_tls: str, certificates: Certificates) -> None:
     with pytest.raises(SourceError, match="certificate verify failed") as caught:
-        probe(connect(mutual_tls, ca_file=certificates.stranger, retries=3))
+        probe(connect(mutual_tls, http=f"tls_config: {{ca_file: {certificates.stranger}}}", retries=3))
     assert caught.value.exit_code == 5
 
 
 def test_a_client_without_its_certificate_is_one_sentence(mutual_tls: str, certificates: Certificates) -> None:
     with pytest.raises(SourceError, match=r"certificate required|alert|cannot reach|broke off") as caught:
-        probe(connect(mutual_tls, ca_file=certificates.ca))
+        probe(connect(mutual_tls, http=tls(certificates, "ca_file")))
     assert "\n" not in str(caught.value)
 
 
 def test_verification_can_be_switched_off(mutual_tls: str, certificates: Certificates) -> None:
-    assert_let_in(mutual_tls, insecure_skip_verify=True, cert_file=certificates.client, key_file=certificates.client_key)
+    assert_let_in(mutual_tls, http=tls(certificates, "cert_file", "key_file", insecure_skip_verify=True))

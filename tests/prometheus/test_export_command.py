@@ -76,15 +76,16 @@ def test_a_server_that_is_not_there_is_exit_code_5(export_here: Export, tmp_path
 
 
 def test_a_refused_token_is_exit_code_5_and_not_shown(tmp_path: Path) -> None:
+    http = tmp_path / "http.yml"
+    http.write_text(f"bearer_token: {TOKEN}\n")
     with replaying({}, otherwise=Reply(401, b"Unauthorized", "text/plain")) as server:
-        outcome = run_export(server.url, tmp_path / "lake", TOKEN=TOKEN, GPUREPORT_PROMETHEUS__BEARER_TOKEN_ENV="TOKEN")
+        outcome = run_export(server.url, tmp_path / "lake", GPUREPORT_PROMETHEUS__HTTP_CONFIG_FILE=str(http))
     assert_one_sentence(outcome, 5, "refuses these credentials")
     assert TOKEN not in outcome.stderr
     assert {asked.headers["Authorization"] for asked in server.asked} == {f"Bearer {TOKEN}"}
 
 
 WRONG_USE = {
-    "no such token file": ([NOWHERE], {"GPUREPORT_PROMETHEUS__BEARER_TOKEN_FILE": "nothing-here"}, "nothing-here cannot be read"),
     "no such HTTP configuration": ([NOWHERE, "--http-config-file", "nothing-here"], {}, "nothing-here cannot be read"),
     "an address that is none": (["prometheus:9090"], {}, "'prometheus:9090' is not the URL of a server"),
     "no address": ([""], {}, "no Prometheus to read; give --prometheus-url"),

@@ -61,7 +61,7 @@ def one_sentence(kind: type[SourceError], words: str) -> Iterator[None]:
 
 
 def secretly(url: str, **settings: object):  # type: ignore[no-untyped-def]
-    return connect(url, {"TOKEN": TOKEN}, bearer_token_env="TOKEN", headers={"X-Api-Key": PASSWORD}, **settings)
+    return connect(url, http=f"{{bearer_token: {TOKEN}, http_headers: {{X-Api-Key: {{values: [{PASSWORD}]}}}}}}", **settings)
 
 
 @pytest.mark.parametrize("case", AT_PROBING.values(), ids=AT_PROBING)

@@ -35,7 +35,6 @@ def environ(rclone_url: str, tmp_path: Path) -> dict[str, str]:
         "HOME": str(tmp_path),
         "GPUREPORT_OBJECT_STORE__ENDPOINT_URL": rclone_url,
         "GPUREPORT_OBJECT_STORE__RETRIES": "0",
-        "GPUREPORT_OBJECT_STORE__CONNECT_TIMEOUT_SECONDS": "60",
         "GPUREPORT_OBJECT_STORE__READ_TIMEOUT_SECONDS": "60",
     }
 

@@ -22,6 +22,7 @@ from urllib3.exceptions import HTTPError
 from urllib3.response import BaseHTTPResponse
 
 Body = bytes | bytearray
+CONNECT_SECONDS = 10.0
 AGAIN = frozenset({408, 429, 500, 502, 503, 504})
 """Status codes that another attempt may better."""
 ANSWER_READ_TIMEOUTS = 5

@@ -23,6 +23,7 @@ from gpureport.values.window import Window, to_ms
 
 Say = Callable[[str], None]
 _DAYS_AT_ONCE = 7
+_RECOMPUTE_SECONDS = 3600
 _SNAPSHOT_MS = 600_000
 PACKED_A_NIGHT = 5
 """Tables of a night into a bucket, where each costs a request to write; the others wait."""
@@ -230,10 +231,10 @@ class _Cluster:
 
     def _compute_older_days(self) -> None:
         """Facts of an older revision again, the oldest day first, for as long as a night may take for that."""
-        start, longest = self.watch.clock(), 60 * self.plan.config.compute.recompute_minutes
+        start = self.watch.clock()
         days = sorted(self._computed_days() & self._days_of("device_sample"))
         for number in range(0, len(days), _DAYS_AT_ONCE):
-            if self.watch.clock() - start >= longest:
+            if self.watch.clock() - start >= _RECOMPUTE_SECONDS:
                 break
             self._compute(*days[number : number + _DAYS_AT_ONCE])
 

@@ -91,20 +91,33 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
 {{- end }}
 
+{{- /* http.yaml: credentials, TLS and headers for Prometheus as promtool's HTTP client file has them; '' without any. */ -}}
+{{- define "gpureport.http" -}}
+{{- $http := dict }}
+{{- $tls := dict }}
+{{- $headers := dict }}
+{{- with .Values.prometheus }}
+{{- if .bearerToken.secretName }}{{ $_ := set $http "authorization" (dict "credentials_file" (printf "/secrets/bearer/%s" .bearerToken.key)) }}{{ end }}
+{{- if .basicAuth.username }}{{ $_ := set $http "basic_auth" (dict "username" .basicAuth.username "password_file" (printf "/secrets/basic/%s" .basicAuth.key)) }}{{ end }}
+{{- if .ca.configMapName }}{{ $_ := set $tls "ca_file" (printf "/secrets/ca/%s" .ca.key) }}{{ end }}
+{{- if .clientCertificate.secretName }}{{ $_ := set $tls "cert_file" "/secrets/client/tls.crt" }}{{ $_ := set $tls "key_file" "/secrets/client/tls.key" }}{{ end }}
+{{- if .insecureSkipVerify }}{{ $_ := set $tls "insecure_skip_verify" true }}{{ end }}
+{{- range $name, $value := .headers }}{{ $_ := set $headers $name (dict "values" (list $value)) }}{{ end }}
+{{- end }}
+{{- if $tls }}{{ $_ := set $http "tls_config" $tls }}{{ end }}
+{{- if $headers }}{{ $_ := set $http "http_headers" $headers }}{{ end }}
+{{- if $http }}{{ toYaml $http }}{{ end }}
+{{- end }}
+
 {{- /* gpureport.toml: the sections that are made of values, and those of .Values.config. */ -}}
 {{- define "gpureport.toml" -}}
 {{- $prometheus := dict "url" .Values.prometheus.url "read_path" .Values.prometheus.readPath }}
 {{- with .Values.prometheus }}
 {{- if .identity }}{{ $_ := set $prometheus "identity" .identity }}{{ end }}
-{{- if .bearerToken.secretName }}{{ $_ := set $prometheus "bearer_token_file" (printf "/secrets/bearer/%s" .bearerToken.key) }}{{ end }}
-{{- if .basicAuth.username }}{{ $_ := set $prometheus "username" .basicAuth.username }}{{ $_ := set $prometheus "password_file" (printf "/secrets/basic/%s" .basicAuth.key) }}{{ end }}
-{{- if .ca.configMapName }}{{ $_ := set $prometheus "ca_file" (printf "/secrets/ca/%s" .ca.key) }}{{ end }}
-{{- if .clientCertificate.secretName }}{{ $_ := set $prometheus "cert_file" "/secrets/client/tls.crt" }}{{ $_ := set $prometheus "key_file" "/secrets/client/tls.key" }}{{ end }}
-{{- if .insecureSkipVerify }}{{ $_ := set $prometheus "insecure_skip_verify" true }}{{ end }}
-{{- if .headers }}{{ $_ := set $prometheus "headers" .headers }}{{ end }}
 {{- if .clusterLabel }}{{ $_ := set $prometheus "cluster_label" .clusterLabel }}{{ end }}
 {{- if .match }}{{ $_ := set $prometheus "match" .match }}{{ end }}
 {{- end }}
+{{- if include "gpureport.http" . }}{{ $_ := set $prometheus "http_config_file" "/etc/gpureport/http.yaml" }}{{ end }}
 {{- $kubernetes := dict "systems" (include "gpureport.systems" . | fromJsonArray) }}
 {{- if .Values.kubernetes.namespaces }}{{ $_ := set $kubernetes "namespaces" .Values.kubernetes.namespaces }}{{ end }}
 {{- $lake := default (printf "%s/lake" .Values.storage.mountPath) .Values.objectStorage.lake }}
@@ -133,7 +146,7 @@ metadata:
     app.kubernetes.io/component: {{ .job }}
     {{- with $values.podLabels }}{{ toYaml . | nindent 4 }}{{ end }}
   annotations:
-    checksum/config: {{ include "gpureport.toml" $root | sha256sum }}
+    checksum/config: {{ print (include "gpureport.toml" $root) (include "gpureport.http" $root) | sha256sum }}
     {{- with $values.podAnnotations }}{{ toYaml . | nindent 4 }}{{ end }}
 spec:
   serviceAccountName: {{ include "gpureport.account" $root }}

@@ -18,6 +18,7 @@ from urllib3.exceptions import HTTPError, LocationParseError, ReadTimeoutError
 from gpureport.collect.sources.exchange import (
     AGAIN,
     ANSWER_READ_TIMEOUTS,
+    CONNECT_SECONDS,
     LONGEST_QUESTION_SECONDS,
     Body,
     Deadline,
@@ -131,7 +132,7 @@ class Connection:
         asked = self.client.param_serialize(
             "GET", path, query_params=list(query.items()), header_params=dict(_HEADERS), auth_settings=["BearerToken"]
         )
-        timeout = (self.settings.connect_timeout_seconds, self.settings.read_timeout_seconds)
+        timeout = (CONNECT_SECONDS, self.settings.read_timeout_seconds)
         try:
             response = self.client.call_api(*asked, _request_timeout=timeout).response
         except ApiException as error:  # what the client makes of a failed handshake

@@ -1,4 +1,4 @@
-"""Credentials as Prometheus users have them: token or password by file or variable, TLS files, promtool's HTTP client file.
+"""Credentials as Prometheus users have them: in promtool's HTTP client file.
 
 Managed Prometheus of a cloud: requests are signed (AWS) or have a token (Google, Azure). Each cloud's library is an extra, loaded
 where it is named; it finds credentials where the cloud's own tools do and renews them.
@@ -108,6 +108,7 @@ def _told(cloud: str, ask: Callable[[], Any]) -> Any:
         ) from error
 
 
+_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _SECTIONS = ("basic_auth", "authorization", "tls_config", "http_headers")
 
 
@@ -121,37 +122,22 @@ class Access:
     cert: tuple[str, str] | str | None = None
 
 
-def access(settings: PrometheusSettings, environ: Mapping[str, str]) -> Access:
-    """Read the secrets that the settings name; UsageError where one is not there."""
-    shared = _from_http_config(settings.http_config_file) if settings.http_config_file else Access()
-    headers = {**shared.headers, **settings.headers}
-    if token := _secret(settings.bearer_token_file, settings.bearer_token_env, environ):
-        headers["Authorization"] = f"Bearer {token}"
-    basic = shared.basic
-    if settings.username:
-        basic = (settings.username, _secret(settings.password_file, settings.password_env, environ))
-    verify = False if settings.insecure_skip_verify else _existing(settings.ca_file) or shared.verify
-    return Access(_sendable(headers), basic, verify, _certificate(settings.cert_file, settings.key_file) or shared.cert)
+def access(settings: PrometheusSettings) -> Access:
+    """Read the secrets of the HTTP client file; UsageError where one is not there."""
+    found = _from_http_config(settings.http_config_file) if settings.http_config_file else Access()
+    if settings.identity and (found.basic or "Authorization" in found.headers):
+        raise UsageError(f"prometheus.identity replaces a token or a user; {settings.http_config_file} names one: drop either")
+    return found
 
 
 def _sendable(headers: dict[str, str]) -> dict[str, str]:
     """The headers, once it is sure that no library will refuse them with their value in its message."""
     for name, value in headers.items():
-        if not (value.isascii() and value.isprintable()):
+        if not (value.isascii() and value.isprintable() and _HEADER.fullmatch(name)):
             raise UsageError(
                 f"the header {name} cannot be sent: its value is more than one line of plain ASCII; check where it is set"
             )
     return headers
-
-
-def _secret(path: str, variable: str, environ: Mapping[str, str]) -> str:
-    if path:
-        return _read(path).strip()
-    if not variable:
-        return ""
-    if variable not in environ:
-        raise UsageError(f"the environment variable {variable}, named for a secret, is not set")
-    return environ[variable].strip()
 
 
 def _read(path: str) -> str:
@@ -188,7 +174,7 @@ def _from_http_config(path: str) -> Access:
     verify = False if tls.get("insecure_skip_verify") is True else _existing(_word(tls, "ca_file", path)) or True
     user = _word(basic, "username", path)
     return Access(
-        _headers(loaded, sections, path),
+        _sendable(_headers(loaded, sections, path)),
         (user, _named_secret(basic, "password", path)) if user else None,
         verify,
         _certificate(_word(tls, "cert_file", path), _word(tls, "key_file", path)),
@@ -212,7 +198,8 @@ def _word(section: Mapping[str, Any], name: str, path: str) -> str:
 
 def _named_secret(section: Mapping[str, Any], name: str, path: str) -> str:
     """The secret of a file, or the one that is written here."""
-    return _secret(_word(section, f"{name}_file", path), "", {}) or _word(section, name, path)
+    file = _word(section, f"{name}_file", path)
+    return _read(file).strip() if file else _word(section, name, path)
 
 
 def _headers(loaded: Mapping[str, Any], sections: Mapping[str, Mapping[str, Any]], path: str) -> dict[str, str]:

@@ -22,6 +22,7 @@ from urllib3.exceptions import HTTPError, InsecureRequestWarning
 from gpureport.collect.sources.exchange import (
     AGAIN,
     ANSWER_READ_TIMEOUTS,
+    CONNECT_SECONDS,
     EXCERPT_BYTES,
     LONGEST_QUESTION_SECONDS,
     Body,
@@ -81,7 +82,7 @@ class Connection:
         self.settings = settings
         self.url = settings.url.rstrip("/")
         self._http: requests.Session = client._session
-        self._timeout = (settings.connect_timeout_seconds, settings.read_timeout_seconds)
+        self._timeout = (CONNECT_SECONDS, settings.read_timeout_seconds)
 
     def json(self, path: str, form: Mapping[str, Any] | None = None, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """The decoded reply of an API path, asked by POST where a form is given; status success is assured."""
@@ -154,7 +155,7 @@ class Connection:
             refusal = SourceError(f"{self.url}{path} answered {status}: {text}; retry later, or check the server's log")
             raise _BrokenError(refusal, response.headers.get("Retry-After", ""))
         if status in (401, 403):
-            hint = "set the tenant in prometheus.headers: X-Scope-OrgID" if "no org id" in text else "check token, user or header"
+            hint = "set the tenant as X-Scope-OrgID in http_headers" if "no org id" in text else "check token, user or header"
             raise AuthError(f"{self.url} refuses these credentials ({status}: {text}); {hint}")
         if is_too_much:
             raise TooMuchError(f"{self.url}{path}: {text}")
@@ -208,7 +209,7 @@ def open_connection(settings: PrometheusSettings, environ: Mapping[str, str]) ->
     """A connection with the configured credentials; nothing is sent yet. UsageError where the URL is none."""
     url, user = _address(settings.url)
     settings = settings.model_copy(update={"url": url})
-    let_in = access(settings, environ)
+    let_in = access(settings)
     http = session()
     http.headers.update(let_in.headers)
     if basic := let_in.basic or user:
@@ -236,9 +237,7 @@ def _address(url: str) -> tuple[str, tuple[str, str] | None]:
         shown = url.rpartition("@")[2].partition("?")[0]
         raise UsageError(f"{shown!r} is not the URL of a server; write it like http://prometheus:9090")
     if parts.query or parts.fragment:  # not repeated: it may be a token
-        raise UsageError(
-            f"the URL of {parts.hostname} must not have a query; give a token by bearer_token_file or http_config_file"
-        )
+        raise UsageError(f"the URL of {parts.hostname} must not have a query; give a token by http_config_file")
     user = (unquote(parts.username), unquote(parts.password or "")) if parts.username else None
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl(), user
 
