@@ -2,9 +2,10 @@
 --
 -- severity: warn
 -- grain:  cluster, device_uuid, gpu_instance_id
--- reads:  period.finding_grant
+-- reads:  period.finding_access
 -- source: facts.overallocation
 -- columns: cluster, device_uuid, gpu_instance_id, evidence
 --   evidence  who had it
 select columns('^(cluster|device_uuid|gpu_instance_id|evidence)$')
-from period.finding_grant
+from period.finding_access
+where code = 'GR108'

@@ -5,8 +5,8 @@
 -- for the others may have the same.
 --
 -- grain:  code, cluster, namespace, workload_kind, workload, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail
--- reads:  period.finding_access, period.finding_error, period.finding_evidence, period.finding_fit, period.finding_grant, period.finding_quota,
---          period.finding_strain, period.finding_trend, period.finding_wait, period.finding_waste, period.workload
+-- reads:  period.finding_access, period.finding_error, period.finding_evidence, period.finding_quota, period.finding_strain, period.finding_wait,
+--          period.finding_waste, period.workload
 -- source: facts.finding_*
 with each_rule as (
     select * from period.finding_waste
@@ -17,17 +17,11 @@ with each_rule as (
     union all by name
     select * from period.finding_error
     union all by name
-    select * from period.finding_fit
-    union all by name
-    select * from period.finding_trend
-    union all by name
     select * from period.finding_access
     union all by name
     select * from period.finding_quota
     union all by name
     select * from period.finding_wait
-    union all by name
-    select * from period.finding_grant
 ),
 
 -- A rule says only what its findings are of.

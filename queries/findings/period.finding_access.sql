@@ -1,9 +1,10 @@
--- Findings: containers reported on GPUs that were not allocated to them.
+-- Findings: containers reported on GPUs that were not allocated to them, and GPUs allocated more than once, by two schedulers or by a
+-- node that advertises them in several ways.
 --
 -- grain:  code, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id
--- reads:  facts.device_day, facts.unallocated_use
+-- reads:  facts.device_day, facts.overallocation, facts.unallocated_use
 -- params: since_at, until_at
--- source: facts.unallocated_use
+-- source: facts.unallocated_use; facts.overallocation
 with place as (
     select
         cluster,
@@ -24,6 +25,15 @@ summed as (
     from facts.unallocated_use
     where start_at < $until_at and end_at > $since_at
     group by cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container
+),
+
+allocated as (
+    select
+        * exclude (start_at, end_at),
+        epoch_ms(least(end_at, $until_at::timestamp) - greatest(start_at, $since_at::timestamp)) / 3600000 as hours,
+        greatest(start_at, $since_at::timestamp) as start_at
+    from facts.overallocation
+    where start_at < $until_at and end_at > $since_at
 )
 
 select
@@ -40,3 +50,25 @@ select
 from summed
 left join place
     using (cluster, device_uuid)
+
+union all by name
+
+select
+    'GR108' as code,
+    allocated.cluster,
+    coalesce(max(place.node_name), '') as node_name,
+    allocated.device_uuid,
+    allocated.gpu_instance_id,
+    coalesce(max(place.gpu_model), '') as gpu_model,
+    -- How large an instance is does not stand here.
+    if(allocated.gpu_instance_id = '', sum(allocated.hours), null) as gpu_hours,
+    'high' as confidence,
+    format(
+        'allocated up to {:.1f} times, for {:,.1f} h: {}', max(allocated.granted_ratio), sum(allocated.hours),
+        string_agg(distinct allocated.grants, '; ' order by allocated.grants)
+    ) as evidence,
+    min(allocated.start_at) as first_seen_at
+from allocated
+left join place
+    using (cluster, device_uuid)
+group by allocated.cluster, allocated.device_uuid, allocated.gpu_instance_id

@@ -1,12 +1,14 @@
--- Findings: limiting factors of containers on their devices, such as bandwidth, input and output, latency, power, heat, hardware, memory.
+-- Findings: limiting factors of containers on their devices, such as bandwidth, input and output, latency, power, heat, hardware, memory;
+-- and containers of workloads that would fit a MIG instance, or a smaller model of the cluster.
 --
 -- None of a device that was seen for less than observed_seconds_min while held.
 --
--- grain:  code, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id
--- reads:  facts.container_day, period.boundness
--- params: observed_seconds_min
--- source: period.boundness
+-- grain:  code, cluster, namespace, workload_kind, workload, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, gpu_model, detail
+-- reads:  facts.container_day, period.boundness, period.fit
+-- params: findings_gpu_hours, fit_hours_min, observed_seconds_min
+-- source: period.boundness; period.fit
 -- columns:
+--   detail  of one that would fit elsewhere: the profile, else the model
 --   is_shared  whether others may have the same hours of the GPU
 with first_hour as (
     select
@@ -103,3 +105,30 @@ select
     sharing_mode not in ('exclusive', 'mig') as is_shared
 from ruled
 where holds
+
+union all by name
+
+select
+    'GR210' as code,
+    coalesce(nullif(profile, ''), smaller_model) as detail,
+    columns('^(cluster|namespace|workload_kind|workload|pod|pod_uid|container|node_name|device_uuid)$'),
+    gpu_model,
+    allocated_gpu_hours * (1 - 1 / instance_count) as gpu_hours,
+    -- A model is compared by data sheets; a profile whose part is exceeded at times would make those times longer.
+    case when profile = '' then 'low' when is_peak_within then 'high' else 'medium' end as confidence,
+    concat(
+        if(pod_count = 1, '', format('{} pods for {:.0f} h; ', pod_count, allocated_gpu_hours)),
+        format(
+            'in its busiest hour SM activity {:.0f} %, occupancy {:.0f} %, DRAM activity {:.0f} %; at most {:.1f} GB of memory',
+            100 * busiest_sm_active_ratio, 100 * busiest_sm_occupancy_ratio, 100 * busiest_dram_active_ratio, memory_used_bytes_max / 1e9
+        ),
+        if(profile = '', '', format('; {} of {} fit on this GPU', instance_count, profile)),
+        if(profile = '' or is_peak_within, '', format(', but it peaks at {:.0f} % of the SMs', 100 * sm_active_ratio_max)),
+        if(smaller_model = '', '', '; the cluster has the smaller ' || smaller_model)
+    ) as evidence,
+    first_seen_at
+from period.fit
+where
+    (profile != '' or smaller_model != '')
+    and allocated_gpu_hours >= $fit_hours_min
+    and coalesce(allocated_gpu_hours * (1 - 1 / instance_count), allocated_gpu_hours) >= $findings_gpu_hours
