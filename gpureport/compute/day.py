@@ -97,7 +97,7 @@ def compute_days(
         give(con, given)
         notes = {name: {**made, **note_entries(lake, each)} for name, each in samples.items()}
         for name, note in notes.items():
-            change.note(cluster, samples[name].date, note)
+            change.note(cluster, samples[name].date, {**note, "change": change.staging.name})
         return _Days(con, lake, batch, samples, settings, queries, change, notes, folder).computed(given)
 
 

@@ -69,4 +69,4 @@ def assert_as_never_disturbed(folder: Path, nights: Path, lake: Place | None = N
         open_lake(lake).pack_observations(_TONIGHT)  # in a bucket two snapshots of a day wait for a third
     assert lake_files(folder, lake) == lake_files(nights / "after")
     assert report_files(folder) == report_files(nights / "after")
-    assert {path.name for path in folder.glob("*/.*")} <= {".lock", ".run.lock"}
+    assert {path.name for path in folder.glob("*/.*")} <= {".lock", ".run.lock", ".made-of"}

@@ -12,6 +12,7 @@ import pytest
 
 from gpureport.cli import main
 from gpureport.lake import exclusive_run, open_lake, views
+from gpureport.report.publishing import NOTICE
 
 from .programs import fill_blocks, program, prometheus
 
@@ -88,6 +89,49 @@ def test_late_data_is_taken_in_and_a_day_that_has_not_grown_is_left_alone(
         monkeypatch.setattr("gpureport.collect.export.load_loops", lambda _: pytest.fail("samples are fetched again"))
         assert run(url, tmp_path) == 0
     assert {path: path.stat().st_ino for path in (tmp_path / "lake").rglob("*.parquet")} == before
+
+
+def _written(folder: Path) -> dict[Path, int]:
+    return {path: path.stat().st_ino for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_report_is_made_again_when_it_would_say_something_else(
+    three_days: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Not where nothing changed; where another command's report lies there, the page is gone, or facts or settings are others."""
+    assert run(three_days, tmp_path) == 0
+    assert "Nothing has changed" not in capsys.readouterr().out
+    before = _written(tmp_path)
+    assert run(three_days, tmp_path) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert told == ["Nothing has changed since the report was made.", str(tmp_path / "out" / "report.html")]
+    assert _written(tmp_path) == before
+
+    where = ["--lake", str(tmp_path / "lake")]
+    page = tmp_path / "out" / "report.html"
+    hour = ["--since", "2026-11-22T12:00Z", "--until", "2026-11-22T13:00Z"]
+    assert main(["report", *where, *hour, "--out", str(tmp_path / "out")], environ={}, now=NOW) == 0
+    for change in (
+        lambda: None,
+        page.unlink,
+        lambda: main(["compute", *where, "--date", "2026-11-22"], environ={}, now=NOW),
+        (tmp_path / "out" / NOTICE).touch,
+    ):
+        change()
+        before = _written(tmp_path / "out")
+        assert run(three_days, tmp_path) == 0
+        assert _written(tmp_path / "out")[page] != before.get(page)
+        assert "Nothing has changed" not in capsys.readouterr().out
+    assert run(three_days, tmp_path, environ={"GPUREPORT_REPORT__IDLE_POLICY": "pool"}) == 0
+    assert "Nothing has changed" not in capsys.readouterr().out
+
+
+def test_a_report_with_something_amiss_is_made_and_said_again(
+    three_days: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for _ in range(2):
+        assert run(three_days, tmp_path, environ={"GPUREPORT_REPORT__MIN_COVERAGE_RATIO": "0.99"}) == 4
+        assert "data coverage is" in capsys.readouterr().err
 
 
 def test_samples_without_facts_of_theirs_get_them_from_the_next_run(three_days: str, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -204,6 +205,19 @@ def test_a_night_fills_it_as_it_fills_a_folder(
     fetched = {file.parent.parent.parent.name for file in tmp_path.glob("elsewhere/*/**/*.parquet")}
     assert "device_hour" in fetched
     assert "device_sample" not in fetched
+
+
+def test_reports_in_a_bucket_are_a_series_and_one_that_would_say_the_same_is_not_made_again(
+    moto_url: str, server: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    environ = shell(moto_url, tmp_path / "cache")
+    lake, out = f"s3://{BUCKET}/series", f"s3://{BUCKET}/series-report"
+    for day, is_same in ((20, False), (22, False), (22, True)):
+        assert main(run(server, lake, out, day), environ=environ, now=NIGHT) == 0
+        assert ("Nothing has changed" in capfd.readouterr().out) is is_same
+    found = Bucket(place(environ, out)).get("series.json")  # type: ignore[arg-type]
+    assert found is not None
+    assert [each["since"] for each in json.loads(found.data)] == ["2026-11-22T00:00:00Z", "2026-11-20T00:00:00Z"]
 
 
 def test_of_two_nights_at_once_the_second_leaves(

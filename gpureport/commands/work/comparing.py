@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from gpureport.commands.work.delivering import report_here
+from gpureport.commands.work.delivering import DATABASE, report_here
 from gpureport.commands.work.settings import REPORT_THREADS, facts_made_with, quota_rules, report_settings, reported_lake
 from gpureport.compute.look_back import window_before
 from gpureport.compute.period import WindowTables, report_tables
@@ -55,7 +55,7 @@ def diff_reports(config: Config, earlier: Place, now: Place, only: str | None, o
     settings = report_settings(config)
     judged_by = {"figure_min_coverage_ratio": settings.figure_min_coverage_ratio, **settings.findings}
     limits = (config.compute.memory_limit, REPORT_THREADS)
-    with report_here(earlier) as first, report_here(now) as second, connection(*limits) as con:
+    with report_here(earlier, DATABASE) as first, report_here(now, DATABASE) as second, connection(*limits) as con:
         queries = compare_reports(con, first, second, judged_by, say)
         print_comparison(read_comparison(con, queries), only, output, sys.stdout)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,7 +28,8 @@ def out_errors(out: Path, instead: str = "give another --out") -> Iterator[None]
 
 
 DATABASE = "gpureport.duckdb"
-_PAGE = "report.html"
+_PAGE, _SERIES, _NOTICE = "report.html", "series.json", "FILES-OF-TWO-REPORTS.txt"
+_MADE_OF = ".made-of"
 _OWNER_PAGES = "by/"
 _CONTENT_TYPES = {
     ".html": "text/html; charset=utf-8",
@@ -49,6 +51,7 @@ def deliver(out: Place, write: Callable[[Path], list[Path]]) -> list[Place]:
     with store_errors(out):
         out.cache.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=out.cache, prefix="report-") as folder:
+        _bring(out, Path(folder), _SERIES)  # this report continues the index of past ones
         with out_errors(out.cache):
             written = write(Path(folder))
         names = [file.relative_to(folder).as_posix() for file in written]
@@ -65,16 +68,45 @@ def _upload(bucket: Bucket, folder: Path, names: list[str]) -> None:
     bucket.delete(each.name for each in bucket.objects(_OWNER_PAGES) if each.name not in names)  # of an earlier report
 
 
+def remember(place: Place, made_of: str) -> None:
+    """Write beside a report what it is made of, if it has a page."""
+    with report_here(place, _PAGE) as folder:
+        record = _record(folder, made_of) if (folder / _PAGE).is_file() else b""
+    if isinstance(place, ObjectAddress):
+        Bucket(place).put(_MADE_OF, record)
+        return
+    with out_errors(place):
+        (place / _MADE_OF).write_bytes(record)
+
+
+def is_made_of(place: Place, made_of: str) -> bool:
+    """Whether the report that lies whole at a place is remembered as made of this."""
+    with report_here(place, _PAGE, _MADE_OF) as folder:
+        if (folder / _NOTICE).exists() or not all((folder / name).is_file() for name in (_PAGE, _MADE_OF)):
+            return False
+        return (folder / _MADE_OF).read_bytes() == _record(folder, made_of)
+
+
+def _record(folder: Path, made_of: str) -> bytes:
+    """What it is made of, and which page that is: another command may have written a report there since."""
+    return f"{made_of} {hashlib.sha256((folder / _PAGE).read_bytes()).hexdigest()}\n".encode()
+
+
 @contextmanager
-def report_here(place: Place) -> Iterator[Path]:
-    """A report's folder or database as a path of this machine; an address names the report's prefix."""
+def report_here(place: Place, *names: str) -> Iterator[Path]:
+    """A report's folder or database as a path of this machine; of an address, a folder with these of the report's files."""
     if not isinstance(place, ObjectAddress):
         yield place
         return
     with store_errors(place):
         place.cache.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=place.cache, prefix="report-") as folder:
-        if found := Bucket(place).get(DATABASE):
-            with store_errors(place):
-                (Path(folder) / DATABASE).write_bytes(found.data)
+        _bring(place, Path(folder), *names)
         yield Path(folder)
+
+
+def _bring(place: ObjectAddress, folder: Path, *names: str) -> None:
+    for name in names:
+        if found := Bucket(place).get(name):
+            with store_errors(place):
+                (folder / name).write_bytes(found.data)

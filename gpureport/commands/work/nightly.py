@@ -126,13 +126,25 @@ def report_and_tidy(plan: NightPlan, say: Say, watch: Watch) -> reporting.Report
     """The report, then what becomes of old days, whatever the report says of this one."""
     try:
         with watch.stage("report"):
-            written = reporting.report(plan.config, Window.of_day(plan.last_day), plan.config.out, plan.now)
+            written = _reported(plan)
     except Exception:
         _tidy(plan, say, watch)
         raise
     watch.has_report = True
     watch.exit_code = written.failure.exit_code if written.failure else 0
     _tidy(plan, say, watch)
+    return written
+
+
+def _reported(plan: NightPlan) -> reporting.Reported:
+    """The report of the day; the one that lies there where it would say the same, and nothing is amiss."""
+    config, window = plan.config, Window.of_day(plan.last_day)
+    made_of = reporting.made_of(config, window.over_by(plan.now))
+    if delivering.is_made_of(config.out, made_of):
+        return reporting.Reported([config.out / "report.html"], ("Nothing has changed since the report was made.",))
+    written = reporting.report(config, window, config.out, plan.now)
+    if not (written.failure or written.warnings):
+        delivering.remember(config.out, made_of)
     return written
 
 
@@ -261,7 +273,7 @@ def _database(plan: NightPlan, has_report: bool, say: Say) -> Iterator[Path | No
     with ExitStack() as stack:
         database = None
         try:
-            database = stack.enter_context(delivering.report_here(plan.config.out)) / "gpureport.duckdb"
+            database = stack.enter_context(delivering.report_here(plan.config.out, delivering.DATABASE)) / delivering.DATABASE
         except StoreError as error:
             say(f"warning: the run's metrics lack what the report says: {error}")
         yield database if database and database.exists() else None

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from duckdb import DuckDBPyConnection
 
+from gpureport import __version__
 from gpureport.commands.work.delivering import DATABASE, deliver, out_errors
 from gpureport.commands.work.settings import (
     REPORT_THREADS,
@@ -177,6 +178,14 @@ def report(config: Config, window: Window, out: Place, now: datetime, salt: str 
         unsent = notify(config.report.notify, title, [*answers, str(written[0])])
     failure = _failure(config, out, header.coverage_ratio or 0.0, failing)
     return Reported(written, tuple(answers), (*unmatched, *unsent), failure)
+
+
+def made_of(config: Config, window: Window) -> str:
+    """Digest that other facts, settings or owners of namespaces, another version or another window change."""
+    lake, days = reported_lake(config), {*window.days(), window.end_at.date()}
+    state = [each.stored for table in ("source", "namespace") for each in lake.partitions(table) if each.date in days]
+    settings = (config.model_dump_json(), facts_made_with(config), report_settings(config))
+    return hashlib.sha256(repr((__version__, str(window), settings, lake.root.notes, state)).encode()).hexdigest()
 
 
 def _into_file(con: DuckDBPyConnection, lake: Lake, window: Window) -> Callable[[Query], None]:
