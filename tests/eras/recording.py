@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from oracle.samples import Sample, read_openmetrics
 
@@ -46,6 +47,39 @@ class Series:
     def between(self, start_ms: int, end_ms: int) -> Series:
         """Only what was sampled in [start_ms, end_ms)."""
         return replace(self, points={time: value for time, value in self.points.items() if start_ms <= time < end_ms})
+
+
+MARKED = {
+    "58cba95d-ca2a": "58cba95d-{:04x}",
+    "gpu-node-0": "gpu-node-{}",
+    "10.244.": "10.{}.",
+    **{f"-{end}": f"-{end[:-4]}{{:04x}}" for end in ("c3e32c2cd872", "0c0bd253c187", "e416184b062a", "496214b9530b")},
+}
+"""Parts of the names of the GPU, its node, scrape targets and pods' uids, and what they are in a cluster of several eras."""
+NAMESPACES = ("data", "notebooks", "research", "serving")
+
+
+def marked(series: Iterable[Series], number: int) -> Iterator[Series]:
+    """An era's series under names of their own, so that many eras are side by side in one cluster."""
+
+    def own(text: str) -> str:
+        if text in NAMESPACES:
+            return f"{text}~{number}"
+        for part, mark in MARKED.items():
+            text = text.replace(part, mark.format(number))
+        return text
+
+    for each in series:
+        yield replace(each, labels={name: own(text) for name, text in each.labels.items()})
+
+
+def unmarked(value: Any, number: int) -> Any:
+    """A cell of the report with the names as they were recorded."""
+    if isinstance(value, str):
+        value = value.replace(f"~{number}", "")
+        for part, mark in MARKED.items():
+            value = value.replace(mark.format(number), part)
+    return value
 
 
 @cache
