@@ -35,9 +35,11 @@ class Report:
 
 
 @contextmanager
-def report_tables(lake: Path, since: str, until: str | None = None, now: datetime = NOW) -> Iterator[Report]:
+def report_tables(
+    lake: Path, since: str, until: str | None = None, now: datetime = NOW, config_file: Path | None = None
+) -> Iterator[Report]:
     """The report of a window; each table is made once."""
-    config = load_config(None, {}, {"lake": str(lake)})[0]
+    config = load_config(config_file, {}, {"lake": str(lake)})[0]
     window = parse_period(since, now)
     with connection() as con:
         asked = Window(window.start_at, parse_period(until, now).start_at) if until else window

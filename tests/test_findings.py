@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import csv
+from contextlib import AbstractContextManager
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 import duckdb
 import pytest
 from golden_case import NOON, NOW, report_rows
+from report_tables import Report, report_tables
 
 from gpureport.cli import main
 from gpureport.config.findings import SEVERITIES, failing, gpu_models, mig_profiles, not_on_model, rules, xid_classes
@@ -71,17 +73,21 @@ def test_an_idle_holder_and_a_lost_gpu_are_found(reported: Path) -> None:
     assert found["GR101"]["unknown_reasons"] == {"at_stake_cost": "not_configured"}
 
 
+def tables(lake: Path, folder: Path, config: str) -> AbstractContextManager[Report]:
+    """The tables of a report over the two hours."""
+    (folder / "gpureport.toml").write_text(config)
+    return report_tables(lake, "2026-11-20T12:00:00Z", "2026-11-20T14:00:00Z", config_file=folder / "gpureport.toml")
+
+
 def test_what_is_at_stake_is_money_where_a_price_is_configured(lake: Path, tmp_path: Path) -> None:
-    assert report(lake, tmp_path / "out", config='[prices.gpu_hour]\n"NVIDIA H200" = 3.5\nall = 1\n') == 0
-    found = {row["code"]: row for row in report_rows(tmp_path / "out" / "gpureport.duckdb", "finding")}
-    assert found["GR101"]["at_stake_cost"] == pytest.approx(2 * 3.5)
-    assert found["GR401"]["at_stake_cost"] is None
+    with tables(lake, tmp_path, '[prices.gpu_hour]\n"NVIDIA H200" = 3.5\nall = 1\n') as found:
+        at_stake = dict(found.rows("select code, at_stake_cost from report.finding"))
+    assert at_stake == {"GR101": pytest.approx(2 * 3.5), "GR401": None}
 
 
 def test_charges_and_the_cost_of_teams_are_the_whole_ledger(lake: Path, tmp_path: Path) -> None:
     prices = '[prices]\ncurrency = "EUR"\n[prices.gpu_hour]\nall = 2\n[prices.budgets]\nresearch = 100\n'
-    assert report(lake, tmp_path / "out", config=prices) == 0
-    with duckdb.connect(str(tmp_path / "out" / "gpureport.duckdb"), read_only=True) as con:
+    with tables(lake, tmp_path, prices) as con:
         [hours] = con.execute("select sum(gpu_hours) from report.gpu_hour_ledger").fetchone() or [None]
         charged = con.execute("select sum(ConsumedQuantity), sum(BilledCost), sum(EffectiveCost) from report.focus").fetchone()
         cost = con.execute("select sum(gpu_hours), sum(total_cost), sum(total_cost) from report.team_cost").fetchone()

@@ -11,6 +11,7 @@ from random import Random
 import duckdb
 import pytest
 from golden_case import NOON, gpureport
+from report_tables import report_tables
 from traps.notation import openmetrics
 
 from gpureport.values.tables.signals import SIGNAL_BY_NAME
@@ -114,10 +115,10 @@ def impossible(con: duckdb.DuckDBPyConnection, table: str, column: str) -> bool:
     return found is not None and found[0] > 0
 
 
-@pytest.mark.parametrize("seed", [1, 2, 5, 24])
-def test_no_figure_is_impossible(seed: int, tmp_path: Path) -> None:
-    (tmp_path / "metrics.txt").write_text(openmetrics(printed(Random(seed))))
-    gpureport("import", tmp_path / "metrics.txt", "--cluster", "c", "--lake", tmp_path / "lake")
+def test_no_figure_is_impossible(tmp_path: Path) -> None:
+    for seed in (1, 2, 5, 24):
+        (tmp_path / "metrics.txt").write_text(openmetrics(printed(Random(seed))))
+        gpureport("import", tmp_path / "metrics.txt", "--cluster", str(seed), "--lake", tmp_path / "lake")
     gpureport("compute", "--date", "2026-11-20", "--lake", tmp_path / "lake")
     window = ("--since", "2026-11-20T12:00:00Z", "--until", "2026-11-20T14:00:00Z")
     gpureport("report", *window, "--facts", "--lake", tmp_path / "lake", "--out", tmp_path / "out")
@@ -129,10 +130,10 @@ def test_no_figure_is_impossible(seed: int, tmp_path: Path) -> None:
         assert [each for each in columns if impossible(con, *each)] == []
         energy = con.execute("select gpu_model, energy_joules from report.device where energy_joules is not null").fetchall()
         assert [each for each in energy if each[1] > 1.5 * LIMITS[each[0]] * HOURS * 3600] == []
-        hours = con.execute("select sum(gpu_hours) from report.gpu_hour_ledger group by device_uuid").fetchall()
+        hours = con.execute("select sum(gpu_hours) from report.gpu_hour_ledger group by cluster, device_uuid").fetchall()
         assert max(each[0] for each in hours) <= HOURS + 1e-6
         events = con.execute("select sum(event_count) from facts.xid_event").fetchone()
-        assert events is None or (events[0] or 0) <= 100 * HOURS * 3600 * DEVICES
+        assert events is None or (events[0] or 0) <= 4 * 100 * HOURS * 3600 * DEVICES
 
 
 STEP, STEPS = 60, 120
@@ -182,9 +183,8 @@ def test_no_single_sample_changes_a_total_of_the_report_by_more_than_its_own_ste
     (tmp_path / "metrics.txt").write_text(openmetrics(one_value_wrong(Random(7))))
     gpureport("import", tmp_path / "metrics.txt", "--cluster", "c", "--lake", tmp_path / "lake")
     gpureport("compute", "--date", "2026-11-20", "--lake", tmp_path / "lake")
-    window = ("--since", "2026-11-20T12:00:00Z", "--until", "2026-11-20T14:00:00Z")
-    gpureport("report", *window, "--facts", "--lake", tmp_path / "lake", "--out", tmp_path / "out")
-    with duckdb.connect(str(tmp_path / "out" / "gpureport.duckdb"), read_only=True) as con:
+    window = ("2026-11-20T12:00:00Z", "2026-11-20T14:00:00Z")
+    with report_tables(tmp_path / "lake", *window) as con:
         for query, most in TOTALS.items():
             found = dict(con.execute(f"{query} where device_uuid != '' group by all").fetchall())
             right = found["GPU-0"]
@@ -230,9 +230,7 @@ def test_no_single_sample_of_kubernetes_changes_whose_gpu_hours_are_whose(seed: 
     (tmp_path / "metrics.txt").write_text(openmetrics(one_value_of_kubernetes_wrong(Random(seed))))
     gpureport("import", tmp_path / "metrics.txt", "--cluster", "c", "--lake", tmp_path / "lake")
     gpureport("compute", "--date", "2026-11-20", "--lake", tmp_path / "lake")
-    window = ("--since", "2026-11-20T12:00:00Z", "--until", "2026-11-20T23:00:00Z")
-    gpureport("report", *window, "--lake", tmp_path / "lake", "--out", tmp_path / "out")
-    with duckdb.connect(str(tmp_path / "out" / "gpureport.duckdb"), read_only=True) as con:
+    with report_tables(tmp_path / "lake", "2026-11-20T12:00:00Z", "2026-11-20T23:00:00Z") as con:
         hours = con.execute("""
             select node_name, coalesce(sum(gpu_hours) filter (pod != ''), 0), coalesce(sum(gpu_hours) filter (bucket = 'free'), 0)
             from report.gpu_hour_ledger group by all

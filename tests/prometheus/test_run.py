@@ -40,7 +40,7 @@ def three_days(tmp_path: Path) -> Iterator[str]:
 def run(url: str, folder: Path, day: str | None = None, now: datetime = NOW, environ: Mapping[str, str] | None = None) -> int:
     chosen = ["--date", day] if day else []
     arguments = ["run", "--prometheus-url", url, "--lake", str(folder / "lake"), "--out", str(folder / "out"), *chosen]
-    return main(arguments, environ=environ or {}, now=now)
+    return main(arguments, environ={"GPUREPORT_REPORT__ONLY": "html", **(environ or {})}, now=now)
 
 
 def joules(folder: Path) -> dict[date, float]:
