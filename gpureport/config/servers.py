@@ -1,12 +1,16 @@
-"""The servers of a cluster: how to reach them, and what to ask."""
+"""The servers of a cluster and the nightly job: how to reach them, what to ask and keep, and where metrics go."""
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Annotated, Literal, get_args
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, model_validator
 
 from gpureport.config.section import ClusterName, LabelName, Seconds, Section, formed
+from gpureport.values.errors import UsageError
+from gpureport.values.window import AGE
 
 
 class Prometheus(Section):
@@ -46,3 +50,57 @@ class ClusterSource(Section):
     name: ClusterName
     prometheus: Prometheus = Prometheus()
     kubernetes: Kubernetes = Kubernetes(enabled=False)
+
+
+class Export(Section):
+    """Parts of a day for fetching, and the days that ``run`` looks back."""
+
+    samples_per_group: int = Field(1_800_000, gt=0, le=4_000_000)
+    keep_raw: bool = False
+    backfill_days: int = Field(7, ge=0, le=3660)
+    restate_days: int = Field(3, ge=0, le=366)
+
+
+def _without_secrets(url: str) -> str:
+    """A URL without credentials; one with them is not repeated."""
+    if "@" in url:
+        raise UsageError("metrics.pushgateway_url must not hold credentials; give metrics.username and metrics.password_file")
+    if not re.fullmatch(r"(https?://[^/?#\s]+(/[^?#\s]*)?)?", url):
+        raise UsageError("metrics.pushgateway_url is not the URL of a server; write it like http://pushgateway:9091")
+    return url
+
+
+def _no_folder(path: str) -> str:
+    if path and Path(path).is_dir():
+        raise ValueError("this is a folder; name a file in it")
+    return path
+
+
+class Metrics(Section):
+    """Destinations of a run's metrics."""
+
+    file: Annotated[str, AfterValidator(_no_folder)] = ""
+    pushgateway_url: Annotated[str, AfterValidator(_without_secrets)] = ""
+    username: str = ""
+    password_file: str = ""
+
+    @model_validator(mode="after")
+    def _has_both_halves(self) -> Metrics:
+        if bool(self.username) != bool(self.password_file):
+            raise ValueError("username and password_file go together")
+        return self
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether anything is to be published."""
+        return bool(self.file or self.pushgateway_url)
+
+
+_Age = Annotated[str, formed(AGE, "days, weeks or years, as 30d, 8w or 1y, up to 9999d or 99y")]
+
+
+class Retention(Section):
+    """For how long samples and facts are kept, as 30d, 8w or 2y; without end where nothing is said."""
+
+    keep_samples: _Age = ""
+    keep_facts: _Age = ""

@@ -12,9 +12,8 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from gpureport.config.findings import Suppression, Thresholds
 from gpureport.config.meaning import Carbon, Compute, Link, Owners, Power, Prices, QuotaSystems, Report, Retired, Saturation
-from gpureport.config.night import Export, Metrics, Retention
 from gpureport.config.section import ClusterName, Seconds, Section
-from gpureport.config.servers import ClusterSource, Kubernetes, Prometheus
+from gpureport.config.servers import ClusterSource, Export, Kubernetes, Metrics, Prometheus, Retention
 from gpureport.store import KEYS, ObjectAddress, Place, Reach, parse_place
 from gpureport.values.errors import UsageError
 from gpureport.values.text.log import LogFormat

@@ -16,8 +16,18 @@ from gpureport.collect.state.fields import Row
 from gpureport.collect.state.kinds import CLAIMS, DRA_GROUP, DRA_VERSIONS, KOORDINATOR_DEVICES, NODES, PODS, SLICES
 from gpureport.collect.state.nodes import node_row
 from gpureport.doctor import remedies
-from gpureport.doctor.accelerators import as_exported, is_accelerator, is_accelerator_driver, pci_vendor, resource_vendor
-from gpureport.doctor.evidence import ApiServer, Evidence, Finding, KubeState, Listing
+from gpureport.doctor.evidence import (
+    ApiServer,
+    Evidence,
+    Finding,
+    KubeState,
+    Listing,
+    as_exported,
+    is_accelerator,
+    is_accelerator_driver,
+    pci_vendor,
+    resource_vendor,
+)
 from gpureport.doctor.workloads import HOLDER_TABLES
 
 _LEDGER = ("gpu_hour_ledger.*",)

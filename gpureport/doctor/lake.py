@@ -10,8 +10,17 @@ from typing import Any
 
 from duckdb import DuckDBPyConnection
 
-from gpureport.doctor.accelerators import is_accelerator, node_of, pci_vendor, resource_vendor
-from gpureport.doctor.evidence import Carried, Evidence, KubeState, Rhythm, ServerSeen
+from gpureport.doctor.evidence import (
+    Carried,
+    Evidence,
+    KubeState,
+    Rhythm,
+    ServerSeen,
+    is_accelerator,
+    node_of,
+    pci_vendor,
+    resource_vendor,
+)
 from gpureport.doctor.workloads import POD_SERIES, chosen_hosts, leading_metrics, named_pods
 from gpureport.lake import Lake, views
 from gpureport.values.catalog import Catalog

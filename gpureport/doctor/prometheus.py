@@ -13,9 +13,19 @@ from typing import Any
 from gpureport.collect.shape import names
 from gpureport.collect.sources.prometheus import Connection, Matcher, one_of, probe
 from gpureport.collect.sources.prometheus.outline import selector
-from gpureport.doctor.accelerators import RESOURCES, node_of, pci_labels, pci_vendor, resource_vendor
 from gpureport.doctor.cluster import CLAIM_SERIES
-from gpureport.doctor.evidence import Carried, Evidence, KubeState, Rhythm, ServerSeen
+from gpureport.doctor.evidence import (
+    RESOURCES,
+    Carried,
+    Evidence,
+    KubeState,
+    Rhythm,
+    ServerSeen,
+    node_of,
+    pci_labels,
+    pci_vendor,
+    resource_vendor,
+)
 from gpureport.doctor.workloads import POD_SERIES, SAMPLED_SERIES, chosen_hosts, leading_metrics, named_pods
 from gpureport.values.catalog import ACCELERATOR_METRICS, Catalog, Meaning
 from gpureport.values.errors import SourceError

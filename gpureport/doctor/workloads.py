@@ -11,8 +11,7 @@ from gpureport.collect.shape import names
 from gpureport.collect.shape.identity import Identity, identify
 from gpureport.collect.shape.reading import told_by
 from gpureport.doctor import remedies
-from gpureport.doctor.accelerators import is_accelerator
-from gpureport.doctor.evidence import Carried, Evidence, Finding, KubeState
+from gpureport.doctor.evidence import Carried, Evidence, Finding, KubeState, is_accelerator
 from gpureport.values.catalog import Catalog
 from gpureport.values.series import Labels
 

@@ -23,7 +23,7 @@ from gpureport.lake.paths import FACTS, ROOT, day_key, day_of, file_name, is_own
 from gpureport.lake.root import Days, FoundRoot, Replaced, Root, Stored, encode_root, read_root
 from gpureport.store import Bucket, Storage
 from gpureport.store.folder import sync
-from gpureport.store.refusal import no_conditions
+from gpureport.store.storage import no_conditions
 from gpureport.values.errors import LakeError
 from gpureport.values.tables import SOURCE, TABLE_BY_NAME
 from gpureport.values.tables.state import STATE_TABLES

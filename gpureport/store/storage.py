@@ -1,14 +1,18 @@
-"""The one interface of the places that can hold a lake: a folder, or a prefix of a bucket."""
+"""The one interface of the places that can hold a lake: a folder, or a prefix of a bucket; and its errors as one sentence."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
 
-from gpureport.store.address import Place
+from obstore.exceptions import BaseError, PermissionDeniedError, UnauthenticatedError
+
+from gpureport.store.address import ObjectAddress, Place
+from gpureport.values.errors import StoreError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -70,3 +74,61 @@ class Storage(Protocol):
 
     def errors(self) -> AbstractContextManager[None]:
         """Turn what is refused in the block into a sentence."""
+
+
+_STATUS = re.compile(r"status code: (\d{3} [A-Za-z ]+)")
+_CODE = re.compile(r"<Code>([A-Za-z0-9.]{1,60})</Code>")
+_NO_BUCKET = ("NoSuchBucket", "ContainerNotFound")
+_NO_CONNECTION = re.compile(r"HTTP error|kind: (Connect|Timeout|Request|Interrupted|Decode)")
+
+
+@contextmanager
+def store_errors(address: ObjectAddress) -> Iterator[None]:
+    """Turn what the storage, or the disk under its copies, refuses into a StoreError."""
+    try:
+        yield
+    except BaseError as error:
+        raise StoreError(_sentence(address, error)) from None
+    except OSError as error:
+        if error.errno is None:  # the library's, of an object
+            raise StoreError(_sentence(address, error)) from None
+        raise StoreError(_of_disk(address, error)) from error
+
+
+def is_absent(error: FileNotFoundError) -> bool:
+    """Whether there is no such object, in a bucket that there is; a file that is missing is another matter."""
+    return error.errno is None and not any(code in str(error) for code in _NO_BUCKET)
+
+
+def no_conditions(place: Place) -> StoreError:
+    """Of a storage on which two writers cannot tell that they are two."""
+    return StoreError(
+        f"the storage of {place} has no conditional writes, so a change could be lost; keep the lake on one that has them"
+    )
+
+
+def _sentence(address: ObjectAddress, error: Exception) -> str:
+    where = address.reach.endpoint_url or f"the endpoint of {address.scheme}://"
+    text = str(error)
+    code = found[1] if (found := _CODE.search(text)) else ""
+    status = found[1].strip() if (found := _STATUS.search(text)) else ""
+    if code in _NO_BUCKET:
+        return f"{where} has no bucket {address.bucket}; make it, or correct the address {address}"
+    if isinstance(error, PermissionDeniedError | UnauthenticatedError) or status[:3] in ("401", "403"):
+        return (
+            f"{where} refuses these credentials for {address} ({code or status or 'denied'}); check them, and that they may "
+            "list, get, put and delete there"
+        )
+    if status:
+        return f"{where} answered {status}{f' ({code})' if code else ''} for {address}; look at the storage, then run again"
+    if _NO_CONNECTION.search(text):
+        why = "no answer in time" if "Timeout" in text else "no connection"
+        return f"cannot reach {where} for {address} ({why}); check object_store.endpoint_url and the network, then run again"
+    return f"{address} cannot be read or written ({text.splitlines()[0][:200]}); check object_store and the environment"
+
+
+def _of_disk(address: ObjectAddress, error: OSError) -> str:
+    return (
+        f"copies of {address} cannot be kept in {address.reach.cache} ({error.strerror or error}); "
+        "free space there, or set object_store.cache to another folder"
+    )

@@ -13,9 +13,8 @@ from prometheus.samples import connect
 from gpureport import doctor
 from gpureport.compute.query import load
 from gpureport.doctor import Evidence, Finding, examine
-from gpureport.doctor.accelerators import is_accelerator, pci_vendor
 from gpureport.doctor.cluster import cluster_findings
-from gpureport.doctor.evidence import Carried, KubeState, Rhythm, ServerSeen, verdict
+from gpureport.doctor.evidence import Carried, KubeState, Rhythm, ServerSeen, is_accelerator, pci_vendor, verdict
 from gpureport.doctor.prometheus import retention_days
 from gpureport.doctor.signals import costs, rhythm_findings, server_findings, signal_findings
 from gpureport.doctor.workloads import SAMPLED_HOSTS, chosen_hosts, leading_metrics, replica_findings, workload_findings

@@ -16,7 +16,7 @@ from kube.api_server import PODS, api_server, forbidden, kubeconfig, question, r
 from kube.lake import RECORDING
 from prometheus.replay import Replay, Reply, Routes, as_json
 
-from gpureport.doctor.accelerators import as_exported, is_accelerator_driver
+from gpureport.doctor.evidence import as_exported, is_accelerator_driver
 
 from .clusters import INSTANTS
 from .conftest import Doctor, Told

@@ -15,7 +15,7 @@ from gpureport.collect.sources.kubernetes import open_cluster
 from gpureport.collect.sources.prometheus import Matcher, Server, list_series, open_connection, read
 from gpureport.commands.work import job_metrics
 from gpureport.config import Kubernetes, Prometheus
-from gpureport.config.night import Metrics
+from gpureport.config.servers import Metrics
 from gpureport.values.catalog import load_catalog
 from gpureport.values.errors import GpureportError
 from gpureport.values.window import Window, parse_instant

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 import duckdb
 
 from gpureport.store import Bucket, ObjectAddress, Place
-from gpureport.store.refusal import store_errors
+from gpureport.store.storage import store_errors
 from gpureport.values.errors import OutputError, first_line
 
 
