@@ -130,8 +130,10 @@ def test_lists_and_tables_may_come_from_the_environment() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[prometheus]\npassword_file = 'x'", "prometheus.password_file was removed: write it into a promtool HTTP client file"),
+        ("[prometheus]\npassword_file = 'x'", "prometheus.password_file was removed: write it into promtool's HTTP client file"),
         ("[[clusters]]\nname = 'a'\nprometheus.headers = {}", "clusters.0.prometheus.headers was removed: write it into"),
+        ("[thresholds]\nio_sm_ratio = 0.2", "thresholds.io_sm_ratio was removed: leave it out"),
+        ("[prometheus]\ncache = 1", "unknown key 'prometheus.cache'"),
         ("[compute]\nrecompute_minutes = 5", "compute.recompute_minutes was removed: leave it out"),
     ],
 )

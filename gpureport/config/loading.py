@@ -150,11 +150,11 @@ def _set(values: dict[str, Any], names: list[str], value: Any) -> None:
     values[names[-1]] = value
 
 
+_OF_PROMETHEUS = r"bearer_token_\w+|username|password_\w+|(ca|cert|key)_file|insecure_skip_verify|headers"
 _REMOVED = {
-    re.compile(r"(clusters\.\d+\.)?prometheus\.(bearer_token|username|password|ca|cert|key|insecure|headers)"): (
-        "write it into a promtool HTTP client file, named by prometheus.http_config_file"
-    ),
-    re.compile(r".*(connect_timeout_seconds|max_concurrency|recompute_minutes)"): "leave it out",
+    rf"(clusters\.\d+\.)?prometheus\.({_OF_PROMETHEUS})": "write it into promtool's HTTP client file of http_config_file",
+    r".*\.(connect_timeout_seconds|max_concurrency|recompute_minutes|boundness_seconds_min)": "leave it out",
+    r"thresholds\.(compute_sm|io_sm|latency_engine|latency_sm)_ratio|thresholds\.io_pcie_bytes_per_second": "leave it out",
 }
 """Keys of earlier versions, and what replaces them."""
 _KIND_OF_UNION = re.compile(r"dict\[")
@@ -165,7 +165,7 @@ def _first_problem(error: ValidationError) -> str:
     problem = error.errors()[0]
     where = ".".join(str(part) for part in problem["loc"] if not _KIND_OF_UNION.match(str(part)))
     if problem["type"] == "extra_forbidden":
-        if instead := next((text for key, text in _REMOVED.items() if key.match(where)), None):
+        if instead := next((text for key, text in _REMOVED.items() if re.fullmatch(key, where)), None):
             return f"{where} was removed: {instead}"
         return f"unknown key {where!r}; see docs/operations.md for those that exist"
     if problem["type"] == "missing":

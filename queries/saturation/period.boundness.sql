@@ -4,8 +4,7 @@
 --
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id
 -- reads:  period.figure, period.sum
--- params: bandwidth_dram_ratio, busy_ratio, compute_sm_ratio, figure_min_coverage_ratio, hw_throttle_ratio, ineffective_sm_ratio, io_pcie_bytes_per_second,
---          io_sm_ratio, latency_engine_ratio, latency_sm_ratio, throttle_ratio
+-- params: bandwidth_dram_ratio, busy_ratio, figure_min_coverage_ratio, hw_throttle_ratio, ineffective_sm_ratio, throttle_ratio
 -- source: period.figure; rules: NVIDIA's guidance on profiling metrics (SM activity of 0.8 is needed for good use, below 0.5 is likely ineffective)
 with figure as (
     select
@@ -50,15 +49,15 @@ measured as (
 ruled as (
     select
         measured.*,
-        measured.sm_active_avg >= $compute_sm_ratio as is_compute_bound,
+        measured.sm_active_avg >= 0.8 as is_compute_bound,
         measured.dram_active_avg >= $bandwidth_dram_ratio and measured.sm_active_avg < $ineffective_sm_ratio as is_bandwidth_bound,
         -- An instance's SM activity says nothing against the links of the whole board; nor does that of a device which does nothing.
         if(
             measured.gpu_instance_id = '',
-            measured.pcie_bytes_per_second_avg >= $io_pcie_bytes_per_second and measured.sm_active_avg < $io_sm_ratio and measured.sm_active_avg >= 0.001,
+            measured.pcie_bytes_per_second_avg >= 1e9 and measured.sm_active_avg < 0.3 and measured.sm_active_avg >= 0.001,
             null
         ) as is_io_bound,
-        measured.gpu_usage_avg >= $latency_engine_ratio and measured.sm_active_avg < $latency_sm_ratio as is_slow_to_start,
+        measured.gpu_usage_avg >= 0.4 and measured.sm_active_avg < 0.25 as is_slow_to_start,
         measured.power_throttle_ratio > $throttle_ratio as is_power_limited,
         measured.thermal_throttle_ratio > $throttle_ratio as is_heat_limited,
         measured.hw_throttle_ratio > $hw_throttle_ratio as is_hardware_limited,

@@ -4,7 +4,6 @@
 --
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id
 -- reads:  period.boundness
--- params: boundness_seconds_min
 -- source: period.boundness
 -- columns: cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, node_name, gpu_model, bound_by, boundness, scope
 with sentenced as (
@@ -22,7 +21,7 @@ with sentenced as (
             if(is_work_rejected, 'rejected', null),
             if(is_memory_pressured and not is_work_rejected, 'memory', null)
         ] if entry is not null] as limits,
-        device_seconds < $boundness_seconds_min as is_short,
+        device_seconds < 60 as is_short,
         [
             case limit_name
                 when 'compute' then format('Compute-bound: SM activity {:.0f} %.', 100 * sm_active_avg)
