@@ -160,31 +160,31 @@ def test_holders_a_few_at_a_time_have_the_same_facts(computed, tmp_path, monkeyp
         assert facts(again, table, "*") == facts(computed, table, "*")
 
 
-@pytest.mark.parametrize(
-    ("watts", "held_as"), [(1e8, pa.decimal64(18, 3)), (1e13, pa.decimal64(18, 3)), (1e16, pa.float64())], ids=str
-)
-def test_a_number_too_large_for_a_decimal_product_is_weighed_as_a_double(tmp_path, watts, held_as):
-    rows = [sample("GPU-a", 0, 1800, power_watts=100.0), sample("GPU-a", 1800, 1800, power_watts=watts)]
-    lake = fill(tmp_path / "lake", [(rows, [owner("GPU-a", "a", 0, 2700)])])
-    assert pq.read_schema(lake.partitions("device_sample")[0].files[0]).field("power_watts").type == held_as
-    compute_days(lake, "c", [DAY], ComputeSettings())
-    assert facts(lake, "device_hour", "power_joules, power_watts_max") == [(180_000.0 + 1800 * watts, watts)]
-    assert facts(lake, "container_hour", "power_joules") == [(180_000.0 + 900 * watts,)]
-
-
-def test_files_of_one_batch_may_hold_a_column_as_decimals_and_as_doubles(tmp_path):
-    parts = [([sample(device, 0, 60, power_watts=watts)], []) for device, watts in (("GPU-a", 100.0), ("GPU-b", 1e16))]
+def test_numbers_are_weighed_as_decimals_where_they_fit_and_as_doubles_where_not(tmp_path):
+    """1e16 W fit no decimal of the file, the product of 1e13 W with seconds no decimal at all; as doubles 0.1 + 0.1 + 0.1 is
+    0.30000000000000004.
+    """
+    large = {"GPU-a": (1e8, pa.decimal64(18, 3)), "GPU-b": (1e13, pa.decimal64(18, 3)), "GPU-c": (1e16, pa.float64())}
+    parts = [
+        (
+            [sample(device, 0, 1800, power_watts=100.0), sample(device, 1800, 1800, power_watts=watts)],
+            [owner(device, device, 0, 2700)],
+        )
+        for device, (watts, _) in large.items()
+    ]
+    parts.append(([sample("GPU-d", second, 1, gpu_util_ratio=0.1) for second in range(3)], []))
     lake = fill(tmp_path / "lake", parts)
+    files = lake.partitions("device_sample")[0].files
+    kinds = [pq.read_schema(file).field("power_watts").type for file in files[:3]]
+    assert kinds == [kind for _, kind in large.values()]
     compute_days(lake, "c", [DAY], ComputeSettings())
-    assert facts(lake, "device_hour", "power_joules") == [(6000.0,), (6e17,)]
-
-
-def test_sums_of_decimals_are_exact(tmp_path):
-    # As doubles 0.1 + 0.1 + 0.1 is 0.30000000000000004.
-    rows = [sample("GPU-a", second, 1, gpu_util_ratio=0.1) for second in range(3)]
-    lake = fill(tmp_path / "lake", [(rows, [])])
-    compute_days(lake, "c", [DAY], ComputeSettings())
-    assert facts(lake, "device_hour", "gpu_util_ratio_seconds") == [(0.3,)]
+    assert facts(lake, "device_hour", "device_uuid, power_joules, power_watts_max, gpu_util_ratio_seconds") == [
+        *((device, 180_000.0 + 1800 * watts, watts, None) for device, (watts, _) in large.items()),
+        ("GPU-d", None, None, 0.3),
+    ]
+    assert facts(lake, "container_hour", "pod, power_joules") == [
+        (device, 180_000.0 + 900 * watts) for device, (watts, _) in large.items()
+    ]
 
 
 @pytest.mark.parametrize("rows_worth_loops", [0, 10**9])
@@ -220,7 +220,7 @@ def test_a_violation_ratio_above_one_is_a_warning_and_no_figure(tmp_path):
     (failure,) = compute_days(lake, "c", [DAY], ComputeSettings()).failures
     assert (failure.table, failure.row_count) == ("checks.violation_ratio_above_one", 1)
     with connection() as con:
-        report_tables(WindowTables(con, lake, WINDOW, ReportSettings()))
+        WindowTables(con, lake, WINDOW, ReportSettings()).build(["report.device"])
         [(ratio, seconds, why)] = con.sql(
             "select power_violation_ratio, power_violation_seconds, unknown_reasons from report.device"
         ).fetchall()
@@ -279,9 +279,9 @@ def test_disabled_saturation_is_null_with_a_reason(tmp_path):
     compute_days(lake, "c", [DAY], ComputeSettings())
     asked = "select sm_active_avg, unknown_reasons['sm_active_avg'] from report.container"
     with connection() as con:
-        report_tables(WindowTables(con, lake, WINDOW, ReportSettings()))
+        WindowTables(con, lake, WINDOW, ReportSettings()).build(["report.container"])
         assert con.sql(asked).fetchall() == [(0.5, None)]
-        report_tables(WindowTables(con, lake, WINDOW, ReportSettings(saturation_enabled=False)))
+        WindowTables(con, lake, WINDOW, ReportSettings(saturation_enabled=False)).build(["report.container"])
         assert con.sql(asked).fetchall() == [(None, "disabled")]
 
 
@@ -333,7 +333,7 @@ def test_days_in_a_row_are_named_by_the_first_and_the_last(computed, tmp_path):
 
 def energy(lake: Lake, made: MadeWith) -> list[tuple[Any, ...]]:
     with connection() as con:
-        report_tables(WindowTables(con, lake, BOTH, ReportSettings(), made))
+        WindowTables(con, lake, BOTH, ReportSettings(), made).build(["report.device"])
         return con.sql("select device_uuid, energy_joules from report.device order by all").fetchall()
 
 
@@ -370,6 +370,6 @@ def test_facts_of_another_revision_count_and_are_named_and_columns_that_they_lac
         "1 of 2 days were computed by another revision of facts.power_hour: 2026-03-01",
     )
     with connection() as con:
-        report_tables(WindowTables(con, two_days, WINDOW, ReportSettings(), made))
+        WindowTables(con, two_days, WINDOW, ReportSettings(), made).build(["report.device"])
         found = con.sql("select device_uuid, energy_joules, power_watts_max from report.device order by all").fetchall()
         assert found == [("GPU-a", 720_000.0, None), ("GPU-b", 180_000.0, None)]

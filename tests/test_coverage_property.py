@@ -18,7 +18,7 @@ import pytest
 
 from gpureport.collect.shape import shape
 from gpureport.compute.day import ComputeSettings, compute_days
-from gpureport.compute.period import ReportSettings, WindowTables, report_tables
+from gpureport.compute.period import ReportSettings, WindowTables
 from gpureport.compute.query import connection
 from gpureport.lake import Lake, open_lake
 from gpureport.values.catalog import load_catalog
@@ -171,7 +171,8 @@ def lake(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 @pytest.mark.parametrize("window", WINDOWS, ids=["day", "hours", "parts of hours"])
 def test_observed_and_unknown_are_what_was_expected_and_no_share_is_beyond_one(lake: Lake, window: Window) -> None:
     with connection() as con:
-        report_tables(WindowTables(con, lake, window, ReportSettings(figure_min_coverage_ratio=0.0)))
+        chosen = [f"report.{name}" for name in ("coverage", "device", "container_saturation", "container")]
+        WindowTables(con, lake, window, ReportSettings(figure_min_coverage_ratio=0.0)).build(chosen)
         ledger, devices = rows(con, "report.coverage"), rows(con, "report.device")
         containers = [*rows(con, "report.container_saturation"), *rows(con, "report.container")]
     for row in ledger:

@@ -34,9 +34,9 @@ for table, out in zip(sys.argv[1::2], sys.argv[2::2]):
 """
 
 
-def differences(lake: Lake, tmp_path: Path, tables: list[str] | None = None) -> list[str]:
+def differences(lake: Lake, tmp_path: Path) -> list[str]:
     """The tables of which an engine does not read what the lake's own views show."""
-    chosen = tables or lake.tables()
+    chosen = lake.tables()
     duck = {} if isinstance(lake.storage.place, ObjectAddress) else by_duckdb(lake, chosen, tmp_path)
     return [name for table in chosen for name in _differences(lake, table, duck.get(table))]
 

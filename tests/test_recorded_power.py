@@ -40,7 +40,7 @@ def truth() -> power.Ledger:
 def charged_by(policy: str, lake: Path, out: Path) -> list[Row]:
     """The rows of ``container_power`` where idle energy is charged by a policy."""
     window = ["--since", "2026-11-20", "--until", "2026-11-22"]
-    gpureport("report", *window, "--lake", str(lake), "--out", str(out), "--idle-policy", policy)
+    gpureport("report", *window, "--lake", str(lake), "--out", str(out), "--idle-policy", policy, "--only", "duckdb")
     return report_rows(out / "gpureport.duckdb", "container_power")
 
 

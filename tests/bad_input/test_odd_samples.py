@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
-from golden_case import report_rows
 from lake_rows import seen
+from report_tables import Report, report_tables
 
 from gpureport.cli import main
 
@@ -25,18 +26,14 @@ def test_a_metric_with_half_its_labels_is_imported_as_far_as_it_goes_and_said(
     said = capsys.readouterr().err
     assert "DCGM_FI_DEV_POWER_USAGE" in said
     assert "UUID" in said
-    database = reported(lake, tmp_path)
-    assert {row["device_uuid"]: row["power_watts_avg"] for row in report_rows(database, "device")} == {
-        "GPU-a": 104.5,
-        "GPU-b": 100,
-    }
-    assert {row["device_uuid"] for row in report_rows(database, "container_saturation")} == {"GPU-a"}
+    with reported(lake) as found:
+        assert dict(found.rows("select device_uuid, power_watts_avg from report.device")) == {"GPU-a": 104.5, "GPU-b": 100}
+        assert found.rows("select distinct device_uuid from report.container_saturation") == [("GPU-a",)]
 
 
-def reported(lake: Path, folder: Path) -> Path:
+def reported(lake: Path) -> AbstractContextManager[Report]:
     assert main(["compute", "--date", DAY, "--lake", str(lake)], environ={}, now=NOW) == 0
-    assert main(["report", "--since", DAY, "--lake", str(lake), "--out", str(folder / "out")], environ={}, now=NOW) == 0
-    return folder / "out" / "gpureport.duckdb"
+    return report_tables(lake, DAY, now=NOW)
 
 
 def test_samples_out_of_order_and_twice_make_the_same_lake(tmp_path: Path) -> None:
@@ -54,6 +51,6 @@ def test_exporters_whose_clocks_differ_are_put_side_by_side(tmp_path: Path) -> N
     free = [scrape("DEV_FB_FREE", 60 * n + 7, 1000) for n in range(10)]
     file = write(tmp_path / "skewed.txt", metrics(*used, *free))
     assert main(["import", str(file), "--lake", str(tmp_path / "lake")], environ={}, now=NOW) == 0
-    [row] = report_rows(reported(tmp_path / "lake", tmp_path), "container_saturation")
-    assert row["memory_used_ratio_avg"] == 0.75
-    assert (row["observed_seconds"], row["memory_seen_seconds"]) == (607, 593)
+    figures = "memory_used_ratio_avg, observed_seconds, memory_seen_seconds"
+    with reported(tmp_path / "lake") as found:
+        assert found.rows(f"select {figures} from report.container_saturation") == [(0.75, 607, 593)]

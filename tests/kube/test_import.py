@@ -268,8 +268,6 @@ def test_samples_and_state_are_imported_together_and_computed(tmp_path: Path) ->
     (tmp_path / "metrics.txt").write_text(ENERGY)
     import_state(tmp_path / "lake", RECORDING, str(tmp_path / "metrics.txt"))
     assert main(["compute", "--date", "2026-11-21", "--lake", str(tmp_path / "lake")], environ={}, now=NOW) == 0
-    out = tmp_path / "out"
-    assert main(["report", "--since", DAY, "--lake", str(tmp_path / "lake"), "--out", str(out)], environ={}, now=NOW) == 0
     assert ask(tmp_path / "lake", "select count(*) from lake.pod") == [(21,)]
 
 
