@@ -188,16 +188,20 @@ def test_numbers_are_weighed_as_decimals_where_they_fit_and_as_doubles_where_not
 
 
 @pytest.mark.parametrize("rows_worth_loops", [0, 10**9])
-def test_samples_of_an_older_version_that_lack_a_column_are_computed(tmp_path, monkeypatch, rows_worth_loops):
+def test_samples_of_an_older_version_that_lack_columns_are_computed(tmp_path, monkeypatch, rows_worth_loops):
+    later = [each.name for each in DEVICE_SAMPLE.columns if each.nullable and each.name != "power_watts"]
     lake = fill(tmp_path / "lake", TWO_DEVICES)
     held = [pq.ParquetFile(file).read() for file in lake.partition("device_sample", "c", DAY).files]
     with monkeypatch.context() as patched, lake.change() as change:
         patched.setattr("gpureport.lake.commit.TABLE_BY_NAME", {})  # the rows are as files hold them
         for number, rows in enumerate(held):
-            change.write("device_sample", "c", DAY, rows.drop_columns(["is_energy_refused"]), number)
+            change.write("device_sample", "c", DAY, rows.drop_columns(later), number)
     monkeypatch.setattr(intervals, "ROWS_WORTH_LOOPS", rows_worth_loops)
     compute_days(lake, "c", [DAY], ComputeSettings())
-    assert facts(lake, "device_hour", "device_uuid, power_joules") == [("GPU-a", 720_000.0), ("GPU-b", 180_000.0)]
+    assert facts(lake, "device_hour", "device_uuid, power_joules, low_util_violation_seconds, sm_active_ratio_seconds") == [
+        ("GPU-a", 720_000.0, None, None),
+        ("GPU-b", 180_000.0, None, None),
+    ]
 
 
 def test_a_day_without_samples_is_a_lake_error(tmp_path):

@@ -98,10 +98,6 @@ def is_plain(metadata: pq.FileMetaData) -> bool:
     return all(_can_be_weighed(chunk, column) for column in held for chunk in _chunks(metadata, column.name))
 
 
-_LATER = {"device_sample": ("is_energy_refused",), "pod": ("quota_scopes",)}
-"""Columns that files of the same schema may lack: older ones."""
-
-
 def views(
     con: duckdb.DuckDBPyConnection,
     lake: Lake,
@@ -136,7 +132,7 @@ def _open(con: duckdb.DuckDBPyConnection, lake: Lake, table: str, rows: str, wan
     """The name under which a table of the lake stands now; '' for facts that no day ever had and nobody describes."""
     name = table.replace("/", ".") if table.startswith("facts/") else f"lake.{table}"
     known, schema = TABLE_BY_NAME.get(table), lake.root.schemas.get(table)
-    columns = wanted.get(name, _LATER.get(table, ()))
+    columns = wanted.get(name, [each.name for each in known.columns if each.nullable] if known else [])
     if rows:
         create_view(con, name, rows, _doubles(known), columns)
     elif known or schema or columns:
@@ -159,20 +155,31 @@ def create_view(
 ) -> None:
     """Put a view over rows, the columns named in ``replaced`` by an expression each, wanted ones that they lack null.
 
+    Files of an older version may lack any column that may be null.
+
     LakeError where a file is no Parquet.
     """
     make_way(con, name)
-    _put_view(con, name, rows, "*", replaced)
-    there = {*con.table(name).columns} if wanted else set[str]()
+    _put_view(con, name, rows, "*", {})
+    there = {*con.table(name).columns} if wanted or replaced else set[str]()
+    replaced = {column: expression for column, expression in replaced.items() if column in there}
     old = {
         column: RENAMED_FACTS[column] for column in sorted(there.intersection(RENAMED_FACTS)) if RENAMED_FACTS[column] in wanted
     }
     lacking = [column for column in wanted if column not in there]
-    if old or lacking:
+    if old or lacking or replaced:
         both = {new: f"coalesce({new}, {column})" for column, new in old.items() if new in there}
         named = {new: column for column, new in old.items()}
-        added = [f"{named.get(column) or f'null::{kind_of_fact(column)}'} as {column}" for column in lacking]
+        added = [f"{named.get(column) or f'null::{_kind(con, name, column)}'} as {column}" for column in lacking]
         _put_view(con, name, rows, f"* exclude ({', '.join(old)})" if old else "*", {**replaced, **both}, added)
+
+
+def _kind(con: duckdb.DuckDBPyConnection, name: str, column: str) -> str:
+    """DuckDB's type of a table's column."""
+    known = TABLE_BY_NAME.get(name.removeprefix("lake."))
+    if known and column in known.schema.names:
+        return str(con.from_arrow(pa.schema([known.schema.field(column)]).empty_table()).types[0])
+    return kind_of_fact(column)
 
 
 def _put_view(
