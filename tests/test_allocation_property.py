@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from built_once import built_once
 from golden_case import gpureport
 from report_tables import Report, report_tables
 
@@ -398,12 +399,13 @@ def fill(folder: Path, lake: Path, cluster: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def report(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Report]:
-    folder = tmp_path_factory.mktemp("modes")
-    lake = folder / "lake"
-    for cluster in CLUSTERS:
-        fill(folder, lake, cluster)
-    gpureport("compute", "--date", "2026-01-01", "--lake", lake)
+def report(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Report]:
+    def build(folder: Path) -> None:
+        for cluster in CLUSTERS:
+            fill(folder, folder / "lake", cluster)
+        gpureport("compute", "--date", "2026-01-01", "--lake", folder / "lake")
+
+    lake = built_once("modes", build, request, tmp_path_factory) / "lake"
     with report_tables(lake, "2026-01-01", at(MINUTES)) as found:
         yield found
 

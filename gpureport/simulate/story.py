@@ -1,15 +1,14 @@
-"""All that happens on a node, and one day of it."""
+"""All that happens on a node, and one day of it; of a reviewed cluster planned by the hour, so that a report has one right answer."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gpureport.simulate.inventory import Node, make_node
+from gpureport.simulate.inventory import SICK_GPU, Node, make_node, role, stable_uuid
 from gpureport.simulate.plan import SimulationPlan
-from gpureport.simulate.planted import Planted, make_planted
-from gpureport.simulate.review import review_planted, review_pods
-from gpureport.simulate.workload import Pod, first_step, make_pods
+from gpureport.simulate.planted import Planted, Xid, make_planted
+from gpureport.simulate.workload import Kind, Life, Phase, Pod, Slot, first_step, make_pods, make_slots
 from gpureport.values.window import DAY_MS
 
 
@@ -74,3 +73,76 @@ def node_story(plan: SimulationPlan, index: int) -> NodeStory:
 def stories(plan: SimulationPlan) -> Iterator[NodeStory]:
     """Every node's story, in order."""
     return (node_story(plan, index) for index in range(plan.node_count))
+
+
+_DAY = 86_400
+_HOUR = 3600
+_WAIT = 12 * _HOUR
+"""Wait of the starved team's pods; all others are placed within minutes."""
+_XID_CODES = (63, 94, 48)
+_HEAT_RATIO = 0.3
+
+_IDLE = Kind("reserve", "research", "main", 0, (0, 0), 0.0, 0.0, (0.4, 0.4), (0, 0), "none")
+_BANDWIDTH = Kind("embed", "search", "embedder", 0, (0.42, 0.42), 0.05, 1.6, (0.5, 0.5), (0, 0), "steady")
+_TRAINER = Kind("pretrain", "research", "trainer", 0, (0.9, 0.9), 0.62, 0.45, (0.7, 0.7), (0, 0), "steady")
+_STARVED = Kind("segment", "vision", "trainer", 0, (0.85, 0.85), 0.5, 0.4, (0.6, 0.6), (0, 0), "steady")
+_TENANT = Kind("rank", "serving", "ranker", 0, (0.8, 0.8), 0.3, 0.3, (0.7, 0.7), (0, 0), "steady")
+
+
+def review_pods(plan: SimulationPlan, node: Node, planted: Planted) -> list[Pod]:
+    """The node's pods: planned on nodes with a role, drawn on ordinary ones, where nobody is idle and nothing throttles."""
+    found = role(plan, node.index)
+    if found == "troubled":
+        return list(_troubled(plan, node))
+    if found == "rack":
+        return [_pod(plan, _slot(node, 0, tuple(range(len(node.gpus)))), _TRAINER, *_always(plan), _heat(plan))]
+    return [] if found == "stranded" else make_pods(plan, node, planted)
+
+
+def review_planted(plan: SimulationPlan, node: Node) -> Planted:
+    """No gaps and no resets; errors of the sick GPU alone, of three kinds, spread over the plan."""
+    if role(plan, node.index) != "troubled":
+        return Planted((), (), (), ())
+    quarter = plan.step_count // (len(_XID_CODES) + 1)
+    xids = tuple(Xid(SICK_GPU, quarter * (number + 1), code) for number, code in enumerate(_XID_CODES))
+    return Planted((), (), (), xids)
+
+
+def _troubled(plan: SimulationPlan, node: Node) -> Iterator[Pod]:
+    """GPUs 0 and 1 held idle, 2 bound by bandwidth, 3 sick, 4 to 6 of a team that waits, 7 held by its one instance."""
+    tenth = (plan.end_second - plan.start_second) // 10 // _HOUR * _HOUR
+    start, end = plan.start_second + tenth, plan.start_second + 8 * tenth
+    yield _pod(plan, _slot(node, 0, (0, 1)), _IDLE, start - 60, start, end)
+    yield _pod(plan, _slot(node, 1, (2,)), _BANDWIDTH, *_always(plan))
+    yield _pod(plan, _slot(node, 2, (SICK_GPU,)), _TRAINER, *_always(plan))
+    for number, row in enumerate((4, 5, 6)):
+        yield from _one_after_the_other(plan, _slot(node, 3 + number, (row,)))
+    cut = make_slots(plan, node)[-1]
+    yield _pod(plan, Slot(node, 6, cut.rows, "", cut.resource), _TENANT, *_always(plan))
+
+
+def _one_after_the_other(plan: SimulationPlan, slot: Slot) -> Iterator[Pod]:
+    """A pod a day on a slot, each requested twelve hours before it was placed."""
+    for day in range(plan.days):
+        start = plan.start_second + day * _DAY + _WAIT
+        yield _pod(plan, slot, _STARVED, start - _WAIT, start, start + _DAY - _HOUR)
+
+
+def _slot(node: Node, index: int, rows: tuple[int, ...]) -> Slot:
+    return Slot(node, index, rows, "", "nvidia.com/gpu")
+
+
+def _always(plan: SimulationPlan) -> tuple[int, int, int]:
+    """Created, started and ended: before the plan, and after it."""
+    return plan.start_second - _DAY - 60, plan.start_second - _DAY, plan.end_second + _DAY
+
+
+def _heat(plan: SimulationPlan) -> Phase:
+    """From a quarter of the plan to three fifths of it."""
+    return Phase("thermal", plan.step_count // 4, plan.step_count * 3 // 5, _HEAT_RATIO)
+
+
+def _pod(plan: SimulationPlan, slot: Slot, kind: Kind, created: int, start: int, end: int, phase: Phase | None = None) -> Pod:
+    name = f"{kind.stem}-{slot.node.index}-{slot.index}-{max(0, start - plan.start_second) // _DAY}"
+    life = Life(kind, created, start, end, is_failed=False)
+    return Pod(name, stable_uuid(plan, "pod", name, start), slot, life, kind.load[0], kind.memory[0], phase)

@@ -4,7 +4,7 @@ import pytest
 
 from gpureport.simulate import SIGNALS_14, SIGNALS_ALL, SimulationPlan, choose_signals, demo_plan
 from gpureport.simulate.inventory import nodes
-from gpureport.simulate.review import review_planted, review_pods
+from gpureport.simulate.story import review_planted, review_pods
 from gpureport.values.errors import UsageError
 
 
