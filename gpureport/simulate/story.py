@@ -1,4 +1,4 @@
-"""All that happens on a node, and one day of it; of a reviewed cluster planned by the hour, so that a report has one right answer."""
+"""All that happens on a node, and one day of it; a reviewed cluster is planned by the hour: a report has one right answer."""
 
 from __future__ import annotations
 
