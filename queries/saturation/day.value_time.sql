@@ -1,6 +1,7 @@
 -- Time over value: how long samples of each value were in force, by device, ownership interval and signal.
 --
 -- A sample counts whole in the ownership interval in which it was taken. Bins are fixed, so they add up over hours, devices and holders.
+-- Time in a bin is whole seconds, one at least: a fifth of the bytes.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, start_at, signal
 -- reads:  day.ownership_interval, lake.device_sample
@@ -36,7 +37,7 @@ binned as (
     select
         columns('^(cluster|device_uuid|gpu_instance_id|start_at|signal)$'),
         value_bin(value, bin_width(signal)) as bin,
-        sum(held_ms)::integer as milliseconds
+        greatest(1, round(sum(held_ms) / 1000))::integer * 1000 as milliseconds
     from placed
     unpivot (
         value for signal in (

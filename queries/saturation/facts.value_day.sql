@@ -1,6 +1,6 @@
 -- Time over value per UTC day by GPU model and workload: facts.value_hour added, each row by its part of the GPU.
 --
--- revision: 2
+-- revision: 3
 -- grain:  cluster, day, gpu_model, namespace, workload_kind, workload, signal
 -- reads:  facts.pod_workload, facts.value_hour
 -- params: since_at, until_at

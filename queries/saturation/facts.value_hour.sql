@@ -3,7 +3,7 @@
 -- Of a MIG instance activity and memory are the instance's own, power and temperature the board's. What no instance has of a GPU has no
 -- activity of its own. Time without a holder has a row too.
 --
--- revision: 2
+-- revision: 3
 -- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at, signal
 -- reads:  day.allocated_interval, day.partition_interval, day.value_time
 -- source: day.value_time over day.allocated_interval and day.partition_interval

@@ -160,7 +160,7 @@ def time_above(offsets: Whole, held_ms: Whole, values: Real, bits: Bits, thresho
 
 @compiled
 def time_by_bin(offsets: Whole, held_ms: Whole, values: Real, bits: Bits, width: Number) -> tuple[Codes, Codes, Codes]:
-    """(bins with time, ms in each, where each interval's begin and their end); bins as the SQL function value_bin has them."""
+    """(bins with time, ms of whole s in each, where each interval's begin and their end); bins as value_bin has them."""
     found = np.zeros(_LAST_BIN + 1, np.int64)
     bins, milliseconds = np.empty(held_ms.size, np.int32), np.empty(held_ms.size, np.int32)
     ends, count = np.zeros(offsets.size, np.int32), 0
@@ -175,7 +175,8 @@ def time_by_bin(offsets: Whole, held_ms: Whole, values: Real, bits: Bits, width:
                 first, last = min(first, bin_number), max(last, bin_number)
         for bin_number in range(first, last + 1):
             if found[bin_number] > 0:
-                bins[count], milliseconds[count], found[bin_number] = bin_number, found[bin_number], 0
+                seconds = max(1, int(np.floor(found[bin_number] / 1000 + 0.5)))
+                bins[count], milliseconds[count], found[bin_number] = bin_number, seconds * 1000, 0
                 count += 1
         ends[number + 1] = count
     return bins[:count].copy(), milliseconds[:count].copy(), ends
