@@ -1,7 +1,10 @@
--- Capacity runway of each GPU model: when forecast demand reaches capacity, and how reliable that is.
+-- Capacity runway of each GPU model: when forecast demand and the GPUs that pods wait for reach capacity, and how reliable that is.
+--
+-- A pod waits for each of the models that it may use; one that something else holds back for none.
 --
 -- grain:  cluster, gpu_model
--- reads:  period.demand_backtest, period.demand_day, period.demand_forecast
+-- reads:  period.demand_backtest, period.demand_day, period.demand_forecast, period.pod_wait
+-- params: since_at, until_at
 -- source: period.demand_forecast against what was usable in the last week
 with past as (
     select
@@ -23,19 +26,32 @@ recent as (
     group by cluster, gpu_model
 ),
 
+level as (
+    select
+        recent.*,
+        sum(pod.pending_gpu_hours) / greatest(1, epoch($until_at::timestamp - $since_at::timestamp) / 86400) as daily_waiting_gpu_hours
+    from recent
+    left join period.pod_wait as pod
+        on
+            recent.cluster = pod.cluster
+            and pod.refusal = ''
+            and (pod.wanted_model in ('any', 'unknown') or list_contains(string_split(pod.wanted_model, ', '), recent.gpu_model))
+    group by all
+),
+
 ahead as (
     select
         recent.cluster,
         recent.gpu_model,
         min(forecast.day - recent.last_day) filter (
-            where forecast.expected_gpu_hours >= 0.99 * recent.daily_usable_gpu_hours
+            where forecast.expected_gpu_hours + coalesce(recent.daily_waiting_gpu_hours, 0) >= 0.99 * recent.daily_usable_gpu_hours
         ) as runway_day_count,
         min(forecast.day - recent.last_day) filter (
-            where forecast.high_gpu_hours >= 0.99 * recent.daily_usable_gpu_hours
+            where forecast.high_gpu_hours + coalesce(recent.daily_waiting_gpu_hours, 0) >= 0.99 * recent.daily_usable_gpu_hours
         ) as early_runway_day_count,
         sum(greatest(0, forecast.expected_gpu_hours - recent.daily_usable_gpu_hours)) as short_gpu_hours,
         max(forecast.day - recent.last_day) as horizon_day_count
-    from recent
+    from level as recent
     inner join period.demand_forecast as forecast
         using (cluster, gpu_model)
     group by recent.cluster, recent.gpu_model
@@ -60,7 +76,7 @@ select
     ahead.* exclude (cluster, gpu_model),
     coalesce(backtest.backtest_day_count, 0) as backtest_day_count,
     backtest.* similar to '.*_ratio$'
-from recent
+from level as recent
 left join ahead
     using (cluster, gpu_model)
 left join backtest
