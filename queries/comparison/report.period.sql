@@ -4,9 +4,9 @@
 -- is that of the resource with the most of it.
 --
 -- grain:  cluster, period
--- reads:  period.capacity, period.cost, period.demand_change, period.energy, period.wait_change, period.workload_ledger, previous.capacity, previous.cost, previous.energy, previous.workload_ledger
+-- reads:  period.capacity, period.cost, period.demand_change, period.wait_change, period.workload_ledger, previous.capacity, previous.cost, previous.workload_ledger
 -- params: previous_since_at, previous_until_at, since_at, until_at
--- source: period.capacity, period.workload_ledger, period.energy, period.cost, period.demand and period.wait of both windows
+-- source: period.capacity, period.workload_ledger, period.cost, period.demand and period.wait of both windows
 -- columns: cluster, period, since_at, until_at, device_count, capacity_gpu_hours, allocated_gpu_hours, effective_gpu_hours, underutilized_gpu_hours,
 --          active_unmeasured_gpu_hours, allocated_unmeasured_gpu_hours, allocated_idle_gpu_hours, reserved_idle_gpu_hours, fragmented_gpu_hours,
 --          free_gpu_hours, unavailable_gpu_hours, unknown_gpu_hours, energy_joules, allocated_cost, demanded_resource, unscheduled_unit_hours, placing_size,
@@ -64,18 +64,6 @@ bucket as (
     group by period, cluster
 ),
 
-energy as (
-    select
-        'before' as period,
-        *
-    from previous.energy
-    union all by name
-    select
-        'now' as period,
-        *
-    from period.energy
-),
-
 cost as (
     select
         'before' as period,
@@ -98,7 +86,7 @@ select
     bucket.effective_gpu_hours + bucket.underutilized_gpu_hours + bucket.active_unmeasured_gpu_hours
     + bucket.allocated_unmeasured_gpu_hours + bucket.allocated_idle_gpu_hours as allocated_gpu_hours,
     bucket.* exclude (period, cluster),
-    energy.energy_joules,
+    cost.energy_joules,
     cost.allocated_cost,
     coalesce(demand.resource, '') as demanded_resource,
     demand.unscheduled_unit_hours,
@@ -106,7 +94,7 @@ select
     wait.placed_pod_count,
     wait.placing_seconds_p95,
     unknown_reasons([
-        ('energy_joules', if(energy.energy_joules is null, 'not_collected', null)),
+        ('energy_joules', if(cost.energy_joules is null, 'not_collected', null)),
         ('allocated_cost', if(cost.allocated_cost is null, 'not_configured', null)),
         ('unscheduled_unit_hours', if(demand.unscheduled_unit_hours is null, 'not_collected', null)),
         ('placed_pod_count', if(wait.placed_pod_count is null, 'no_pod', null)),
@@ -114,8 +102,6 @@ select
     ]) as unknown_reasons
 from capacity
 inner join bucket
-    using (period, cluster)
-left join energy
     using (period, cluster)
 left join cost
     using (period, cluster)
