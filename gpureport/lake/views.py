@@ -123,9 +123,9 @@ def rows_named(partitions: Sequence[Partition], names: Mapping[str, Collection[d
     """The rows of days; with names, as clusters of these names, each of which has the rows of its days."""
     if not names:
         return rows_of(partitions)
-    each = {name: rows_of(one for one in partitions if one.date in days) for name, days in names.items()}
-    named = [f"select * replace ({quoted(name)} as cluster) from {rows}" for name, rows in each.items() if rows]
-    return f"({' union all by name '.join(named)})" if named else ""
+    rows, days = rows_of(partitions), [f"({quoted(name)}, date '{day}')" for name in names for day in sorted(names[name])]
+    named = f"(values {', '.join(days)}) as named (_name, date)"  # a join reads each file once, however many names it has
+    return f"(select * exclude (_name) replace (_name as cluster) from {rows} join {named} using (date))" if rows else ""
 
 
 def _open(con: duckdb.DuckDBPyConnection, lake: Lake, table: str, rows: str, wanted: Mapping[str, Collection[str]]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -11,7 +11,7 @@ import duckdb
 import orjson
 
 from gpureport.compute.look_back import compared_tables
-from gpureport.compute.query import Query, define_functions, load
+from gpureport.compute.query import Query, define_functions, dictionary, load
 from gpureport.report.header import Header
 from gpureport.report.results import Result, rounded
 from gpureport.values.text.safe import quoted
@@ -64,7 +64,7 @@ def finished(
             con.execute(f"create table file.{name} as select * from {name} order by {order}")
         with _at_once(con):
             _write_meta(con, header)
-            _document(con, results)
+            _document(con, {**load(), **queries})
         yield results
     finally:
         con.execute("use memory; detach file")
@@ -110,14 +110,23 @@ def _write_meta(con: duckdb.DuckDBPyConnection, header: Header) -> None:
     con.executemany("insert into file.main.meta values (?, ?)", rows)
 
 
-def _document(con: duckdb.DuckDBPyConnection, results: Sequence[Result]) -> None:
-    """A comment on each table and column, and a view in ``main`` of each table, so that its bare name is enough."""
-    statements = ["select 1"]
-    for name, query in ((result.name, result.query) for result in results):
-        table, purpose = f"file.report.{name}", quoted(query.purpose)
-        statements += [f"comment on column {table}.{column} is {quoted(doc)}" for column, doc in query.columns.items()]
-        statements += [f"comment on table {table} is {purpose}", f"create view file.main.{name} as from report.{name}"]
-        statements += [f"comment on view file.main.{name} is {purpose}"]
+def _document(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query]) -> None:
+    """A comment on each table and column, and a view in ``main`` of each report table, so that its bare name is enough."""
+    texts = {
+        "table main.meta": "Facts of the report about itself",
+        "column main.meta.name": "thing",
+        "column main.meta.value": "JSON",
+    }
+    there = "select schema_name || '.' || table_name, list(column_name) from duckdb_columns() where database_name = 'file' "
     con.execute("use file")  # a view is bound when it is made
-    con.execute(";".join(statements))
+    for name, columns in con.execute(f"{there} and schema_name != 'main' group by 1 order by 1").fetchall():
+        query, named = queries[name], {"table": name}
+        docs = {"date": "UTC day of the rows", **dictionary(), **query.columns}
+        if query.life == "report":
+            named["view"] = f"main.{name.removeprefix('report.')}"
+            con.execute(f"create view {named['view']} as from {name}")
+        for kind, shown in named.items():
+            texts[f"{kind} {shown}"] = query.purpose
+            texts |= {f"column {shown}.{column}": docs[column] for column in columns if column in docs}
+    con.execute(";".join(f"comment on {what} is {quoted(text)}" for what, text in texts.items()))
     con.execute("use memory")
