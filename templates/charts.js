@@ -266,7 +266,7 @@ const drawCost = async (figure, data) => {
 const ENERGIES = [["c-active_unmeasured", "Active", "active_joules"], ["c-allocated_idle", "Allocated, idle", "allocated_idle_joules"], ["c-free", "Idle baseline", "idle_joules"], ["c-unknown", "Unattributed", "unattributed_joules"]];
 const drawEnergy = async (figure, data) => {
   const columns = table(data);
-  const dimension = rowsOf(data).filter((row) => raw(columns.dimension, row) === "day").length > 1 ? "day" : "gpu_model";
+  const dimension = rowsOf(data).filter((row) => raw(columns.dimension, row) === "day").length > 1 ? "day" : "GPU model";
   const rows = rowsOf(data).filter((row) => raw(columns.dimension, row) === dimension), value = (row) => raw(columns.value, row);
   const parts = (row) => ENERGIES.map(([, , name]) => (columns[name]?.values[row] ?? 0) / 3.6e6);
   const start = dimension === "day" && rows.length ? Math.min(...rows.map((row) => instant(`${value(row)}T00:00`))) : 0;

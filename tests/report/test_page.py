@@ -97,6 +97,21 @@ def test_a_packed_column_is_what_the_database_has(page: Page, demo: Path) -> Non
     assert found == {pod: None if value is None else pytest.approx(value, rel=5e-3) for pod, value in expected.items()}
 
 
+def test_codes_of_the_files_are_words_on_the_page(page: Page, demo: Path) -> None:
+    columns = {column["name"]: column for column in rows_within(page)["coverage"]["columns"]}
+    with duckdb.connect(str(demo / "gpureport.duckdb"), read_only=True) as con:
+        codes = {code for (code,) in con.execute("select distinct signal from report.coverage").fetchall()}
+    assert {"gpu_util_ratio", "fb_used_bytes"} <= codes and len(columns["signal"]["words"]) == len(codes)
+    assert {"GPU utilization", "framebuffer used"} <= {*columns["signal"]["words"]}
+    texts = {
+        f"{name} {column['name']}": [text for text in column["words"] if text and re.search("[a-z]_[a-z]", text)]
+        for name, data in rows_within(page).items()
+        for column in data["columns"]
+        if "words" in column and column["name"] not in ("evidence", "rule", "sql", "thresholds", "source_metrics", "action")
+    }
+    assert {name: found for name, found in texts.items() if found} == {}
+
+
 def test_large_numbers_of_a_packed_column_are_whole() -> None:
     frame = pl.DataFrame({"hours": [47_615.9945, -12_345.5, 9_999.6, 1_535.99451, 0.123456, None]})
     [column] = json.loads(gzip.decompress(base64.b64decode(packed([Column("hours", "Hours", "number")], frame))))["columns"]

@@ -110,6 +110,8 @@ def _largest(tables: Tables, sql: str) -> tuple[str, str] | None:
 ROWS_FIRST = 20
 ROWS_MAX = 100_000
 _OTHER_ROWS_MAX = 5_000
+_CODES = frozenset({"dimension", "hours_method", "idle_source", "outage", "reason", "signal", "step"})
+"""Columns whose values are codes in the files, and words on the page."""
 
 
 @dataclass(frozen=True)
@@ -193,6 +195,9 @@ def _of_report(tables: Tables, query: Query | None, words: Words) -> Grid | None
     order = words.order or ", ".join(query.grain)
     limit = ROWS_MAX if "hour_start_at" in query.grain else _OTHER_ROWS_MAX  # charts are drawn from all hours
     frame = tables.frame(f"select * from {query.table} order by {order} limit {limit}") if count else None
+    if frame is not None:
+        codes = sorted(_CODES.intersection(frame.select(pl.selectors.string()).columns))
+        frame = frame.with_columns(pl.col(codes).map_elements(formats.title, pl.String))
     name = query.table.removeprefix("report.")
     if name == "supply_demand":
         words = words._replace(sentence=words.sentence + supply_sentence(tables))

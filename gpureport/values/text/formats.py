@@ -20,6 +20,8 @@ _SPELLED = {word.lower(): word for word in ("GPU", "SM", "DRAM", "PCIe", "NVLink
     "sw": "software",
     "hw": "hardware",
     "util": "utilization",
+    "fb": "framebuffer",
+    "gr": "graphics",
 }
 
 _UNITS = (
