@@ -63,9 +63,9 @@ def demo_cluster(config: Config, out: Path, now: datetime, days: int = 7, gpus: 
             import_state(own, state, observed_at, max(now, observed_at))
     say(f"computing {plan.days} days")
     with progress_bar("compute") as progress:
-        for number in range(0, plan.days, 7):
-            compute(own, plan.dates[number : number + 7])
-            progress(min(number + 7, plan.days), plan.days)
+        for number in range(0, plan.days, 14):
+            compute(own, plan.dates[number : number + 14])
+            progress(min(number + 14, plan.days), plan.days)
     say(f"writing the report of {days} days")
     return report(own, Window(day_start(DEMO_END - timedelta(days=days)), day_start(DEMO_END)), out, now)
 
