@@ -61,7 +61,7 @@ class Grid {
   makeHead() {
     this.shown = this.group ? this.groupColumns() : this.columns;
     const widths = this.shown.map((column) => {
-      const longest = isText(column) ? column.words.reduce((most, word) => Math.max(most, word.length), 0) : ["kwh", "joules"].includes(column.kind) ? 11 : 7;
+      const longest = isText(column) ? column.words.reduce((most, word) => Math.max(most, word.length), 0) : ["kwh", "joules", "duration"].includes(column.kind) ? 11 : 7;
       return Math.min(column.kind === "long" ? 44 : 30, Math.max(longest, Math.min(column.title.length, 12)) + 3);
     });
     const group = make("colgroup", {}, ...widths.map((width) => make("col", { style: `width:${width}ch` })));

@@ -11,7 +11,6 @@ from typing import Any
 from gpureport.commands.work.delivering import out_errors
 from gpureport.commands.work.observing import import_files, import_state
 from gpureport.commands.work.reporting import Reported, compute, report
-from gpureport.commands.work.settings import progress_bar
 from gpureport.config import Config
 from gpureport.config.meaning import Notify
 from gpureport.lake.migrate import migrate
@@ -62,10 +61,8 @@ def demo_cluster(config: Config, out: Path, now: datetime, days: int = 7, gpus: 
         for observed_at, state in write_states(plan, Path(folder)):
             import_state(own, state, observed_at, max(now, observed_at))
     say(f"computing {plan.days} days")
-    with progress_bar("compute") as progress:
-        for number in range(0, plan.days, 14):
-            compute(own, plan.dates[number : number + 14])
-            progress(min(number + 14, plan.days), plan.days)
+    for number in range(0, plan.days, 14):
+        compute(own, plan.dates[number : number + 14])
     say(f"writing the report of {days} days")
     return report(own, Window(day_start(DEMO_END - timedelta(days=days)), day_start(DEMO_END)), out, now)
 

@@ -112,6 +112,7 @@ ROWS_MAX = 100_000
 _OTHER_ROWS_MAX = 5_000
 _CODES = frozenset({"dimension", "hours_method", "idle_source", "outage", "reason", "signal", "step"})
 """Columns whose values are codes in the files, and words on the page."""
+_SAID = {"size": "too few on one node", "share": "only shares free", "model": "other model", "mig": "split into MIG instances"}
 
 
 @dataclass(frozen=True)
@@ -197,7 +198,7 @@ def _of_report(tables: Tables, query: Query | None, words: Words) -> Grid | None
     frame = tables.frame(f"select * from {query.table} order by {order} limit {limit}") if count else None
     if frame is not None:
         codes = sorted(_CODES.intersection(frame.select(pl.selectors.string()).columns))
-        frame = frame.with_columns(pl.col(codes).map_elements(formats.title, pl.String))
+        frame = frame.with_columns(pl.col(codes).map_elements(lambda code: _SAID.get(code) or formats.title(code), pl.String))
     name = query.table.removeprefix("report.")
     if name == "supply_demand":
         words = words._replace(sentence=words.sentence + supply_sentence(tables))
