@@ -6,12 +6,19 @@ from pathlib import Path
 
 import pytest
 
+from gpureport.commands.work.settings import _carbon
 from gpureport.compute.period.carbon import intensities
+from gpureport.config import Config
 from gpureport.values.errors import UsageError
 
 
 def test_nothing_configured_is_nothing() -> None:
     assert intensities("location", None) == []
+
+
+def test_energy_of_the_facility_needs_neither_prices_nor_carbon() -> None:
+    assert _carbon(Config.model_validate({"carbon": {"pue": 1.5}})) == {"pue": 1.5, "grams_per_kwh": []}
+    assert _carbon(Config()) == {}
 
 
 def test_a_number_holds_for_all_time() -> None:
@@ -34,6 +41,7 @@ def test_a_time_series_is_read_in_utc_and_in_order(tmp_path: Path) -> None:
         ("time,grams_per_kwh\nyesterday,3\n", "line 2"),
         ("time,grams_per_kwh\n2026-11-20T00:00:00Z,-1\n", "give 0 or more"),
         ("time,grams_per_kwh\n2026-11-20T00:00:00Z\n", "line 2"),
+        ("time,grams_per_kwh\n2026-11-20T00:00:00Z,3\n2026-11-20T01:00:00+01:00,5\n", "2026-11-20T00:00:00 is there twice"),
     ],
 )
 def test_what_is_no_time_series_is_refused(text: str, sentence: str, tmp_path: Path) -> None:

@@ -117,4 +117,4 @@ def _carbon(config: Config) -> dict[str, Any]:
     """Factors of energy; empty where nothing that needs them is configured."""
     carbon = config.carbon
     grams = [*intensities("location", carbon.grams_per_kwh), *intensities("market", carbon.market_grams_per_kwh)]
-    return {"pue": carbon.pue, "grams_per_kwh": grams} if grams or _prices(config) else {}
+    return {"pue": carbon.pue, "grams_per_kwh": grams} if grams or _prices(config) or carbon.pue != 1 else {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 
 from gpureport.values.errors import UsageError
@@ -30,7 +31,10 @@ def _read(path: Path) -> list[tuple[str, float]]:
             rows = csv.DictReader(file)
             if tuple(rows.fieldnames or ()) != HEADER:
                 raise UsageError(f"{path}: the first line must be {','.join(HEADER)}")
-            return sorted(_row(path, number, row) for number, row in enumerate(rows, start=2))
+            found = sorted(_row(path, number, row) for number, row in enumerate(rows, start=2))
+            if twice := [one for (one, _), (other, _) in pairwise(found) if one == other]:
+                raise UsageError(f"{path}: {twice[0]} is there twice; give each time one number")
+            return found
     except OSError as error:
         raise UsageError(f"{path} cannot be read ({error.strerror}); check carbon in the configuration") from None
     except ValueError as error:
