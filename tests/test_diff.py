@@ -118,6 +118,8 @@ def test_all_parts_are_in_the_table_and_in_json(lake: Path, in_json: Any, capsys
     text = printed(capsys, *AFTER, "--lake", str(lake))
     assert all(title in text.splitlines() for title in in_json)
     assert "capacity_added" in text
+    for figure in ("allocated_cost", "unscheduled_unit_hours", "placing_seconds_p95"):
+        assert figure in text
 
 
 @pytest.fixture(scope="module")

@@ -150,9 +150,12 @@ def _print_gist(sections: Mapping[str, Result], only: str | None, out: TextIO) -
 
 
 def _periods(result: Result) -> _Rows:
-    """Figures down, the two windows across; clusters added."""
+    """Figures down, the two windows across; clusters added, and quantiles, which do not add up, of one alone."""
     rows = result.rows
-    figures = [name for name in rows.columns if name.endswith(("_count", "_gpu_hours", "_joules"))]
+    alone = ("_p95",) if rows["cluster"].n_unique() == 1 else ()
+    figures = [
+        name for name in rows.columns if name.endswith(("_count", "_gpu_hours", "_unit_hours", "_joules", "_cost", *alone))
+    ]
     windows = {row["period"]: f"{_day(row['since_at'])} … {_day(row['until_at'])}" for row in rows.iter_rows(named=True)}
     names = ["figure", *(f"{period}: {windows[period]}" for period in ("before", "now") if period in windows)]
     by_period = {period: rows.filter(pl.col("period") == period) for period in windows}

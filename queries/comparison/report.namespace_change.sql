@@ -32,10 +32,10 @@ select
     end as change,
     previous_allocated_gpu_hours,
     allocated_gpu_hours,
-    allocated_gpu_hours - previous_allocated_gpu_hours as allocated_change_gpu_hours,
+    round(allocated_gpu_hours - previous_allocated_gpu_hours, 9) as allocated_change_gpu_hours,
     previous_effective_gpu_hours,
     effective_gpu_hours,
-    effective_gpu_hours - previous_effective_gpu_hours as effective_change_gpu_hours,
+    round(effective_gpu_hours - previous_effective_gpu_hours, 9) as effective_change_gpu_hours,
     new_workload_count,
     ended_workload_count
 from summed
