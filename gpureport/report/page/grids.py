@@ -172,7 +172,12 @@ def grids(tables: Tables, queries: Mapping[str, Query], hours: float, money: Mon
         _own(tables, name, words, hours) if name in OWN else _of_report(tables, queries.get(f"report.{name}"), words)
         for name, words in tables_of_page().items()
     )
-    return [replace(grid, money=money) for grid in found if grid is not None]
+    return [replace(grid, money=money, frame=_worded(grid.frame)) for grid in found if grid is not None]
+
+
+def _worded(frame: pl.DataFrame) -> pl.DataFrame:
+    codes = sorted(_CODES.intersection(frame.select(pl.selectors.string()).columns))
+    return frame.with_columns(pl.col(codes).map_elements(lambda code: _SAID.get(code) or formats.title(code), pl.String))
 
 
 def _own(tables: Tables, name: str, words: Words, hours: float) -> Grid | None:
@@ -196,9 +201,6 @@ def _of_report(tables: Tables, query: Query | None, words: Words) -> Grid | None
     order = words.order or ", ".join(query.grain)
     limit = ROWS_MAX if "hour_start_at" in query.grain else _OTHER_ROWS_MAX  # charts are drawn from all hours
     frame = tables.frame(f"select * from {query.table} order by {order} limit {limit}") if count else None
-    if frame is not None:
-        codes = sorted(_CODES.intersection(frame.select(pl.selectors.string()).columns))
-        frame = frame.with_columns(pl.col(codes).map_elements(lambda code: _SAID.get(code) or formats.title(code), pl.String))
     name = query.table.removeprefix("report.")
     if name == "supply_demand":
         words = words._replace(sentence=words.sentence + supply_sentence(tables))
