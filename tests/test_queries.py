@@ -85,7 +85,7 @@ DEFAULTS = {
     "owner_kind": "",
 }
 UNITS = re.compile(
-    r".*_(seconds|ratio|percent|bytes|byte_seconds|watts|joules|joules_kepler|joules_unweighted|celsius|hertz|count|code|codes|bytes_per_second|hours|cost|kwh|grams|native|gpus|units"
+    r".*_(seconds|ratio|percent|bytes|byte_seconds|watts|joules|joules_kepler|joules_unweighted|celsius|hertz|count|code|codes|bytes_per_second|hours|cost|kwh|grams|native|gpus|cores|units"
     r"|\w+_ratio_seconds)(_avg|_max|_min|_p[0-9][0-9])?"
 )
 NAMED_BY_CONTRACT = re.compile(

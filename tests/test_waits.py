@@ -7,7 +7,9 @@ waits (8 GPUs) was created at 00:30 and never placed.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,7 +31,9 @@ class Text:
             f"{metric}{{{labels}}} {value} {START + 60 * minute}" for minute in range(since, until)
         )
 
-    def node(self, name: str, model: str) -> None:
+    def node(self, name: str, model: str, cores: int = 0) -> None:
+        if cores:
+            self.add("kube_node_status_allocatable", cores, node=name, resource="cpu", unit="core")
         for metric in ("kube_node_status_allocatable", "kube_node_status_capacity"):
             self.add(metric, 8, node=name, resource="nvidia_com_gpu", unit="integer")
         self.add("kube_node_status_condition", 1, node=name, condition="Ready", status="true")
@@ -37,12 +41,23 @@ class Text:
         self.add("kube_node_info", 1, node=name)
         self.add("kube_node_labels", 1, node=name, label_nvidia_com_gpu_product=model, label_nvidia_com_gpu_count="8")
 
-    def pod(self, name: str, gpus: int, created: float, placed: float | None = None, node: str = "", end: int = MINUTES) -> None:
+    def pod(
+        self,
+        name: str,
+        gpus: int,
+        created: float,
+        placed: float | None = None,
+        node: str = "",
+        end: int = MINUTES,
+        cores: int = 0,
+    ) -> None:
         own = {"namespace": "ns", "pod": name, "uid": f"uid-{name}"}
         first, bound = -int(-created // 1), end if placed is None else -int(-placed // 1)
         self.add("kube_pod_created", START + 60 * created, first, end, **own)
-        requested = {"container": "main", "resource": "nvidia_com_gpu", "node": node}
-        self.add("kube_pod_container_resource_requests", gpus, first, end, **requested, **own)
+        for resource, amount in {"nvidia_com_gpu": gpus, "cpu": cores}.items():
+            if amount:
+                requested = {"container": "main", "resource": resource, "node": node}
+                self.add("kube_pod_container_resource_requests", amount, first, end, **requested, **own)
         self.add("kube_pod_status_phase", 1, first, bound, phase="Pending", **own)
         self.add("kube_pod_info", 1, first, bound, node="", **own)
         if placed is not None:
@@ -111,3 +126,27 @@ def test_half_of_the_mix_does_not_fit_less_than_eight(report: Report) -> None:
         ("NVIDIA-A10", "size", pytest.approx(less / 2), 4),
         ("Tesla-T4", "fits", pytest.approx(8), 4),
     ]
+
+
+def test_cpu_is_why_free_gpus_do_not_fit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of 32 cores eight are a daemon's and 22 those of a pod with four GPUs: two cores beside four free GPUs.
+
+    A pod of one GPU and eight cores waits from 00:30 on. A node more is what it takes, with 24 cores for pods with GPUs.
+    """
+    text = Text()
+    text.node("a", "Tesla-T4", cores=32)
+    text.pod("daemon", 0, -60, -60, "a", cores=8)
+    text.pod("big", 4, 0, 0, "a", cores=22)
+    text.pod("small", 1, 30, cores=8)
+    (tmp_path / "ksm.txt").write_text(str(text))
+    gpureport("import", tmp_path / "ksm.txt", "--cluster", "c", "--lake", tmp_path / "lake")
+    gpureport("compute", "--date", "2026-01-01", "--lake", tmp_path / "lake")
+    window = ("--since", "2026-01-01", "--until", "2026-01-01T02:00:00Z", "--lake", tmp_path / "lake")
+    with report_tables(tmp_path / "lake", "2026-01-01", "2026-01-01T02:00:00Z") as con:
+        named = "size, reason, waiting_gpus, free_gpus, waiting_gpu_hours, free_gpu_hours"
+        assert rows(con, f"select {named} from report.supply_demand") == [("1", "cpu", 1, 4, 1.5, 2 * 4)]
+    capsys.readouterr()
+    gpureport("whatif", "--nodes", "0..+1", *window, "-o", "json")
+    found = [(0, 1, 5400), (1, 0, 0)]
+    changed = [row for row in json.loads(capsys.readouterr().out) if row["variant"] == "changed"]
+    assert [(row["node_count"], row["waiting_pod_count"], row["wait_seconds_p95"]) for row in changed] == found

@@ -93,8 +93,8 @@ def whatif(
     Values are in the quota's own unit (GB of gpu-memory, devices, percent of a GPU); 'none' removes a cap or limit. The table
     shows the quotas that are named or come out differently, CSV and JSON show all of them.
 
-    With --nodes, --idle-timeout, --return-idle and --mig the recorded pods are placed anew, by node, model and GPUs; waits are s
-    from creation to a place. A pod that waited for something other than GPUs keeps its start.
+    With --nodes, --idle-timeout, --return-idle and --mig the recorded pods are placed anew, by node, model, GPUs, CPU and memory;
+    waits are s from creation to a place. A pod that waited for something else keeps its start.
 
     Example: gpureport whatif --since 2026-11-20 --set quota.team-a.min=20 --add-nodes 1
     """

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
+from math import inf
 from typing import Any
 
+import numpy as np
 from duckdb import DuckDBPyConnection
 
 from gpureport.values.errors import LakeError, UsageError
@@ -23,6 +25,7 @@ _CHANGED = ("changed_pod_count", "returned_gpu_hours", "returned_cost")
 NAMES = ("cluster", "variant", "gpu_model", "node_count", *_CHANGED, *Outcome._fields, "node_cost")
 _MOST_VARIANTS = 50
 _MOST_ADDED = 1_000
+_GIB = 1024**3
 Prices = Mapping[str, Mapping[str, float]]
 """Price of a GPU-hour, by model or for all, and the day from which it is valid."""
 
@@ -95,7 +98,7 @@ def _rows(
     error = again.allocated_gpu_hours / recorded.allocated_gpu_hours - 1 if recorded.allocated_gpu_hours else 0.0
     told = (
         f"{cluster}: replay error {error:+.2%} of allocated GPU-hours; placement {policy}; "
-        f"{formats.counted(len(held.held or ()), 'pod')} with room and no place: a wait for something other than GPUs, same start"
+        f"{formats.counted(len(held.held or ()), 'pod')} with room and no place: a wait for something else, same start"
     )
     hours = (scene.until - scene.since) / 3600
     yield told, (cluster, "recorded", "", 0, 0, 0.0, None, *recorded, None)
@@ -140,30 +143,47 @@ _USE = """, pod_run.namespace || '/' || coalesce(workload.workload, pod_run.pod)
 
 
 def _scenes(con: DuckDBPyConnection, window: Window, change: PodChange) -> Iterator[tuple[str, Scene]]:
-    nodes = con.execute(
-        "select cluster, node_name, gpu_model, epoch(start_at), placeable_gpus from period.node_placeable order by all"
-    ).fetchall()
+    nodes = con.execute(f"""
+        select cluster, node_name, gpu_model, coalesce(node_cpu_cores, 'inf'), coalesce(node_memory_bytes / {_GIB}, 'inf'),
+            epoch(start_at), placeable_gpus from period.node_placeable order by all
+    """).fetchall()
     use = ", null, null, null from period.pod_run" if change == PodChange() else _USE
     pods = con.execute(f"""
-        select cluster, requested_gpus, epoch(created_at), epoch(start_at), epoch(end_at), node_name, resource, wanted_model
+        select cluster, requested_gpus, epoch(created_at), epoch(start_at), epoch(end_at), node_name, resource, wanted_model,
+            coalesce(cpu_cores, 0), coalesce(host_memory_bytes, 0) / {_GIB}
         {use} order by cluster, created_at, namespace, pod, pod_uid
     """).fetchall()
     places = con.execute("select * from period.pod_place order by all").fetchall()
     for cluster, rows in groupby(nodes, key=lambda row: row[0]):
-        steps: dict[tuple[str, str], list[tuple[float, float]]] = {}
-        for _, name, model, at, gpus in rows:
-            steps.setdefault((name, model), []).append((at, gpus))
+        steps: dict[tuple[str, str, float, float], list[tuple[float, float]]] = {}
+        for _, *node, at, gpus in rows:
+            steps.setdefault(tuple(node), []).append((at, gpus))
         there: dict[tuple[str, str], list[str]] = {}
         for of, resource, wanted, name in places:
             if of == cluster:
                 there.setdefault((resource, wanted), []).append(name)
         of_pods = [
-            Pod(row[1], row[2], row[3], row[4], row[5], (row[6], row[7]), Use(row[8] or "", row[9], row[10] or ()))
+            Pod(row[1], row[2], row[3], row[4], row[5], row[6:8], Use(row[10] or "", row[11], row[12] or ()), row[8:10])
             for row in pods
             if row[0] == cluster
         ]
-        of_nodes = [Node(name, model, tuple(each)) for (name, model), each in steps.items()]
+        taken = _taken(of_pods)
+        of_nodes = [
+            Node(name, model, tuple(each), (max(cores, taken[name][0]), max(memory, taken[name][1])))
+            for (name, model, cores, memory), each in steps.items()
+        ]
         yield cluster, Scene(window.start_at.timestamp(), window.end_at.timestamp(), of_pods, of_nodes, there)
+
+
+def _taken(pods: Sequence[Pod]) -> Mapping[str, tuple[float, float]]:
+    """By node the most cores and GiB that its pods had at once: so much there was, whatever other pods have on average."""
+    edges: dict[str, list[tuple[float, float, float]]] = {}
+    for pod in pods:
+        if pod.start is not None:
+            (cores, memory), end = pod.host, inf if pod.end is None else pod.end
+            edges.setdefault(pod.node, []).extend([(pod.start, cores, memory), (end, -cores, -memory)])
+    found = ((name, np.cumsum(sorted(each), axis=0).max(axis=0)) for name, each in edges.items())
+    return defaultdict(lambda: (0.0, 0.0), {name: (float(most[1]), float(most[2])) for name, most in found})
 
 
 def _like(scene: Scene, asked: str) -> Node | None:

@@ -2,7 +2,8 @@
 
 As the Kubernetes scheduler does it: a pod is on one node; whoever waits longest and fits goes first, and one that does not fit
 keeps no other from its place. With the recorded nodes a pod goes to the node on which it ran where that has room, else by the
-policy. Times are s since 1970, amounts GPUs. A pod that runs at the end of the window runs until there; one that never ran would.
+policy. Times are s since 1970, amounts GPUs, cores, GiB. A pod that runs at the end of the window runs until there; so
+would one that never ran.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Policy = Literal["spread", "best-fit", "first-fit"]
+_Amounts = tuple[float, float, float]
 _EPSILON = 1e-6
 _NOTABLE_SECONDS = 60
 """A start that differs by less is the same: it takes a scheduler seconds."""
@@ -53,6 +55,13 @@ class Pod(NamedTuple):
     kind: tuple[str, str]
     """Resource and models that it requests."""
     use: Use = Use()
+    host: tuple[float, float] = (0.0, 0.0)
+    """Cores and GiB that it requests of the node."""
+
+    @property
+    def need(self) -> _Amounts:
+        """GPUs, cores and GiB."""
+        return (self.gpus, *self.host)
 
 
 class Node(NamedTuple):
@@ -61,6 +70,8 @@ class Node(NamedTuple):
     name: str
     gpu_model: str
     steps: tuple[tuple[float, float], ...]
+    host: tuple[float, float] = (inf, inf)
+    """Cores and GiB that these pods can have, without bound where unknown."""
 
     @property
     def size(self) -> float:
@@ -79,7 +90,7 @@ class Scene:
     places: Mapping[tuple[str, str], Collection[str]]
     """By kind of request the nodes with its resource and one of its models."""
     held: Mapping[int, float] | None = None
-    """By number of the pod a time before which it has no place: it waited for something other than GPUs."""
+    """By number of the pod a time before which it has no place: it waited for something other than GPUs, CPU or memory."""
     is_changed: bool = False
     """Its nodes are others than those on which the pods ran."""
 
@@ -99,7 +110,7 @@ class Scene:
 
 
 def calibrated(scene: Scene) -> tuple[Scene, Policy]:
-    """The scene in which pods that had room and no place are held until they had it: they waited for something other than GPUs.
+    """The scene in which pods that had room and no place are held until they had it: they waited for something else.
 
     And the policy by which most pods would be on the node on which they are.
     """
@@ -122,14 +133,14 @@ class _Replay:
         self.agreeing = dict.fromkeys(_PREFERRED, 0)
         self._policy: Policy = policy
         self._compared = 0
-        self._free = {node.name: 0.0 for node in scene.nodes}
+        self._free: dict[str, _Amounts] = {node.name: (0.0, *node.host) for node in scene.nodes}
         self._ordered = sorted(self._free)
         self._number = {name: number for number, name in enumerate(self._ordered)}
-        self._room = np.zeros(len(self._ordered))
+        self._room = np.array([self._free[name] for name in self._ordered]).reshape(-1, 3).T.copy()
         """The same as ``_free``, by name: many nodes are read at once."""
         self._started: list[float | None] = [None] * len(scene.pods)
         self._on: dict[int, str] = {}
-        self._waiting: dict[tuple[tuple[str, str], float], list[tuple[float, int]]] = {}
+        self._waiting: dict[tuple[tuple[str, str], _Amounts], list[tuple[float, int]]] = {}
         self._events: list[tuple[float, int, int, float]] = []
 
     def starts(self) -> list[float | None]:
@@ -168,13 +179,13 @@ class _Replay:
         """One event; the nodes that have more room by it, or the one on which a new pod has its place."""
         if what == _STEP:
             name = self._names[number]
-            self._give(name, gpus)
+            self._give(name, (gpus, 0.0, 0.0))
             return [name] if gpus > 0 else []
         pod = self.scene.pods[number]
         if what == _END:
-            self._give(self._on[number], pod.gpus)
+            self._give(self._on[number], pod.need)
             return [self._on[number]]
-        queue = self._waiting.setdefault((pod.kind, pod.gpus), [])
+        queue = self._waiting.setdefault((pod.kind, pod.need), [])
         if what == _LEAVING:
             if (pod.created, number) in queue:
                 queue.remove((pod.created, number))
@@ -199,38 +210,40 @@ class _Replay:
         rows: NDArray[np.int64] | None = self._rows.get(pod.kind)
         if rows is None or not len(rows):
             return ""
-        free = self._room[rows]
-        fits = free >= pod.gpus - _EPSILON
+        room = self._room[:, rows]
+        free, fits = room[0], np.logical_and.reduce(room >= np.array([pod.need]).T - _EPSILON)
         best = {"spread": free, "best-fit": -free, "first-fit": fits}[policy]
         chosen = np.argmax(np.where(fits, best, -inf))
         return self._ordered[rows[chosen]] if fits[chosen] else ""
 
     def _best(self, names: Iterable[str], rank: Callable[[float], float]) -> str:
-        return min(names, key=lambda name: (rank(self._free[name]), name))
+        return min(names, key=lambda name: (rank(self._free[name][0]), name))
 
-    def _give(self, name: str, gpus: float) -> None:
-        self._free[name] += gpus
-        self._room[self._number[name]] = self._free[name]
+    def _give(self, name: str, more: _Amounts, sign: int = 1) -> None:
+        gpus, cores, memory = self._free[name]
+        self._free[name] = (gpus + sign * more[0], cores + sign * more[1], memory + sign * more[2])
+        self._room[:, self._number[name]] = self._free[name]
 
-    def _fits(self, gpus: float, name: str) -> bool:
-        return self._free[name] >= gpus - _EPSILON
+    def _fits(self, need: _Amounts, name: str) -> bool:
+        gpus, cores, memory = self._free[name]
+        return gpus >= need[0] - _EPSILON and cores >= need[1] - _EPSILON and memory >= need[2] - _EPSILON
 
     def _fill(self, roomier: Collection[str], now: float) -> None:
         """Give the room of these nodes to those who wait, the oldest first."""
         while heads := [
             (queue[0], there)
-            for (kind, gpus), queue in self._waiting.items()
-            if queue and (there := [name for name in roomier if self._fits(gpus, name) and name in self._of_kind.get(kind, ())])
+            for (kind, need), queue in self._waiting.items()
+            if queue and (there := [name for name in roomier if self._fits(need, name) and name in self._of_kind.get(kind, ())])
         ]:
             (created, number), there = min(heads)
             pod = self.scene.pods[number]
-            self._waiting[pod.kind, pod.gpus].remove((created, number))
+            self._waiting[pod.kind, pod.need].remove((created, number))
             if not self._is_held_back(number, now):
                 self._place(number, pod.node if self._is_home(pod) else self._best(there, self._rank), now)
 
     def _is_home(self, pod: Pod) -> bool:
         """Whether the node on which it ran has room, and the nodes are those that there were."""
-        return not self.scene.is_changed and pod.node in self._of_kind.get(pod.kind, ()) and self._fits(pod.gpus, pod.node)
+        return not self.scene.is_changed and pod.node in self._of_kind.get(pod.kind, ()) and self._fits(pod.need, pod.node)
 
     def _is_held_back(self, number: int, now: float) -> bool:
         """Whether, as it was recorded, it has no place yet though there is room; it then comes again when it had one."""
@@ -244,7 +257,7 @@ class _Replay:
 
     def _place(self, number: int, name: str, now: float) -> None:
         pod = self.scene.pods[number]
-        self._give(name, -pod.gpus)
+        self._give(name, pod.need, -1)
         self._started[number], self._on[number] = now, name
         if pod.start is not None and pod.end is not None:
             heappush(self._events, (now + pod.end - max(pod.start, self.scene.since), _END, number, 0.0))

@@ -6,12 +6,14 @@
 -- which; without them at least as many as its shares fill).
 --
 -- grain:  cluster, source, node_name, resource, start_at
--- reads:  day.accelerator_resource, day.allocatable, day.demand_step, day.gpu_allocatable, day.gpu_request, day.request, facts.device_capacity
+-- reads:  day.accelerator_resource, day.allocatable, day.demand_step, day.gpu_allocatable, day.gpu_request, day.host_amount, day.request, facts.device_capacity
 -- source: day.request, day.allocatable
 -- columns:
 --   resource           extended resource, <class>.deviceclass.resource.k8s.io/devices, or gpu: GPUs under any name
 --   schedulable_units  units that may be allocated, taken or not; 0 on a node that takes no pods
 --   free_units         what is left
+--   cpu_cores          cores requested by pods with GPUs there; of the resource gpu
+--   host_memory_bytes  memory of the node that they request, likewise
 with offered as (
     select *
     from day.allocatable
@@ -42,9 +44,15 @@ requested as (
     from day.request
     union all by name
     select
-        *,
-        'gpu' as resource
-    from day.gpu_request
+        gpu.*,
+        'gpu' as resource,
+        -- A pod by claims and by request is there twice.
+        if(rank() over same_pod = 1, host.cpu_cores, null) as cpu_cores,
+        if(rank() over same_pod = 1, host.host_memory_bytes, null) as host_memory_bytes
+    from day.gpu_request as gpu
+    left join day.host_amount as host
+        using (cluster, pod_uid)
+    window same_pod as (partition by gpu.cluster, gpu.source, gpu.pod_uid order by gpu.is_claim)
 ),
 
 -- Devices as Koordinator's objects report them, else the GPUs of all pods there.
@@ -109,6 +117,7 @@ change as (
         columns('^(cluster|source|node_name|resource)$'),
         unnest([{ 'changed_at': start_at, 'sign': 1 }, { 'changed_at': end_at, 'sign': -1 }], recursive := true),
         effective_units as allocated,
+        columns('^(cpu_cores|host_memory_bytes)$'),
         (effective_units is null and resource = 'gpu')::bigint as unsized
     from allocated
     union all by name
@@ -155,7 +164,7 @@ running as (
 )
 
 select
-    running.* similar to '^(cluster|source|node_name|resource|start_at|end_at)$',
+    running.* similar to '^(cluster|source|node_name|resource|start_at|end_at|cpu_cores|host_memory_bytes)$',
     running.schedulable::double as schedulable_units,
     -- Sums of shares differ in the last places: a part of a device is not one that is whole.
     greatest(0, if(doubled.resource is null, round(running.schedulable - running.allocated, 9), floor(running.schedulable - running.allocated + 1e-9)))::double

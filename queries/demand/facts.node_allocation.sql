@@ -1,17 +1,19 @@
 -- Allocated, free and unavailable GPUs of each node in intervals, from requests, placements and the node's state alone.
 --
 -- Known without telemetry: what a pod requests on the node is allocated from its binding on; what is left is free where the node takes
--- pods, unavailable where it does not. Time in which pods or the node were not listed has no row. Of two sources of requests the one
--- that saw more, and likewise of two sources of nodes: a snapshot a day beside kube-state-metrics that names no node's condition.
+-- pods, unavailable where it does not. Time in which pods or the node were not listed has no row. Of two sources of requests, and
+-- of nodes, the one that saw more.
 --
--- revision: 7
+-- revision: 8
 -- grain:  cluster, node_name, state, pod_uid, is_claim, start_at
--- reads:  day.gpu_node, day.gpu_request, day.node_capacity, facts.device_capacity
+-- reads:  day.gpu_node, day.gpu_request, day.host_amount, day.node_capacity, facts.device_capacity
 -- source: day.gpu_request, day.node_capacity; facts.device_capacity at the end of the interval
 -- columns: cluster, node_name, source, state, is_claim, namespace, pod, pod_uid, start_at, end_at, gpu_count, whole_count,
---          largest_part_gpus, gpu_model, resources, replica_gpus, taints
---   is_claim      by resource claims
---   gpu_model     model on the node; '' where unknown
+--          largest_part_gpus, gpu_model, resources, replica_gpus, taints, cpu_cores, host_memory_bytes, node_cpu_cores, node_memory_bytes
+--   is_claim           by resource claims
+--   gpu_model          model on the node; '' where unknown
+--   cpu_cores          CPU cores requested, or left of node_cpu_cores
+--   host_memory_bytes  memory of the node requested, or left
 with best as (
     select
         cluster,
@@ -70,16 +72,24 @@ reported as (
 )
 
 select
-    reported.*,
+    reported.* exclude (cpu_cores, host_memory_bytes),
     count(*) filter (where least(device.free_core_percent, device.free_memory_ratio_percent) >= 100) as whole_count,
     max(least(device.free_core_percent, device.free_memory_ratio_percent)) / 100 as largest_part_gpus,
     coalesce(any_value(node.gpu_model), '') as gpu_model,
     coalesce(any_value(node.resources), '') as resources,
     any_value(node.replica_gpus) as replica_gpus,
-    any_value(node.taints) as taints
+    any_value(node.taints) as taints,
+    if(any_value(reported.pod) = '', any_value(host.cpu_cores) - any_value(reported.cpu_cores), any_value(request.cpu_cores)) as cpu_cores,
+    if(any_value(reported.pod) = '', any_value(host.host_memory_bytes) - any_value(reported.host_memory_bytes), any_value(request.host_memory_bytes)) as host_memory_bytes,
+    any_value(host.cpu_cores) as node_cpu_cores,
+    any_value(host.host_memory_bytes) as node_memory_bytes
 from reported
 left join day.gpu_node as node
     using (cluster, node_name)
+left join day.host_amount as host
+    on reported.cluster = host.cluster and reported.node_name = host.node_name and host.pod_uid = ''
+left join day.host_amount as request
+    on reported.cluster = request.cluster and reported.pod_uid = request.pod_uid and request.pod_uid != ''
 left join facts.device_capacity as device
     on
         reported.cluster = device.cluster

@@ -3,13 +3,13 @@
 -- Kubernetes gives these times in whole seconds; the first scrape at which a pod runs is none of them. A pod that requests several resources at
 -- once waits for all of them: one of them names it. Time behind scheduling gates is part of the wait.
 --
--- revision: 7
+-- revision: 8
 -- grain:  cluster, namespace, pod, pod_uid
--- reads:  day.gpu_node, day.gpu_request, day.kube_request, day.kube_series, day.placement, day.request, lake.pod, lake.sample
+-- reads:  day.gpu_node, day.gpu_request, day.host_amount, day.kube_request, day.kube_series, day.placement, day.request, lake.pod, lake.sample
 -- source: Pod status.conditions and containerStatuses; kube_pod_created, kube_pod_status_scheduled_time,
 --         kube_pod_container_state_started
 -- columns: cluster, namespace, pod, pod_uid, resource, requested_units, requested_gpus, node_name, gpu_model, created_at, scheduled_at, running_at,
---          waiting_until_at, is_refused, wanted_model, refusal, source, start_at, end_at
+--          waiting_until_at, is_refused, wanted_model, refusal, cpu_cores, host_memory_bytes, source, start_at, end_at
 --   resource          what it requested; of several the one that says most
 --   requested_gpus    GPUs under all its names (day.gpu_request); null of units without a size in GPUs
 --   node_name         node that it was given, '' while none
@@ -126,6 +126,8 @@ timed as (
             else coalesce(placement.wanted_model, 'unknown')
         end as wanted_model,
         coalesce(listed.gate, array_to_string(refusals(listed.message, coalesce(placement.is_selective, true)), ', '), '') as refusal,
+        host.cpu_cores,
+        host.host_memory_bytes,
         pod.source
     from pod
     inner join sized
@@ -140,6 +142,8 @@ timed as (
         using (cluster, pod_uid)
     left join day.gpu_node as node
         using (cluster, node_name)
+    left join day.host_amount as host
+        using (cluster, pod_uid)
     left join day.placement as placement
         using (cluster, placement)
     where coalesce(listed.created_at, reported.created_at) is not null

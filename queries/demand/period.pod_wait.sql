@@ -35,7 +35,7 @@ judged as (
 )
 
 select
-    columns('^(cluster|namespace|pod|pod_uid|gpu_model|resource|requested_units|requested_gpus)$'),
+    columns('^(cluster|namespace|pod|pod_uid|gpu_model|resource|requested_units|requested_gpus|cpu_cores|host_memory_bytes)$'),
     case
         when requested_gpus is null then 'unknown'
         when requested_gpus < 1 then 'share'

@@ -6,11 +6,11 @@
 -- reads:  facts.node_allocation, period.capacity
 -- params: since_at, until_at
 -- source: facts.node_allocation, else period.capacity
--- columns: cluster, node_name, start_at, gpu_model, resources, placeable_gpus
+-- columns: cluster, node_name, start_at, gpu_model, resources, node_cpu_cores, node_memory_bytes, placeable_gpus
 --   start_at   UTC, start of the step; its end is the next one's start
 --   resources  resources of the node, as kube-state-metrics writes them; unknown where telemetry alone tells of it
 with room as (
-    select columns('^(cluster|node_name|gpu_model|resources|gpu_count|start_at|end_at)$')
+    select columns('^(cluster|node_name|gpu_model|resources|node_cpu_cores|node_memory_bytes|gpu_count|start_at|end_at)$')
     from facts.node_allocation
     where state in ('allocated', 'free')
     union all by name
@@ -46,7 +46,9 @@ changed as (
         edge.at as start_at,
         sum(edge.gpus) as gpus,
         max(gpu_model) as model,
-        max(resources) as names
+        max(resources) as names,
+        max(node_cpu_cores) as cores,
+        max(node_memory_bytes) as bytes
     from edge
     group by all
 )
@@ -55,6 +57,8 @@ select
     columns('^(cluster|node_name|start_at)$'),
     max(model) over node as gpu_model,
     max(names) over node as resources,
+    max(cores) over node as node_cpu_cores,
+    max(bytes) over node as node_memory_bytes,
     round(sum(gpus) over (node order by start_at), 6) as placeable_gpus
 from changed
 where gpus != 0

@@ -8,7 +8,8 @@
 -- reads:  facts.ledger_day, facts.node_allocation, facts.ownership, facts.pod_wait, period.capacity
 -- params: since_at, until_at
 -- source: facts.node_allocation, else facts.ownership, for places and times, facts.pod_wait for creation and requests
--- columns: cluster, namespace, pod, pod_uid, resource, wanted_model, requested_gpus, node_name, created_at, start_at, end_at
+-- columns: cluster, namespace, pod, pod_uid, resource, wanted_model, requested_gpus, cpu_cores, host_memory_bytes, node_name, created_at, start_at,
+--          end_at
 --   resource        resource that it requests, as kube-state-metrics writes it; '' where unknown
 --   requested_gpus  GPUs that it was allocated; of one that never had a place those that it requests
 --   node_name       node on which it ran first; '' where none
@@ -20,6 +21,8 @@ with requested as (
         columns('^(cluster|namespace|pod|pod_uid)$'),
         arg_min(node_name, start_at) as node_name,
         coalesce(max(gpu_count) filter (where is_claim), 0) + coalesce(max(gpu_count) filter (where not is_claim), 0) as gpu_count,
+        max(cpu_cores) as cpu_cores,
+        max(host_memory_bytes) as host_memory_bytes,
         greatest(min(start_at), $since_at::timestamp) as start_at,
         max(end_at) as end_at
     from facts.node_allocation
@@ -90,7 +93,7 @@ request as (
         columns('^(cluster|namespace|pod|pod_uid)$'),
         regexp_replace(resource, '[^a-zA-Z0-9_]', '_', 'g') as resource,
         coalesce(wanted_model, 'unknown') as wanted_model,
-        columns('^(requested_gpus|created_at|scheduled_at|waiting_until_at)$')
+        columns('^(requested_gpus|cpu_cores|host_memory_bytes|created_at|scheduled_at|waiting_until_at)$')
     from facts.pod_wait
     where created_at < $until_at
     qualify row_number() over (partition by cluster, namespace, pod, pod_uid order by end_at desc, scheduled_at desc nulls last) = 1
@@ -101,6 +104,8 @@ select
     coalesce(request.resource, run.resource, '') as resource,
     coalesce(request.wanted_model, 'unknown') as wanted_model,
     coalesce(run.gpu_count, request.requested_gpus) as requested_gpus,
+    coalesce(request.cpu_cores, run.cpu_cores) as cpu_cores,
+    coalesce(request.host_memory_bytes, run.host_memory_bytes) as host_memory_bytes,
     coalesce(run.node_name, '') as node_name,
     coalesce(request.created_at, run.start_at) as created_at,
     run.start_at,

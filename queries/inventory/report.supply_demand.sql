@@ -1,7 +1,7 @@
 -- Free GPUs against waiting ones: for each class of pods that waited, all free GPUs by model and by the reason why the pods do not use them.
 --
 -- Now is the last minute of the window that is known; hours are those in which pods of the class waited. Free GPUs of a node are divided over
--- reasons by the GPUs for which pods wait: first what is counted (model, size, share), then the scheduler's words. On nodes whose requests are
+-- reasons by the GPUs for which pods wait: first what is counted (model to memory), then the scheduler's words. On nodes whose requests are
 -- not known, free GPUs are the ledger's, on average over each hour.
 --
 -- grain:  cluster, wanted_model, size, gpu_model, reason
@@ -12,7 +12,7 @@
 --   wanted_model       models that pods of the class may use: any, none of the cluster, or unknown without snapshots of them
 --   size               GPUs of a pod's request: share, 1, 2-4, 5-8, more, unknown
 --   gpu_model          model of the free GPUs; '' where unknown
---   reason             model, size, share, affinity, taint, cpu, memory, quota, gate, other (in the scheduler's words), fits, unknown; none_free where none of the model was free
+--   reason             model, size, share, cpu, memory, affinity, taint, quota, gate, other, fits, unknown; none_free where none of the model was free
 --   free_gpus          free GPUs of the model now that they do not use for the reason
 --   waiting_pod_count  pods of the class that wait now; the same in each of its rows
 --   free_gpu_hours     h x free GPUs in the hours in which they waited
@@ -24,7 +24,8 @@ with reported as (
         if(state = 'free', gpu_count, 0) as free_gpus,
         {
             'gpu_model': coalesce(gpu_model, ''), 'resources': coalesce(resources, ''), 'taints': taints, 'free_gpus': free_gpus,
-            'whole_gpus': if(largest_part_gpus is null, free_gpus, whole_count), 'largest_part_gpus': largest_part_gpus
+            'whole_gpus': if(largest_part_gpus is null, free_gpus, whole_count), 'largest_part_gpus': largest_part_gpus,
+            'cpu_cores': cpu_cores, 'host_memory_bytes': host_memory_bytes
         } as place
     from facts.node_allocation
     where start_at < $until_at and end_at > $since_at
@@ -36,7 +37,7 @@ with reported as (
         sum(hour.gpu_seconds) / 3600 as free_gpus,
         {
             'gpu_model': capacity.gpu_model, 'resources': '', 'taints': null, 'free_gpus': sum(hour.gpu_seconds) / 3600,
-            'whole_gpus': sum(hour.gpu_seconds) / 3600, 'largest_part_gpus': null
+            'whole_gpus': sum(hour.gpu_seconds) / 3600, 'largest_part_gpus': null, 'cpu_cores': null, 'host_memory_bytes': null
         } as place
     from facts.ledger_hour as hour
     inner join period.capacity as capacity
@@ -63,6 +64,7 @@ with reported as (
         wanted_model,
         size,
         requested_gpus,
+        { 'cpu_cores': cpu_cores, 'host_memory_bytes': host_memory_bytes } as host,
         regexp_replace(resource, '[^a-zA-Z0-9_]', '_', 'g') as resource,
         if(refusal = '' and (is_refused or source != 'snapshot'), 'unknown', refusal) as refusal
     from period.pod_wait
@@ -99,14 +101,14 @@ supply as (
 
 waiting as (
     select
-        columns('^(cluster|hour_start_at|wanted_model|size|requested_gpus|resource|refusal)$'),
+        columns('^(cluster|hour_start_at|wanted_model|size|requested_gpus|host|resource|refusal)$'),
         count(*) as pod_count,
         sum(requested_gpus * amount) as gpu_amount,
         sum(coalesce(requested_gpus, 1) * amount) as weight,
         sum(weight) over (partition by cluster, hour_start_at, wanted_model, size) as class_weight
     from timed
     where size is not null
-    group by cluster, hour_start_at, wanted_model, size, requested_gpus, resource, refusal
+    group by cluster, hour_start_at, wanted_model, size, requested_gpus, host, resource, refusal
 ),
 
 demand as (
@@ -145,6 +147,8 @@ judged as (
             when place_number is null then 'unknown'
             when place.free_gpus = 0 then 'none_free'
             when misfit != '' then misfit
+            when host.cpu_cores > place.cpu_cores + 1e-9 then 'cpu'
+            when host.host_memory_bytes > place.host_memory_bytes then 'memory'
             when refusal = '' then 'fits'
             else coalesce(nullif(array_to_string(list_sort(list_distinct([
                 regexp_extract(said, '^\w+') for said in string_split(refusal, ', ')

@@ -69,6 +69,25 @@ def test_as_few_nodes_more_as_it_takes() -> None:
         list(_rows("c", held, held.nodes[0], NodeQuestion((0,), wait_seconds=60), {"H100": None}))
 
 
+def test_cpu_is_the_bound() -> None:
+    """A node of 8 GPUs and 32 cores. Four pods of one GPU and 8 cores fill it; the fifth waits until the first ends at 300.
+
+    On a second node it begins at once; on one whose cores are unknown no CPU is short. Memory alike.
+    """
+    pods = [Pod(1, number, number, 300 if number == 0 else None, "a", KIND, host=(8, 1)) for number in range(4)]
+    pods.append(Pod(1, 10, 300, None, "a", KIND, host=(8, 1)))
+    small = Node("a", "H100", ((0.0, 8),), (32, 512))
+    recorded = calibrated(scene(pods, [small]))[0]
+    assert (recorded.held, replayed(recorded, "spread")[4]) == ({}, 300)
+    assert replayed(recorded.grown(1, small), "spread")[4] == 10
+    assert calibrated(scene(pods, [small._replace(host=(inf, inf))]))[0].held == {4: 300}
+    assert replayed(scene(pods, [small._replace(host=(inf, 4))]), "spread")[4] == 300
+    never = [Pod(4, 0, 0, None, "a", KIND, host=(30, 1)), Pod(1, 10, None, None, "", KIND, host=(8, 1))]
+    short = calibrated(scene(never, [small]))[0]
+    assert (short.held, replayed(short, "spread")) == ({}, [0, None])
+    assert replayed(short.grown(1, small), "best-fit") == [0, 10]
+
+
 def test_fewer_nodes_send_their_pods_elsewhere() -> None:
     """Both ran from before the window. Without b its pod waits until a's ends at 300, and runs the 600 s that it had left."""
     pods = [Pod(8, -50, 0, 300, "a", KIND), Pod(8, -50, 0, 600, "b", KIND)]

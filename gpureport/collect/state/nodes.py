@@ -40,7 +40,7 @@ _ANNOTATIONS = ("nos.nebuly.com/", "hami.io/", "node.koordinator.sh/")
 
 
 def node_row(node: Object) -> Row:
-    """A node with all its labels; of its resources those that have a domain, which cores, memory and pods have not."""
+    """A node with all its labels; of its resources those with a domain, and allocatable CPU and memory."""
     metadata, status = mapping(node.get("metadata")), mapping(node.get("status"))
     spec = mapping(node.get("spec"))
     ready = condition(status.get("conditions"), "Ready")
@@ -52,8 +52,8 @@ def node_row(node: Object) -> Row:
         "ready_changed_at": instant(ready.get("lastTransitionTime")),
         "is_unschedulable": spec.get("unschedulable") is True,
         "taints": taints(spec.get("taints")),
-        "capacity": _extended(status.get("capacity")),
-        "allocatable": _extended(status.get("allocatable")),
+        "capacity": _amounts(status.get("capacity")),
+        "allocatable": _amounts(status.get("allocatable"), "cpu", "memory"),
         "labels": texts(metadata.get("labels")),
         "annotations": selected(metadata.get("annotations"), _ANNOTATIONS),
     }
@@ -64,8 +64,8 @@ def kept_labels(labels: Mapping[str, str], named: Collection[str]) -> dict[str, 
     return {name: value for name, value in labels.items() if name in named or name.startswith(_LABELS)}
 
 
-def _extended(resources: Any) -> dict[str, float | None]:
-    return {name: amount(written) for name, written in mapping(resources).items() if "/" in name}
+def _amounts(resources: Any, *named: str) -> dict[str, float | None]:
+    return {name: amount(written) for name, written in mapping(resources).items() if "/" in name or name in named}
 
 
 def namespace_row(namespace: Object) -> Row:

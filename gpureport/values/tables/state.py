@@ -261,7 +261,7 @@ NODE = Table(
         Column("is_unschedulable", pa.bool_(), "cordoned"),
         Column("taints", pa.list_(pa.string()), "taints as key=value:effect"),
         Column("capacity", AMOUNTS, "extended resources in all; never sum names, which may be of the same GPU"),
-        Column("allocatable", AMOUNTS, "extended resources that may be allocated"),
+        Column("allocatable", AMOUNTS, "extended resources, CPU and memory that may be allocated"),
         Column("labels", TEXTS, "labels about accelerators, partitioning and topology"),
         Column("annotations", TEXTS, "annotations about partitioning (nos)"),
     ),
