@@ -51,7 +51,7 @@ requested as (
         if(rank() over same_pod = 1, host.host_memory_bytes, null) as host_memory_bytes
     from day.gpu_request as gpu
     left join day.host_amount as host
-        using (cluster, pod_uid)
+        on gpu.cluster = host.cluster and gpu.pod_uid = host.pod_uid and host.pod_uid != ''
     window same_pod as (partition by gpu.cluster, gpu.source, gpu.pod_uid order by gpu.is_claim)
 ),
 

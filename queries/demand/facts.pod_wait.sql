@@ -142,10 +142,10 @@ timed as (
         using (cluster, pod_uid)
     left join day.gpu_node as node
         using (cluster, node_name)
-    left join day.host_amount as host
-        using (cluster, pod_uid)
     left join day.placement as placement
         using (cluster, placement)
+    left join day.host_amount as host
+        on pod.cluster = host.cluster and pod.pod_uid = host.pod_uid and host.pod_uid != ''
     where coalesce(listed.created_at, reported.created_at) is not null
 )
 

@@ -192,12 +192,10 @@ granted as (
 
 place as (
     select
-        cluster,
-        device_uuid,
-        max(node_name) as node_name,
-        max(gpu_model) as gpu_model
+        columns('^(cluster|device_uuid)$'),
+        max(columns('^(node_name|gpu_model)$')) as "\0"
     from facts.device_day
-    group by cluster, device_uuid
+    group by all
 ),
 
 figure as (

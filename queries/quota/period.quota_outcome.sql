@@ -25,9 +25,7 @@ with hour as (
         sum(observed_seconds - unmet_seconds) < 0.0005 as is_unmet_known,
         if(is_unmet_known, sum(unmet_native_hours), null) as unmet,
         if(sum(observed_seconds - violated_known_seconds) < 0.0005, sum(violated_native_hours), null) as violated,
-        if(is_unmet_known, sum(honoured_native_hours) / nullif(sum(honourable_native_hours), 0), null) as honoured_ratio,
-        if(is_unmet_known, sum(starved_seconds), null) as starved_seconds,
-        if(sum(observed_seconds - cap_known_seconds) < 0.0005, sum(capped_seconds), null) as capped_seconds
+        if(is_unmet_known, sum(honoured_native_hours) / nullif(sum(honourable_native_hours), 0), null) as honoured_ratio
     from facts.quota_hour
     group by all
 ),
@@ -49,8 +47,6 @@ select
     hour.* similar to '^(cluster|system|resource|flavor|quota|observed_seconds)$',
     columns('^(guaranteed|demanded|delivered|borrowed|lent|fair_share|over_entitlement|unmet|violated)$') * hour.gpus_per_native as '\1_gpu_hours',
     hour.honoured_ratio as guarantee_honoured_ratio,
-    hour.starved_seconds,
-    hour.capped_seconds,
     if(hour.system = 'nos', coalesce(pod.over_quota_gpu_hours, 0), null) as over_quota_gpu_hours,
     if(hour.system in ('nos', 'scheduler-plugins'), coalesce(pod.exposed_pod_count, 0), null) as exposed_pod_count
 from hour

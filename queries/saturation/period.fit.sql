@@ -63,12 +63,10 @@ there as (
 
 device as (
     select
-        cluster,
-        device_uuid,
-        arg_max(node_name, last_hour_at) as node_name,
-        arg_max(gpu_model, last_hour_at) as gpu_model
+        columns('^(cluster|device_uuid)$'),
+        arg_max(columns('^(node_name|gpu_model)$'), last_hour_at) as "\0"
     from facts.device_day
-    group by cluster, device_uuid
+    group by all
 ),
 
 -- One GPU at any time, and one only: a pod that is given another after a restart is left out too.

@@ -73,6 +73,7 @@ def test_the_stale_slice_is_not_there(lake: Path) -> None:
 
 def test_nodes_offer_what_they_say_and_dra_nodes_nothing(lake: Path) -> None:
     rows = dict(ask(lake, "select node_name, allocatable from lake.node where is_ready and not is_unschedulable"))
+    assert {(row.pop("cpu"), row.pop("memory") / 2**30) for row in rows.values()} == {(96, 1056)}
     assert rows == {
         "gpu-node-0": {"nvidia.com/gpu": 4},
         "gpu-node-1": {},

@@ -131,7 +131,7 @@ def test_an_extended_resource_and_its_claim_are_one_gpu_and_say_so(partitionable
     assert ask(partitionable, "select extended_resource from lake.device_class where device_class = 'gpu.nvidia.com'") == [
         ("nvidia.com/gpu",)
     ]
-    assert ask(partitionable, "select allocatable from lake.node") == [({},)]
+    assert ask(partitionable, "select allocatable from lake.node") == [({"cpu": 64, "memory": 512 * 2**30},)]
 
 
 def test_a_share_of_a_device_keeps_its_id_and_size(partitionable: Path) -> None:
