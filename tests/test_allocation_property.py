@@ -174,6 +174,14 @@ def dra(draw: random.Random, name: str) -> Node:
     return node
 
 
+def dra_shares(draw: random.Random, name: str) -> Node:
+    """Claims that take a part of a device's memory."""
+    count = draw.randint(1, 3)
+    node = Node(name, count, {}, labels(**{"nvidia.com/gpu.count": str(count)}), "anonymous", "claims")
+    runs(draw, node, _parts(draw, count), lambda group: {})
+    return node
+
+
 MODES = {
     "whole": whole,
     "mig-mixed": lambda draw, name: mig(draw, name, "mixed"),
@@ -183,6 +191,7 @@ MODES = {
     "koordinator": koordinator,
     "hami": hami,
     "dra": dra,
+    "dra-shares": dra_shares,
 }
 CLUSTERS = [*(f"{mode}.0" for mode in MODES), "all.0", "all.1"]
 """Each mode alone, and all side by side twice."""
@@ -301,7 +310,7 @@ def state(nodes: list[Node], minute: int) -> dict[str, Object]:
                 "driver": "gpu.nvidia.com", "nodeName": node.name,
                 "pool": {"name": node.name, "generation": 1, "resourceSliceCount": 1},
                 "devices": [
-                    {"name": f"gpu-{gpu}", "attributes": {
+                    {"name": f"gpu-{gpu}", "allowMultipleAllocations": True, "capacity": {"memory": {"value": "80Gi"}}, "attributes": {
                         "type": {"string": "gpu"}, "uuid": {"string": uuid(node, gpu)}, "productName": {"string": MODEL},
                     }} for gpu in range(node.gpu_count)
                 ],
@@ -361,7 +370,11 @@ def _pod(node: Node, pod: Pod) -> Object:
 
 
 def _claim(node: Node, pod: Pod) -> Object:
-    given = [{"request": "gpu", "driver": "gpu.nvidia.com", "pool": node.name, "device": f"gpu-{slot.gpu}"} for slot in pod.slots]
+    given = [
+        {"request": "gpu", "driver": "gpu.nvidia.com", "pool": node.name, "device": f"gpu-{slot.gpu}"} | (
+            {"shareID": f"share-{pod.name}", "consumedCapacity": {"memory": f"{round(80 * slot.part)}Gi"}} if slot.part < 1 else {}
+        ) for slot in pod.slots
+    ]  # fmt: skip
     exactly = {"deviceClassName": "gpu.nvidia.com", "allocationMode": "ExactCount", "count": len(given)}
     owner = {"kind": "Pod", "name": pod.name, "uid": f"uid-{pod.name}", "controller": True}
     return {
