@@ -21,6 +21,7 @@ from golden_case import gpureport
 from report_tables import Report, report_tables
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
+GIB = 80
 MINUTES, LOOK = 120, 15
 MODEL = "NVIDIA H100 80GB HBM3"
 LAYOUTS = (("3g.40gb", "2g.20gb", "1g.10gb", "1g.10gb"), ("1g.10gb",) * 7, ("4g.40gb", "3g.40gb"))
@@ -310,8 +311,9 @@ def state(nodes: list[Node], minute: int) -> dict[str, Object]:
                 "driver": "gpu.nvidia.com", "nodeName": node.name,
                 "pool": {"name": node.name, "generation": 1, "resourceSliceCount": 1},
                 "devices": [
-                    {"name": f"gpu-{gpu}", "allowMultipleAllocations": True, "capacity": {"memory": {"value": "80Gi"}}, "attributes": {
-                        "type": {"string": "gpu"}, "uuid": {"string": uuid(node, gpu)}, "productName": {"string": MODEL},
+                    {"name": f"gpu-{gpu}", "allowMultipleAllocations": True, "capacity": {"memory": {"value": f"{GIB}Gi"}},
+                        "attributes": {
+                            "type": {"string": "gpu"}, "uuid": {"string": uuid(node, gpu)}, "productName": {"string": MODEL},
                     }} for gpu in range(node.gpu_count)
                 ],
             },
@@ -370,11 +372,11 @@ def _pod(node: Node, pod: Pod) -> Object:
 
 
 def _claim(node: Node, pod: Pod) -> Object:
-    given = [
-        {"request": "gpu", "driver": "gpu.nvidia.com", "pool": node.name, "device": f"gpu-{slot.gpu}"} | (
-            {"shareID": f"share-{pod.name}", "consumedCapacity": {"memory": f"{round(80 * slot.part)}Gi"}} if slot.part < 1 else {}
-        ) for slot in pod.slots
-    ]  # fmt: skip
+    given: list[Object] = []
+    for slot in pod.slots:
+        share = {"shareID": f"share-{pod.name}", "consumedCapacity": {"memory": f"{round(GIB * slot.part)}Gi"}}
+        device = {"request": "gpu", "driver": "gpu.nvidia.com", "pool": node.name, "device": f"gpu-{slot.gpu}"}
+        given.append(device | (share if slot.part < 1 else {}))
     exactly = {"deviceClassName": "gpu.nvidia.com", "allocationMode": "ExactCount", "count": len(given)}
     owner = {"kind": "Pod", "name": pod.name, "uid": f"uid-{pod.name}", "controller": True}
     return {
