@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -47,6 +46,7 @@ def deliver(out: Place, write: Callable[[Path], list[Path]]) -> list[Place]:
     """
     if not isinstance(out, ObjectAddress):
         with out_errors(out):
+            (out / _MADE_OF).unlink(missing_ok=True)
             return [*write(out)]
     with store_errors(out):
         out.cache.mkdir(parents=True, exist_ok=True)
@@ -55,6 +55,7 @@ def deliver(out: Place, write: Callable[[Path], list[Path]]) -> list[Place]:
         with out_errors(out.cache):
             written = write(Path(folder))
         names = [file.relative_to(folder).as_posix() for file in written]
+        Bucket(out).delete([_MADE_OF])
         _upload(Bucket(out), Path(folder), names)
     return [out / name for name in names]
 
@@ -69,27 +70,19 @@ def _upload(bucket: Bucket, folder: Path, names: list[str]) -> None:
 
 
 def remember(place: Place, made_of: str) -> None:
-    """Write beside a report what it is made of, if it has a page."""
-    with report_here(place, _PAGE) as folder:
-        record = _record(folder, made_of) if (folder / _PAGE).is_file() else b""
+    """Write beside a report what it is made of; before the next one is written there it is removed."""
     if isinstance(place, ObjectAddress):
-        Bucket(place).put(_MADE_OF, record)
+        Bucket(place).put(_MADE_OF, made_of.encode())
         return
     with out_errors(place):
-        (place / _MADE_OF).write_bytes(record)
+        (place / _MADE_OF).write_text(made_of, encoding="utf-8")
 
 
 def is_made_of(place: Place, made_of: str) -> bool:
     """Whether the report that lies whole at a place is remembered as made of this."""
     with report_here(place, _PAGE, _MADE_OF) as folder:
-        if (folder / _NOTICE).exists() or not all((folder / name).is_file() for name in (_PAGE, _MADE_OF)):
-            return False
-        return (folder / _MADE_OF).read_bytes() == _record(folder, made_of)
-
-
-def _record(folder: Path, made_of: str) -> bytes:
-    """What it is made of, and which page that is: another command may have written a report there since."""
-    return f"{made_of} {hashlib.sha256((folder / _PAGE).read_bytes()).hexdigest()}\n".encode()
+        is_there = all((folder / name).is_file() for name in (_PAGE, _MADE_OF)) and not (folder / _NOTICE).exists()
+        return is_there and (folder / _MADE_OF).read_text(encoding="utf-8") == made_of
 
 
 @contextmanager
