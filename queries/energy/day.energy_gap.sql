@@ -7,7 +7,6 @@
 -- source: day.energy_edge
 -- columns:
 --   ended_at            UTC, the first sample after the gap or reset
---   reported_joules         J of it, or over a reset, by power
 with bridge as (
     -- A sample that ends a gap may begin the next.
     select
@@ -20,13 +19,10 @@ with bridge as (
 )
 
 select
-    edge.cluster,
-    edge.device_uuid,
+    edge.* similar to '^(cluster|device_uuid|gap_joules)$',
     bridge.begun_at,
     edge.start_at as ended_at,
     date_trunc('hour', edge.start_at) as hour_start_at,
-    edge.gap_joules,
-    coalesce(bridge.reported_joules, 0) as reported_joules,
     greatest(0, edge.gap_joules - coalesce(bridge.reported_joules, 0)) as unexplained_joules
 from day.energy_edge as edge
 left join bridge
