@@ -96,6 +96,13 @@ def test_charges_and_the_cost_of_teams_are_the_whole_ledger(lake: Path, tmp_path
         assert unnamed.fetchone() == (0,)
 
 
+def test_a_budget_is_of_a_namespace_without_a_team_too(lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = "[prices.gpu_hour]\nall = 2\n[prices.budgets]\nresearch = 100\nreserch = 100\n"
+    assert report(lake, tmp_path / "out", config=config) == 0
+    [warning] = [line for line in capsys.readouterr().err.splitlines() if "budgets" in line]
+    assert warning == "warning: prices.budgets names 'reserch', which is no team of the period; known: research"
+
+
 def test_without_a_currency_code_there_are_no_charges(lake: Path, tmp_path: Path) -> None:
     assert report(lake, tmp_path / "out", config="[prices.gpu_hour]\nall = 2\n") == 0
     files = {path.name for path in (tmp_path / "out" / "csv").iterdir()}

@@ -236,11 +236,14 @@ def _unmatched(con: DuckDBPyConnection, config: Config) -> list[str]:
     """A sentence for each configured name that nothing of the window has: it would silently count for none."""
     rows = con.execute("select distinct gpu_model, device_uuid from period.capacity").fetchall()
     models, uuids = {model for model, _ in rows}, {uuid for _, uuid in rows}
-    teams = {team for (team,) in con.execute("select distinct team from period.workload where team != ''").fetchall()}
+    labeled = con.execute("select distinct team, namespace from period.workload").fetchall()
+    teams = {team or namespace for team, namespace in labeled}  # as the costs have them
     clusters = {each.cluster for each in open_lake(config.lake).partitions("source")}
     label, is_chosen = config.owners.team_label, "team_label" in config.owners.model_fields_set
     unlabeled = (
-        [f"owners.team_label is {label!r}, which no namespace with GPUs in the period has"] if is_chosen and not teams else []
+        [f"owners.team_label is {label!r}, which no namespace with GPUs in the period has"]
+        if is_chosen and not any(team for team, _ in labeled)
+        else []
     )
     given: list[tuple[str, str, set[str], set[str]]] = [
         ("prices.gpu_hour", "GPU of the period", {*config.prices.gpu_hour} - {"all"}, models),
