@@ -55,7 +55,8 @@ class Overview:
     trend_unit: str
     trend_zone: str
     teams: tuple[Team, ...]
-    unallocated: tuple[str, str]
+    rest: Sequence[tuple[str, str, str]]
+    """Of no team: what it is, GPUs and cost."""
     has_cost: bool
     has_change: bool
     findings: Sequence[Mapping[str, Any]]
@@ -70,8 +71,10 @@ def overview(tables: Tables, header: Header, money: Money, files: Mapping[str, s
     teams = [] if team else _teams(tables, header, money, files)
     findings = _findings(tables, team)
     drawn, unit = _trend(tables, header, team)
-    free = whole.of("free", "fragmented", "unavailable")
-    spare = tables.row("select sum(cost) as cost from page.use where bucket in ('free', 'fragmented', 'unavailable')")
+    rest = tables.rows("""
+        select if(bucket = 'unknown', 'Allocation unknown', 'Unallocated') as title, sum(gpu_hours) as hours, sum(cost) as cost
+        from page.use where team = '' group by all order by title desc
+    """)
     hours = header.window.seconds / 3600
     return Overview(
         answers=answers(tables, header, money, team),
@@ -87,7 +90,9 @@ def overview(tables: Tables, header: Header, money: Money, files: Mapping[str, s
         trend_unit=unit,
         trend_zone="UTC" if team else header.timezone,
         teams=tuple(teams),
-        unallocated=(_gpus(free / hours if hours else 0.0), money(spare["cost"]) if spare.get("cost") else ""),
+        rest=[
+            (each["title"], _gpus(each["hours"] / hours), money(each["cost"]) if each["cost"] else "") for each in rest if hours
+        ],
         has_cost=any(each.cost for each in teams),
         has_change=any(each.change for each in teams),
         findings=[
