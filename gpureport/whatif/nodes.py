@@ -97,7 +97,8 @@ def _rows(
     again = outcome(held, usual, usual)
     error = again.allocated_gpu_hours / recorded.allocated_gpu_hours - 1 if recorded.allocated_gpu_hours else 0.0
     told = (
-        f"{cluster}: replay error {error:+.2%} of allocated GPU-hours; placement {policy}; "
+        f"{cluster}: replay error {error:+.2%} of allocated GPU-hours, p95 wait {formats.duration(again.wait_seconds_p95)} "
+        f"(recorded {formats.duration(recorded.wait_seconds_p95)}); placement {policy}; "
         f"{formats.counted(len(held.held or ()), 'pod')} with room and no place: a wait for something else, same start"
     )
     hours = (scene.until - scene.since) / 3600
