@@ -62,4 +62,4 @@ from period.demand_runway
 where
     runway_day_count <= $lead_time_days
     -- What is held throughout already has no runway to speak of: waits show what that costs.
-    and daily_allocated_gpu_hours + coalesce(daily_waiting_gpu_hours, 0) < 0.99 * daily_usable_gpu_hours
+    and daily_allocated_gpu_hours + coalesce(daily_overdue_gpu_hours, 0) < 0.99 * daily_usable_gpu_hours

@@ -1,10 +1,10 @@
 -- Capacity runway of each GPU model: when forecast demand and the GPUs that pods wait for reach capacity, and how reliable that is.
 --
--- A pod waits for each of the models that it may use; one that something else holds back for none.
+-- A pod is overdue for each model that it may use after wait_hours_max; for none where another cause holds it back or its models are unknown.
 --
 -- grain:  cluster, gpu_model
 -- reads:  period.demand_backtest, period.demand_day, period.demand_forecast, period.pod_wait
--- params: since_at, until_at
+-- params: since_at, until_at, wait_hours_max
 -- source: period.demand_forecast against what was usable in the last week
 with past as (
     select
@@ -29,13 +29,15 @@ recent as (
 level as (
     select
         recent.*,
-        sum(pod.pending_gpu_hours) / greatest(1, epoch($until_at::timestamp - $since_at::timestamp) / 86400) as daily_waiting_gpu_hours
+        sum(pod.requested_gpus * greatest(0, epoch_ms(pod.pending_until_at - greatest(
+            pod.pending_from_at, pod.created_at + to_milliseconds(round($wait_hours_max * 3600000)::bigint)
+        )))) / 3600000 / greatest(1, epoch($until_at::timestamp - $since_at::timestamp) / 86400) as daily_overdue_gpu_hours
     from recent
     left join period.pod_wait as pod
         on
             recent.cluster = pod.cluster
             and pod.refusal = ''
-            and (pod.wanted_model in ('any', 'unknown') or list_contains(string_split(pod.wanted_model, ', '), recent.gpu_model))
+            and (pod.wanted_model = 'any' or list_contains(string_split(pod.wanted_model, ', '), recent.gpu_model))
     group by all
 ),
 
@@ -44,10 +46,10 @@ ahead as (
         recent.cluster,
         recent.gpu_model,
         min(forecast.day - recent.last_day) filter (
-            where forecast.expected_gpu_hours + coalesce(recent.daily_waiting_gpu_hours, 0) >= 0.99 * recent.daily_usable_gpu_hours
+            where forecast.expected_gpu_hours + coalesce(recent.daily_overdue_gpu_hours, 0) >= 0.99 * recent.daily_usable_gpu_hours
         ) as runway_day_count,
         min(forecast.day - recent.last_day) filter (
-            where forecast.high_gpu_hours + coalesce(recent.daily_waiting_gpu_hours, 0) >= 0.99 * recent.daily_usable_gpu_hours
+            where forecast.high_gpu_hours + coalesce(recent.daily_overdue_gpu_hours, 0) >= 0.99 * recent.daily_usable_gpu_hours
         ) as early_runway_day_count,
         sum(greatest(0, forecast.expected_gpu_hours - recent.daily_usable_gpu_hours)) as short_gpu_hours,
         max(forecast.day - recent.last_day) as horizon_day_count

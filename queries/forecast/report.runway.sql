@@ -5,7 +5,7 @@
 -- grain:  cluster, gpu_model
 -- reads:  period.demand_runway
 -- source: period.demand_runway
--- columns: cluster, gpu_model, sentence, day_count, left_out_count, daily_allocated_gpu_hours, daily_usable_gpu_hours, daily_waiting_gpu_hours, weekly_change_gpu_hours,
+-- columns: cluster, gpu_model, sentence, day_count, left_out_count, daily_allocated_gpu_hours, daily_usable_gpu_hours, daily_overdue_gpu_hours, weekly_change_gpu_hours,
 --          runway_day_count, early_runway_day_count, short_gpu_hours, horizon_day_count, backtest_day_count, backtest_error_ratio,
 --          naive_error_ratio, backtest_within_ratio, unknown_reasons
 --   sentence              what it comes to, in words
@@ -23,8 +23,8 @@ select
     case
         when day_count < 28 then format('no forecast: {} of the 28 days of data that it needs are there', day_count)
         when daily_allocated_gpu_hours >= 0.99 * daily_usable_gpu_hours then 'all are allocated already'
-        when daily_allocated_gpu_hours + daily_waiting_gpu_hours >= 0.99 * daily_usable_gpu_hours
-            then format('full already: pods wait for {:,.0f} GPU-hours a day', daily_waiting_gpu_hours)
+        when daily_allocated_gpu_hours + daily_overdue_gpu_hours >= 0.99 * daily_usable_gpu_hours
+            then format('full already: overdue pods wait for {:,.0f} GPU-hours a day', daily_overdue_gpu_hours)
         when is_worse
             then
                 format(
@@ -45,7 +45,7 @@ select
     unknown_reasons([
         ('daily_allocated_gpu_hours', if(daily_allocated_gpu_hours is null, 'too_few_days', null)),
         ('daily_usable_gpu_hours', if(daily_usable_gpu_hours is null, 'too_few_days', null)),
-        ('daily_waiting_gpu_hours', if(daily_waiting_gpu_hours is null, 'no_pod', null)),
+        ('daily_overdue_gpu_hours', if(daily_overdue_gpu_hours is null, 'no_pod', null)),
         ('weekly_change_gpu_hours', if(weekly_change_gpu_hours is null, 'too_few_days', null)),
         ('runway_day_count', if(runway_day_count is null, coalesce(no_forecast, 'beyond_horizon'), null)),
         ('early_runway_day_count', if(early_runway_day_count is null, coalesce(no_forecast, 'beyond_horizon'), null)),
