@@ -17,7 +17,7 @@ from duckdb import DuckDBPyConnection
 from gpureport.values.errors import LakeError, UsageError
 from gpureport.values.text import formats
 from gpureport.values.window import Window
-from gpureport.whatif.placement import Node, Outcome, Pod, Policy, Scene, Use, calibrated, outcome, replayed
+from gpureport.whatif.placement import Node, Outcome, Pod, Policy, Request, Scene, Use, calibrated, outcome, replayed
 from gpureport.whatif.pods import PodChange, returned_gpu_hours
 
 _TABLES = ("period.pod_run", "period.node_placeable", "period.pod_place")
@@ -138,7 +138,7 @@ def _returned(
 
 
 _USE = """, pod_run.namespace || '/' || coalesce(workload.workload, pod_run.pod),
-    idle.used_ratio, idle.idle_runs from period.pod_run as pod_run
+    idle.used_ratio, coalesce(idle.idle_runs, []) from period.pod_run as pod_run
     left join period.workload as workload using (cluster, namespace, pod, pod_uid)
     left join period.pod_idle as idle using (cluster, namespace, pod, pod_uid)"""
 
@@ -146,45 +146,54 @@ _USE = """, pod_run.namespace || '/' || coalesce(workload.workload, pod_run.pod)
 def _scenes(con: DuckDBPyConnection, window: Window, change: PodChange) -> Iterator[tuple[str, Scene]]:
     nodes = con.execute(f"""
         select cluster, node_name, gpu_model, coalesce(node_cpu_cores, 'inf'), coalesce(node_memory_bytes / {_GIB}, 'inf'),
-            epoch(start_at), placeable_gpus from period.node_placeable order by all
+            coalesce(replica_gpus, 1), resource_units, epoch(start_at), placeable_gpus
+        from period.node_placeable order by cluster, node_name, start_at
     """).fetchall()
-    use = ", null, null, null from period.pod_run" if change == PodChange() else _USE
+    use = ", null, null, [] from period.pod_run" if change == PodChange() else _USE
     pods = con.execute(f"""
         select cluster, requested_gpus, epoch(created_at), epoch(start_at), epoch(end_at), node_name, resource, wanted_model,
-            coalesce(cpu_cores, 0), coalesce(host_memory_bytes, 0) / {_GIB}
+            coalesce(cpu_cores, 0), coalesce(host_memory_bytes, 0) / {_GIB}, placed_gpus, coalesce(requested_units, 0), unit_gpus
         {use} order by cluster, created_at, namespace, pod, pod_uid
     """).fetchall()
     places = con.execute("select * from period.pod_place order by all").fetchall()
     for cluster, rows in groupby(nodes, key=lambda row: row[0]):
-        steps: dict[tuple[str, str, float, float], list[tuple[float, float]]] = {}
-        for _, *node, at, gpus in rows:
-            steps.setdefault(tuple(node), []).append((at, gpus))
+        steps: dict[str, list[tuple[float, float]]] = {}
+        described = {}
+        for _, name, *described[name], at, gpus in rows:
+            steps.setdefault(name, []).append((at, gpus))
         there: dict[tuple[str, str], list[str]] = {}
         for of, resource, wanted, name in places:
             if of == cluster:
                 there.setdefault((resource, wanted), []).append(name)
         of_pods = [
-            Pod(row[1], row[2], row[3], row[4], row[5], row[6:8], Use(row[10] or "", row[11], row[12] or ()), row[8:10])
+            Pod(
+                row[1], row[2], row[3], row[4], row[5], row[6:8], Use(row[13] or "", *row[14:16]), row[8:10], Request(*row[10:13])
+            )
             for row in pods
             if row[0] == cluster
         ]
         taken = _taken(of_pods)
-        of_nodes = [
-            Node(name, model, tuple(each), (max(cores, taken[name][0]), max(memory, taken[name][1])))
-            for (name, model, cores, memory), each in steps.items()
-        ]
+        of_nodes = []
+        for name, (model, *host, unit_gpus, units) in described.items():
+            cores, memory = (max(amounts) for amounts in zip(host, taken[name, ""], strict=True))
+            had = {resource: max(amount, taken[name, resource][0]) for resource, amount in (units or {}).items()}
+            of_nodes.append(Node(name, model, tuple(steps[name]), (cores, memory), unit_gpus, had))
         yield cluster, Scene(window.start_at.timestamp(), window.end_at.timestamp(), of_pods, of_nodes, there)
 
 
-def _taken(pods: Sequence[Pod]) -> Mapping[str, tuple[float, float]]:
-    """By node the most cores and GiB that its pods had at once: so much there was, whatever other pods have on average."""
-    edges: dict[str, list[tuple[float, float, float]]] = {}
+def _taken(pods: Sequence[Pod]) -> Mapping[tuple[str, str], tuple[float, float]]:
+    """The most that pods had at once: units by node and resource, cores and GiB by node and ''.
+
+    So much there was, whatever other pods have on average.
+    """
+    edges: dict[tuple[str, str], list[tuple[float, float, float]]] = {}
     for pod in pods:
         if pod.start is not None:
-            (cores, memory), end = pod.host, inf if pod.end is None else pod.end
-            edges.setdefault(pod.node, []).extend([(pod.start, cores, memory), (end, -cores, -memory)])
-    found = ((name, np.cumsum(sorted(each), axis=0).max(axis=0)) for name, each in edges.items())
-    return defaultdict(lambda: (0.0, 0.0), {name: (float(most[1]), float(most[2])) for name, most in found})
+            for resource, (one, other) in (("", pod.host), (pod.kind[0], (pod.request.units, 0.0))):
+                ends = (pod.start, one, other), (inf if pod.end is None else pod.end, -one, -other)
+                edges.setdefault((pod.node, resource), []).extend(ends)
+    found = ((key, np.cumsum(sorted(each), axis=0).max(axis=0)) for key, each in edges.items())
+    return defaultdict(lambda: (0.0, 0.0), {key: (float(most[1]), float(most[2])) for key, most in found})
 
 
 def _like(scene: Scene, asked: str) -> Node | None:

@@ -2,7 +2,8 @@
 
 As the Kubernetes scheduler does it: a pod is on one node; whoever waits longest and fits goes first, and one that does not fit
 keeps no other from its place. With the recorded nodes a pod goes to the node on which it ran where that has room, else by the
-policy. Times are s since 1970, amounts GPUs, cores, GiB. A pod that runs at the end of the window runs until there; so
+policy. Replicas of GPUs and MIG instances are counted in units, as the scheduler does, not in the GPUs that they were on average.
+Times are s since 1970, amounts GPUs, cores, GiB. A pod that runs at the end of the window runs until there; so
 would one that never ran.
 """
 
@@ -13,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 from math import inf
+from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -44,10 +46,26 @@ class Use(NamedTuple):
     """Times on end in which none did, in order."""
 
 
+class Request(NamedTuple):
+    """Request for GPUs, as the scheduler counts it."""
+
+    gpus: float
+    """GPUs of the node on which it ran; where units are known those say how many GPUs it takes."""
+    units: float = 0.0
+    """Units of its resource; 0 where unknown."""
+    unit_gpus: float | None = None
+    """GPUs in a unit; None where the node says it."""
+
+    def times(self, factor: float) -> Request:
+        """That part of it."""
+        return self._replace(gpus=self.gpus * factor, units=self.units * factor)
+
+
 class Pod(NamedTuple):
     """A pod as it was recorded; ``start`` None where it never had a place, ``end`` None where it ran, or waited, to the end."""
 
     gpus: float
+    """Allocated on average."""
     created: float
     start: float | None
     end: float | None
@@ -57,11 +75,13 @@ class Pod(NamedTuple):
     use: Use = Use()
     host: tuple[float, float] = (0.0, 0.0)
     """Cores and GiB that it requests of the node."""
+    asked: Request | None = None
+    """None for its GPUs."""
 
     @property
-    def need(self) -> _Amounts:
-        """GPUs, cores and GiB."""
-        return (self.gpus, *self.host)
+    def request(self) -> Request:
+        """By its GPUs where nothing else is known."""
+        return self.asked or Request(self.gpus)
 
 
 class Node(NamedTuple):
@@ -72,6 +92,10 @@ class Node(NamedTuple):
     steps: tuple[tuple[float, float], ...]
     host: tuple[float, float] = (inf, inf)
     """Cores and GiB that these pods can have, without bound where unknown."""
+    unit_gpus: float = 1.0
+    """GPUs in a unit of a resource that counts GPUs or their replicas."""
+    units: Mapping[str, float] = MappingProxyType({})
+    """Units by resource, without bound where unknown."""
 
     @property
     def size(self) -> float:
@@ -134,13 +158,19 @@ class _Replay:
         self._policy: Policy = policy
         self._compared = 0
         self._free: dict[str, _Amounts] = {node.name: (0.0, *node.host) for node in scene.nodes}
+        self._units = {(node.name, resource): units for node in scene.nodes for resource, units in node.units.items()}
+        self._unit_gpus = {node.name: node.unit_gpus for node in scene.nodes}
         self._ordered = sorted(self._free)
         self._number = {name: number for number, name in enumerate(self._ordered)}
         self._room = np.array([self._free[name] for name in self._ordered]).reshape(-1, 3).T.copy()
         """The same as ``_free``, by name: many nodes are read at once."""
+        self._units_room = {
+            resource: np.array([self._units.get((name, resource), inf) for name in self._ordered]) for _, resource in self._units
+        }
+        self._sizes = np.array([self._unit_gpus[name] for name in self._ordered])
         self._started: list[float | None] = [None] * len(scene.pods)
         self._on: dict[int, str] = {}
-        self._waiting: dict[tuple[tuple[str, str], _Amounts], list[tuple[float, int]]] = {}
+        self._waiting: dict[tuple[tuple[str, str], Request, tuple[float, float]], list[tuple[float, int]]] = {}
         self._events: list[tuple[float, int, int, float]] = []
 
     def starts(self) -> list[float | None]:
@@ -155,7 +185,7 @@ class _Replay:
                 before = gpus
         for number, pod in enumerate(scene.pods):
             at = max(pod.created, scene.since, (scene.held or {}).get(number, 0.0))
-            if not pod.gpus:
+            if not pod.request.gpus:
                 continue
             if pod.start is not None and pod.start <= scene.since and pod.node in self._free:
                 self._place(number, pod.node, scene.since)
@@ -183,9 +213,9 @@ class _Replay:
             return [name] if gpus > 0 else []
         pod = self.scene.pods[number]
         if what == _END:
-            self._give(self._on[number], pod.need)
+            self._take(self._on[number], pod, -1)
             return [self._on[number]]
-        queue = self._waiting.setdefault((pod.kind, pod.need), [])
+        queue = self._waiting.setdefault((pod.kind, pod.request, pod.host), [])
         if what == _LEAVING:
             if (pod.created, number) in queue:
                 queue.remove((pod.created, number))
@@ -210,8 +240,12 @@ class _Replay:
         rows: NDArray[np.int64] | None = self._rows.get(pod.kind)
         if rows is None or not len(rows):
             return ""
-        room = self._room[:, rows]
-        free, fits = room[0], np.logical_and.reduce(room >= np.array([pod.need]).T - _EPSILON)
+        _, units, unit_gpus = request = pod.request
+        gpus = units * (unit_gpus or self._sizes[rows]) if units else request.gpus
+        free, cores, memory = self._room[:, rows]
+        fits = (free >= gpus - _EPSILON) & (cores >= pod.host[0] - _EPSILON) & (memory >= pod.host[1] - _EPSILON)
+        if units and pod.kind[0] in self._units_room:
+            fits &= self._units_room[pod.kind[0]][rows] >= units - _EPSILON
         best = {"spread": free, "best-fit": -free, "first-fit": fits}[policy]
         chosen = np.argmax(np.where(fits, best, -inf))
         return self._ordered[rows[chosen]] if fits[chosen] else ""
@@ -219,31 +253,49 @@ class _Replay:
     def _best(self, names: Iterable[str], rank: Callable[[float], float]) -> str:
         return min(names, key=lambda name: (rank(self._free[name][0]), name))
 
-    def _give(self, name: str, more: _Amounts, sign: int = 1) -> None:
+    def _give(self, name: str, more: _Amounts) -> None:
         gpus, cores, memory = self._free[name]
-        self._free[name] = (gpus + sign * more[0], cores + sign * more[1], memory + sign * more[2])
+        self._free[name] = (gpus + more[0], cores + more[1], memory + more[2])
         self._room[:, self._number[name]] = self._free[name]
 
-    def _fits(self, need: _Amounts, name: str) -> bool:
+    def _take(self, name: str, pod: Pod, sign: int = 1) -> None:
+        resource, (_, units, _), (cores, memory) = pod.kind[0], pod.request, pod.host
+        self._give(name, (-sign * self._gpus(pod.request, name), -sign * cores, -sign * memory))
+        if units and (name, resource) in self._units:
+            self._units[name, resource] -= sign * units
+            self._units_room[resource][self._number[name]] = self._units[name, resource]
+
+    def _gpus(self, request: Request, name: str) -> float:
+        """GPUs of the node that it takes."""
+        return request.units * (request.unit_gpus or self._unit_gpus[name]) if request.units else request.gpus
+
+    def _fits(self, pod: Pod, name: str) -> bool:
         gpus, cores, memory = self._free[name]
-        return gpus >= need[0] - _EPSILON and cores >= need[1] - _EPSILON and memory >= need[2] - _EPSILON
+        return (
+            gpus >= self._gpus(pod.request, name) - _EPSILON
+            and cores >= pod.host[0] - _EPSILON
+            and memory >= pod.host[1] - _EPSILON
+            and self._units.get((name, pod.kind[0]), inf) >= pod.request.units - _EPSILON
+        )
 
     def _fill(self, roomier: Collection[str], now: float) -> None:
         """Give the room of these nodes to those who wait, the oldest first."""
         while heads := [
             (queue[0], there)
-            for (kind, need), queue in self._waiting.items()
-            if queue and (there := [name for name in roomier if self._fits(need, name) and name in self._of_kind.get(kind, ())])
+            for (kind, *_), queue in self._waiting.items()
+            if queue
+            and (pod := self.scene.pods[queue[0][1]])
+            and (there := [name for name in roomier if name in self._of_kind.get(kind, ()) and self._fits(pod, name)])
         ]:
             (created, number), there = min(heads)
             pod = self.scene.pods[number]
-            self._waiting[pod.kind, pod.need].remove((created, number))
+            self._waiting[pod.kind, pod.request, pod.host].remove((created, number))
             if not self._is_held_back(number, now):
                 self._place(number, pod.node if self._is_home(pod) else self._best(there, self._rank), now)
 
     def _is_home(self, pod: Pod) -> bool:
         """Whether the node on which it ran has room, and the nodes are those that there were."""
-        return not self.scene.is_changed and pod.node in self._of_kind.get(pod.kind, ()) and self._fits(pod.need, pod.node)
+        return not self.scene.is_changed and pod.node in self._of_kind.get(pod.kind, ()) and self._fits(pod, pod.node)
 
     def _is_held_back(self, number: int, now: float) -> bool:
         """Whether, as it was recorded, it has no place yet though there is room; it then comes again when it had one."""
@@ -257,7 +309,7 @@ class _Replay:
 
     def _place(self, number: int, name: str, now: float) -> None:
         pod = self.scene.pods[number]
-        self._give(name, pod.need, -1)
+        self._take(name, pod)
         self._started[number], self._on[number] = now, name
         if pod.start is not None and pod.end is not None:
             heappush(self._events, (now + pod.end - max(pod.start, self.scene.since), _END, number, 0.0))

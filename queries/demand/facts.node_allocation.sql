@@ -4,12 +4,12 @@
 -- pods, unavailable where it does not. Time in which pods or the node were not listed has no row. Of two sources of requests, and
 -- of nodes, the one that saw more.
 --
--- revision: 8
+-- revision: 9
 -- grain:  cluster, node_name, state, pod_uid, is_claim, start_at
 -- reads:  day.gpu_node, day.gpu_request, day.host_amount, day.node_capacity, facts.device_capacity
 -- source: day.gpu_request, day.node_capacity; facts.device_capacity at the end of the interval
 -- columns: cluster, node_name, source, state, is_claim, namespace, pod, pod_uid, start_at, end_at, gpu_count, whole_count,
---          largest_part_gpus, gpu_model, resources, replica_gpus, taints, cpu_cores, host_memory_bytes, node_cpu_cores, node_memory_bytes
+--          largest_part_gpus, gpu_model, resources, resource_units, replica_gpus, taints, cpu_cores, host_memory_bytes, node_cpu_cores, node_memory_bytes
 --   is_claim           by resource claims
 --   gpu_model          model on the node; '' where unknown
 --   cpu_cores          CPU cores requested, or left of node_cpu_cores
@@ -31,6 +31,26 @@ best_of_requests as (
     from day.gpu_request
     group by cluster, source
     qualify row_number() over (partition by cluster order by sum(epoch_ms(end_at - start_at)) desc, source desc) = 1
+),
+
+advertised as (
+    select
+        columns('^(cluster|source|node_name)$'),
+        regexp_replace(resource, '[^a-zA-Z0-9_]', '_', 'g') as resource,
+        max(schedulable_units) as units
+    from day.node_capacity
+    where resource != 'gpu'
+    group by all
+),
+
+unit as (
+    select
+        columns('^(cluster|node_name)$'),
+        map_from_entries(list((resource, units) order by resource)) as resource_units
+    from advertised
+    semi join best
+        using (cluster, source)
+    group by all
 ),
 
 step as (
@@ -77,6 +97,7 @@ select
     max(least(device.free_core_percent, device.free_memory_ratio_percent)) / 100 as largest_part_gpus,
     coalesce(any_value(node.gpu_model), '') as gpu_model,
     coalesce(any_value(node.resources), '') as resources,
+    any_value(unit.resource_units) as resource_units,
     any_value(node.replica_gpus) as replica_gpus,
     any_value(node.taints) as taints,
     if(any_value(reported.pod) = '', any_value(host.cpu_cores) - any_value(reported.cpu_cores), any_value(request.cpu_cores)) as cpu_cores,
@@ -85,6 +106,8 @@ select
     any_value(host.host_memory_bytes) as node_memory_bytes
 from reported
 left join day.gpu_node as node
+    using (cluster, node_name)
+left join unit
     using (cluster, node_name)
 left join day.host_amount as host
     on reported.cluster = host.cluster and reported.node_name = host.node_name and host.pod_uid = ''

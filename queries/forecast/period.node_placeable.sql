@@ -6,11 +6,12 @@
 -- reads:  facts.node_allocation, period.capacity
 -- params: since_at, until_at
 -- source: facts.node_allocation, else period.capacity
--- columns: cluster, node_name, start_at, gpu_model, resources, node_cpu_cores, node_memory_bytes, placeable_gpus
+-- columns: cluster, node_name, start_at, gpu_model, resources, node_cpu_cores, node_memory_bytes, replica_gpus, resource_units,
+--          placeable_gpus
 --   start_at   UTC, start of the step; its end is the next one's start
 --   resources  resources of the node, as kube-state-metrics writes them; unknown where telemetry alone tells of it
 with room as (
-    select columns('^(cluster|node_name|gpu_model|resources|node_cpu_cores|node_memory_bytes|gpu_count|start_at|end_at)$')
+    select columns('^(cluster|node_name|gpu_model|resources|node_cpu_cores|node_memory_bytes|replica_gpus|resource_units|gpu_count|start_at|end_at)$')
     from facts.node_allocation
     where state in ('allocated', 'free')
     union all by name
@@ -48,7 +49,9 @@ changed as (
         max(gpu_model) as model,
         max(resources) as names,
         max(node_cpu_cores) as cores,
-        max(node_memory_bytes) as bytes
+        max(node_memory_bytes) as bytes,
+        min(replica_gpus) as replica,
+        any_value(resource_units order by start_at desc) as units
     from edge
     group by all
 )
@@ -59,6 +62,8 @@ select
     max(names) over node as resources,
     max(cores) over node as node_cpu_cores,
     max(bytes) over node as node_memory_bytes,
+    min(replica) over node as replica_gpus,
+    last_value(units ignore nulls) over (node order by start_at rows between unbounded preceding and unbounded following) as resource_units,
     round(sum(gpus) over (node order by start_at), 6) as placeable_gpus
 from changed
 where gpus != 0

@@ -8,19 +8,23 @@
 -- reads:  facts.ledger_day, facts.node_allocation, facts.ownership, facts.pod_wait, period.capacity
 -- params: since_at, until_at
 -- source: facts.node_allocation, else facts.ownership, for places and times, facts.pod_wait for creation and requests
--- columns: cluster, namespace, pod, pod_uid, resource, wanted_model, requested_gpus, cpu_cores, host_memory_bytes, node_name, created_at, start_at,
---          end_at
---   resource        resource that it requests, as kube-state-metrics writes it; '' where unknown
---   requested_gpus  GPUs that it was allocated; of one that never had a place those that it requests
---   node_name       node on which it ran first; '' where none
---   created_at      UTC, its creation; where that is unknown its start
---   start_at        UTC, start of its allocation, of one that ran before the window the window's start; null where it had none
---   end_at          UTC, end of its allocation, or of its wait; null where it reaches the window's end
+-- columns: cluster, namespace, pod, pod_uid, resource, wanted_model, requested_gpus, placed_gpus, requested_units, unit_gpus, cpu_cores,
+--          host_memory_bytes, node_name, created_at, start_at, end_at
+--   resource         resource that it requests, as kube-state-metrics writes it; '' where unknown
+--   requested_gpus   GPUs that it was allocated; of one that never had a place those that it requests
+--   placed_gpus      GPUs that its request takes on that node, where units are replicas of some of its GPUs by their mean
+--   requested_units  units of the resource where they alone make these GPUs, null where other resources say more of them
+--   unit_gpus        GPUs in a unit; null where the node says it
+--   node_name        node on which it ran first; '' where none
+--   created_at       UTC, its creation; where that is unknown its start
+--   start_at         UTC, start of its allocation, of one that ran before the window the window's start; null where it had none
+--   end_at           UTC, end of its allocation, or of its wait; null where it reaches the window's end
 with requested as (
     select
         columns('^(cluster|namespace|pod|pod_uid)$'),
         arg_min(node_name, start_at) as node_name,
         coalesce(max(gpu_count) filter (where is_claim), 0) + coalesce(max(gpu_count) filter (where not is_claim), 0) as gpu_count,
+        max(replica_gpus) as replica_gpus,
         max(cpu_cores) as cpu_cores,
         max(host_memory_bytes) as host_memory_bytes,
         greatest(min(start_at), $since_at::timestamp) as start_at,
@@ -30,11 +34,20 @@ with requested as (
     group by all
 ),
 
+-- As requests of pods without a node are sized (day.gpu_request).
+common as (
+    select
+        cluster,
+        max(replica_gpus) as replica_gpus
+    from facts.node_allocation
+    group by all
+),
+
 exact as (
     select columns('^(cluster|node_name)$')
     from facts.node_allocation
     group by all
-    having bool_and(coalesce(abs(1 / replica_gpus - round(1 / replica_gpus)) < 1e-9 or contains(resources, '_mig_'), true))
+    having bool_and(coalesce(abs(1 / replica_gpus - round(1 / replica_gpus)) < 1e-9, true))
 ),
 
 silent as (
@@ -72,7 +85,8 @@ named as (
 run as (
     select
         requested.* exclude (gpu_count),
-        coalesce(round(had.gpu_seconds / epoch(least(requested.end_at, $until_at::timestamp) - requested.start_at), 2), requested.gpu_count) as gpu_count
+        gpu_count as placed_gpus,
+        coalesce(round(had.gpu_seconds / epoch(least(requested.end_at, $until_at::timestamp) - requested.start_at), 6), requested.gpu_count) as gpu_count
     from requested
     left join had
         using (cluster, namespace, pod, pod_uid)
@@ -80,7 +94,8 @@ run as (
     select
         named.*,
         'unknown' as resource,
-        had.gpu_seconds / epoch(least(named.end_at, $until_at::timestamp) - named.start_at) as gpu_count
+        had.gpu_seconds / epoch(least(named.end_at, $until_at::timestamp) - named.start_at) as gpu_count,
+        gpu_count as placed_gpus
     from named
     inner join had
         using (cluster, namespace, pod, pod_uid)
@@ -93,7 +108,8 @@ request as (
         columns('^(cluster|namespace|pod|pod_uid)$'),
         regexp_replace(resource, '[^a-zA-Z0-9_]', '_', 'g') as resource,
         coalesce(wanted_model, 'unknown') as wanted_model,
-        columns('^(requested_gpus|cpu_cores|host_memory_bytes|created_at|scheduled_at|waiting_until_at)$')
+        gpu_units(resource) as unit_gpus,
+        columns('^(requested_gpus|requested_units|cpu_cores|host_memory_bytes|created_at|scheduled_at|waiting_until_at)$')
     from facts.pod_wait
     where created_at < $until_at
     qualify row_number() over (partition by cluster, namespace, pod, pod_uid order by end_at desc, scheduled_at desc nulls last) = 1
@@ -104,6 +120,15 @@ select
     coalesce(request.resource, run.resource, '') as resource,
     coalesce(request.wanted_model, 'unknown') as wanted_model,
     coalesce(run.gpu_count, request.requested_gpus) as requested_gpus,
+    coalesce(run.placed_gpus, request.requested_gpus) as placed_gpus,
+    if(
+        abs(
+            request.requested_units * coalesce(nullif(request.unit_gpus, 1), run.replica_gpus, common.replica_gpus)
+            - coalesce(run.placed_gpus, request.requested_gpus)
+        ) < 1e-6,
+        request.requested_units, null
+    ) as requested_units,
+    if(request.unit_gpus = 1, null, request.unit_gpus) as unit_gpus,
     coalesce(request.cpu_cores, run.cpu_cores) as cpu_cores,
     coalesce(request.host_memory_bytes, run.host_memory_bytes) as host_memory_bytes,
     coalesce(run.node_name, '') as node_name,
@@ -113,6 +138,8 @@ select
 from run
 full join request
     using (cluster, namespace, pod, pod_uid)
+left join common
+    using (cluster)
 where
     coalesce(run.gpu_count, request.requested_gpus) > 0
     and (run.start_at is not null or (request.scheduled_at is null and request.waiting_until_at > $since_at))

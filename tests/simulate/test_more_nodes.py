@@ -26,6 +26,7 @@ def test_the_command_prints_what_was_recorded_replayed_and_changed(simulated: Pa
     ]
     recorded, again, less, same, more = rows
     assert again["allocated_gpu_hours"] == pytest.approx(recorded["allocated_gpu_hours"], rel=0.02)
+    assert again["wait_seconds_p95"] == pytest.approx(recorded["wait_seconds_p95"], rel=0.05)
     assert same == {**again, "variant": "changed", "gpu_model": same["gpu_model"]}
     assert less["placeable_gpus"] < same["placeable_gpus"] < more["placeable_gpus"]
     assert less["pending_gpu_hours"] >= same["pending_gpu_hours"] >= more["pending_gpu_hours"]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gpureport.values.errors import LakeError, UsageError
 from gpureport.whatif.nodes import NodeQuestion, _rows, parse_counts
-from gpureport.whatif.placement import Node, Pod, Scene, Use, calibrated, outcome, replayed
+from gpureport.whatif.placement import Node, Pod, Request, Scene, Use, calibrated, outcome, replayed
 
 KIND = ("nvidia_com_gpu", "any")
 STEP = 100
@@ -88,6 +88,32 @@ def test_cpu_is_the_bound() -> None:
     assert replayed(short.grown(1, small), "best-fit") == [0, 10]
 
 
+def test_replicas_are_placed_by_units() -> None:
+    """Two GPUs as five units, one of them four replicas, and a GPU as seven instances of one slice: 3 GPUs.
+
+    One pod has the whole GPU for one unit, 1 GPU on average; three have a third of the other each. The fifth unit is free for the
+    next, though both GPUs are allocated. The one after it waits until the first pod ends, though 1 GPU of instances is free. An
+    instance has its place at once. On a node without replicas each unit takes a GPU: the fourth waits for the first.
+    """
+    shared = Node("a", "H100", ((0.0, 3),), unit_gpus=0.4, units={"nvidia_com_gpu": 5, "nvidia_com_mig_1g_10gb": 7})
+    unit, instance = Request(0.4, 1), Request(1 / 7, 1, 1 / 7)
+    averages = [1, 1 / 3, 1 / 3, 1 / 3, 1 / 4, 1 / 4]
+    starts = [1, 2, 3, 4, 5, 300]
+    ends = [300, None, None, None, None, None]
+    pods = [
+        Pod(gpus, 1 + number, start, end, "a", KIND, asked=unit)
+        for number, (gpus, start, end) in enumerate(zip(averages, starts, ends, strict=True))
+    ]
+    small = ("nvidia_com_mig_1g_10gb", "any")
+    pods.append(Pod(1 / 7, 20, 20, None, "a", small, asked=instance))
+    there = Scene(0, 1000, pods, [shared], {KIND: ["a"], small: ["a"]})
+    again = calibrated(there)[0]
+    assert (again.held, replayed(again, "spread")) == ({}, [*starts, 20])
+    assert replayed(again.grown(1, shared), "spread") == [1, 2, 3, 4, 5, 6, 20]
+    whole = Scene(0, 1000, pods[:5], [node("w", 3)], {KIND: ["w"]})
+    assert replayed(whole, "spread") == [1, 2, 3, 300, None]
+
+
 def test_fewer_nodes_send_their_pods_elsewhere() -> None:
     """Both ran from before the window. Without b its pod waits until a's ends at 300, and runs the 600 s that it had left."""
     pods = [Pod(8, -50, 0, 300, "a", KIND), Pod(8, -50, 0, 600, "b", KIND)]
@@ -106,57 +132,70 @@ def test_a_pod_goes_where_its_resource_and_model_are_and_leaves_when_it_gave_up(
     assert outcome(late, [None], [None]).pending_gpu_hours == pytest.approx(400 / 3600)
 
 
-def scheduled(requests: list[tuple[int, int, int]], names: list[str], gpus: int, looks: int) -> list[tuple[int | None, str]]:
-    """(start, node) of each request (GPUs, created, lasting): at each look the oldest first, to the node with most free GPUs."""
+def scheduled(requests: list[tuple[int, int, int]], nodes: dict[str, float], looks: int) -> list[tuple[int | None, str]]:
+    """(start, node) of each request (units, created, lasting): at each look the oldest first, to the node with most free GPUs.
+
+    Nodes of 8 GPUs, each with the GPUs in a unit.
+    """
     found: list[tuple[int | None, str]] = [(None, "")] * len(requests)
     for now in range(0, looks * STEP, STEP):
         for number in sorted(range(len(requests)), key=lambda each: (requests[each][1], each)):
             if found[number][0] is None and requests[number][1] <= now:
-                free = dict.fromkeys(names, gpus)
-                for (size, _, lasting), (start, on) in zip(requests, found, strict=True):
+                free = dict.fromkeys(nodes, 8.0)
+                for (units, _, lasting), (start, on) in zip(requests, found, strict=True):
                     if start is not None and start + lasting > now:
-                        free[on] -= size
-                best = min(names, key=lambda name: (-free[name], name))
-                if free[best] >= requests[number][0]:
-                    found[number] = (now, best)
+                        free[on] -= units * nodes[on]
+                fitting = [name for name in nodes if free[name] >= requests[number][0] * nodes[name]]
+                if fitting:
+                    found[number] = (now, min(fitting, key=lambda name: (-free[name], name)))
     return found
 
 
 def simulated(
-    seed: int, sizes: list[int], count: int, looks: int = 400, busy: float = 0.3
+    seed: int, sizes: list[int], units: list[float], looks: int = 400, busy: float = 0.3
 ) -> tuple[list[tuple[int, int, int]], Scene]:
-    """Requests in random order, and the scene that a cluster of so many nodes of 8 recorded of them."""
+    """Requests in random order, and the scene that a cluster of nodes with so many GPUs in a unit recorded of them.
+
+    On nodes that share GPUs a pod has any part of its units on average.
+    """
     random = Random(seed)
     requests = [
         # None at the window's beginning: who runs then was placed before it, and stays.
         (random.choice(sizes), STEP * random.randrange(1, int(looks * busy)), STEP * random.randrange(5, 40))
         for _ in range(30)
     ]
-    names = [f"n{number}" for number in range(count)]
+    nodes = {f"n{number}": unit for number, unit in enumerate(units)}
     until = looks * STEP
     pods = []
-    for (size, created, lasting), (start, on) in zip(requests, scheduled(requests, names, 8, looks), strict=True):
+    for (size, created, lasting), (start, on) in zip(requests, scheduled(requests, nodes, looks), strict=True):
         end = None if start is None or start + lasting >= until else float(start + lasting)
-        pods.append(Pod(size, created, start, end, on, KIND))
-    return requests, scene(pods, [node(name, 8) for name in names], until)
+        unit = nodes.get(on, 1)
+        gpus = size if unit == 1 else size * random.uniform(unit, 1)
+        pods.append(Pod(gpus, created, start, end, on, KIND, asked=Request(size * unit, size)))
+    return requests, scene(
+        pods, [node(name, 8)._replace(unit_gpus=unit, units={KIND[0]: 8 / unit}) for name, unit in nodes.items()], until
+    )
 
 
-@given(seed=st.integers(0, 2**32))
-def test_what_was_recorded_comes_out_again(seed: int) -> None:
-    """Whatever the sizes: who waited for GPUs waits as long, and no one is held who need not be."""
-    _, recorded = simulated(seed, [1, 2, 4, 8], 3)
+UNITS = st.lists(st.sampled_from([1.0, 0.25, 0.5]), min_size=3, max_size=3)
+
+
+@given(seed=st.integers(0, 2**32), units=UNITS)
+def test_what_was_recorded_comes_out_again(seed: int, units: list[float]) -> None:
+    """Whatever the sizes, and whether GPUs are shared: who waited for GPUs waits as long, and no one is held who need not be."""
+    _, recorded = simulated(seed, [1, 2, 4, 8], units)
     again, policy = calibrated(recorded)
     assert (again.held, policy) == ({}, "spread")
     assert replayed(again, "spread") == [pod.start for pod in recorded.pods]
 
 
-@given(seed=st.integers(0, 2**32), more=st.integers(0, 3))
-def test_more_nodes_are_as_if_they_had_been_there(seed: int, more: int) -> None:
-    """To the second, whatever the sizes: where nodes are equally free both go by name."""
-    requests, recorded = simulated(seed, [1, 2, 4, 8], 3)
+@given(seed=st.integers(0, 2**32), more=st.integers(0, 3), units=UNITS)
+def test_more_nodes_are_as_if_they_had_been_there(seed: int, more: int, units: list[float]) -> None:
+    """To the second, whatever the sizes, and whether GPUs are shared: where nodes are equally free both go by name."""
+    requests, recorded = simulated(seed, [1, 2, 4, 8], units)
     assume(all(pod.end is not None for pod in recorded.pods))  # how long the others would have run is not known
     scene_of_more = calibrated(recorded)[0].grown(more, recorded.nodes[0])
-    real = scheduled(requests, [node.name for node in scene_of_more.nodes], 8, 400)
+    real = scheduled(requests, {node.name: node.unit_gpus for node in scene_of_more.nodes}, 400)
     assert replayed(scene_of_more, "spread") == [start for start, _ in real]
 
 
