@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from gpureport.commands.options import FORMAT, LAKE, Invocation
+from gpureport.commands.options import FORMAT, LAKE, Invocation, period
 from gpureport.schedulers.change import SETTABLE
 from gpureport.store import Place
 from gpureport.values.errors import UsageError
 from gpureport.values.text.rows import Output
-from gpureport.values.window import Window, parse_instant
 
 if TYPE_CHECKING:
     from gpureport.whatif.placement import Policy
@@ -21,8 +19,8 @@ _TERMS = "; ".join(f"{system}: {terms}" for system, terms in SETTABLE.items())
 
 
 @click.command()
-@click.option("--since", required=True, help="Start: a UTC day or time, such as 2026-11-20 or 2026-11-20T23:51:40Z.")
-@click.option("--until", help="End, not included (default: one day after the start).")
+@click.option("--since", help="Start: 2026-11-20, a time, 2026-10, 7d or yesterday (default: the last complete week).")
+@click.option("--until", help="Its end, not included.")
 @click.option(
     "--set",
     "settings",
@@ -72,7 +70,7 @@ _TERMS = "; ".join(f"{system}: {terms}" for system, terms in SETTABLE.items())
 def whatif(
     invocation: Invocation,
     /,
-    since: str,
+    since: str | None,
     until: str | None,
     output: Output,
     lake: Place | None,
@@ -103,8 +101,8 @@ def whatif(
     from gpureport.whatif.nodes import NodeQuestion, parse_counts
     from gpureport.whatif.pods import PodChange, parse_duration
 
-    start = parse_instant(since)
-    window = Window(start, parse_instant(until) if until else start + timedelta(days=1))
+    config = invocation.config(lake=lake)
+    window = period(invocation, config, since, until).over_by(invocation.now)
     change = PodChange(
         parse_duration(idle_timeout) if idle_timeout else None, return_idle, tuple((profile, whom) for profile, _, whom in slices)
     )
@@ -115,7 +113,7 @@ def whatif(
         if any(asked.values()):
             raise UsageError("pods are placed without quotas; ask about quotas (--set, --remove, --add-nodes, …) by themselves")
         own = NodeQuestion(parse_counts(nodes or "0"), like, placement, cluster or "", change, wait)
-        what_if_nodes(invocation.config(lake=lake), window, own, output, invocation.say)
+        what_if_nodes(config, window, own, output, invocation.say)
         return
     question = parse_question(**asked, cluster=cluster)
-    what_if(invocation.config(lake=lake), window, question, output, invocation.say)
+    what_if(config, window, question, output, invocation.say)

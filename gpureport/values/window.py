@@ -72,7 +72,7 @@ def parse_date(text: str) -> date:
         raise UsageError(f"{text!r} is not a date; write it as 2026-11-20") from None
 
 
-def parse_instant(text: str, zone: tzinfo = UTC) -> datetime:
+def parse_instant(text: str, zone: tzinfo = UTC, forms: str = "2026-11-20") -> datetime:
     """An RFC 3339 time, or a date for its midnight; a time without a zone is a UsageError."""
     try:
         return day_start(_in_our_time(date.fromisoformat(text)), zone)
@@ -81,7 +81,7 @@ def parse_instant(text: str, zone: tzinfo = UTC) -> datetime:
     try:
         instant = _in_our_time(datetime.fromisoformat(text))
     except ValueError:
-        raise UsageError(f"{text!r} is not a time; write 2026-11-20 or 2026-11-20T23:51:40Z") from None
+        raise UsageError(f"{text!r} is not a time; write {forms} or 2026-11-20T23:51:40Z") from None
     if instant.tzinfo is None:
         raise UsageError(f"{text!r} has no time zone; add Z for UTC, as in {text}Z")
     return instant.astimezone(UTC)
@@ -181,7 +181,7 @@ def parse_period(text: str, now: datetime, zone: tzinfo = UTC) -> Window:
         except UsageError:
             raise UsageError(f"{text!r} is not a month; write it as 2026-10") from None
         return _days(first, (first + timedelta(days=31)).replace(day=1), zone)
-    start = parse_instant(text, zone)
+    start = parse_instant(text, zone, "7d, yesterday, 2026-10, 2026-11-20")
     return Window(start, (start.astimezone(zone) + timedelta(days=1)).astimezone(UTC))
 
 

@@ -36,14 +36,7 @@ judged as (
 
 select
     columns('^(cluster|namespace|pod|pod_uid|gpu_model|resource|requested_units|requested_gpus|cpu_cores|host_memory_bytes)$'),
-    case
-        when requested_gpus is null then 'unknown'
-        when requested_gpus < 1 then 'share'
-        when requested_gpus = 1 then '1'
-        when requested_gpus <= 4 then '2-4'
-        when requested_gpus <= 8 then '5-8'
-        else 'more'
-    end as size,
+    size_class(requested_gpus) as size,
     columns('^(created_at|is_placed|is_started|is_waiting|is_refused)$'),
     coalesce(wanted_model, 'unknown') as wanted_model,
     coalesce(refusal, '') as refusal,

@@ -1,11 +1,11 @@
 -- Runs of containers that request accelerators, and the time between them.
 --
--- From snapshots, else from its start by kube-state-metrics. A restart that no snapshot saw counts; how long it took is not known.
+-- From snapshots, else by kube-state-metrics. A restart that neither saw counts; how long it took is not known.
 --
--- revision: 1
+-- revision: 2
 -- grain:  cluster, namespace, pod, pod_uid, container, run_at
 -- reads:  day.container_run, day.kube_series, facts.container_request, facts.pod_wait, lake.sample
--- source: Pod status.containerStatuses; kube_pod_container_state_started
+-- source: Pod status.containerStatuses; kube_pod_container_state_started, kube_pod_container_status_restarts_total
 -- columns: cluster, namespace, pod, pod_uid, container, run_at, restart_count, gpu_count, start_at, end_at
 --   gpu_count  its GPUs; null where these are unknown, or how long it was down
 --   start_at   UTC, end of the run before; its start if first
@@ -16,6 +16,18 @@ with request as (
     from facts.container_request
 ),
 
+reported as (
+    select
+        series.* similar to '^(cluster|namespace|pod|pod_uid|container|signal)$',
+        sample.* similar to '^(seen_at|held_seconds|value)$'
+    from day.kube_series as series
+    inner join lake.sample
+        using (cluster, series_id)
+    semi join request
+        using (cluster, pod_uid, container)
+    where series.signal in ('kube_pod_container_state_started', 'kube_pod_container_status_restarts_total')
+),
+
 run as (
     select
         columns('^(cluster|namespace|pod|pod_uid|container|restart_count|stopped_at|end_at)$'),
@@ -23,17 +35,21 @@ run as (
     from day.container_run
     union all by name
     select
-        series.* similar to '^(cluster|namespace|pod|pod_uid|container)$',
-        max(held_until(sample.seen_at, sample.held_seconds)) as end_at,
-        epoch_ms((sample.value * 1000)::bigint) as run_at
-    from day.kube_series as series
-    inner join lake.sample
-        using (cluster, series_id)
-    semi join request
-        using (cluster, pod_uid, container)
-    anti join day.container_run
-        using (cluster, pod_uid)
-    where series.signal = 'kube_pod_container_state_started'
+        started.* similar to '^(cluster|namespace|pod|pod_uid|container)$',
+        max(restarts.value)::bigint as restart_count,
+        max(held_until(started.seen_at, started.held_seconds)) as end_at,
+        epoch_ms((started.value * 1000)::bigint) as run_at
+    from reported as started
+    left join reported as restarts
+        on
+            started.cluster = restarts.cluster
+            and started.pod_uid = restarts.pod_uid
+            and started.container = restarts.container
+            and started.seen_at = restarts.seen_at
+            and restarts.signal = 'kube_pod_container_status_restarts_total'
+    anti join day.container_run as known
+        on started.cluster = known.cluster and started.pod_uid = known.pod_uid
+    where started.signal = 'kube_pod_container_state_started'
     group by all
 ),
 

@@ -53,6 +53,7 @@ _KINDS = (
     ("^((allocated|left_out)_devices|driver_versions|exposed_by|gpu_models|(other|source)_metrics|quota_scopes)$", "varchar[]"),
     ("^namespace_labels$", "map(varchar, varchar)"),
     ("^dropped$", "map(varchar, bigint)"),
+    ("^resource_units$", "map(varchar, double)"),
     ("_((core|second|joule|watt|byte|hour|unit|gpu)s|ratio|percent|count)$", "double"),
     ("_(max|min|avg|once|native|code|kepler|unweighted)$", "double"),
     ("^(priority|minor|numa_node|socket_id)$", "double"),
