@@ -254,7 +254,7 @@ def test_a_table_of_costs_says_which_settings_it_lacks(demo: Path, capsys: pytes
         printed = capsys.readouterr()
         return code, printed.out.splitlines()[1], printed.err
 
-    said = " has no costs: set gpu_hour and currency under [prices] in the configuration\n"
+    said = " has no cost of GPU-hours: configure gpu_hour and currency under [prices]\n"
     assert asked("select count(*) from report.focus") == (0, "0", f"report.focus{said}")
     assert asked("select count(allocated_cost) from report.cost") == (0, "0", f"report.cost{said}")
     assert asked("select count(*) from report.fleet") == (0, "1", "")

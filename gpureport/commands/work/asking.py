@@ -193,7 +193,7 @@ class Tables:
         if made:
             self._window_tables.build(made)
             for table in [] if "gpu_hour" in report_settings(self.config).prices else sorted(_PRICED.intersection(made)):
-                print(f"{table} has no cost of GPU-hours: set gpu_hour and currency under [prices] in the configuration", file=sys.stderr)
+                print(f"{table} has no cost of GPU-hours: configure gpu_hour and currency under [prices]", file=sys.stderr)
             kept = sorted(self.opened.intersection(facts).union(kept))  # of a whole history some were opened
         files = [*(table.removeprefix("lake.") for table in lake), *(table.replace(".", "/") for table in kept)]
         views(self.con, self.lake, files, dates=None if self.asked is None else list(self.asked.days()))
