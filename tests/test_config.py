@@ -83,7 +83,7 @@ def test_what_is_wrong_is_told_with_how_to_write_it(tmp_path: Path, toml: str, t
 
 
 def test_credentials_in_the_pushgateways_address_are_refused_and_not_repeated(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"metrics\.password_file") as refused:
+    with pytest.raises(UsageError, match=r"metrics\.http_config_file") as refused:
         load('[metrics]\npushgateway_url = "http://me:hunter2@gateway:9091"', None, tmp_path)
     assert "hunter2" not in str(refused.value)
 
@@ -134,6 +134,7 @@ def test_lists_and_tables_may_come_from_the_environment() -> None:
         ("[[clusters]]\nname = 'a'\nprometheus.headers = {}", "clusters.0.prometheus.headers was removed: write it into"),
         ("[thresholds]\nio_sm_ratio = 0.2", "thresholds.io_sm_ratio was removed: leave it out"),
         ("[prometheus]\ncache = 1", "unknown key 'prometheus.cache'"),
+        ("[object_store]\nprofile = 'night'", "object_store.profile was removed: set AWS_PROFILE in the environment"),
         ("[compute]\nrecompute_minutes = 5", "compute.recompute_minutes was removed: leave it out"),
     ],
 )

@@ -108,10 +108,10 @@ def test_names_are_data(tmp_path: Path, mail: tuple[str, list[Any]]) -> None:
 
 
 def test_what_does_not_arrive_is_a_warning_without_the_secret(tmp_path: Path, mail: tuple[str, list[Any]]) -> None:
-    mailed = {"smtp_server": mail[0], "mail_from": "a@b.c", "mail_to": ("a@b.c",), "smtp_username": "user"}
+    mailed = {"smtp_server": mail[0], "mail_from": "a@b.c", "mail_to": ("a@b.c",)}
     with webhook(404) as (url, _):
         password = secret(tmp_path, url)
-        refused = notify(Notify(webhook_url_file=password, smtp_password_file=password, **mailed), "title", ["line"])
+        refused = notify(Notify(webhook_url_file=password, smtp_login_file=password, **mailed), "title", ["line"])
     gone = notify(Notify(webhook_url_file=password, smtp_server="127.0.0.1:1", mail_from="a@b.c", mail_to=("a@b.c",)), "t", [])
     missing = notify(Notify(webhook_url_file=str(tmp_path / "nowhere")), "t", [])
     assert refused == [
@@ -137,7 +137,7 @@ def test_a_report_that_fails_the_run_prints_its_answers_too(
     assert "but data coverage is" in printed.err
 
 
-@pytest.mark.parametrize("half", [{"smtp_server": "mail"}, {"smtp_username": "user"}, {"smtp_server": "user:word@mail"}])
+@pytest.mark.parametrize("half", [{"smtp_server": "mail"}, {"smtp_server": "user:word@mail"}])
 def test_half_a_setting_is_refused(half: dict[str, str]) -> None:
     with pytest.raises(ValueError, match=r"go together|the name of a mail server"):
         Notify(**half)

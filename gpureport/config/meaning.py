@@ -169,15 +169,13 @@ class Notify(Section):
 
     webhook_url_file: str = ""
     smtp_server: Annotated[str, formed(r"([^\s:/@]+(:\d{1,5})?)?", "the name of a mail server, as mail or mail:587")] = ""
-    smtp_username: str = ""
-    smtp_password_file: str = ""
+    smtp_login_file: str = ""
+    """A file with USER:PASSWORD."""
     mail_from: str = ""
     mail_to: Annotated[tuple[str, ...], BeforeValidator(_listed)] = ()
 
     @model_validator(mode="after")
     def _goes_together(self) -> Notify:
-        if bool(self.smtp_username) != bool(self.smtp_password_file):
-            raise ValueError("smtp_username and smtp_password_file go together")
         if len({bool(self.smtp_server), bool(self.mail_from), bool(self.mail_to)}) > 1:
             raise ValueError("smtp_server, mail_from and mail_to go together")
         return self
@@ -192,7 +190,6 @@ class Report(Section):
     fail_on: str = ""
     by: Annotated[str, formed(r"([a-zA-Z0-9][a-zA-Z0-9_./-]*)?", "the name of a namespace label, or namespace")] = ""
     cluster: str = ""
-    csv_rows: int = Field(100_000, ge=0)
     timezone: Annotated[str, AfterValidator(_zone)] = "UTC"
     """Of days, weekdays and hours; samples and facts are in UTC."""
     facts: bool = False

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Annotated, Literal, get_args
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field
 
 from gpureport.config.section import ClusterName, LabelName, Seconds, Section, formed
 from gpureport.values.errors import UsageError
@@ -40,7 +40,6 @@ class Kubernetes(Section):
     namespaces: tuple[Annotated[str, formed(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", "the name of a namespace")], ...] = ()
     systems: tuple[KubernetesSystem, ...] = get_args(KubernetesSystem)
     read_timeout_seconds: Seconds = 60.0
-    page_size: int = Field(500, gt=0, le=10_000)
     retries: int = Field(9, ge=0, le=20)
 
 
@@ -53,9 +52,8 @@ class ClusterSource(Section):
 
 
 class Export(Section):
-    """Parts of a day for fetching, and the days that ``run`` looks back."""
+    """Raw samples, and the days that ``run`` looks back."""
 
-    samples_per_group: int = Field(1_800_000, gt=0, le=4_000_000)
     keep_raw: bool = False
     backfill_days: int = Field(7, ge=0, le=3660)
     restate_days: int = Field(3, ge=0, le=366)
@@ -64,7 +62,7 @@ class Export(Section):
 def _without_secrets(url: str) -> str:
     """A URL without credentials; one with them is not repeated."""
     if "@" in url:
-        raise UsageError("metrics.pushgateway_url must not hold credentials; give metrics.username and metrics.password_file")
+        raise UsageError("metrics.pushgateway_url must not hold credentials; give metrics.http_config_file")
     if not re.fullmatch(r"(https?://[^/?#\s]+(/[^?#\s]*)?)?", url):
         raise UsageError("metrics.pushgateway_url is not the URL of a server; write it like http://pushgateway:9091")
     return url
@@ -81,14 +79,7 @@ class Metrics(Section):
 
     file: Annotated[str, AfterValidator(_no_folder)] = ""
     pushgateway_url: Annotated[str, AfterValidator(_without_secrets)] = ""
-    username: str = ""
-    password_file: str = ""
-
-    @model_validator(mode="after")
-    def _has_both_halves(self) -> Metrics:
-        if bool(self.username) != bool(self.password_file):
-            raise ValueError("username and password_file go together")
-        return self
+    http_config_file: str = ""
 
     @property
     def is_wanted(self) -> bool:

@@ -12,9 +12,9 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from gpureport.config.findings import Suppression, Thresholds
 from gpureport.config.meaning import Carbon, Compute, Link, Owners, Power, Prices, QuotaSystems, Report, Retired, Saturation
-from gpureport.config.section import ClusterName, Seconds, Section
+from gpureport.config.section import ClusterName, Section
 from gpureport.config.servers import ClusterSource, Export, Kubernetes, Metrics, Prometheus, Retention
-from gpureport.store import KEYS, ObjectAddress, Place, Reach, parse_place
+from gpureport.store import ObjectAddress, Place, Reach, parse_place
 from gpureport.values.errors import UsageError
 from gpureport.values.text.log import LogFormat
 
@@ -37,34 +37,16 @@ def _without_secrets(url: str) -> str:
 
 
 class ObjectStore(Section):
-    """Connection to the storage; credentials come from the environment, a profile or a role, never from here."""
+    """Connection to the storage; credentials come from the environment, a profile or a role."""
 
     endpoint_url: Annotated[str, AfterValidator(_without_secrets)] = ""
     region: str = ""
     ca_file: str = ""
-    credentials_file: str = ""
-    profile: str = ""
-    read_timeout_seconds: Seconds = 60.0
-    retries: int = Field(4, ge=0, le=20)
-    cache: str = ""
 
     def reach(self, environ: Mapping[str, str]) -> Reach:
-        """These settings with what the environment adds: credentials, and where copies lie if nothing says so."""
-        given = self.model_dump(exclude={"credentials_file", "profile"})
-        given["cache"] = Path(self.cache) if self.cache else _default_cache(environ)
-        return Reach(**given, environ=self._named(environ))
-
-    def _named(self, environ: Mapping[str, str]) -> dict[str, str]:
-        """The environment as if it named what is named here; keys of its own would go before those of a file."""
-        named = {"AWS_SHARED_CREDENTIALS_FILE": self.credentials_file, "AWS_PROFILE": self.profile}
-        chosen = {name: value for name, value in named.items() if value}
-        return {name: value for name, value in environ.items() if not (chosen and name in KEYS)} | chosen
-
-
-def _default_cache(environ: Mapping[str, str]) -> Path:
-    if named := environ.get("XDG_CACHE_HOME"):
-        return Path(named) / "gpureport"
-    return Path(environ.get("HOME") or "/") / ".cache" / "gpureport"
+        """These settings with what the environment adds: credentials, and where copies lie."""
+        caches = environ.get("XDG_CACHE_HOME") or Path(environ.get("HOME") or "/") / ".cache"
+        return Reach(**self.model_dump(), cache=Path(caches) / "gpureport", environ=dict(environ))
 
 
 class Config(Section):

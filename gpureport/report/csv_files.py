@@ -11,8 +11,11 @@ from pathlib import Path
 from gpureport.report.results import Result
 from gpureport.values.text.safe import csv_cell_sql, quoted
 
+_ROWS_AT_MOST = 100_000
+"""Tables with more rows have no CSV; Parquet has them all."""
 
-def write_csv(results: Iterable[Result], folder: Path, rows_at_most: int) -> list[Path]:
+
+def write_csv(results: Iterable[Result], folder: Path, rows_at_most: int = _ROWS_AT_MOST) -> list[Path]:
     """Files ``<folder>/<table>.csv`` (RFC 4180, UTF-8, line feeds) of the tables that are not too large, in order."""
     folder.mkdir(parents=True, exist_ok=True)
     written = []

@@ -2,8 +2,7 @@
 
 from gpureport.store.address import ObjectAddress, Place, Reach, parse_place
 from gpureport.store.bucket import Bucket
-from gpureport.store.credentials import KEYS
 from gpureport.store.folder import Folder
 from gpureport.store.storage import Found, Listed, Storage
 
-__all__ = ["KEYS", "Bucket", "Folder", "Found", "Listed", "ObjectAddress", "Place", "Reach", "Storage", "parse_place"]
+__all__ = ["Bucket", "Folder", "Found", "Listed", "ObjectAddress", "Place", "Reach", "Storage", "parse_place"]

@@ -130,5 +130,5 @@ def _sentence(address: ObjectAddress, error: Exception) -> str:
 def _of_disk(address: ObjectAddress, error: OSError) -> str:
     return (
         f"copies of {address} cannot be kept in {address.reach.cache} ({error.strerror or error}); "
-        "free space there, or set object_store.cache to another folder"
+        "free space there, or set XDG_CACHE_HOME to another folder"
     )

@@ -75,7 +75,7 @@ def use(config: Config) -> None:
         assert not age or age_ago(TODAY, age) < TODAY
     assert TODAY - timedelta(days=config.export.backfill_days + config.export.restate_days) < TODAY + timedelta(days=1)
     with socket.socket() as waiting:
-        for source in (config.prometheus, config.kubernetes, config.object_store):
+        for source in (config.prometheus, config.kubernetes):
             waiting.settimeout(source.read_timeout_seconds * 5)
     with connection(compute_settings(config).memory_limit) as con:
         con.execute("select count(*) from range(100_000)")
@@ -98,8 +98,7 @@ def test_a_wrong_value_is_refused_or_does_no_harm(path: tuple[str, ...], tmp_pat
 
 OWN = "[[signals]]\nmetric = 'm'\nsignal = 'power_watts'\nscope = 'board'\n"
 TOGETHER = {
-    "a user of the gateway without a password": "[metrics]\nusername = 'me'",
-    "a password that is not there": "[metrics]\nusername = 'me'\npassword_file = 'missing'",
+    "credentials of the gateway that are not there": "[metrics]\nhttp_config_file = 'missing'",
     "half of the memory for too many threads": "[compute]\nmemory_limit = '1GB'\nthreads = 200",
     "a server that is a word": "[[clusters]]\nname = 'a'\nprometheus = 'http://x'",
     "a word for all servers": "prometheus = 'x'\n[[clusters]]\nname = 'a'",

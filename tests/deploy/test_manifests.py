@@ -77,6 +77,11 @@ def manifests(request: pytest.FixtureRequest) -> list[Manifest]:
     return chart(CHARTS[name]) if name in CHARTS else kustomization(name.removeprefix("kustomize "))
 
 
+def environment(manifests: list[Manifest]) -> dict[str, str]:
+    """The environment of the first job's container."""
+    return {each["name"]: each["value"] for each in pods(manifests)[0]["containers"][0].get("env", [])}
+
+
 def pods(manifests: list[Manifest]) -> list[Any]:
     return [job["spec"]["jobTemplate"]["spec"]["template"]["spec"] for job in of_kind(manifests, "CronJob")]
 
@@ -126,7 +131,8 @@ def test_secrets_are_mounted_and_never_made_nor_put_into_arguments_or_environmen
     assert of_kind(manifests, "Secret") == []
     for pod in pods(manifests):
         [container] = pod["containers"]
-        assert not {"env", "envFrom"} & container.keys()
+        assert "envFrom" not in container
+        assert {key for each in container.get("env", []) for key in each} <= {"name", "value"}
         assert not [each for each in container["args"] if "token" in each or "password" in each]
 
 
@@ -140,16 +146,17 @@ def test_no_rule_lets_anything_be_changed_or_a_secret_be_read(manifests: list[Ma
 def test_the_configuration_loads_as_the_program_reads_it(manifests: list[Manifest], tmp_path: Path) -> None:
     file = tmp_path / "gpureport.toml"
     file.write_text(toml(manifests))
-    config, warnings = load_config(file, {}, {})
+    environ = environment(manifests)
+    config, warnings = load_config(file, environ, {})
     assert warnings == []
     mounts = [mount["mountPath"] for pod in pods(manifests) for mount in pod["containers"][0]["volumeMounts"]]
     for place in (config.lake, config.out):
-        assert place.reach.cache == Path("/tmp/objects") if isinstance(place, ObjectAddress) else str(place.parent) in mounts  # noqa: S108
-    store, prometheus = config.object_store, config.prometheus
+        assert place.reach.cache == Path("/tmp/gpureport") if isinstance(place, ObjectAddress) else str(place.parent) in mounts  # noqa: S108
+    credentials, prometheus = environ.get("AWS_SHARED_CREDENTIALS_FILE", ""), config.prometheus
     given = http(manifests)
     named = [path for section in given.values() for key, path in section.items() if key.endswith("_file")]
     assert (prometheus.http_config_file != "") == bool(given)
-    for file_named in (*named, prometheus.http_config_file, store.credentials_file, store.ca_file):
+    for file_named in (*named, prometheus.http_config_file, credentials, config.object_store.ca_file):
         assert not file_named or str(Path(file_named).parent) in mounts
 
 
@@ -185,11 +192,12 @@ def test_where_all_is_on_object_storage_there_is_no_volume_and_its_keys_come_fro
         assert 9000 in [port["port"] for rule in policy["spec"]["egress"] for port in rule["ports"]]
     file = tmp_path / "gpureport.toml"
     file.write_text(toml(chart(OBJECTS)))
-    config, _ = load_config(file, {"AWS_ACCESS_KEY_ID": "other"}, {})
+    named = {"AWS_SHARED_CREDENTIALS_FILE": "/secrets/objects/credentials", "AWS_PROFILE": "night"}
+    assert environment(chart(OBJECTS)) == {"XDG_CACHE_HOME": "/tmp", **named}  # noqa: S108
+    config, _ = load_config(file, {}, {})
     assert (str(config.lake), str(config.out)) == ("s3://gpu-lake/prod", "s3://gpu-lake/report")
     assert isinstance(config.lake, ObjectAddress)
     assert config.lake.reach.endpoint_url == "https://minio.storage:9000"
-    assert config.lake.reach.environ == {"AWS_SHARED_CREDENTIALS_FILE": "/secrets/objects/credentials", "AWS_PROFILE": "night"}
 
 
 def test_a_lake_on_object_storage_and_a_report_on_the_volume_need_both(tmp_path: Path) -> None:

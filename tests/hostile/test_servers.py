@@ -16,7 +16,7 @@ SENTENCES = {
     "bomb:series": "too large",
     "bomb:matrix": "too large",
     "bomb:remote-read": "too large",
-    "bomb:kubernetes": "more than 64 MiB; lower kubernetes.page_size",
+    "bomb:kubernetes": "more than 64 MiB; check the server",
     "drip:series": "not whole within 5 s",
     "drip:kubernetes": "not whole within 5 s",
     "headers:series": "not whole within 5 s",

@@ -46,9 +46,9 @@ def test_lists_are_read_in_pages_compressed_and_with_credentials(tmp_path: Path)
         assert snapshot(kubeconfig(tmp_path, server.url), tmp_path / "lake") == 0
     asked = [each for each in server.asked if each.path == PODS]
     assert [question(each) for each in asked] == [
-        {"limit": "7"},
-        {"limit": "7", "continue": "at-7"},
-        {"limit": "7", "continue": "at-14"},
+        {"limit": "500"},
+        {"limit": "500", "continue": "at-7"},
+        {"limit": "500", "continue": "at-14"},
     ]
     assert {header(each, "Accept-Encoding") for each in asked} == {"gzip"}
     assert header(asked[0], "User-Agent").startswith("gpureport/")

@@ -55,7 +55,7 @@ def night(tmp_path_factory: pytest.TempPathFactory) -> Path:
     secrets.mkdir()
     (secrets / "token").write_text(PROMETHEUS_TOKEN)
     (secrets / "http.yml").write_text(f"bearer_token_file: {secrets}/token\n")
-    (secrets / "password").write_text(PASSWORD)
+    (secrets / "gateway.yml").write_text(f"basic_auth: {{username: me, password: {PASSWORD}}}\n")
     work = folder / "work" / "deep" / "er"
     work.mkdir(parents=True)
     (work / "gpureport.toml").write_text(f"""
@@ -68,8 +68,7 @@ def night(tmp_path_factory: pytest.TempPathFactory) -> Path:
         [metrics]
         file = "{work}/gpureport.prom"
         pushgateway_url = "http://127.0.0.1:9"
-        username = "me"
-        password_file = "{secrets}/password"
+        http_config_file = "{secrets}/gateway.yml"
         [retention]
         keep_samples = "30d"
     """)

@@ -30,7 +30,7 @@ def begun(request: pytest.FixtureRequest, night: Night, nights: Path, tmp_path: 
     if request.param == "folder":
         return night, tmp_path / "lake"
     url, cache = request.getfixturevalue("moto_url"), str(tmp_path / "cache")
-    environ = {**KEYS, "GPUREPORT_OBJECT_STORE__ENDPOINT_URL": url, "GPUREPORT_OBJECT_STORE__CACHE": cache}
+    environ = {**KEYS, "GPUREPORT_OBJECT_STORE__ENDPOINT_URL": url, "XDG_CACHE_HOME": cache}
     place = load_config(None, environ, {"lake": f"s3://{BUCKET}/killed-{uuid4().hex}"})[0].lake
     assert isinstance(place, ObjectAddress)
     for each in Folder(tmp_path / "lake").objects():

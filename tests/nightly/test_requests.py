@@ -28,7 +28,7 @@ def test_a_night_on_s3_puts_at_most_sixty_objects(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     shutil.copytree(nights / "before", tmp_path, dirs_exist_ok=True)
-    environ = {**KEYS, "GPUREPORT_OBJECT_STORE__ENDPOINT_URL": moto_url, "GPUREPORT_OBJECT_STORE__CACHE": str(tmp_path / "cache")}
+    environ = {**KEYS, "GPUREPORT_OBJECT_STORE__ENDPOINT_URL": moto_url, "XDG_CACHE_HOME": str(tmp_path / "cache")}
     bucket = Bucket(ObjectAddress(BUCKET, f"requests-{uuid4().hex}", Reach(moto_url, environ=KEYS, cache=tmp_path / "other")))
     for each in Folder(tmp_path / "lake").objects():
         if not each.name.startswith("."):

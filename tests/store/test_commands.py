@@ -34,7 +34,7 @@ Environ = dict[str, str]
 
 def shell(url: str, cache: Path) -> Environ:
     """What a shell says of the storage."""
-    return {**KEYS, "GPUREPORT_OBJECT_STORE__ENDPOINT_URL": url, "GPUREPORT_OBJECT_STORE__CACHE": str(cache)}
+    return {**KEYS, "GPUREPORT_OBJECT_STORE__ENDPOINT_URL": url, "XDG_CACHE_HOME": str(cache)}
 
 
 def place(environ: Environ, address: str) -> Place:
@@ -58,7 +58,7 @@ def filled(moto_url: str, recorded: Path, tmp_path_factory: pytest.TempPathFacto
 
 def test_lake_and_facts_are_those_of_a_folder(filled: tuple[str, Path, Environ], tmp_path: Path) -> None:
     lake, folder, environ = filled
-    elsewhere = place(environ | {"GPUREPORT_OBJECT_STORE__CACHE": str(tmp_path)}, lake)
+    elsewhere = place(environ | {"XDG_CACHE_HOME": str(tmp_path)}, lake)
     assert seen(elsewhere) == seen(folder / "lake")
 
 
@@ -78,9 +78,9 @@ def test_the_report_is_that_of_a_folder(filled: tuple[str, Path, Environ]) -> No
 
 def test_a_report_fetches_no_samples(filled: tuple[str, Path, Environ], tmp_path: Path) -> None:
     lake, _, environ = filled
-    own = environ | {"GPUREPORT_OBJECT_STORE__CACHE": str(tmp_path / "cache")}
+    own = environ | {"XDG_CACHE_HOME": str(tmp_path / "cache")}
     assert main(["report", *MINUTES, "--lake", lake, "--out", str(tmp_path / "out")], environ=own, now=NOW) == 0
-    fetched = {file.parent.parent.parent.name for file in tmp_path.glob("cache/*/**/*.parquet")}
+    fetched = {file.parent.parent.parent.name for file in tmp_path.glob("cache/gpureport/*/**/*.parquet")}
     assert {"device_hour", "ledger_hour", "source"} <= fetched
     assert not fetched & {"device_sample", "sample", "raw_sample", "series", "owner_label"}
 
@@ -106,7 +106,7 @@ def test_every_command_says_what_it_says_of_a_folder(
     fetched: set[str] | None,
 ) -> None:
     lake, folder, environ = filled
-    own = environ | {"GPUREPORT_OBJECT_STORE__CACHE": str(tmp_path / "cache")}
+    own = environ | {"XDG_CACHE_HOME": str(tmp_path / "cache")}
     capfd.readouterr()
     found = []
     for where in (lake, str(folder / "lake")):
@@ -114,7 +114,7 @@ def test_every_command_says_what_it_says_of_a_folder(
         out, err = capfd.readouterr()
         found.append((code, *(text.replace(where, "LAKE") for text in (out, err))))
     assert found[0] == found[1]
-    tables = {file.parent.parent.parent.name for file in tmp_path.glob("cache/*/**/*.parquet")}
+    tables = {file.parent.parent.parent.name for file in tmp_path.glob("cache/gpureport/*/**/*.parquet")}
     assert fetched is None or tables == fetched
 
 

@@ -34,8 +34,6 @@ def environ(rclone_url: str, tmp_path: Path) -> dict[str, str]:
         **KEYS,
         "HOME": str(tmp_path),
         "GPUREPORT_OBJECT_STORE__ENDPOINT_URL": rclone_url,
-        "GPUREPORT_OBJECT_STORE__RETRIES": "0",
-        "GPUREPORT_OBJECT_STORE__READ_TIMEOUT_SECONDS": "60",
     }
 
 
@@ -80,9 +78,10 @@ def test_no_connection(capfd: pytest.CaptureFixture[str], environ: dict[str, str
     assert "cannot reach http://127.0.0.1:9 for s3://lake-bucket/lake (no connection)" in said(capfd, own, *compute())
 
 
-def test_no_answer(capfd: pytest.CaptureFixture[str], environ: dict[str, str], silent_url: str) -> None:
-    own = environ | {"GPUREPORT_OBJECT_STORE__ENDPOINT_URL": silent_url, "GPUREPORT_OBJECT_STORE__READ_TIMEOUT_SECONDS": "1"}
-    assert f"cannot reach {silent_url} for s3://lake-bucket/lake (no answer in time)" in said(capfd, own, *compute())
+def test_no_answer(environ: dict[str, str], silent_url: str) -> None:
+    reach = Reach(silent_url, read_timeout_seconds=1, retries=0, environ=environ)
+    with pytest.raises(StoreError, match=f"cannot reach {silent_url} for s3://lake-bucket/lake \\(no answer in time\\)"):
+        Bucket(ObjectAddress(BUCKET, "lake", reach)).get("gpureport-lake.json.gz")
 
 
 BOMB = gzip.compress(b" " * (1 << 28) + b"{}")
@@ -174,9 +173,9 @@ def test_an_endpoint_with_a_password_is_not_repeated(capfd: pytest.CaptureFixtur
 
 def test_a_cache_that_cannot_be_written(capfd: pytest.CaptureFixture[str], environ: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    own = environ | {"GPUREPORT_OBJECT_STORE__CACHE": str(tmp_path / "file"), "GPUREPORT_LAKE": f"s3://{BUCKET}/new"}
+    own = environ | {"XDG_CACHE_HOME": str(tmp_path / "file"), "GPUREPORT_LAKE": f"s3://{BUCKET}/new"}
     fixture = Path(__file__).parents[2] / "data" / "fixtures" / "h200-recording" / "metrics.openmetrics.txt.gz"
-    assert "set object_store.cache to another folder" in said(capfd, own, "import", str(fixture))
+    assert "set XDG_CACHE_HOME to another folder" in said(capfd, own, "import", str(fixture))
 
 
 def _profile(folder: Path, *lines: str) -> dict[str, str]:

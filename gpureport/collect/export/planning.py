@@ -45,8 +45,9 @@ class ExportSettings:
     environ: Mapping[str, str]
     catalog: Catalog
     cluster: str
-    samples_per_group: int
     keep_raw: bool
+    samples_per_group: int = 1_800_000
+    """Samples that a worker holds at once, at about 100 bytes each."""
 
     @property
     def scope(self) -> tuple[Matcher, ...]:

@@ -21,7 +21,6 @@ def export(config: Config, environ: Mapping[str, str], day: date, only_if_grown:
         environ=dict(environ),
         catalog=catalog_of(config),
         cluster=config.cluster,
-        samples_per_group=config.export.samples_per_group,
         keep_raw=config.export.keep_raw,
     )
     with progress_bar(f"export {day}") as progress:

@@ -20,7 +20,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from gpureport.config import Metrics
 from gpureport.values.catalog import PUBLISHER, PUBLISHER_LABEL
-from gpureport.values.errors import GpureportError, OutputError, SourceError
+from gpureport.values.errors import GpureportError, OutputError, SourceError, UsageError
 
 LAST_SUCCESS = "gpureport_run_last_success_timestamp_seconds"
 _SNAPSHOT = "gpureport_snapshot"
@@ -92,7 +92,7 @@ def _publish(job: _Job, settings: Metrics, values: Sequence[Value], warn: Callab
     for how in (_write, _push):
         try:
             how(job, settings, values)
-        except (OutputError, SourceError) as error:
+        except (OutputError, SourceError, UsageError) as error:
             warn(f"the job's metrics are not published: {error}")
 
 
@@ -225,19 +225,17 @@ def _push(job: _Job, settings: Metrics, values: Sequence[Value]) -> None:
 
 
 def _handler(settings: Metrics) -> Callable[..., Any]:
-    """Requests with basic authentication where a user is configured, and a deadline whatever the answer."""
+    """Requests with the credentials of the HTTP client file, and a deadline whatever the answer."""
     from gpureport.collect.sources.exchange import Deadline, excerpt, shortened
-    from gpureport.collect.sources.prometheus import session
+    from gpureport.collect.sources.prometheus import http_access, session
 
     def send(url: str, method: str, timeout: float | None, headers: list[tuple[str, str]], data: bytes) -> Callable[[], None]:
-        password = Path(settings.password_file).read_text(encoding="utf-8").strip() if settings.password_file else ""
-        user = (settings.username.encode(), password.encode()) if settings.username else None
-        fixed: dict[str, Any] = {"timeout": timeout, "auth": user, "allow_redirects": False, "stream": True}
+        fixed: dict[str, Any] = {"timeout": timeout, "allow_redirects": False, "stream": True}
 
         def done() -> None:
             with (
                 Deadline(_PUSH_SECONDS),
-                session() as http,
+                session(http_access(settings.http_config_file)) as http,
                 http.request(method, url, headers=dict(headers), data=data, **fixed) as reply,
             ):
                 if reply.status_code >= 300:

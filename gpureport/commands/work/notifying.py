@@ -71,8 +71,9 @@ def _mail(settings: Notify, title: str, lines: Sequence[str]) -> None:
         server.ehlo()
         if server.has_extn("starttls"):
             server.starttls(context=ssl.create_default_context())
-        elif settings.smtp_username:
+        elif settings.smtp_login_file:
             raise OSError("the server offers no encryption, so no password is sent")
-        if settings.smtp_username:
-            server.login(settings.smtp_username, _secret(settings.smtp_password_file))
+        if settings.smtp_login_file:
+            user, _, password = _secret(settings.smtp_login_file).partition(":")
+            server.login(user, password)
         server.send_message(message)

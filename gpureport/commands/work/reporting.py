@@ -67,10 +67,9 @@ def check(config: Config) -> None:
     findings.check_fail_on(config.report.fail_on)
     report_settings(config)
     catalog_of(config)
-    existing("metrics.password_file", config.metrics.password_file)
+    existing("metrics.http_config_file", config.metrics.http_config_file)
     if not (isinstance(config.lake, Path) and isinstance(config.out, Path)):
         existing("object_store.ca_file", config.object_store.ca_file)
-        existing("object_store.credentials_file", config.object_store.credentials_file)
     out, lake = config.out, config.lake
     if isinstance(out, Path) and out.exists() and not out.is_dir():
         raise UsageError(f"{out} is a file; give a folder for the report (--out, or out in the configuration)")
@@ -168,7 +167,7 @@ def report(config: Config, window: Window, out: Place, now: datetime, salt: str 
         header = replace(header, notes=(*provisional, *header.notes))
         failing = findings.failing(con, config.report.fail_on)
         unmatched = [] if salt else _unmatched(con, config)
-        forms = Forms(config.report.csv_rows, config.report.facts, config.report.only)
+        forms = Forms(config.report.facts, config.report.only)
         written = deliver(out, write)
     unsent = list[str]()
     if config.report.notify.model_fields_set:

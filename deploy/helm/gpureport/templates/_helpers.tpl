@@ -124,16 +124,31 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- $out := default (printf "%s/report" .Values.storage.mountPath) .Values.objectStorage.report }}
 {{- $own := dict "cluster" .Values.cluster "lake" $lake "out" $out "prometheus" $prometheus "kubernetes" $kubernetes }}
 {{- if include "gpureport.hasObjects" . }}
-{{- $store := dict "cache" "/tmp/objects" }}
+{{- $store := dict }}
 {{- with .Values.objectStorage }}
 {{- if .endpointUrl }}{{ $_ := set $store "endpoint_url" .endpointUrl }}{{ end }}
 {{- if .region }}{{ $_ := set $store "region" .region }}{{ end }}
-{{- if .credentials.secretName }}{{ $_ := set $store "credentials_file" (printf "/secrets/objects/%s" .credentials.key) }}{{ $_ := set $store "profile" .credentials.profile }}{{ end }}
 {{- if .ca.configMapName }}{{ $_ := set $store "ca_file" (printf "/secrets/objects-ca/%s" .ca.key) }}{{ end }}
 {{- end }}
-{{- $_ := set $own "object_store" $store }}
+{{- if $store }}{{ $_ := set $own "object_store" $store }}{{ end }}
 {{- end }}
 {{- mergeOverwrite (deepCopy .Values.config) $own | toToml }}
+{{- end }}
+
+{{- /* The environment of a container: where copies of objects lie, the file with their credentials, and extraEnv. */ -}}
+{{- define "gpureport.env" -}}
+{{- if include "gpureport.hasObjects" . }}
+- { name: XDG_CACHE_HOME, value: /tmp }
+{{- with .Values.objectStorage.credentials }}
+{{- if .secretName }}
+- { name: AWS_SHARED_CREDENTIALS_FILE, value: "/secrets/objects/{{ .key }}" }
+- { name: AWS_PROFILE, value: {{ .profile | quote }} }
+{{- end }}
+{{- end }}
+{{- end }}
+{{- with .Values.extraEnv }}
+{{ toYaml . }}
+{{- end }}
 {{- end }}
 
 {{- /* A pod of either job; called with root, job (run or snapshot) and args. */ -}}
@@ -181,8 +196,8 @@ spec:
       image: {{ include "gpureport.image" $root | quote }}
       imagePullPolicy: {{ $values.image.pullPolicy }}
       args: {{ .args | toJson }}
-      {{- with $values.extraEnv }}
-      env: {{- toYaml . | nindent 8 }}
+      {{- with include "gpureport.env" $root | trim }}
+      env: {{- . | nindent 8 }}
       {{- end }}
       securityContext:
         allowPrivilegeEscalation: false

@@ -30,6 +30,9 @@ from gpureport.values.errors import SourceError, UsageError
 from gpureport.values.runtime.stopping import left_when_stopped
 from gpureport.values.window import parse_instant
 
+_PAGE_OBJECTS = 500
+"""Objects of a request."""
+
 
 @dataclass(frozen=True)
 class Page:
@@ -366,7 +369,7 @@ class Cluster:
         return self._ask(path, partial(decode_list, resource=kind.resource), "", limit=1)
 
     def _ask(self, path: str, decode: Decode, token: str, limit: int = 0, fields: str = "") -> Page:
-        asked = limit or self._connection.settings.page_size
+        asked = limit or _PAGE_OBJECTS
         query: dict[str, str | int] = {"limit": asked, **({"fieldSelector": fields} if fields else {})}
         if token:
             query["continue"] = token

@@ -119,7 +119,7 @@ class Connection:
                 deadline.check()
                 return answer
             except LargeError as error:
-                raise SourceError(f"{self.url}{path}: {error}; lower kubernetes.page_size, or check the server") from error
+                raise SourceError(f"{self.url}{path}: {error}; check the server") from error
             except (_BrokenError, OSError) as error:
                 if not deadline.is_over:
                     raise

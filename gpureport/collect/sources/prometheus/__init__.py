@@ -1,5 +1,6 @@
 """Prometheus and what speaks its language: raw samples by remote read, by raw matrix, or by VictoriaMetrics' export."""
 
+from gpureport.collect.sources.prometheus.access import http_access
 from gpureport.collect.sources.prometheus.connection import (
     Connection,
     NoApiError,
@@ -42,6 +43,7 @@ __all__ = [
     "TooMuchError",
     "external_labels",
     "glimpse",
+    "http_access",
     "label_values",
     "list_series",
     "one_of",

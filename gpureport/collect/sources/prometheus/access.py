@@ -114,7 +114,7 @@ _SECTIONS = ("basic_auth", "authorization", "tls_config", "http_headers")
 
 @dataclass(frozen=True)
 class Access:
-    """Credentials of a connection."""
+    """Credentials, TLS and headers of a connection."""
 
     headers: dict[str, str] = field(default_factory=dict)
     basic: tuple[str, str] | None = None
@@ -124,7 +124,7 @@ class Access:
 
 def access(settings: PrometheusSettings) -> Access:
     """Read the secrets of the HTTP client file; UsageError where one is not there."""
-    found = _from_http_config(settings.http_config_file) if settings.http_config_file else Access()
+    found = http_access(settings.http_config_file)
     if settings.identity and (found.basic or "Authorization" in found.headers):
         raise UsageError(f"prometheus.identity replaces a token or a user; {settings.http_config_file} names one: drop either")
     return found
@@ -161,8 +161,10 @@ def _certificate(cert: str, key: str) -> tuple[str, str] | str | None:
     return (_existing(cert), _existing(key)) if key else _existing(cert)
 
 
-def _from_http_config(path: str) -> Access:
-    """promtool's ``--http.config.file``."""
+def http_access(path: str) -> Access:
+    """promtool's ``--http.config.file``; nothing of it where the path is ''."""
+    if not path:
+        return Access()
     try:
         loaded = yaml.safe_load(_read(path)) or {}
     except yaml.YAMLError as error:

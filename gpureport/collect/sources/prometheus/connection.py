@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
@@ -36,7 +37,7 @@ from gpureport.collect.sources.exchange import (
     watched,
     whole,
 )
-from gpureport.collect.sources.prometheus.access import access, cloud_auth
+from gpureport.collect.sources.prometheus.access import Access, access, cloud_auth
 from gpureport.config import Prometheus as PrometheusSettings
 from gpureport.values.errors import AuthError, SourceError, UsageError
 
@@ -197,11 +198,19 @@ class _Adapter(HTTPAdapter):
         return watched(super().proxy_manager_for(proxy, **named))
 
 
-def session() -> requests.Session:
-    """A session whose exchanges a ``Deadline`` can end."""
+def session(credentials: Access | None = None) -> requests.Session:
+    """A session with the credentials whose exchanges a ``Deadline`` can end."""
+    let_in = credentials or Access()
     http = requests.Session()
     for scheme in ("http://", "https://"):
         http.mount(scheme, _Adapter())
+    http.headers.update(let_in.headers)
+    if let_in.basic:
+        http.auth = HTTPBasicAuth(*(part.encode() for part in let_in.basic))
+    http.verify = let_in.verify
+    http.cert = let_in.cert
+    if not let_in.verify:  # chosen in the settings: a warning for every request would bury what else is said
+        urllib3.disable_warnings(InsecureRequestWarning)
     return http
 
 
@@ -210,16 +219,10 @@ def open_connection(settings: PrometheusSettings, environ: Mapping[str, str]) ->
     url, user = _address(settings.url)
     settings = settings.model_copy(update={"url": url})
     let_in = access(settings)
-    http = session()
-    http.headers.update(let_in.headers)
-    if basic := let_in.basic or user:
-        http.auth = HTTPBasicAuth(*(part.encode() for part in basic))
-    elif settings.identity:
+    let_in = replace(let_in, basic=let_in.basic or user)
+    http = session(let_in)
+    if settings.identity and not let_in.basic:
         http.auth = cloud_auth(settings.identity, url, environ)
-    http.verify = let_in.verify
-    http.cert = let_in.cert
-    if not let_in.verify:  # chosen in the settings: a warning for every request would bury what else is said
-        urllib3.disable_warnings(InsecureRequestWarning)
     client = PrometheusConnect(url, session=http)
     http.mount(url, _Adapter())  # in place of the client's
     return Connection(settings, client)
