@@ -14,7 +14,7 @@ from golden_case import NOON, gpureport
 from report_tables import report_tables
 from traps.notation import openmetrics
 
-from gpureport.values.tables.signals import SIGNAL_BY_NAME
+from gpureport.values.tables.telemetry import SIGNAL_BY_NAME
 
 HOURS, DEVICES = 2, 12
 GAUGES = {

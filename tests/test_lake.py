@@ -17,8 +17,7 @@ import pytest
 from lake_rows import seen
 
 from gpureport.lake import LakeBusyError, open_lake, views
-from gpureport.lake.paths import ROOT, partition_folder
-from gpureport.lake.root import MARKER
+from gpureport.lake.root import MARKER, ROOT, partition_folder
 from gpureport.values.errors import LakeError, UsageError
 from gpureport.values.tables import OWNER_LABEL, SAMPLE, SCHEMA_VERSION
 

@@ -19,8 +19,7 @@ from msgspec import structs
 from gpureport.cli import main
 from gpureport.lake import DamagedError, open_lake
 from gpureport.lake.migrate import migrate
-from gpureport.lake.paths import ROOT
-from gpureport.lake.root import Replaced, Stored, encode_root
+from gpureport.lake.root import ROOT, Replaced, Stored, encode_root
 from gpureport.values.errors import LakeError
 
 OLDER = Path(__file__).parent / "older"

@@ -13,7 +13,7 @@ from lake_moments import moments
 from lake_rows import seen
 
 from gpureport.lake import open_lake
-from gpureport.lake.paths import ROOT
+from gpureport.lake.root import ROOT
 from gpureport.values.tables import SAMPLE, SOURCE
 from gpureport.values.tables.state import NAMESPACE, NODE
 from gpureport.values.tables.table import Table

@@ -18,7 +18,7 @@ from gpureport.compute.intervals import INTERVALS, VALUES, by_loops, by_sql, sch
 from gpureport.compute.query import load
 from gpureport.lake import open_lake
 from gpureport.values.tables import DEVICE_SAMPLE
-from gpureport.values.tables.signals import SIGNALS
+from gpureport.values.tables.telemetry import SIGNALS
 
 QUERIES = [load()[INTERVALS], load()[VALUES]]
 PARAMS = {"memory_threshold_ratio": 0.5}

@@ -1,7 +1,6 @@
 """The configuration: its sections as frozen values, and how files, environment and flags become one."""
 
-from gpureport.config.loading import load_config
+from gpureport.config.loading import Config, load_config
 from gpureport.config.servers import Kubernetes, Metrics, Prometheus, Retention
-from gpureport.config.whole import Config
 
 __all__ = ["Config", "Kubernetes", "Metrics", "Prometheus", "Retention", "load_config"]

@@ -7,8 +7,7 @@ import shlex
 from pathlib import Path
 from typing import NamedTuple
 
-from gpureport.lake.paths import day_of
-from gpureport.lake.root import Root, Stored
+from gpureport.lake.root import Root, Stored, day_of
 from gpureport.store import Storage
 from gpureport.values.errors import LakeError
 

@@ -19,8 +19,22 @@ import msgspec
 import pyarrow as pa
 
 from gpureport.lake.parquet import dated, write_parquet
-from gpureport.lake.paths import FACTS, ROOT, day_key, day_of, file_name, is_own, partition_folder
-from gpureport.lake.root import Days, FoundRoot, Replaced, Root, Stored, encode_root, read_root
+from gpureport.lake.root import (
+    FACTS,
+    ROOT,
+    Days,
+    FoundRoot,
+    Replaced,
+    Root,
+    Stored,
+    day_key,
+    day_of,
+    encode_root,
+    file_name,
+    is_own,
+    partition_folder,
+    read_root,
+)
 from gpureport.store import Bucket, Storage
 from gpureport.store.folder import sync
 from gpureport.store.storage import no_conditions

@@ -15,8 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gpureport.lake.lake import Lake, open_lake
-from gpureport.lake.paths import FACTS, day_of
-from gpureport.lake.root import Root, Stored
+from gpureport.lake.root import FACTS, Root, Stored, day_of
 from gpureport.store import Place
 from gpureport.store.folder import locked
 from gpureport.values.errors import LakeError, UsageError, first_line

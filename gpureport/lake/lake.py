@@ -35,8 +35,19 @@ from gpureport.lake.commit import (
     with_files,
 )
 from gpureport.lake.parquet import ROW_GROUP_ROWS, dated
-from gpureport.lake.paths import FACTS, ROOT, day_key, day_of, packed_name, partition_folder
-from gpureport.lake.root import Root, Stored, check_version, old_version, read_root
+from gpureport.lake.root import (
+    FACTS,
+    ROOT,
+    Root,
+    Stored,
+    check_version,
+    day_key,
+    day_of,
+    old_version,
+    packed_name,
+    partition_folder,
+    read_root,
+)
 from gpureport.store import Bucket, Folder, ObjectAddress, Place, Storage
 from gpureport.store.folder import locked
 from gpureport.values.errors import LakeError, UsageError

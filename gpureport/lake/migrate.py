@@ -24,8 +24,7 @@ import pyarrow.parquet as pq
 from gpureport.lake.commit import new_change, with_files
 from gpureport.lake.lake import exclusive_run
 from gpureport.lake.parquet import held_type, write_parquet
-from gpureport.lake.paths import ROOT, day_of, file_name
-from gpureport.lake.root import MARKER, Replaced, Root, Stored, check_version, encode_root, old_version
+from gpureport.lake.root import MARKER, ROOT, Replaced, Root, Stored, check_version, day_of, encode_root, file_name, old_version
 from gpureport.lake.views import footer
 from gpureport.store import Bucket, Folder, Found, ObjectAddress, Place, Storage
 from gpureport.store.folder import locked, sync

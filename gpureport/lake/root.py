@@ -1,4 +1,9 @@
-"""The root of a lake: which files it is made of, how large they are, and their digests."""
+"""The root of a lake: which files it is made of, how large they are, and their digests.
+
+Files are ``<table>/cluster=<c>/date=<D>/<change>-NNNN.parquet``, unique and never written twice. Facts have the day as a column,
+and so a folder ``<D>`` that no engine takes for a column too. A packed file of theirs holds several days: it is above those
+folders, and its number says how many.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +13,56 @@ import re
 import shlex
 import zlib
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
-from gpureport.lake.paths import ROOT, day_of
+from gpureport.config.section import CLUSTER_NAME
 from gpureport.store import Found, Place, Storage
-from gpureport.values.errors import LakeError
+from gpureport.values.errors import LakeError, UsageError
 from gpureport.values.tables import SCHEMA_VERSION
+
+FACTS = "facts/"
+ROOT = "gpureport-lake.json.gz"
+"""The one object that is ever replaced: it says which files are the lake."""
+_OWN_FILE = re.compile(r"(facts/)?\w+/cluster=[^/]+/((date=)?\d{4}-\d\d-\d\d/)?[0-9a-f]{16}-\d{4,}\.parquet")
+
+
+def partition_folder(table: str, cluster: str, day: date) -> str:
+    """A partition's folder, relative to the lake; UsageError for a cluster name that cannot be a folder."""
+    if not re.fullmatch(CLUSTER_NAME, cluster):
+        raise UsageError(f"{cluster!r} cannot name a cluster; use letters, digits, '.', '_' and '-', at most 100 of them")
+    return f"{table}/cluster={cluster}/date={day.isoformat()}"
+
+
+def file_name(table: str, cluster: str, day: date, change: str, number: int) -> str:
+    """The name of a change's file."""
+    folder = partition_folder(table, cluster, day)
+    return f"{folder.replace('/date=', '/') if table.startswith(FACTS) else folder}/{change}-{number:04d}.parquet"
+
+
+def packed_name(table: str, cluster: str, change: str, day_count: int) -> str:
+    """The name of a file of several days."""
+    return f"{table}/cluster={cluster}/{change}-{day_count:04d}.parquet"
+
+
+def is_own(name: str) -> bool:
+    """Whether the name is one that only a change gives."""
+    return bool(_OWN_FILE.fullmatch(name))
+
+
+def day_key(cluster: str, day: date) -> str:
+    """A day of a cluster as the root names it."""
+    return f"{cluster}/{day.isoformat()}"
+
+
+def day_of(key: str) -> tuple[str, date]:
+    """The cluster and day of a key."""
+    cluster, _, day = key.partition("/")
+    return cluster, date.fromisoformat(day)
+
 
 MARKER = "gpureport-lake.json"
 """Marker of a lake before there was a root."""

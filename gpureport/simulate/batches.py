@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpureport.simulate.exporter import exporter_series
-from gpureport.simulate.kube_series import kube_series
+from gpureport.simulate.exporter import exporter_series, kube_series
 from gpureport.simulate.physics import Carried, node_day
 from gpureport.simulate.plan import SimulationPlan
 from gpureport.simulate.story import Day, node_story

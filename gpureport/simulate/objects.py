@@ -5,9 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from gpureport.simulate.exporter import CLAIM_REQUEST, DRA_DRIVER, claim_name
+from gpureport.simulate.exporter import CLAIM_REQUEST, DRA_DRIVER, allocatable, claim_name
 from gpureport.simulate.inventory import DRIVER_VERSION, SHARING_REPLICAS, Gpu, Node, stable_uuid
-from gpureport.simulate.kube_series import allocatable
 from gpureport.simulate.plan import SimulationPlan
 from gpureport.simulate.workload import Pod
 from gpureport.values.window import from_ms, rfc3339

@@ -17,9 +17,8 @@ import obstore
 from obstore.exceptions import AlreadyExistsError, PreconditionError
 from obstore.store import AzureStore, GCSStore, S3Store
 
-from gpureport.store.address import ObjectAddress, Reach
 from gpureport.store.credentials import of_process, read_profile, settings_of
-from gpureport.store.storage import Found, Item, Listed, Result, is_absent, no_conditions, store_errors
+from gpureport.store.storage import Found, Item, Listed, ObjectAddress, Reach, Result, is_absent, no_conditions, store_errors
 from gpureport.values.errors import StoreError
 from gpureport.values.runtime.stopping import left_when_stopped
 

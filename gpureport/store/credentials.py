@@ -16,7 +16,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpureport.store.address import Reach
+from gpureport.store.storage import Reach
 from gpureport.values.errors import StoreError
 
 if TYPE_CHECKING:

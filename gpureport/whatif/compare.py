@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from gpureport.compute.query import build, build_view, define_functions, load, needed
 from gpureport.compute.quotas import QUOTA_FACTS, build_quota_facts
-from gpureport.compute.quotas.rows import TERMS, QuotaRows, Row
+from gpureport.compute.quotas.scene import TERMS, QuotaRows, Row
 from gpureport.lake import Lake, views
 from gpureport.lake.views import make_way
 from gpureport.schedulers.change import NO_CHANGE, Change, Pool, changed, doubts, resolved

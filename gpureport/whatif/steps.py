@@ -16,7 +16,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from gpureport.compute.quotas.rows import QuotaRows, Row
+from gpureport.compute.quotas.scene import QuotaRows, Row
 from gpureport.schedulers.change import NO_CHANGE, Change, Pool
 from gpureport.schedulers.kueue import policy_of
 from gpureport.schedulers.model import Holding, Past, Quota, Rules

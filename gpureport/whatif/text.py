@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, TextIO
 
-from gpureport.compute.quotas.rows import Row
+from gpureport.compute.quotas.scene import Row
 from gpureport.schedulers.allocation import ASSUMPTIONS
 from gpureport.schedulers.replay import UNKNOWABLE
 from gpureport.values.catalog import REASONS

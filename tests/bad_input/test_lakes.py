@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from lake_rows import files
 
-from gpureport.lake.paths import ROOT
+from gpureport.lake.root import ROOT
 
 from .samples import CONFIG, DAY, FAILURE, GOOD, Refused, metrics, write
 

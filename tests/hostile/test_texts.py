@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpureport.collect.sources.openmetrics import read_openmetrics
+from gpureport.collect.file_import import read_openmetrics
 from gpureport.report.json_file import escaped
 from gpureport.values.quantity import amount
 from gpureport.values.text.rows import print_rows

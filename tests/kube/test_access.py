@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gpureport.cli import main
-from gpureport.collect.sources.kubernetes.access import is_in_cluster, open_client
+from gpureport.collect.sources.kubernetes.connection import is_in_cluster, open_client
 from gpureport.config import Kubernetes
 from gpureport.values.errors import UsageError
 from kube.api_server import FAST, TOKEN, api_server, kubeconfig, recorded_routes, snapshot

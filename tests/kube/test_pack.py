@@ -11,7 +11,7 @@ from lake_rows import files, seen
 
 from gpureport.collect.sources.provenance import Origin, source_table
 from gpureport.lake import open_lake
-from gpureport.lake.paths import ROOT
+from gpureport.lake.root import ROOT
 from gpureport.values.catalog import load_catalog
 from gpureport.values.errors import LakeError
 from gpureport.values.window import Window, to_ms

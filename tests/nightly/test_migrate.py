@@ -18,8 +18,7 @@ from lake_rows import seen
 from gpureport.cli import main
 from gpureport.lake import migrate as migration
 from gpureport.lake import open_lake
-from gpureport.lake.paths import ROOT
-from gpureport.lake.root import MARKER
+from gpureport.lake.root import MARKER, ROOT
 from gpureport.values.tables import SCHEMA_VERSION
 
 OLDER = Path(__file__).parents[1] / "older"

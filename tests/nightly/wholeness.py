@@ -10,7 +10,7 @@ from kube.lake import ask
 from lake_rows import seen
 
 from gpureport.lake import open_lake
-from gpureport.report.publishing import NOTICE
+from gpureport.report import NOTICE
 from gpureport.store import ObjectAddress, Place
 
 _TONIGHT = date(2026, 11, 21)

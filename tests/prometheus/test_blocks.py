@@ -13,8 +13,8 @@ import requests
 
 from bench.server import remote_write
 from gpureport.collect.export.blocks import BlockSettings, OfBlocks, export_blocks
-from gpureport.collect.sources.blocks.reading import Index, tombstones
-from gpureport.collect.sources.openmetrics import read_openmetrics
+from gpureport.collect.file_import import read_openmetrics
+from gpureport.collect.sources.blocks import Index, tombstones
 from gpureport.values.catalog import load_catalog
 from gpureport.values.errors import SourceError
 

@@ -17,7 +17,7 @@ import pytest
 from lake_rows import seen
 
 from gpureport.cli import main
-from gpureport.lake.paths import ROOT
+from gpureport.lake.root import ROOT
 
 from . import fleet
 from .fleet import environment, export_command

@@ -12,7 +12,7 @@ import pytest
 
 from gpureport.cli import main
 from gpureport.lake import exclusive_run, open_lake, views
-from gpureport.report.publishing import NOTICE
+from gpureport.report import NOTICE
 
 from .programs import fill_blocks, program, prometheus
 

@@ -7,7 +7,7 @@ from datetime import datetime
 import duckdb
 import pytest
 
-from gpureport.compute.quotas.lending import quota_lending_table
+from gpureport.compute.quotas.kueue import quota_lending_table
 
 NOON, ONE, TWO = (datetime(2026, 3, 1, hour) for hour in (12, 13, 14))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lake_moments import moments
 
-from gpureport.report.publishing import NOTICE, aside, place
+from gpureport.report import NOTICE, aside, place
 
 EARLIER = ("report.html", "by/red.html", "by/blue.html", "csv/device.csv", "csv/cost.csv", "report.json")
 LATER = ("report.html", "by/blue.html", "csv/device.csv", "report.json")

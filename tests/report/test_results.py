@@ -15,9 +15,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gpureport.compute.query import Query
-from gpureport.report.csv_files import write_csv, write_parquet
 from gpureport.report.database import begin, finished, move
-from gpureport.report.results import Result, rounded
+from gpureport.report.results import Result, rounded, write_csv, write_parquet
 from tests.report.conftest import a_header
 
 ROWS = 5000

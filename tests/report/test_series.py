@@ -6,9 +6,9 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+from gpureport.report import write_series
 from gpureport.report.header import Header
 from gpureport.report.page.answers import Answer
-from gpureport.report.publishing import write_series
 from gpureport.values.window import Window, parse_date
 
 from .conftest import SCRIPT, a_header

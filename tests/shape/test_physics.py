@@ -14,7 +14,7 @@ from shape.test_shape import CATALOG, every, gpu, run
 from gpureport.collect.shape import Shaped
 from gpureport.values.catalog import Meaning
 from gpureport.values.tables import SIGNALS, Signal
-from gpureport.values.tables.signals import SIGNAL_BY_NAME
+from gpureport.values.tables.telemetry import SIGNAL_BY_NAME
 
 WATTS = 300.0
 STEP = 30.0

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gpureport.collect.state.koordinator import annotated_device_rows, koordinator_device_rows
+from gpureport.collect.state.pod_devices import annotated_device_rows, koordinator_device_rows
 
 
 def rows(annotation: Any) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gpureport.collect.state.kubelet import completed, kubelet_rows
+from gpureport.collect.state.pod_devices import completed, kubelet_rows
 
 GPU = "nvidia.com/gpu"
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gpureport.collect.state.requests import effective_requests
+from gpureport.collect.state.pods import effective_requests
 
 GPU = "nvidia.com/gpu"
 

@@ -16,9 +16,8 @@ from msgspec import structs
 from gpureport.config import Retention
 from gpureport.lake import DamagedError, LakeBusyError, open_lake
 from gpureport.lake.migrate import migrate
-from gpureport.lake.paths import ROOT, is_own
 from gpureport.lake.retention import prune
-from gpureport.lake.root import encode_root
+from gpureport.lake.root import ROOT, encode_root, is_own
 from gpureport.store import Bucket, ObjectAddress, Place, Reach
 from gpureport.values.errors import LakeError, StoreError
 

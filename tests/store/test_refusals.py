@@ -18,7 +18,7 @@ import pytest
 
 from gpureport.cli import main
 from gpureport.store import Bucket, ObjectAddress
-from gpureport.store.address import Reach
+from gpureport.store.storage import Reach
 from gpureport.values.errors import StoreError
 
 from .changes import export
@@ -30,11 +30,7 @@ NOW = datetime(2026, 11, 21, tzinfo=UTC)
 @pytest.fixture
 def environ(rclone_url: str, tmp_path: Path) -> dict[str, str]:
     """How the storage is reached from a shell."""
-    return {
-        **KEYS,
-        "HOME": str(tmp_path),
-        "GPUREPORT_OBJECT_STORE__ENDPOINT_URL": rclone_url,
-    }
+    return {**KEYS, "HOME": str(tmp_path), "GPUREPORT_OBJECT_STORE__ENDPOINT_URL": rclone_url}
 
 
 @pytest.fixture

@@ -17,8 +17,7 @@ from gpureport.collect.shape.devices import DeviceSignals, Steps, devices
 from gpureport.collect.shape.identity import DeviceKey
 from gpureport.collect.shape.names import DEVICE_LABELS, device_uuid
 from gpureport.collect.shape.owners import Seen, label_runs, owner_runs
-from gpureport.collect.shape.physics import believed
-from gpureport.collect.shape.plausible import drop_contradictions
+from gpureport.collect.shape.physics import believed, drop_contradictions
 from gpureport.collect.shape.prepare import Prepared, Tally, prepare
 from gpureport.collect.shape.reading import PLAIN, Reading, place, told_by, units_told_by
 from gpureport.collect.shape.wide import DeviceRows, LongRows, device_rows, long_rows

@@ -1,7 +1,7 @@
 """Kubernetes objects as the API server prints them → rows of the state tables; no input or output."""
 
 from gpureport.collect.state.kinds import KINDS, Kind
-from gpureport.collect.state.kubelet import kubelet_rows
 from gpureport.collect.state.observation import Observation
+from gpureport.collect.state.pod_devices import kubelet_rows
 
 __all__ = ["KINDS", "Kind", "Observation", "kubelet_rows"]

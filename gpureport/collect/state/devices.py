@@ -1,4 +1,4 @@
-"""ResourceSlices and DeviceClasses → rows of ``device`` and ``device_class``, for v1, v1beta2 and v1beta1 alike.
+"""ResourceSlices, DeviceClasses and ResourceClaims → rows of ``device…`` and ``claim…``, for v1, v1beta2 and v1beta1 alike.
 
 A slice with an older generation than its pool's newest stays listable while a driver updates; its devices are not there.
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gpureport.collect.state.fields import Object, Row, instant, mapping, objects, only_node, pci_bus_id, taints, text, whole
-from gpureport.values.quantity import amount
+from gpureport.values.quantity import amount, amounts
 
 _TYPES = frozenset({"string", "version", "bool", "int", "strings", "versions", "bools", "ints"})
 _PCI = ("pciBusID", "pcieBusID", "pciAddr", "pciAddress", "parentPciAddr")
@@ -127,3 +127,98 @@ def device_class_row(device_class: Object) -> Row:
         "extended_resource": text(spec.get("extendedResourceName")),
         "selectors": [text(mapping(each.get("cel")).get("expression")) for each in objects(spec.get("selectors"))],
     }
+
+
+_POD_CLAIM = "resource.kubernetes.io/pod-claim-name"
+_EXTENDED = "resource.kubernetes.io/extended-resource-claim"
+
+
+def _identity(claim: Object) -> Row:
+    metadata = mapping(claim.get("metadata"))
+    return {
+        "namespace": text(metadata.get("namespace")),
+        "claim": text(metadata.get("name")),
+        "claim_uid": text(metadata.get("uid")),
+    }
+
+
+def _allocation(claim: Object) -> Object:
+    return mapping(mapping(claim.get("status")).get("allocation"))
+
+
+def claim_row(claim: Object) -> Row:
+    """A claim: what it requests, whose it is, whether it was granted."""
+    metadata = mapping(claim.get("metadata"))
+    annotations = mapping(metadata.get("annotations"))
+    owner = next(iter(objects(metadata.get("ownerReferences"))), {})
+    allocation = _allocation(claim)
+    return {
+        **_identity(claim),
+        "created_at": instant(metadata.get("creationTimestamp")),
+        "deletion_at": instant(metadata.get("deletionTimestamp")),
+        "owner_kind": text(owner.get("kind")),
+        "owner_name": text(owner.get("name")),
+        "owner_uid": text(owner.get("uid")),
+        "pod_claim": text(annotations.get(_POD_CLAIM)),
+        "is_extended_resource": annotations.get(_EXTENDED) == "true",
+        "requests": list(_requests(mapping(mapping(claim.get("spec")).get("devices")))),
+        "is_allocated": bool(allocation),
+        "allocated_at": instant(allocation.get("allocationTimestamp")),
+        "node_name": only_node(allocation.get("nodeSelector")),
+    }
+
+
+def _requests(devices: Object) -> Iterator[Row]:
+    for request in objects(devices.get("requests")):
+        name = text(request.get("name"))
+        if alternatives := objects(request.get("firstAvailable")):
+            yield from (_request(name, text(each.get("name")), each) for each in alternatives)
+        else:
+            yield _request(name, "", mapping(request.get("exactly")) or request)  # v1beta1 does not wrap it
+
+
+def _request(name: str, subrequest: str, asked: Object) -> Row:
+    mode = text(asked.get("allocationMode")) or "ExactCount"
+    count = whole(asked.get("count"))
+    return {
+        "request": name,
+        "subrequest": subrequest,
+        "device_class": text(asked.get("deviceClassName")),
+        "allocation_mode": mode,
+        "device_count": None if mode == "All" else 1 if count is None else count,
+        "is_admin_access": asked.get("adminAccess") is True,
+        "capacities": amounts(mapping(asked.get("capacity")).get("requests")),
+    }
+
+
+def claim_device_rows(claim: Object) -> Iterator[Row]:
+    """Devices allocated to the claim. A pool's name may hold slashes, so the three parts are never joined."""
+    results = objects(mapping(_allocation(claim).get("devices")).get("results"))
+    identity = _identity(claim) if results else {}
+    for result in results:
+        request, _, subrequest = text(result.get("request")).partition("/")
+        yield {
+            **identity,
+            "driver": text(result.get("driver")),
+            "pool": text(result.get("pool")),
+            "device": text(result.get("device")),
+            "request": request,
+            "subrequest": subrequest,
+            "share_id": text(result.get("shareID")),
+            "consumed_capacity": amounts(result.get("consumedCapacity")),
+            "is_admin_access": result.get("adminAccess") is True,
+        }
+
+
+def claim_consumer_rows(claim: Object) -> Iterator[Row]:
+    """Consumers of the claim: pods, or groups of pods."""
+    consumers = objects(mapping(claim.get("status")).get("reservedFor"))
+    identity = _identity(claim) if consumers else {}
+    for each in consumers:
+        yield {
+            **identity,
+            "consumer_resource": text(each.get("resource")),
+            "consumer_group": text(each.get("apiGroup")),
+            "consumer": text(each.get("name")),
+            "consumer_uid": text(each.get("uid")),
+        }

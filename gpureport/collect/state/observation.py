@@ -10,16 +10,13 @@ from typing import Any
 import pyarrow as pa
 
 from gpureport.collect.state import kinds
-from gpureport.collect.state.claims import claim_consumer_rows, claim_device_rows, claim_row
-from gpureport.collect.state.devices import Pools, device_class_row
+from gpureport.collect.state.devices import Pools, claim_consumer_rows, claim_device_rows, claim_row, device_class_row
 from gpureport.collect.state.fields import Object, Row, instant, mapping, text, texts
 from gpureport.collect.state.kinds import Kind
-from gpureport.collect.state.koordinator import annotated_device_rows, koordinator_device_rows
-from gpureport.collect.state.kubelet import completed
 from gpureport.collect.state.nodes import kept_labels, namespace_row, node_row
+from gpureport.collect.state.pod_devices import annotated_device_rows, completed, koordinator_device_rows
 from gpureport.collect.state.pods import container_rows, pod_row
-from gpureport.collect.state.quota_terms import quota_term_rows
-from gpureport.collect.state.workloads import flavor_labels, workload_row
+from gpureport.collect.state.quota_terms import flavor_labels, quota_term_rows, workload_row
 from gpureport.values.tables.state import STATE_TABLES
 from gpureport.values.tables.table import Table
 

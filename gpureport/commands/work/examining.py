@@ -16,7 +16,7 @@ from gpureport.compute.query import connection
 from gpureport.config import Config
 from gpureport.lake import Lake, Partition, open_lake
 from gpureport.lake.check import Damage, damaged_files, remedy
-from gpureport.lake.paths import day_key, day_of
+from gpureport.lake.root import day_key, day_of
 from gpureport.values.errors import IncompleteError, LakeError, SourceError, UsageError
 from gpureport.values.text.rows import Output, print_rows
 

@@ -13,10 +13,9 @@ import pyarrow as pa
 
 from gpureport.compute.fact_views import Batch, lake_tables, limits
 from gpureport.compute.query import build, build_empty, build_view, load, needed
+from gpureport.compute.quotas.kueue import quota_lending_table, quota_weighted_share_table
 from gpureport.compute.quotas.labels import quota_label_tables
-from gpureport.compute.quotas.lending import quota_lending_table
 from gpureport.compute.quotas.shares import quota_native_table, quota_share_table, quota_unit_table
-from gpureport.compute.quotas.weighted import quota_weighted_share_table
 from gpureport.lake import Lake, views
 from gpureport.schedulers.model import Rules
 from gpureport.schedulers.nos import ORDER

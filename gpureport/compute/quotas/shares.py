@@ -9,7 +9,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from gpureport.compute.quotas.rows import QuotaRows, Row
+from gpureport.compute.quotas.scene import QuotaRows, Row
 from gpureport.schedulers.allocation import SHARING, fair_shares
 from gpureport.schedulers.model import Holding, Rules, Share
 from gpureport.schedulers.units import gpu_units, is_device, native_requests, native_unit

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from gpureport.compute.sums import loops
 from gpureport.compute.sums.rows import Bits, Rows, doubles, instants
-from gpureport.values.tables.signals import SIGNALS, Signal
+from gpureport.values.tables.telemetry import SIGNALS, Signal
 
 _MEMORY = ("fb_used_bytes", "fb_free_bytes")
 _BIN_WIDTHS = {

@@ -6,7 +6,6 @@ are columns of every row, read from the path. ``docs/schema.md`` is generated fr
 
 from __future__ import annotations
 
-from gpureport.values.tables.signals import SIGNAL_BY_NAME, SIGNALS, Signal
 from gpureport.values.tables.state import STATE_TABLES
 from gpureport.values.tables.table import Column, Table
 from gpureport.values.tables.telemetry import (
@@ -18,7 +17,10 @@ from gpureport.values.tables.telemetry import (
     RAW_SAMPLE,
     SAMPLE,
     SERIES,
+    SIGNAL_BY_NAME,
+    SIGNALS,
     SOURCE,
+    Signal,
 )
 
 __all__ = [

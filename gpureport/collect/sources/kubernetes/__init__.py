@@ -1,8 +1,13 @@
 """Raw Kubernetes objects, list by list: from an API server, or from a folder of its replies."""
 
-from gpureport.collect.sources.kubernetes.access import HOW_TO_NAME_A_CLUSTER, NoClusterError
 from gpureport.collect.sources.kubernetes.cluster import Cluster, FileReply, Page, open_cluster, read_folder, read_observed_at
-from gpureport.collect.sources.kubernetes.connection import ForbiddenError, NotListedError, OutOfScopeError
+from gpureport.collect.sources.kubernetes.connection import (
+    HOW_TO_NAME_A_CLUSTER,
+    ForbiddenError,
+    NoClusterError,
+    NotListedError,
+    OutOfScopeError,
+)
 
 __all__ = [
     "HOW_TO_NAME_A_CLUSTER",

@@ -13,14 +13,15 @@ from typing import Any, TypedDict
 import msgspec
 import orjson
 
-from gpureport.collect.sources.kubernetes.access import SERVICE_ACCOUNT, open_client
 from gpureport.collect.sources.kubernetes.connection import (
+    SERVICE_ACCOUNT,
     Connection,
     Decode,
     ExpiredError,
     MissingError,
     NotListedError,
     OutOfScopeError,
+    open_client,
 )
 from gpureport.collect.state import Kind
 from gpureport.collect.state.fields import Object, mapping, objects, text, whole

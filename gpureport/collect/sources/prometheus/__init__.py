@@ -13,14 +13,16 @@ from gpureport.collect.sources.prometheus.glimpse import Glimpse, Labelled, glim
 from gpureport.collect.sources.prometheus.outline import (
     HOST_LABELS,
     DeviceOf,
+    Group,
     Matcher,
     Outline,
+    Question,
     label_values,
     list_series,
     one_of,
+    plan_groups,
     samples_per_hour,
 )
-from gpureport.collect.sources.prometheus.plan import Group, Question, plan_groups
 from gpureport.collect.sources.prometheus.probe import Server, external_labels, probe
 from gpureport.collect.sources.prometheus.reading import Reading, read
 from gpureport.config import Prometheus as PrometheusSettings

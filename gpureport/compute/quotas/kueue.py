@@ -1,4 +1,4 @@
-"""``day.quota_weighted_share``: what Kueue orders by at each snapshot, as it says it and from what queues had reserved.
+"""Kueue's queues: ``day.quota_weighted_share``, what it orders by at each snapshot, and ``day.quota_lending`` of cohorts.
 
 Weighted shares of ClusterQueues and cohorts, and the past use of LocalQueues, of which older use counts less.
 """
@@ -10,15 +10,16 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
+from typing import Any
 
 import duckdb
 import pyarrow as pa
 
-from gpureport.compute.quotas.rows import Row
-from gpureport.schedulers.kueue import MAX_WEIGHTED_SHARE, Cohorts, Node, consumed
-from gpureport.schedulers.model import Rules, Terms
+from gpureport.compute.quotas.scene import QuotaRows, Row
+from gpureport.schedulers.kueue import MAX_WEIGHTED_SHARE, Cohorts, Lending, Node, cohorts, consumed
+from gpureport.schedulers.model import Holding, Rules, Terms
 from gpureport.values.quantity import amounts
-from gpureport.values.tables.rules import QUOTA_WEIGHTED_SHARE
+from gpureport.values.tables.rules import QUOTA_LENDING, QUOTA_WEIGHTED_SHARE
 
 _OBJECTS = """
 select
@@ -120,3 +121,60 @@ def _node(quota: str, rows: Sequence[Row]) -> Node:
     }
     usage = {key: row["delivered"] or 0.0 for key, row in named.items() if not row["is_parent"]}
     return Node(quota, rows[0]["parent"], terms, 1.0 if rows[0]["weight"] is None else rows[0]["weight"], usage)
+
+
+_STEPS = """
+select
+    *,
+    epoch_ms(created_at) as created_at_ms
+from day.quota_amount
+where system = 'kueue' and cluster in (select cluster from day.quota_terms where system = 'kueue' and is_parent)
+order by cluster, resource, flavor, start_at, quota
+"""
+_PLACES = """
+select cluster, quota, parent, start_at, end_at
+from day.quota_terms
+where system = 'kueue' and is_parent and resource = ''
+order by all
+"""
+_STEP = ("cluster", "system", "resource", "flavor", "start_at")
+
+
+def quota_lending_table(con: duckdb.DuckDBPyConnection) -> pa.Table:
+    """Amounts that each queue lends and can reclaim in each step of ``day.quota_amount``; no row where no Cohort is known."""
+    places = con.sql(_PLACES).to_arrow_table().to_pylist()
+    rows = con.sql(_STEPS).to_arrow_table().to_pylist()
+    quotas = QuotaRows()
+    answers: dict[tuple[Any, ...], Mapping[str, Lending]] = {}
+    found = [row for _, step in groupby(rows, _step) for row in _lent(list(step), places, quotas, answers)]
+    return pa.Table.from_pylist(found, QUOTA_LENDING.schema)
+
+
+def _step(row: Row) -> list[Any]:
+    return [row[name] for name in _STEP]
+
+
+def _lent(
+    rows: Sequence[Row], places: Sequence[Row], quotas: QuotaRows, answers: dict[tuple[Any, ...], Mapping[str, Lending]]
+) -> Iterator[Row]:
+    """A row for every queue and cohort of one step; answers recur."""
+    holdings = [Holding(quotas.quota(row), row["delivered_native"], row["delivered_native"]) for row in rows]
+    above = _above(rows[0], places)
+    key = (rows[0]["resource"], above, *((id(each.quota), each.delivered) for each in holdings))
+    if key not in answers:
+        nodes = [Node(name, parent) for name, parent in above]
+        answers[key] = cohorts(rows[0]["resource"], holdings, nodes).lending(("", rows[0]["resource"]))
+    for row in rows:
+        if lending := answers[key].get(row["quota"]):
+            same = {name: row[name] for name in (*_STEP, "quota", "end_at")}
+            amounts = {"lent_native": lending.lent, "others_borrowed_native": lending.others_borrowed}
+            yield {**same, **amounts, "borrowers": sorted(lending.borrowers.items())}
+
+
+def _above(step: Row, places: Sequence[Row]) -> tuple[tuple[str, str], ...]:
+    """Each cohort, and its parent at that time."""
+    return tuple(
+        (each["quota"], each["parent"])
+        for each in places
+        if each["cluster"] == step["cluster"] and each["start_at"] <= step["start_at"] < each["end_at"]
+    )

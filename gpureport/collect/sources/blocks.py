@@ -1,4 +1,6 @@
-"""A block's index and samples: postings, series, and XOR chunks decoded many at a time; histograms are left out.
+"""Blocks of Prometheus' storage, as a server's snapshot folder, Thanos, Mimir and Cortex have them → raw series.
+
+Read are the index (postings, series) and XOR chunks, many at a time; histograms are left out.
 
 Format: prometheus/tsdb/docs/format/index.md, versions 1 and 2. Numbers are big-endian; a series is found by its reference,
 from the postings of its labels.
