@@ -2,7 +2,6 @@
 --
 -- grain:  cluster
 -- reads:  day.state_snapshot
--- source: day.state_snapshot
 select distinct cluster
 from day.state_snapshot
 where kind = 'resourceclaims.resource.k8s.io'

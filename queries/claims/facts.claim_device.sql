@@ -6,7 +6,6 @@
 -- revision: 2
 -- grain:  cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request, start_at
 -- reads:  day.claim_label, day.claim_match, day.claim_share
--- source: day.claim_match, day.claim_share; day.claim_label
 -- columns: cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request, subrequest, is_admin_access, is_extended_resource,
 --          node_name, device_type, profile, gpu_model, device_uuid, gpu_instance_id, matched_by, share_ratio, share_source, start_at, end_at,
 --          start_source, end_source, end_uncertainty_seconds

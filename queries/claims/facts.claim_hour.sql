@@ -7,7 +7,6 @@
 -- revision: 2
 -- grain:  cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request, hour_start_at
 -- reads:  day.state_snapshot, facts.claim_device, facts.claim_reservation, facts.claim_use
--- source: facts.claim_device, facts.claim_use, facts.claim_reservation
 -- columns: cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request, hour_start_at, allocated_seconds, reserved_seconds,
 --          used_seconds, idle_gpu_seconds, allocated_gpu_seconds, claim_count
 with allocation as (

@@ -5,7 +5,6 @@
 --
 -- grain:  cluster, namespace, pod, pod_uid, container, claim, claim_uid, driver, pool, device, share_id, request, start_at
 -- reads:  day.claim_label, day.container_run, facts.claim_device
--- source: day.container_run, facts.claim_device; day.claim_label
 -- columns: those of facts.claim_device without subrequest, is_extended_resource, node_name, device_type, profile, gpu_model, matched_by,
 --          share_ratio, share_source, start_source, end_source; pod, pod_uid, container, is_ambiguous
 with requested as (

@@ -3,7 +3,6 @@
 -- severity: fail
 -- grain:  cluster, gpu_model, measure
 -- reads:  report.gpu_hour_bridge
--- source: report.gpu_hour_bridge
 -- columns: cluster, gpu_model, measure, difference_gpu_hours
 --   difference_gpu_hours  h, the steps less what is there after them
 select

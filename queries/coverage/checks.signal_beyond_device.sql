@@ -3,7 +3,6 @@
 -- severity: fail
 -- grain:  cluster, device_uuid, gpu_instance_id, day, signal
 -- reads:  day.signal_absence
--- source: day.signal_absence
 -- columns: cluster, device_uuid, gpu_instance_id, day, signal, device_seconds, observed_seconds
 --   observed_seconds  s in which the signal was known
 select columns('^(cluster|device_uuid|gpu_instance_id|day|signal|device_seconds|observed_seconds)$')

@@ -3,7 +3,6 @@
 -- revision: 1
 -- grain:  cluster, node_name, day, signal, cause
 -- reads:  day.signal_absence
--- source: day.signal_absence
 -- columns: cluster, node_name, day, signal, cause, device_count, observed_count, device_seconds, observed_seconds, unseen_seconds,
 --          lacking_seconds, expected_series_count, series_count, sample_count, left_out_count, sibling_count, peer_count, other_count,
 --          exporter, source_metrics, driver_versions, gpu_models, left_out_devices, dropped

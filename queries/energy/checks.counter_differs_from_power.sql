@@ -5,7 +5,6 @@
 -- severity: warn
 -- grain:  cluster, device_uuid, hour_start_at
 -- reads:  facts.device_power_hour
--- source: facts.device_power_hour
 -- columns: cluster, device_uuid, hour_start_at, counter_joules, integral_joules
 --   counter_joules  J, growth of the energy counter
 select columns('^(cluster|device_uuid|hour_start_at|counter_joules|integral_joules)$')

@@ -3,7 +3,6 @@
 -- severity: fail
 -- grain:  cluster, device_uuid, hour_start_at
 -- reads:  facts.device_power_hour
--- source: facts.device_power_hour
 -- columns: cluster, device_uuid, hour_start_at, measured_joules, idle_joules, attributed_joules, unattributed_joules, closing_error_joules
 --   measured_joules  J, energy measured
 --   idle_joules      J of the idle baseline

@@ -4,7 +4,6 @@
 --
 -- grain:  cluster, device_uuid, ended_at
 -- reads:  day.energy_edge
--- source: day.energy_edge
 -- columns:
 --   ended_at            UTC, the first sample after the gap or reset
 with bridge as (

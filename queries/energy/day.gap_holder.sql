@@ -4,7 +4,6 @@
 --
 -- grain:  cluster, device_uuid, ended_at, hour_start_at
 -- reads:  day.energy_gap, day.idle_baseline, facts.ownership
--- source: day.energy_gap; facts.ownership
 -- columns:
 --   ended_at         UTC, end of the gap
 with met as (

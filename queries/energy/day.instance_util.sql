@@ -5,7 +5,6 @@
 --
 -- grain:  cluster, holder_number
 -- reads:  day.allocated_interval, day.power_activity, day.sharer_series, day.util_reading
--- source: day.power_activity, day.sharer_series
 with instance as (
     select
         columns('^(cluster|device_uuid|gpu_instance_id|start_at)$'),

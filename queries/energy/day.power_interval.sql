@@ -8,7 +8,6 @@
 --
 -- grain:  cluster, device_uuid, start_at
 -- reads:  day.allocated_interval, day.device_layout, day.energy_edge, day.idle_baseline, day.ownership_interval, day.sample_sum, day.sharer_series
--- source: day.sample_sum, day.idle_baseline
 -- columns:
 --   interval_number      number of the row: a short key
 with board as (

@@ -7,7 +7,6 @@
 --
 -- grain:  cluster, holder_number
 -- reads:  day.allocated_interval, day.power_interval, day.power_step, day.sharer_series, day.util_reading
--- source: day.sharer_series; day.power_step
 with named as (
     select
         device_uuid,

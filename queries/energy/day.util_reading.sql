@@ -2,7 +2,6 @@
 --
 -- grain:  holder_number, step_at
 -- reads:  day.sharer_series, lake.sample
--- source: day.sharer_series
 -- columns:
 --   step_at   UTC, the sample; start of the holder's interval where an earlier one is in force then
 --   until_at  UTC, until when it is in force, outside it

@@ -7,7 +7,6 @@
 -- grain:  cluster, hour_start_at, namespace, is_allocated, node_name, gpu_model
 -- reads:  facts.container_hour, facts.device_hour, facts.device_power_hour, facts.power_hour
 -- params: since_at, until_at
--- source: facts.power_hour, facts.device_power_hour
 -- columns: cluster, hour_start_at, namespace, is_allocated, node_name, gpu_model, energy_method, active_joules, allocated_idle_joules, idle_joules,
 --          unattributed_joules, never_active_joules, share_error_joules, energy_joules, corrected_joules, sm_active_joules, measured_seconds, measured_gpu_seconds,
 --          device_measured_seconds_max, power_watts, sm_active_gpu_seconds, gpu_seconds, used_gpu_seconds, unmeasured_gpu_seconds

@@ -6,7 +6,6 @@
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, day, idle_source, hours_method, method, scope
 -- reads:  facts.container_hour, facts.power_hour
 -- params: since_at, until_at
--- source: facts.power_hour
 -- columns: those of facts.power_hour without hour_start_at, idle_watts; day, used_gpu_seconds, known_gpu_seconds, sm_active_gpu_seconds,
 --          sm_active_joules, idle_watt_seconds, idle_watts_seconds, active_known_count, idle_known_count
 --   used_gpu_seconds      gpu_seconds x activity of what was held; null where no activity is known

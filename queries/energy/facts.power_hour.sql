@@ -10,7 +10,6 @@
 -- revision: 10
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at
 -- reads:  day.allocated_interval, day.gap_holder, day.instance_util, day.partition_interval, day.power_activity, day.power_interval, day.power_util
--- source: day.power_interval, day.power_util, day.power_activity
 -- columns: cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at, observed_seconds, gpu_seconds, measured_seconds,
 --          active_joules, active_joules_unweighted, active_joules_kepler, allocated_idle_joules, idle_joules, active_seconds, held_seconds,
 --          activity_unknown_seconds, equal_seconds, active_watts_max, clamped_count, idle_watts, idle_source, hours_method, method, scope

@@ -3,7 +3,6 @@
 -- severity: warn
 -- grain:  cluster, device_uuid, link
 -- reads:  period.link, period.sum
--- source: period.sum, period.link
 -- columns: cluster, device_uuid, link, link_ratio
 with link as (
     select

@@ -3,7 +3,6 @@
 -- severity: fail
 -- grain:  cluster, node_name, device_uuid, day
 -- reads:  period.capacity, period.ledger
--- source: period.capacity, period.ledger
 -- columns: cluster, node_name, device_uuid, day, capacity_gpu_hours, gpu_hours, difference_gpu_hours
 --   device_uuid           UUID of the physical GPU; '' of those without an exporter
 --   capacity_gpu_hours    h there were

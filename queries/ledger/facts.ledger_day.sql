@@ -4,7 +4,6 @@
 -- grain:  cluster, device_uuid, gpu_instance_id, day, outage, is_reserved, is_unsliced, stranding, activity, namespace, pod, pod_uid, hours_method
 -- reads:  facts.ledger_hour
 -- params: since_at, until_at
--- source: facts.ledger_hour
 -- columns: cluster, device_uuid, gpu_instance_id, day, is_unsliced, activity, outage, is_reserved, stranding, namespace, pod, pod_uid,
 --          hours_method, first_hour_at, gpu_seconds
 with hour as (

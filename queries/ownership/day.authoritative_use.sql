@@ -5,7 +5,6 @@
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at
 -- reads:  day.reported_use, facts.claim_use
--- source: facts.claim_use, day.reported_use
 -- columns:
 --   source         dra-claim, koordinator, kubelet-checkpoint or pod-resources
 --   claims         resource claims behind it, namespace/name, sorted

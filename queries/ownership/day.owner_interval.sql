@@ -4,7 +4,6 @@
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at
 -- reads:  day.authoritative_use, day.owner_gap, day.owner_label_run, lake.device_label
--- source: day.owner_label_run, day.owner_gap; day.authoritative_use
 -- columns:
 --   source      as in day.owner_label_run, day.owner_gap and day.authoritative_use
 --   claims      resource claims that Kubernetes names

@@ -7,7 +7,6 @@
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, start_at
 -- reads:  day.authoritative_use, day.claim_share, day.container_run, day.device_grant, facts.claim_device, lake.pod_device
--- source: facts.claim_device, day.claim_share, day.authoritative_use, day.device_grant
 -- columns: cluster, device_uuid, gpu_instance_id, start_at, end_at, granted_ratio, grants
 with run as (
     select

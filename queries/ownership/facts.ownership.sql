@@ -9,18 +9,39 @@
 --
 -- revision: 3
 -- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at
--- reads:  day.node_sharing, day.owner_hint, day.owner_interval, day.pod_request, lake.device_label
--- source: resource claims, Koordinator's annotation, the kubelet's word; exporter labels, made right with kube-state-metrics
+-- reads:  day.node_sharing, day.owner_interval, day.pod_request, lake.device_label, lake.series
+-- source: resource claims, Koordinator's annotation, the kubelet's word; exporter labels, made right with kube-state-metrics;
+--          vgpu, dra_claim_namespace and dra_claim_name of dcgm-exporter
 -- columns: cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at, end_at, source, certainty, sharing_mode,
 --          sharing_evidence, life_start_at, life_end_at
 --   source        dra-claim, koordinator, kubelet-checkpoint, pod-resources, labels, labels+kube-state, labels+snapshot, in turn, node silent, pod alive; several are listed
 --   sharing_mode  exclusive, mig, mps, shared-claim, time-sliced, or time-sliced? where that is not certain
-with hinted as (
+with reported as (
+    select
+        columns('^(cluster|device_uuid|namespace|pod|container)$'),
+        labels['dra_claim_namespace'] || '/' || labels['dra_claim_name'] as claim,
+        labels['vgpu'] is not null as is_virtual
+    from lake.series
+    where pod != '' and device_uuid != ''
+),
+
+-- A holder that may share its device: resource claims named beside it, and whether every holder is named.
+hint as (
+    select
+        * exclude (claim, is_virtual),
+        coalesce(list_sort(list(distinct claim) filter (where claim is not null)), []) as claims,
+        bool_or(is_virtual) as is_virtual
+    from reported
+    where claim is not null or is_virtual
+    group by all
+),
+
+hinted as (
     select
         run.* exclude (claims),
         if(run.is_authoritative, run.claims, coalesce(hint.claims, [])) as claims
     from day.owner_interval as run
-    left join day.owner_hint as hint
+    left join hint
         using (cluster, device_uuid, namespace, pod, container)
 ),
 
@@ -55,7 +76,7 @@ virtual as (
     select distinct
         place.cluster,
         place.node_name
-    from day.owner_hint as hint
+    from hint
     inner join place
         using (cluster, device_uuid)
     where hint.is_virtual

@@ -6,7 +6,6 @@
 -- revision: 2
 -- grain:  cluster, namespace, pod, pod_uid
 -- reads:  day.namespace_label, day.pod_controller, facts.node_allocation, facts.ownership
--- source: day.pod_controller, day.namespace_label
 -- columns: cluster, namespace, pod, pod_uid, workload_kind, workload, namespace_labels
 --   workload_kind     Deployment, StatefulSet, Job, …; Pod of one that no one made; '' where unknown
 with holder as (

@@ -2,7 +2,6 @@
 --
 -- grain:  cluster, system, resource, flavor, quota, start_at
 -- reads:  day.quota_moment, day.quota_terms
--- source: day.quota_moment, day.quota_terms
 -- columns: those of day.quota_moment without terms_id
 select
     term.* exclude (terms_id, start_at, end_at, source),

@@ -5,7 +5,6 @@
 --
 -- grain:  terms_id, start_at
 -- reads:  day.quota_request, day.quota_change, day.quota_member, day.quota_pod, day.quota_reported, day.quota_scope, day.quota_terms, day.quota_watch
--- source: day.quota_terms, day.quota_request, day.quota_reported
 -- columns:
 --   terms_id                the interval of day.quota_terms that it lies in
 --   delivered_native        held by pods

@@ -2,7 +2,6 @@
 --
 -- grain:  cluster, system, quota, resource, flavor, pod_uid
 -- reads:  day.quota_member, day.quota_native, day.quota_pod, day.quota_terms, day.quota_unit
--- source: day.quota_member, day.quota_pod; day.quota_native
 -- columns:
 --   amount_gpus  the same in GPUs; null where the resource is none
 select

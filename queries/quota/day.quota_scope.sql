@@ -5,7 +5,6 @@
 --
 -- grain:  cluster, system, resource, flavor, quota
 -- reads:  day.quota_above, day.quota_terms, day.quota_unit, day.quota_watch
--- source: day.quota_terms
 -- columns:
 --   scope  the quota or the root of its tree, where those alone count; else ''
 with tree as (

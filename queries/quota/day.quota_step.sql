@@ -8,7 +8,6 @@
 --
 -- grain:  cluster, system, resource, flavor, quota, start_at
 -- reads:  day.quota_amount, day.quota_capacity, day.quota_flavor_node, day.quota_free, day.quota_lending, day.quota_share, day.quota_unit
--- source: day.quota_amount, day.quota_share
 -- columns:
 --   pool                     quotas of one pool lend to each other
 --   delivered_native         held

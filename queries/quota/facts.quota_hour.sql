@@ -6,7 +6,6 @@
 -- revision: 3
 -- grain:  cluster, system, resource, flavor, quota, hour_start_at
 -- reads:  day.quota_step
--- source: day.quota_step
 -- columns: cluster, system, resource, flavor, quota, hour_start_at, pool, parent, is_parent, gpus_per_native, native_unit, observed_seconds,
 --          guaranteed_seconds, demand_seconds, share_seconds, unmet_seconds, violated_known_seconds, cap_seconds, cap_known_seconds, capped_seconds,
 --          starved_seconds, violated_seconds, guaranteed_native_hours, cap_native_hours, demanded_native_hours, delivered_native_hours,

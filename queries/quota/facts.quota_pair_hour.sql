@@ -5,7 +5,6 @@
 -- revision: 3
 -- grain:  cluster, system, resource, flavor, quota, borrower, hour_start_at
 -- reads:  day.quota_lending, day.quota_step
--- source: day.quota_step, day.quota_lending
 -- columns: cluster, system, resource, flavor, quota, borrower, hour_start_at, gpus_per_native, native_unit, together_seconds,
 --          contested_native_hours, contested_native_max
 --   quota                   quota that was short

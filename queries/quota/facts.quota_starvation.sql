@@ -3,7 +3,6 @@
 -- revision: 3
 -- grain:  cluster, system, resource, flavor, quota, start_at
 -- reads:  day.quota_step
--- source: day.quota_step
 -- columns: cluster, system, resource, flavor, quota, start_at, end_at, is_ended, is_reclaim, unmet_native_hours, violated_native_hours
 --   end_at                 UTC, end: it has what it is due, requests less, or is no longer known
 --   unmet_native_hours     ∫ what it was short of

@@ -5,7 +5,6 @@
 -- severity: fail
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at
 -- reads:  facts.container_hour, facts.device_hour
--- source: facts.container_hour, facts.device_hour
 -- columns: cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at, observed_seconds, device_seconds
 --   observed_seconds  s in which the device was seen while held
 select

@@ -3,7 +3,6 @@
 -- severity: fail
 -- grain:  cluster, device_uuid, gpu_instance_id, hour_start_at
 -- reads:  facts.device_hour
--- source: facts.device_hour
 -- columns: cluster, device_uuid, gpu_instance_id, hour_start_at, observed_seconds
 select columns('^(cluster|device_uuid|gpu_instance_id|hour_start_at|observed_seconds)$')
 from facts.device_hour

@@ -5,7 +5,6 @@
 -- severity: warn
 -- grain:  device_uuid
 -- reads:  facts.device_hour
--- source: facts.device_hour
 -- columns: device_uuid, clusters, first_hour_at, hour_count
 --   first_hour_at  UTC, start of the first such hour
 --   hour_count     hours in which they did

@@ -3,7 +3,6 @@
 -- severity: fail
 -- grain:  cluster, device_uuid, gpu_instance_id, start_at, other_start_at
 -- reads:  day.interval_saturation
--- source: day.interval_saturation
 -- columns: cluster, device_uuid, gpu_instance_id, start_at, other_start_at
 select
     part.* similar to '^(cluster|device_uuid|gpu_instance_id|start_at)$',

@@ -3,7 +3,6 @@
 -- severity: warn
 -- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at
 -- reads:  facts.device_hour, facts.ownership
--- source: facts.ownership, facts.device_hour
 -- columns: cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at, end_at
 select
     ownership.* similar to '^(cluster|device_uuid|gpu_instance_id|namespace|pod|pod_uid|container|start_at)$',

@@ -5,7 +5,6 @@
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at
 -- reads:  day.granted_share, day.ownership_interval, facts.ownership
--- source: facts.ownership, day.granted_share
 -- columns:
 --   instance_owner_count  those of the same instance, or of the whole GPU
 --   pod_owner_count       those of the same pod among the latter

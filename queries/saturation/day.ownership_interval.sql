@@ -6,7 +6,6 @@
 --
 -- grain:  cluster, device_uuid, start_at
 -- reads:  day.device_outage, day.device_run, day.fragmented_gpu, day.reservation, facts.ownership
--- source: facts.ownership, day.device_run, day.device_outage, day.reservation, day.fragmented_gpu
 with change as (
     select
         cluster,

@@ -6,7 +6,6 @@
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, day, node_name, gpu_index, gpu_device, gpu_model, gpu_instance_profile, pci_bus_id, driver_version, make
 -- reads:  facts.container_hour
 -- params: since_at, until_at
--- source: facts.container_hour
 -- columns: those of facts.container_hour without hour_start_at, certainty, scope, memory_threshold_ratio; day, busiest_sm_active_ratio,
 --          busiest_sm_occupancy_ratio, busiest_dram_active_ratio, first_hour_at, power_at, heat_at, hardware_at, memory_at
 with hour as (

@@ -6,7 +6,6 @@
 -- grain:  cluster, device_uuid, gpu_instance_id, day, node_name, gpu_index, gpu_device, gpu_model, gpu_instance_profile, pci_bus_id, driver_version, make
 -- reads:  facts.device_hour
 -- params: since_at, until_at
--- source: facts.device_hour
 -- columns: those of facts.device_hour without hour_start_at, memory_threshold_ratio; day, active_seconds, board_observed_seconds, first_hour_at, last_hour_at
 --   active_seconds          s with activity, by the engine or by GPU utilization, whichever is more in each hour
 with hour as (

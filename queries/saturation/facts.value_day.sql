@@ -4,7 +4,6 @@
 -- grain:  cluster, day, gpu_model, namespace, workload_kind, workload, signal
 -- reads:  facts.pod_workload, facts.value_hour
 -- params: since_at, until_at
--- source: facts.value_hour
 -- columns: cluster, day, gpu_model, namespace, workload_kind, workload, signal, bins, bin_milliseconds
 --   namespace         namespace of the workload; '' where unallocated
 --   workload_kind     kind of the workload (Deployment, StatefulSet, Job, …), by name where unknown; '' where unallocated

@@ -120,7 +120,7 @@ def read(path: Path) -> Query:
     sql = path.read_text(encoding="utf-8")
     header = _GOES_ON.sub(" ", "\n".join(takewhile(lambda line: line.startswith("--"), sql.splitlines()))).splitlines()
     fields = {match[1]: match[2].strip() for line in header if (match := _FIELD.match(line))}
-    missing = {"grain", "reads", "source"} - set(fields)
+    missing = {"grain", "reads"} - set(fields)
     if missing:
         raise QueryError(f"{path}: the header lacks {', '.join(sorted(missing))}")
     return Query(
@@ -130,7 +130,7 @@ def read(path: Path) -> Query:
         grain=_names(fields["grain"]),
         reads=_names(fields["reads"]),
         params=_names(fields.get("params", "")),
-        source=fields["source"],
+        source=fields.get("source", fields["reads"]),
         columns=_columns(path, header, fields.get("columns", "")),
         severity=fields.get("severity", ""),
         sql=sql,
