@@ -8,20 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gpureport.commands.options import (
-    CLUSTER,
-    DATE,
-    FOLDER,
-    KEEP_RAW,
-    LAKE,
-    LOG_FORMAT,
-    NO_KUBERNETES,
-    Invocation,
-    cluster_options,
-    connection_options,
-    finished_day,
-    print_paths,
-)
+from gpureport.commands import options
 from gpureport.store import Place
 from gpureport.values.errors import UsageError
 from gpureport.values.window import parse_instant
@@ -31,19 +18,19 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@DATE
-@LAKE
-@CLUSTER
-@connection_options
-@KEEP_RAW
-@cluster_options
-@NO_KUBERNETES
+@options.DATE
+@options.LAKE
+@options.CLUSTER
+@options.connection_options
+@options.KEEP_RAW
+@options.cluster_options
+@options.NO_KUBERNETES
 @click.option(
     "--blocks", help="Folder or s3://BUCKET/PREFIX with blocks of Prometheus, Thanos, Mimir or Cortex, in place of a server."
 )
-@LOG_FORMAT
+@options.LOG_FORMAT
 @click.pass_obj
-def export(invocation: Invocation, /, day: str | None, no_kubernetes: bool, blocks: str | None, **flags: Any) -> None:
+def export(invocation: options.Invocation, /, day: str | None, no_kubernetes: bool, blocks: str | None, **flags: Any) -> None:
     """Copy one UTC day from Prometheus into the lake.
 
     Reads Prometheus, Mimir, Thanos or VictoriaMetrics. Also takes a snapshot of the Kubernetes cluster, if one is found.
@@ -54,7 +41,7 @@ def export(invocation: Invocation, /, day: str | None, no_kubernetes: bool, bloc
     from gpureport.commands.work import collecting, observing
 
     config = invocation.changing(**flags)
-    chosen = finished_day(invocation, day)
+    chosen = options.finished_day(invocation, day)
     if blocks:
         for line in collecting.export_blocks(config, blocks, invocation.environ, chosen):
             invocation.say(line)
@@ -71,12 +58,12 @@ def export(invocation: Invocation, /, day: str | None, no_kubernetes: bool, bloc
 
 
 @click.command()
-@cluster_options
-@LAKE
-@CLUSTER
-@LOG_FORMAT
+@options.cluster_options
+@options.LAKE
+@options.CLUSTER
+@options.LOG_FORMAT
 @click.pass_obj
-def snapshot(invocation: Invocation, /, **flags: Any) -> None:
+def snapshot(invocation: options.Invocation, /, **flags: Any) -> None:
     """Copy the present Kubernetes state into the lake.
 
     Run it every few minutes: resource claims vanish with their pods, and what no snapshot saw stays unknown.
@@ -99,11 +86,11 @@ def snapshot(invocation: Invocation, /, **flags: Any) -> None:
     "--kubernetes", type=click.Path(path_type=Path), help="Folder with raw list replies: pods.json, resourceclaims.json, …"
 )
 @click.option("--observed-at", help="When these were saved (default: the time in observed_at.txt of that folder).")
-@LAKE
-@CLUSTER
+@options.LAKE
+@options.CLUSTER
 @click.pass_obj
 def import_(
-    invocation: Invocation, /, files: Sequence[Path], kubernetes: Path | None, observed_at: str | None, **flags: Any
+    invocation: options.Invocation, /, files: Sequence[Path], kubernetes: Path | None, observed_at: str | None, **flags: Any
 ) -> None:
     """Read metrics and Kubernetes replies from files into the lake.
 
@@ -125,7 +112,7 @@ def import_(
     click.echo(str(config.lake))
 
 
-def _import_samples(invocation: Invocation, config: Config, files: Sequence[Path]) -> None:
+def _import_samples(invocation: options.Invocation, config: Config, files: Sequence[Path]) -> None:
     from gpureport.commands.work.collecting import describe_unread
     from gpureport.commands.work.observing import import_files
 
@@ -156,11 +143,11 @@ def _import_samples(invocation: Invocation, config: Config, files: Sequence[Path
 @click.option(
     "--sharing-share", type=float, default=0.1, show_default=True, help="Share of the GPUs that have several holders, 0 to 1."
 )
-@click.option("--out", type=FOLDER, help="Folder for OpenMetrics, Kubernetes JSON and truth.json.")
-@LAKE
-@CLUSTER
+@click.option("--out", type=options.FOLDER, help="Folder for OpenMetrics, Kubernetes JSON and truth.json.")
+@options.LAKE
+@options.CLUSTER
 @click.pass_obj
-def simulate(invocation: Invocation, /, out: Path | None, lake: Place | None, cluster: str | None, **plan: Any) -> None:
+def simulate(invocation: options.Invocation, /, out: Path | None, lake: Place | None, cluster: str | None, **plan: Any) -> None:
     """Make a synthetic cluster, as files or as a lake.
 
     Writes OpenMetrics and Kubernetes JSON (--out), a lake (--lake), or both.
@@ -172,4 +159,4 @@ def simulate(invocation: Invocation, /, out: Path | None, lake: Place | None, cl
     if out is None and lake is None:
         raise UsageError("nothing to write; give --out for files, --lake for a lake, or both")
     config = invocation.config(cluster=cluster, lake=lake)
-    print_paths(rehearsing.simulate(config, plan, out, config.lake if lake else None, invocation.now.date()))
+    options.print_paths(rehearsing.simulate(config, plan, out, config.lake if lake else None, invocation.now.date()))

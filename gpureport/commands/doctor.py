@@ -7,35 +7,26 @@ from typing import Any
 
 import click
 
-from gpureport.commands.options import (
-    CLUSTER,
-    FORMAT,
-    LAKE,
-    NO_KUBERNETES,
-    Invocation,
-    cluster_options,
-    connection_options,
-    finished_day,
-)
+from gpureport.commands import options
 from gpureport.values.errors import UsageError
 from gpureport.values.text.rows import Output
 from gpureport.values.window import day_start
 
 
 @click.command()
-@connection_options
-@cluster_options
-@NO_KUBERNETES
-@LAKE
-@CLUSTER
+@options.connection_options
+@options.cluster_options
+@options.NO_KUBERNETES
+@options.LAKE
+@options.CLUSTER
 @click.option("--date", "day", help="UTC day of the lake to look at, or of the server (default: now).")
 @click.option(
     "--repair", is_flag=True, help="With --lake: compute damaged facts again, take other damaged files out of the lake."
 )
-@FORMAT
+@options.FORMAT
 @click.pass_obj
 def doctor(
-    invocation: Invocation,
+    invocation: options.Invocation,
     /,
     day: str | None,
     output: Output,
@@ -71,7 +62,7 @@ def doctor(
     if flags["lake"] and not day:
         invocation.say(examining.examine_files(config, repair, output, invocation.say))
         return
-    lake_day = examining.LakeDay(finished_day(invocation, day), cluster) if flags["lake"] else None
-    at = min(invocation.now, day_start(finished_day(invocation, day)) + timedelta(days=1)) if day else invocation.now
+    lake_day = examining.LakeDay(options.finished_day(invocation, day), cluster) if flags["lake"] else None
+    at = min(invocation.now, day_start(options.finished_day(invocation, day)) + timedelta(days=1)) if day else invocation.now
     look = examining.Look(at, lake_day, with_state=not (is_past or no_kubernetes))
     invocation.say(examining.doctor(config, invocation.environ, look, output))

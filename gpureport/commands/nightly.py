@@ -7,22 +7,7 @@ from typing import Any
 
 import click
 
-from gpureport.commands.options import (
-    CLUSTER,
-    DATE,
-    KEEP_RAW,
-    LAKE,
-    LOG_FORMAT,
-    NO_KUBERNETES,
-    OUT,
-    Invocation,
-    cluster_options,
-    connection_options,
-    finished_day,
-    print_paths,
-    print_report,
-    report_options,
-)
+from gpureport.commands import options
 from gpureport.values.errors import UsageError
 
 
@@ -43,22 +28,22 @@ def retention_options(command: Any) -> Any:
 
 
 @click.command()
-@DATE
+@options.DATE
 @click.option("--until", type=click.Choice(["now"]), help="Today up to the last full hour, as --date today.")
-@LAKE
-@OUT
-@CLUSTER
-@connection_options
-@KEEP_RAW
-@cluster_options
-@NO_KUBERNETES
+@options.LAKE
+@options.OUT
+@options.CLUSTER
+@options.connection_options
+@options.KEEP_RAW
+@options.cluster_options
+@options.NO_KUBERNETES
 @retention_options
-@report_options
+@options.report_options
 @click.option("--metrics-file", "metrics__file", help="Write the run's own metrics here (node_exporter textfile).")
 @click.option("--pushgateway-url", "metrics__pushgateway_url", help="Push the run's own metrics to this Pushgateway.")
-@LOG_FORMAT
+@options.LOG_FORMAT
 @click.pass_obj
-def run(invocation: Invocation, /, day: str | None, until: str | None, no_kubernetes: bool, **flags: Any) -> None:
+def run(invocation: options.Invocation, /, day: str | None, until: str | None, no_kubernetes: bool, **flags: Any) -> None:
     """Export, compute and report yesterday: the nightly job.
 
     Also fills in missing days, looks again at recent ones for late samples, and removes what is beyond its retention. A second
@@ -75,19 +60,19 @@ def run(invocation: Invocation, /, day: str | None, until: str | None, no_kubern
         raise
     if until and day not in (None, "today"):
         raise UsageError("--until now reports today; leave out --date")
-    chosen = finished_day(invocation, "today" if until else day)
+    chosen = options.finished_day(invocation, "today" if until else day)
     plan = nightly.NightPlan(config, invocation.environ, chosen, invocation.now, with_state=not no_kubernetes)
     reported = nightly.run(plan, invocation.say, time.monotonic)
     if reported:
-        print_report(invocation, reported)
+        options.print_report(invocation, reported)
 
 
 @click.command()
-@LAKE
+@options.LAKE
 @retention_options
 @click.option("--dry-run", is_flag=True, help="Only print what would be removed.")
 @click.pass_obj
-def prune(invocation: Invocation, /, dry_run: bool, **flags: Any) -> None:
+def prune(invocation: options.Invocation, /, dry_run: bool, **flags: Any) -> None:
     """Remove samples and facts beyond their retention.
 
     Nothing else is removed, and nothing that gpureport did not write.
@@ -107,14 +92,14 @@ def prune(invocation: Invocation, /, dry_run: bool, **flags: Any) -> None:
         lake.tidy()
     for line in describe_pruned(pruned, "would be removed" if dry_run else "removed") or ["nothing is over its age"]:
         invocation.say(line)
-    print_paths([config.lake])
+    options.print_paths([config.lake])
 
 
 @click.command()
-@LAKE
+@options.LAKE
 @click.option("--dry-run", is_flag=True, help="Only print what would be done.")
 @click.pass_obj
-def migrate(invocation: Invocation, /, dry_run: bool, **flags: Any) -> None:
+def migrate(invocation: options.Invocation, /, dry_run: bool, **flags: Any) -> None:
     """Bring a lake of an older version to the present schema.
 
     What the older lake does not hold is unknown afterwards.
@@ -130,4 +115,4 @@ def migrate(invocation: Invocation, /, dry_run: bool, **flags: Any) -> None:
     else:
         verb = "would go" if dry_run else "went"
         invocation.say(f"the lake {verb} from schema {done.from_version} to {done.to_version}: {done.file_count:,} files")
-    print_paths([config.lake])
+    options.print_paths([config.lake])

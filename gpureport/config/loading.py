@@ -15,20 +15,8 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError
 
+from gpureport.config import meaning
 from gpureport.config.findings import Suppression, Thresholds
-from gpureport.config.meaning import (
-    DEFAULT_MEMORY_THRESHOLD_RATIO,
-    Carbon,
-    Compute,
-    Link,
-    Owners,
-    Power,
-    Prices,
-    QuotaSystems,
-    Report,
-    Retired,
-    Saturation,
-)
 from gpureport.config.section import ClusterName, Section
 from gpureport.config.servers import ClusterSource, Export, Kubernetes, Metrics, Prometheus, Retention
 from gpureport.store import ObjectAddress, Place, Reach, parse_place
@@ -75,26 +63,26 @@ class Config(Section):
     lake_delta: bool = False
     out: ConfiguredPlace = Path("out")
     object_store: ObjectStore = ObjectStore()
-    saturation: Saturation = Saturation()
+    saturation: meaning.Saturation = meaning.Saturation()
     prometheus: Prometheus = Prometheus()
     kubernetes: Kubernetes = Kubernetes()
     export: Export = Export()
-    power: Power = Power()
-    quota: QuotaSystems = QuotaSystems()
-    owners: Owners = Owners()
-    prices: Prices = Prices()
-    carbon: Carbon = Carbon()
-    compute: Compute = Compute()
+    power: meaning.Power = meaning.Power()
+    quota: meaning.QuotaSystems = meaning.QuotaSystems()
+    owners: meaning.Owners = meaning.Owners()
+    prices: meaning.Prices = meaning.Prices()
+    carbon: meaning.Carbon = meaning.Carbon()
+    compute: meaning.Compute = meaning.Compute()
     metrics: Metrics = Metrics()
     retention: Retention = Retention()
     clusters: tuple[ClusterSource, ...] = ()
-    report: Report = Report()
+    report: meaning.Report = meaning.Report()
     thresholds: Thresholds = Thresholds()
     suppressions: tuple[Suppression, ...] = ()
-    retired: tuple[Retired, ...] = ()
+    retired: tuple[meaning.Retired, ...] = ()
     signals: tuple[dict[str, str], ...] = ()
     labels: dict[str, str] = Field({})
-    links: dict[str, Link] = Field({})
+    links: dict[str, meaning.Link] = Field({})
 
     def reached(self, environ: Mapping[str, str]) -> Config:
         """The same, with what the environment says of how object storage is reached."""
@@ -221,8 +209,8 @@ def _apply_seed_names(values: dict[str, Any], environ: Mapping[str, str]) -> lis
     if (text := environ.get(_SEED_THRESHOLD)) is not None:
         threshold = _number(text)
         if threshold is None or not 0 < threshold <= 1:
-            warnings.append(f"{_SEED_THRESHOLD}={text!r} is outside (0, 1]; {DEFAULT_MEMORY_THRESHOLD_RATIO} is used")
-            threshold = DEFAULT_MEMORY_THRESHOLD_RATIO
+            warnings.append(f"{_SEED_THRESHOLD}={text!r} is outside (0, 1]; {meaning.DEFAULT_MEMORY_THRESHOLD_RATIO} is used")
+            threshold = meaning.DEFAULT_MEMORY_THRESHOLD_RATIO
         _set(values, ["saturation", "memory_threshold_ratio"], threshold)
     return warnings
 

@@ -10,17 +10,7 @@ from typing import Any
 
 from duckdb import DuckDBPyConnection
 
-from gpureport.doctor.evidence import (
-    Carried,
-    Evidence,
-    KubeState,
-    Rhythm,
-    ServerSeen,
-    is_accelerator,
-    node_of,
-    pci_vendor,
-    resource_vendor,
-)
+from gpureport.doctor import evidence
 from gpureport.doctor.workloads import POD_SERIES, chosen_hosts, leading_metrics, named_pods
 from gpureport.lake import Lake, views
 from gpureport.values.catalog import Catalog
@@ -99,21 +89,21 @@ where kind <> 'kubernetes' group by server order by count(*) desc, server limit 
 """
 
 
-def look_at_lake(con: DuckDBPyConnection, lake: Lake, cluster: str | None, day: date, catalog: Catalog) -> Evidence:
+def look_at_lake(con: DuckDBPyConnection, lake: Lake, cluster: str | None, day: date, catalog: Catalog) -> evidence.Evidence:
     """Content of a cluster's day in the lake. LakeError where there is none, UsageError where the cluster must be named."""
     chosen = _cluster(lake, cluster, day)
     views(con, lake, TABLES, clusters=[chosen], dates=[day])
     carried = _carried(con, catalog)
     server, labels = con.execute(_SERVER).fetchone(), _label_sets(con, carried)
     pods = con.execute(_PODS, [POD_SERIES, named_pods(labels)]).fetchall()
-    return Evidence(
+    return evidence.Evidence(
         subject=f"{lake}, cluster {chosen}, {day}",
         carried=carried,
         labels=labels,
         pods=tuple(json.loads(text) for (text,) in pods),
         kube=_kube(con),
         rhythm=_rhythm(con),
-        server=ServerSeen(server[0], server[1]) if server else None,
+        server=evidence.ServerSeen(server[0], server[1]) if server else None,
         left_out=_left_out(con),
         alternating_devices=_count(con, _ALTERNATING),
         warnings=tuple(dict.fromkeys(text for texts in server[2] for text in texts)) if server else (),
@@ -129,42 +119,42 @@ def _cluster(lake: Lake, cluster: str | None, day: date) -> str:
     return cluster or held[0]
 
 
-def _carried(con: DuckDBPyConnection, catalog: Catalog) -> tuple[Carried, ...]:
+def _carried(con: DuckDBPyConnection, catalog: Catalog) -> tuple[evidence.Carried, ...]:
     exporters = {row.metric: row.exporter for row in reversed(catalog.rows)}
     return tuple(
-        Carried(signal, metric, exporters.get(metric, ""), host, node, model, is_mig, count)
+        evidence.Carried(signal, metric, exporters.get(metric, ""), host, node, model, is_mig, count)
         for signal, metric, host, node, is_mig, model, count in con.execute(_CARRIED).fetchall()
     )
 
 
-def _label_sets(con: DuckDBPyConnection, carried: Sequence[Carried]) -> tuple[Labels, ...]:
+def _label_sets(con: DuckDBPyConnection, carried: Sequence[evidence.Carried]) -> tuple[Labels, ...]:
     metrics = leading_metrics(carried)
     hosts = sorted({host for metric in metrics for _, host in chosen_hosts(each for each in carried if each.metric == metric)})
     rows = con.execute(_LABEL_SETS, [metrics, hosts]).fetchall()
     return tuple({METRIC_LABEL: metric, **json.loads(labels)} for metric, labels in rows)
 
 
-def _kube(con: DuckDBPyConnection) -> KubeState:
+def _kube(con: DuckDBPyConnection) -> evidence.KubeState:
     allocatable, capacity = (_by_node(con, f"kube_node_status_{what}") for what in ("allocatable", "capacity"))
     by_slot = _hardware([json.loads(text) for (text,) in con.execute(_NODE_LABELS).fetchall()])
-    hardware = {node: resource_vendor(min(resources)) for node, resources in capacity.items()} | by_slot
-    requests = {name: count for name, count in con.execute(_REQUESTS).fetchall() if name and is_accelerator(name)}
+    hardware = {node: evidence.resource_vendor(min(resources)) for node, resources in capacity.items()} | by_slot
+    requests = {name: count for name, count in con.execute(_REQUESTS).fetchall() if name and evidence.is_accelerator(name)}
     series = dict(con.execute(_KUBE_SERIES).fetchall())
     nodes = frozenset([*allocatable, *hardware, *(name for (name,) in con.execute(_NODE_NAMES).fetchall())])
-    return KubeState(series, allocatable, hardware, requests, nodes, _count(con, _RELABELLED) > 0)
+    return evidence.KubeState(series, allocatable, hardware, requests, nodes, _count(con, _RELABELLED) > 0)
 
 
 def _by_node(con: DuckDBPyConnection, metric: str) -> dict[str, dict[str, int]]:
     """Node → accelerator resource → how many at most on the day, where there were any."""
     found: dict[str, dict[str, int]] = defaultdict(dict)
     for node, resource, count in con.execute(_LARGEST, [metric]).fetchall():
-        if node and resource and is_accelerator(resource):
+        if node and resource and evidence.is_accelerator(resource):
             found[node][resource] = count
     return dict(found)
 
 
 def _hardware(nodes: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    return {node_of(labels): vendor for labels in nodes if (vendor := pci_vendor(labels))}
+    return {evidence.node_of(labels): vendor for labels in nodes if (vendor := evidence.pci_vendor(labels))}
 
 
 def _left_out(con: DuckDBPyConnection) -> dict[str, dict[str, int]]:
@@ -174,9 +164,9 @@ def _left_out(con: DuckDBPyConnection) -> dict[str, dict[str, int]]:
     return dict(found)
 
 
-def _rhythm(con: DuckDBPyConnection) -> Rhythm:
+def _rhythm(con: DuckDBPyConnection) -> evidence.Rhythm:
     step_seconds, fresh_ratio, resets = _row(con, _RHYTHM)
-    return Rhythm(step_seconds, fresh_ratio, resets)
+    return evidence.Rhythm(step_seconds, fresh_ratio, resets)
 
 
 def _count(con: DuckDBPyConnection, query: str) -> int:

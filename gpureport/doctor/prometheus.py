@@ -13,19 +13,8 @@ from typing import Any
 from gpureport.collect.shape import names
 from gpureport.collect.sources.prometheus import Connection, Matcher, one_of, probe
 from gpureport.collect.sources.prometheus.outline import selector
+from gpureport.doctor import evidence
 from gpureport.doctor.cluster import CLAIM_SERIES
-from gpureport.doctor.evidence import (
-    RESOURCES,
-    Carried,
-    Evidence,
-    KubeState,
-    Rhythm,
-    ServerSeen,
-    node_of,
-    pci_labels,
-    pci_vendor,
-    resource_vendor,
-)
 from gpureport.doctor.workloads import POD_SERIES, SAMPLED_SERIES, chosen_hosts, leading_metrics, named_pods
 from gpureport.values.catalog import ACCELERATOR_METRICS, Catalog, Meaning
 from gpureport.values.errors import SourceError
@@ -41,7 +30,7 @@ _MIG = "gpureport_mig"
 _TRUNCATED = "truncated due to limit"
 _NODES = "node, exported_node"
 _AMD_CARD = ("serial_number", "gpu_id")
-_ACCELERATORS = Matcher("resource", "=~", RESOURCES)
+_ACCELERATORS = Matcher("resource", "=~", evidence.RESOURCES)
 
 Row = tuple[Labels, float]
 
@@ -88,7 +77,7 @@ class _Questions:
         return reply
 
 
-def look_at_server(connection: Connection, catalog: Catalog, at: datetime, match: Mapping[str, str]) -> Evidence:
+def look_at_server(connection: Connection, catalog: Catalog, at: datetime, match: Mapping[str, str]) -> evidence.Evidence:
     """Series with these labels on the server at this instant. SourceError where it cannot be read."""
     server = probe(connection)
     ask = _Questions(connection, at, [Matcher(name, "=", value) for name, value in sorted(match.items())])
@@ -99,7 +88,7 @@ def look_at_server(connection: Connection, catalog: Catalog, at: datetime, match
     counts = {labels[METRIC_LABEL]: int(count) for labels, count in ask.vector(f"count by (__name__) ({accelerators})")}
     name, labels = f"{server.flavour} {server.version}".strip(), _label_sets(ask, carried)
     of_pods = one_of("pod", named_pods(labels))
-    return Evidence(
+    return evidence.Evidence(
         subject=f"{connection.url} at {rfc3339(at)}{f' ({selector(ask.scope)})' if match else ''}",
         carried=carried,
         labels=labels,
@@ -108,19 +97,19 @@ def look_at_server(connection: Connection, catalog: Catalog, at: datetime, match
         ),
         kube=_kube(ask, catalog, series),
         rhythm=_rhythm(ask, carried),
-        server=ServerSeen(name, server.read_path, retention_days(connection)),
+        server=evidence.ServerSeen(name, server.read_path, retention_days(connection)),
         warnings=tuple(dict.fromkeys(ask.warnings)),
         unread=catalog.unread(counts),
     )
 
 
-def _carried(ask: _Questions, catalog: Catalog, series: Mapping[str, int]) -> tuple[Carried, ...]:
+def _carried(ask: _Questions, catalog: Catalog, series: Mapping[str, int]) -> tuple[evidence.Carried, ...]:
     """Device counts by metric and node: one question for all metrics that are distinguished by the same labels."""
     by_condition: dict[str, list[Meaning]] = defaultdict(list)
     for row in catalog.rows:
         if row.is_device and row.metric in series:
             by_condition[row.labels].append(row)
-    found: dict[Carried, None] = {}
+    found: dict[evidence.Carried, None] = {}
     for rows in by_condition.values():
         for labels, count in ask.vector(_device_count(ask, rows)):
             for row in rows:
@@ -138,8 +127,8 @@ def _device_count(ask: _Questions, rows: Sequence[Meaning]) -> str:
     return f'count by ({by_place}) (count by ({by_device}) (label_replace({where}, "{_MIG}", "true", "GPU_I_ID", ".+")))'
 
 
-def _one_carried(row: Meaning, labels: Labels, count: int) -> Carried:
-    return Carried(
+def _one_carried(row: Meaning, labels: Labels, count: int) -> evidence.Carried:
+    return evidence.Carried(
         signal=row.signal,
         metric=row.metric,
         exporter=row.exporter,
@@ -152,7 +141,7 @@ def _one_carried(row: Meaning, labels: Labels, count: int) -> Carried:
     )
 
 
-def _label_sets(ask: _Questions, carried: Sequence[Carried]) -> tuple[Labels, ...]:
+def _label_sets(ask: _Questions, carried: Sequence[evidence.Carried]) -> tuple[Labels, ...]:
     """Label sets of each exporter's leading metric on the chosen hosts."""
     found: list[Labels] = []
     for metric in leading_metrics(carried):
@@ -165,17 +154,17 @@ def _label_sets(ask: _Questions, carried: Sequence[Carried]) -> tuple[Labels, ..
     return tuple(found)
 
 
-def _kube(ask: _Questions, catalog: Catalog, series: Mapping[str, int]) -> KubeState:
+def _kube(ask: _Questions, catalog: Catalog, series: Mapping[str, int]) -> evidence.KubeState:
     metrics = {row.metric for row in catalog.rows if row.exporter == "kube-state-metrics"} | {CLAIM_SERIES}
     known = {metric: count for metric, count in sorted(series.items()) if metric in metrics}
     if not known:
-        return KubeState()
+        return evidence.KubeState()
     allocatable = _by_node(ask, "kube_node_status_allocatable")
     capacity = _by_node(ask, "kube_node_status_capacity")
     requests = ask.vector(f"count by (resource) ({ask.where(_named('kube_pod_container_resource_requests'), _ACCELERATORS)})")
     by_slot = _hardware(ask) if "kube_node_labels" in known else {}
-    hardware = {node: resource_vendor(min(resources)) for node, resources in capacity.items()} | by_slot
-    return KubeState(
+    hardware = {node: evidence.resource_vendor(min(resources)) for node, resources in capacity.items()} | by_slot
+    return evidence.KubeState(
         series=known,
         allocatable=allocatable,
         hardware=hardware,
@@ -190,33 +179,33 @@ def _named(metric: str) -> Matcher:
 
 
 def _node_names(ask: _Questions) -> list[str]:
-    return [node_of(labels) for labels, _ in ask.vector(f"count by ({_NODES}) ({ask.where(_named('kube_node_info'))})")]
+    return [evidence.node_of(labels) for labels, _ in ask.vector(f"count by ({_NODES}) ({ask.where(_named('kube_node_info'))})")]
 
 
 def _by_node(ask: _Questions, metric: str) -> dict[str, dict[str, int]]:
     """Node → accelerator resource → how many, where there are any."""
     found: dict[str, dict[str, int]] = defaultdict(dict)
     for labels, count in ask.vector(f"max by ({_NODES}, resource) ({ask.where(_named(metric), _ACCELERATORS)}) > 0"):
-        found[node_of(labels)][labels["resource"]] = int(count)
+        found[evidence.node_of(labels)][labels["resource"]] = int(count)
     return dict(found)
 
 
 def _hardware(ask: _Questions) -> dict[str, str]:
     """Nodes by their PCI labels; which of the labels there are is asked first."""
-    labels = pci_labels(ask.label_names([_named("kube_node_labels")]))
+    labels = evidence.pci_labels(ask.label_names([_named("kube_node_labels")]))
     if not labels:
         return {}
     rows = ask.vector(f"count by ({_NODES}, {', '.join(labels)}) ({ask.where(_named('kube_node_labels'))})")
-    found = {node_of(labels): pci_vendor(labels) for labels, _ in rows}
+    found = {evidence.node_of(labels): evidence.pci_vendor(labels) for labels, _ in rows}
     return {node: vendor for node, vendor in found.items() if vendor}
 
 
-def _rhythm(ask: _Questions, carried: Sequence[Carried]) -> Rhythm:
+def _rhythm(ask: _Questions, carried: Sequence[evidence.Carried]) -> evidence.Rhythm:
     """Seen on the power and energy samples of one host in half an hour."""
     power = [values for _, values in _of_one_host(ask, carried, "power_watts")]
     energy = [values for _, values in _of_one_host(ask, carried, "energy_joules")]
     times = max((times for times, _ in _of_one_host(ask, carried, None)), key=len, default=[])
-    return Rhythm(
+    return evidence.Rhythm(
         step_seconds=statistics.median(after - before for before, after in pairwise(times)) if len(times) > 2 else None,
         fresh_ratio=_fresh_ratio(max(power, key=len, default=[])),
         reset_count=sum(after < before for values in energy for before, after in pairwise(values)),
@@ -228,7 +217,9 @@ def _fresh_ratio(values: Sequence[float]) -> float | None:
     return sum(steps) / len(steps) if len(steps) > 1 else None
 
 
-def _of_one_host(ask: _Questions, carried: Sequence[Carried], signal: str | None) -> list[tuple[list[float], list[float]]]:
+def _of_one_host(
+    ask: _Questions, carried: Sequence[evidence.Carried], signal: str | None
+) -> list[tuple[list[float], list[float]]]:
     """Times in seconds and values of each series of the first host that has the signal (any, if none is given)."""
     one = next((each for each in carried if each.host and signal in (None, each.signal)), None)
     if one is None:

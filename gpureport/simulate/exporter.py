@@ -16,7 +16,7 @@ from gpureport.simulate.plan import SimulationPlan
 from gpureport.simulate.planted import XID_MESSAGES
 from gpureport.simulate.story import Day
 from gpureport.simulate.workload import Pod
-from gpureport.values.series import METRIC_LABEL, Labels, SeriesBatch
+from gpureport.values.series import METRIC_LABEL, Labels, SeriesBatch, of_pieces
 from gpureport.values.window import DAY_MS
 
 EXPORTER_JOB = "nvidia-dcgm-exporter"
@@ -196,13 +196,8 @@ class _Scrapes:
     def batch(self) -> SeriesBatch:
         """Collected series, each once and in order of time."""
         stretches = [sorted(found, key=lambda stretch: int(stretch[0][0])) for found in self._series.values()]
-        lengths = [sum(times.size for times, _ in found) for found in stretches]
-        return SeriesBatch(
-            [dict(labels) for labels in self._series],
-            np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-            np.concatenate([np.empty(0, np.int64), *(times for found in stretches for times, _ in found)]),
-            np.concatenate([np.empty(0), *(values for found in stretches for _, values in found)]),
-        )
+        times, values = ([np.concatenate([stretch[part] for stretch in found]) for found in stretches] for part in (0, 1))
+        return of_pieces([dict(labels) for labels in self._series], times, values)
 
 
 _SCRAPE = scrape_labels("10.244.0.9:8080", "kube-state-metrics")
@@ -219,13 +214,7 @@ def kube_series(day: Day) -> SeriesBatch:
     parts = [*_node_parts(day.node, times)]
     for pod in day.story.pods:
         parts += _pod_parts(day.plan, pod, times)
-    offsets = np.concatenate([[0], np.cumsum([part[1].size for part in parts])]).astype(np.int64)
-    return SeriesBatch(
-        [labels for labels, _, _ in parts],
-        offsets,
-        np.concatenate([np.empty(0, np.int64), *(times for _, times, _ in parts)]),
-        np.concatenate([np.empty(0), *(values for _, _, values in parts)]),
-    )
+    return of_pieces([part[0] for part in parts], [part[1] for part in parts], [part[2] for part in parts])
 
 
 def allocatable(node: Node) -> dict[str, int]:

@@ -49,6 +49,15 @@ def is_stale(values: NDArray[np.float64]) -> NDArray[np.bool_]:
     return np.asarray(values.view(np.uint64) == np.uint64(STALE_BITS))
 
 
+def of_pieces(
+    labels: Sequence[Labels], times_ms: Sequence[NDArray[np.int64]], values: Sequence[NDArray[np.float64]]
+) -> SeriesBatch:
+    """A batch of series, each with times and values of its own."""
+    offsets = np.cumsum([0, *(each.size for each in times_ms)]).astype(np.int64)
+    times = np.concatenate([np.empty(0, np.int64), *times_ms])
+    return SeriesBatch(labels, offsets, times, np.concatenate([np.empty(0), *values]))
+
+
 def concatenate(batches: list[SeriesBatch]) -> SeriesBatch:
     """One batch of all the series, in order."""
     if len(batches) == 1:

@@ -20,22 +20,7 @@ import yaml
 from urllib3.exceptions import HTTPError, LocationParseError, ReadTimeoutError
 
 from gpureport import __version__
-from gpureport.collect.sources.exchange import (
-    AGAIN,
-    ANSWER_READ_TIMEOUTS,
-    CONNECT_SECONDS,
-    LONGEST_QUESTION_SECONDS,
-    Body,
-    Deadline,
-    LargeError,
-    cause,
-    decoded,
-    excerpt,
-    pause,
-    shortened,
-    watched,
-    whole,
-)
+from gpureport.collect.sources import exchange
 from gpureport.config import Kubernetes as KubernetesSettings
 from gpureport.values.errors import AuthError, SourceError, UsageError
 
@@ -84,7 +69,7 @@ def open_client(settings: KubernetesSettings, environ: Mapping[str, str], servic
         raise NoClusterError(f"no Kubernetes cluster to read; {HOW_TO_NAME_A_CLUSTER}")
     configuration.retries = False  # ours tell a refusal from an outage, and keep the server's words
     client = ApiClient(configuration)
-    watched(client.rest_client.pool_manager)
+    exchange.watched(client.rest_client.pool_manager)
     client.user_agent = f"gpureport/{__version__}"
     return client
 
@@ -133,7 +118,7 @@ def _load_service_account(environ: Mapping[str, str], folder: Path, configuratio
 
 
 _PAGE_BYTES = 64 << 20
-Decode = Callable[[Body], Any]
+Decode = Callable[[exchange.Body], Any]
 _HEADERS = {"Accept": "application/json", "Accept-Encoding": "gzip"}
 
 
@@ -183,14 +168,14 @@ class Connection:
 
     def get(self, path: str, decode: Decode = orjson.loads, **query: str | int) -> Any:
         """The decoded JSON of a path; tried again where that may help."""
-        given_up_at = time.monotonic() + LONGEST_QUESTION_SECONDS
+        given_up_at = time.monotonic() + exchange.LONGEST_QUESTION_SECONDS
         for attempt in range(self.settings.retries + 1):
             try:
                 return self._believed(path, query, decode)
             except _BrokenError as error:
                 if attempt == self.settings.retries or time.monotonic() > given_up_at:
                     raise SourceError(f"{self.url}{path}: {error}; retry later, or check the server") from error
-                self.waits.append(pause(attempt))
+                self.waits.append(exchange.pause(attempt))
         raise AssertionError("the last attempt returns or raises")
 
     def _believed(self, path: str, query: Mapping[str, str | int], decode: Decode) -> Any:
@@ -209,12 +194,12 @@ class Connection:
             raise
 
     def _within_deadline(self, path: str, query: Mapping[str, str | int], decode: Decode) -> Any:
-        with Deadline(ANSWER_READ_TIMEOUTS * self.settings.read_timeout_seconds) as deadline:
+        with exchange.Deadline(exchange.ANSWER_READ_TIMEOUTS * self.settings.read_timeout_seconds) as deadline:
             try:
                 answer = self._get(path, query, decode)
                 deadline.check()
                 return answer
-            except LargeError as error:
+            except exchange.LargeError as error:
                 raise SourceError(f"{self.url}{path}: {error}; check the server") from error
             except (_BrokenError, OSError) as error:
                 if not deadline.is_over:
@@ -228,11 +213,13 @@ class Connection:
         asked = self.client.param_serialize(
             "GET", path, query_params=list(query.items()), header_params=dict(_HEADERS), auth_settings=["BearerToken"]
         )
-        timeout = (CONNECT_SECONDS, self.settings.read_timeout_seconds)
+        timeout = (exchange.CONNECT_SECONDS, self.settings.read_timeout_seconds)
         try:
             response = self.client.call_api(*asked, _request_timeout=timeout).response
         except ApiException as error:  # what the client makes of a failed handshake
-            raise SourceError(f"no TLS with {self.url} ({shortened(error.reason)}); check the CA and the address") from error
+            raise SourceError(
+                f"no TLS with {self.url} ({exchange.shortened(error.reason)}); check the CA and the address"
+            ) from error
         except LocationParseError as error:
             raise SourceError(f"{self.url} is not the address of a server; check the kubeconfig") from error
         except HTTPError as error:
@@ -242,9 +229,9 @@ class Connection:
 
     def _checked(self, path: str, response: urllib3.BaseHTTPResponse, decode: Decode) -> Any:
         if response.status >= 300:
-            raise self._refusal(path, response.status, excerpt(response))
+            raise self._refusal(path, response.status, exchange.excerpt(response))
         try:
-            return decoded(whole(response, _PAGE_BYTES), decode)
+            return exchange.decoded(exchange.whole(response, _PAGE_BYTES), decode)
         except (HTTPError, OSError) as error:
             raise _BrokenError(f"the answer broke off ({_cause(error)})") from error
         except orjson.JSONDecodeError as error:
@@ -262,7 +249,7 @@ class Connection:
 
     def _refusal(self, path: str, status: int, body: bytes) -> Exception:
         text = _message(body)
-        if status in AGAIN:
+        if status in exchange.AGAIN:
             return _BrokenError(f"status {status}: {text}")
         if status == 401:
             return AuthError(f"{self.url} refuses these credentials (401: {text}); log in again, or check the token")
@@ -290,8 +277,8 @@ def _token(body: bytes) -> str:
 
 
 def _message(body: bytes) -> str:
-    return shortened(_status(body).get("message") or body.decode("utf-8", "replace")) or "nothing"
+    return exchange.shortened(_status(body).get("message") or body.decode("utf-8", "replace")) or "nothing"
 
 
 def _cause(error: BaseException) -> str:
-    return "read timed out" if isinstance(error, ReadTimeoutError) else cause(error)
+    return "read timed out" if isinstance(error, ReadTimeoutError) else exchange.cause(error)

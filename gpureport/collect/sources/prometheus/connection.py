@@ -20,23 +20,7 @@ from requests.adapters import HTTPAdapter
 from requests.auth import HTTPBasicAuth
 from urllib3.exceptions import HTTPError, InsecureRequestWarning
 
-from gpureport.collect.sources.exchange import (
-    AGAIN,
-    ANSWER_READ_TIMEOUTS,
-    CONNECT_SECONDS,
-    EXCERPT_BYTES,
-    LONGEST_QUESTION_SECONDS,
-    Body,
-    Deadline,
-    LargeError,
-    cause,
-    decoded,
-    excerpt,
-    pause,
-    shortened,
-    watched,
-    whole,
-)
+from gpureport.collect.sources import exchange
 from gpureport.collect.sources.prometheus.access import Access, access, cloud_auth
 from gpureport.config import Prometheus as PrometheusSettings
 from gpureport.values.errors import AuthError, SourceError, UsageError
@@ -83,18 +67,18 @@ class Connection:
         self.settings = settings
         self.url = settings.url.rstrip("/")
         self._http: requests.Session = client._session
-        self._timeout = (CONNECT_SECONDS, settings.read_timeout_seconds)
+        self._timeout = (exchange.CONNECT_SECONDS, settings.read_timeout_seconds)
 
     def json(self, path: str, form: Mapping[str, Any] | None = None, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """The decoded reply of an API path, asked by POST where a form is given; status success is assured."""
         body = self.ask(
-            "POST" if form is not None else "GET", path, lambda response: whole(response.raw), data=form, params=params
+            "POST" if form is not None else "GET", path, lambda response: exchange.whole(response.raw), data=form, params=params
         )
         try:
-            reply = decoded(body)
+            reply = exchange.decoded(body)
         except orjson.JSONDecodeError:
             raise self._not_json(path, body) from None
-        except LargeError as error:
+        except exchange.LargeError as error:
             raise self._too_large(path, error) from error
         if not isinstance(reply, dict) or reply.get("status") != "success":
             raise SourceError(f"{self.url}{path} did not answer as Prometheus does: {_excerpt(body)}; check the URL")
@@ -102,15 +86,15 @@ class Connection:
 
     def ask(self, method: str, path: str, read: Callable[[requests.Response], Answer], **arguments: Any) -> Answer:
         """Result of ``read`` for a successful reply, its body read from ``raw``; tried again where that may help."""
-        given_up_at = time.monotonic() + LONGEST_QUESTION_SECONDS
+        given_up_at = time.monotonic() + exchange.LONGEST_QUESTION_SECONDS
         for attempt in range(self.settings.retries + 1):
             try:
-                with Deadline(ANSWER_READ_TIMEOUTS * self.settings.read_timeout_seconds) as deadline:
+                with exchange.Deadline(exchange.ANSWER_READ_TIMEOUTS * self.settings.read_timeout_seconds) as deadline:
                     return self._once(method, path, read, arguments, deadline)
             except _BrokenError as broken:
                 if attempt == self.settings.retries or time.monotonic() > given_up_at:
                     raise broken.error from broken.__cause__
-                pause(attempt, broken.wait_seconds)
+                exchange.pause(attempt, broken.wait_seconds)
         raise AssertionError("the last attempt returns or raises")
 
     def _once(
@@ -119,7 +103,7 @@ class Connection:
         path: str,
         read: Callable[[requests.Response], Answer],
         arguments: Mapping[str, Any],
-        deadline: Deadline,
+        deadline: exchange.Deadline,
     ) -> Answer:
         # Verification is said for each request, or a bundle named in the environment would go before the configured CA.
         # A redirect is not followed: it would make POST a GET, and take headers with secrets to another host.
@@ -130,7 +114,7 @@ class Connection:
                 answer = read(response)
                 deadline.check()
                 return answer
-        except LargeError as error:
+        except exchange.LargeError as error:
             raise self._too_large(path, error) from error
         except (requests.RequestException, HTTPError, OSError) as error:
             if deadline.is_over:
@@ -150,9 +134,9 @@ class Connection:
         if status < 400:
             target = response.headers.get("Location", "").partition("?")[0]
             raise NoApiError(f"{self.url}{path} redirects to {target or 'nowhere'}; give the URL behind it, or check the token")
-        body = excerpt(response.raw)
+        body = exchange.excerpt(response.raw)
         text, is_too_much = _excerpt(body), _is_too_much(status, body)
-        if status in AGAIN and not is_too_much:
+        if status in exchange.AGAIN and not is_too_much:
             refusal = SourceError(f"{self.url}{path} answered {status}: {text}; retry later, or check the server's log")
             raise _BrokenError(refusal, response.headers.get("Retry-After", ""))
         if status in (401, 403):
@@ -167,7 +151,7 @@ class Connection:
             )
         raise SourceError(f"{self.url}{path} answered {status}: {text}; retry later, or check the server's log")
 
-    def _too_large(self, path: str, error: LargeError) -> TooMuchError:
+    def _too_large(self, path: str, error: exchange.LargeError) -> TooMuchError:
         return TooMuchError(f"{self.url}{path}: the answer is too large to be believed ({error})")
 
     def _failed(self, path: str, error: Exception) -> SourceError:
@@ -176,12 +160,14 @@ class Connection:
                 f"{self.url}{path}: no answer within {self._timeout[1]:g} s; raise read_timeout_seconds, or request less"
             )
         if isinstance(error, requests.exceptions.SSLError):
-            return NoApiError(f"no TLS with {self.url} ({cause(error)}); check ca_file, cert_file, key_file, or the address")
+            return NoApiError(
+                f"no TLS with {self.url} ({exchange.cause(error)}); check ca_file, cert_file, key_file, or the address"
+            )
         if isinstance(error, requests.RequestException):
-            return NoApiError(f"cannot reach {self.url} ({cause(error)}); check the address, and that the server is up")
-        return SourceError(f"{self.url}{path}: the answer broke off ({cause(error)}); run again")
+            return NoApiError(f"cannot reach {self.url} ({exchange.cause(error)}); check the address, and that the server is up")
+        return SourceError(f"{self.url}{path}: the answer broke off ({exchange.cause(error)}); run again")
 
-    def _not_json(self, path: str, body: Body) -> SourceError:
+    def _not_json(self, path: str, body: exchange.Body) -> SourceError:
         if body.lstrip()[:1] == b"<":
             return NoApiError(f"{self.url}{path} is a web page, not an API; check the URL, it may need a prefix or a token")
         return SourceError(f"{self.url}{path} did not answer with JSON: {_excerpt(body)}; run again, or check the URL")
@@ -192,10 +178,10 @@ class _Adapter(HTTPAdapter):
 
     def init_poolmanager(self, *arguments: Any, **named: Any) -> None:
         super().init_poolmanager(*arguments, **named)
-        watched(self.poolmanager)
+        exchange.watched(self.poolmanager)
 
     def proxy_manager_for(self, proxy: str, **named: Any) -> Any:
-        return watched(super().proxy_manager_for(proxy, **named))
+        return exchange.watched(super().proxy_manager_for(proxy, **named))
 
 
 def session(credentials: Access | None = None) -> requests.Session:
@@ -250,11 +236,11 @@ def _is_too_much(status: int, body: bytes) -> bool:
     return status in (400, 413, 422, 503) and any(phrase in text for phrase in _TOO_MUCH)
 
 
-def _excerpt(body: Body) -> str:
+def _excerpt(body: exchange.Body) -> str:
     """The server's own words: the error of a JSON reply, else its text."""
     try:
-        reply = orjson.loads(body[:EXCERPT_BYTES])
+        reply = orjson.loads(body[: exchange.EXCERPT_BYTES])
         text = str(reply.get("error") or reply.get("message") or reply) if isinstance(reply, dict) else str(reply)
     except orjson.JSONDecodeError:
-        text = body[:EXCERPT_BYTES].decode("utf-8", "replace")
-    return shortened(text) or "nothing"
+        text = body[: exchange.EXCERPT_BYTES].decode("utf-8", "replace")
+    return exchange.shortened(text) or "nothing"

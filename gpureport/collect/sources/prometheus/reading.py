@@ -15,7 +15,7 @@ from gpureport.collect.sources.prometheus.probe import ReadPath, Server
 from gpureport.collect.sources.prometheus.remote_read import OtherEncodingError, read_remote
 from gpureport.collect.sources.prometheus.victoria import read_export
 from gpureport.values.errors import SourceError
-from gpureport.values.series import METRIC_LABEL, Labels, SeriesBatch, concatenate
+from gpureport.values.series import METRIC_LABEL, Labels, SeriesBatch, concatenate, of_pieces
 from gpureport.values.window import Window
 
 
@@ -48,13 +48,7 @@ def _batch(result: list[dict[str, Any]], window: Window) -> SeriesBatch:
         times.append(found[inside])
         values.append(np.array([point[1] for point in points], dtype=np.float64)[inside])
         labels.append({METRIC_LABEL: "", **series["metric"]})
-    lengths = [each.size for each in times]
-    return SeriesBatch(
-        labels,
-        np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-        np.concatenate(times) if times else np.empty(0, np.int64),
-        np.concatenate(values) if values else np.empty(0, np.float64),
-    )
+    return of_pieces(labels, times, values)
 
 
 _SHORTEST = timedelta(minutes=1)

@@ -14,7 +14,7 @@ from gpureport.collect.sources.exchange import LargeError, decoded, pieces
 from gpureport.collect.sources.prometheus.connection import Connection
 from gpureport.collect.sources.prometheus.outline import Matcher, selector
 from gpureport.values.errors import SourceError
-from gpureport.values.series import STALE_BITS, SeriesBatch
+from gpureport.values.series import STALE_BITS, SeriesBatch, of_pieces
 from gpureport.values.window import Window
 
 _MOST_BYTES = 256 << 20
@@ -47,13 +47,7 @@ def _batch(response: requests.Response, url: str) -> SeriesBatch:
         sample_count += found.size
         if len(labels) > _MOST_SERIES or sample_count > _MOST_SAMPLES:
             raise LargeError(f"more than {_MOST_SERIES:,} series or {_MOST_SAMPLES:,} samples")
-    lengths = [each.size for each in times]
-    return SeriesBatch(
-        labels,
-        np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-        np.concatenate(times) if times else np.empty(0, np.int64),
-        np.concatenate(values) if values else np.empty(0, np.float64),
-    )
+    return of_pieces(labels, times, values)
 
 
 def _lines(parts: Iterator[bytes]) -> Iterator[bytes]:
