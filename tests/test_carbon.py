@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gpureport.commands.work.settings import _carbon
-from gpureport.compute.period.carbon import intensities
+from gpureport.commands.work.settings import _carbon, intensities
 from gpureport.config import Config
 from gpureport.values.errors import UsageError
 

@@ -94,7 +94,7 @@ class RawDays:
 
     def days(self) -> list[date]:
         """The UTC days that have samples of their own."""
-        return [_day_of(number) for number in sorted(self._own_days)]
+        return [datetime.fromtimestamp(number * DAY_MS / 1000, UTC).date() for number in sorted(self._own_days)]
 
     def labels(self, day: date) -> list[Labels]:
         """The series that the day needs."""
@@ -186,7 +186,3 @@ class DayWriter:
 
 def _number_of(day: date) -> int:
     return Window.of_day(day).start_ms // DAY_MS
-
-
-def _day_of(number: int) -> date:
-    return datetime.fromtimestamp(number * DAY_MS / 1000, UTC).date()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
 from gpureport.doctor import remedies
 from gpureport.doctor.evidence import Evidence, Finding, KubeState
@@ -84,7 +83,8 @@ def _silent_nodes(evidence: Evidence) -> list[Finding]:
     silent = sorted(set(kube.allocatable) - told)
     if not silent or not evidence.carried or told - set(kube.nodes):
         return []
-    what = _listed([f"{node} ({_resources(kube.allocatable[node])})" for node in silent])
+    counts = {node: ", ".join(f"{count} {name}" for name, count in sorted(kube.allocatable[node].items())) for node in silent}
+    what = _listed([f"{node} ({counted})" for node, counted in counts.items()])
     text = f"accelerators are allocatable, but no exporter reports them: {what}; does its pod run there (taints, node selector)"
     return [Finding("node_without_exporter", "partial", "nodes", text, ("device.*",))]
 
@@ -96,10 +96,6 @@ def _no_driver(kube: KubeState) -> list[Finding]:
     what = _listed([f"{node} ({kube.hardware[node]})" for node in bare])
     text = f"there is an accelerator and none is allocatable: {what}; check driver and device plugin"
     return [Finding("hardware_without_driver", "partial", "nodes", text, ("device.*",))]
-
-
-def _resources(resources: Mapping[str, int]) -> str:
-    return ", ".join(f"{count} {name}" for name, count in sorted(resources.items()))
 
 
 def _listed(found: list[str]) -> str:

@@ -208,14 +208,10 @@ def _present(signal: str, seen: Seen, evidence: Evidence) -> Finding:
         return Finding("signal_conditional", "note", signal, f"{text}: the others have had no error yet, from DCGM 4.5.3 on")
     if signal in NOT_ON_MIG and all(is_mig for _, _, is_mig in lacking):
         return Finding("signal_conditional", "note", signal, f"{text}: it is not defined for MIG instances")
-    reason = f" ({_PROFILING})" if _is_profiling(metrics) else ""
+    reason = f" ({_PROFILING})" if "_PROF_" in metrics.upper() else ""
     if signal in evidence.left_out:
         reason = f" ({_left_out(signal, evidence)})"
     return Finding("signal", "partial" if lost else "note", signal, f"{text}; not on {_places(lacking)}{reason}", lost)
-
-
-def _is_profiling(metrics: str) -> bool:
-    return "_PROF_" in metrics.upper()
 
 
 def _absent(signal: str, lost: tuple[str, ...], seen: Seen, catalog: Catalog, evidence: Evidence) -> Finding:

@@ -1,10 +1,10 @@
 """A synthetic cluster of any size, seeded: samples, Kubernetes objects and the truth about both.
 
 ``plan`` says what; ``inventory``, ``workload`` and ``planted`` make a node's story from the seed and the node's number;
-``load`` and ``physics`` turn it into readings; ``batches`` puts labels on them; the writers stand beside.
+``physics`` turns it into readings; ``exporter`` puts labels on them; the writers stand beside.
 """
 
-from gpureport.simulate.batches import simulate_batches
+from gpureport.simulate.exporter import simulate_batches
 from gpureport.simulate.kubernetes import write_kubernetes, write_states
 from gpureport.simulate.lake_fill import fill_lake
 from gpureport.simulate.openmetrics import write_openmetrics

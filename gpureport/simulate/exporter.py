@@ -1,4 +1,7 @@
-"""A node as series: its readings as dcgm-exporter 4.5.3-4.8.2 labels them, its pods as kube-state-metrics 2.18 does."""
+"""A node as series: its readings as dcgm-exporter 4.5.3-4.8.2 labels them, its pods as kube-state-metrics 2.18 does.
+
+One batch per day and node group, in the memory of that group and day.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpureport.simulate.inventory import DRIVER_VERSION, SHARING_REPLICAS, Node, Row, random
-from gpureport.simulate.physics import NodeDay
+from gpureport.simulate.physics import Carried, NodeDay, node_day
 from gpureport.simulate.plan import SimulationPlan
 from gpureport.simulate.planted import XID_MESSAGES
-from gpureport.simulate.story import Day
+from gpureport.simulate.story import Day, node_story
 from gpureport.simulate.workload import Pod
-from gpureport.values.series import METRIC_LABEL, Labels, SeriesBatch, of_pieces
+from gpureport.values.series import METRIC_LABEL, Labels, SeriesBatch, concatenate, of_pieces
 from gpureport.values.window import DAY_MS
 
 EXPORTER_JOB = "nvidia-dcgm-exporter"
@@ -279,3 +282,39 @@ def _phase_parts(pod: Pod, own: dict[str, str], times: NDArray[np.int64]) -> Ite
 def _part(metric: str, labels: Labels, times: NDArray[np.int64], values: float | NDArray[np.bool_]) -> Part:
     spread = np.broadcast_to(np.asarray(values, np.float64), times.shape)
     return {METRIC_LABEL: metric, **labels, **_SCRAPE}, times, spread
+
+
+NODES_PER_GROUP = 16
+"""128 GPUs: a group's day of 14 signals is about 5 million samples, 90 MB."""
+
+
+def node_groups(plan: SimulationPlan) -> list[range]:
+    """Node numbers by group."""
+    firsts = range(0, plan.node_count, NODES_PER_GROUP)
+    return [range(first, min(plan.node_count, first + NODES_PER_GROUP)) for first in firsts]
+
+
+def simulate_batches(plan: SimulationPlan) -> Iterator[SeriesBatch]:
+    """All samples, one batch per day and node group, days in order."""
+    groups = [GroupSimulation(plan, group) for group in node_groups(plan)]
+    for day_number in range(plan.days):
+        for group in groups:
+            yield group.batch(day_number)
+
+
+class GroupSimulation:
+    """The nodes of a group and where their counters stand. Days are to be asked in order."""
+
+    def __init__(self, plan: SimulationPlan, group: range) -> None:
+        self._stories = [node_story(plan, index) for index in group]
+        self._carried = [Carried() for _ in group]
+
+    def batch(self, day_number: int) -> SeriesBatch:
+        """All series of the group on a day of the plan (0 = the first)."""
+        batches = []
+        for story, carried in zip(self._stories, self._carried, strict=True):
+            day = Day(story, day_number)
+            batches.append(exporter_series(day, node_day(day, carried)))
+            if story.plan.kube_state_step_seconds:
+                batches.append(kube_series(day))
+        return concatenate(batches)

@@ -16,7 +16,7 @@ import numpy as np
 from gpureport.collect.shape import Tally, shape
 from gpureport.collect.sources.provenance import Origin, add_tallies, source_table
 from gpureport.lake import Change, open_lake
-from gpureport.simulate.batches import GroupSimulation, node_groups
+from gpureport.simulate.exporter import GroupSimulation, node_groups
 from gpureport.simulate.plan import SimulationPlan
 from gpureport.store import Place
 from gpureport.values.catalog import Catalog, load_catalog

@@ -11,7 +11,7 @@ from typing import BinaryIO, cast
 
 import numpy as np
 
-from gpureport.simulate.batches import GroupSimulation, node_groups
+from gpureport.simulate.exporter import GroupSimulation, node_groups
 from gpureport.simulate.plan import SIGNALS_ALL, SimulationPlan
 from gpureport.values.errors import GpureportError
 from gpureport.values.series import METRIC_LABEL, Labels, SeriesBatch

@@ -5,7 +5,6 @@
 -- grain:  cluster, node_name, day, signal, cause, is_silent
 -- reads:  facts.device_signal, facts.signal_day, period.device_day
 -- params: expected_signals, since_at, until_at
--- source: facts.signal_day; period.device_day
 -- columns: those of facts.signal_day; is_silent
 with silent as (
     select

@@ -6,7 +6,6 @@
 -- grain:  cluster, day, namespace, node_name, gpu_model
 -- reads:  facts.device_hour, facts.device_power_hour, facts.energy_hour, facts.reserved_power_hour, period.sensor_accuracy, period.team
 -- params: timezone
--- source: facts.energy_hour, facts.reserved_power_hour
 -- columns: cluster, day, namespace, node_name, gpu_model, team, energy_joules, energy_kwh, energy_method, corrected_joules, energy_accuracy_ratio, active_joules, allocated_idle_joules,
 --          idle_joules, unattributed_joules, never_active_joules, reserved_joules, power_watts_avg, measured_seconds, unknown_reasons
 --   energy_joules        J in all: active, held, idle and unattributed

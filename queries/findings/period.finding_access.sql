@@ -4,7 +4,6 @@
 -- grain:  code, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id
 -- reads:  facts.device_day, facts.overallocation, facts.unallocated_use
 -- params: since_at, until_at
--- source: facts.unallocated_use; facts.overallocation
 with place as (
     select
         columns('^(cluster|device_uuid)$'),

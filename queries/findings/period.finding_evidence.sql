@@ -3,7 +3,6 @@
 -- grain:  code, cluster, namespace, pod, pod_uid, node_name, detail
 -- reads:  facts.device_power_day, facts.ownership, period.capacity, period.ledger, period.signal_day
 -- params: counter_difference_ratio, findings_gpu_hours, observed_seconds_min, since_at, unseen_ratio, until_at
--- source: period.ledger, period.capacity, period.signal_day, facts.ownership, facts.device_power_day
 with capacity as (
     select
         cluster,

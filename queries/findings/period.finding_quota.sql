@@ -3,7 +3,6 @@
 -- grain:  code, cluster, namespace, detail
 -- reads:  facts.pod_wait, facts.quota_hour, facts.quota_pod_hour, period.quota_pod, period.workload_run
 -- params: findings_gpu_hours, idle_ratio, since_at, until_at
--- source: facts.quota_hour, period.quota_pod
 -- columns:
 --   detail  scheduler, quota, resource and flavor
 with hour as (

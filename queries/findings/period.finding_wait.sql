@@ -5,7 +5,6 @@
 -- grain:  code, cluster, namespace, detail
 -- reads:  period.demand_runway, period.pod_wait
 -- params: lead_time_days, since_at, until_at, wait_hours_max, wait_pods_min
--- source: period.pod_wait; period.demand_runway
 -- columns:
 --   detail  what they requested, or the model
 with summed as (

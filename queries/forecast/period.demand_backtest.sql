@@ -2,7 +2,6 @@
 --
 -- grain:  cluster, gpu_model, day, lead_day_count
 -- reads:  period.demand_day, period.demand_expectation
--- source: period.demand_day, period.demand_expectation
 -- columns:
 --   lead_day_count      days between forecast and day
 --   carried_gpu_hours   h on the day of the forecast

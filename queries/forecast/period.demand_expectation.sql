@@ -5,7 +5,6 @@
 --
 -- grain:  cluster, gpu_model, origin_day, lead_day_count
 -- reads:  period.demand_day, period.demand_profile
--- source: period.demand_day, period.demand_profile
 -- columns:
 --   lead_day_count      days from there
 --   carried_gpu_hours   h on that day

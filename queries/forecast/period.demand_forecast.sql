@@ -4,7 +4,6 @@
 --
 -- grain:  cluster, gpu_model, day
 -- reads:  period.demand_backtest, period.demand_day, period.demand_expectation
--- source: period.demand_expectation
 with extent as (
     select
         cluster,

@@ -2,7 +2,6 @@
 --
 -- grain:  cluster, gpu_model, day
 -- reads:  period.demand_day
--- source: period.demand_day
 with step as (
     select
         *,

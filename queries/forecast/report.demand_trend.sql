@@ -4,7 +4,6 @@
 --
 -- grain:  cluster, gpu_model, day
 -- reads:  period.demand_day, period.demand_forecast
--- source: period.demand_day, period.demand_forecast
 -- columns: cluster, gpu_model, day, kind, allocated_gpu_hours, usable_gpu_hours, low_gpu_hours, expected_gpu_hours, high_gpu_hours, unknown_reasons
 --   kind                observed, left out or forecast
 --   allocated_gpu_hours      h held; of an observed day

@@ -4,7 +4,6 @@
 --
 -- grain:  cluster, gpu_model
 -- reads:  period.demand_runway
--- source: period.demand_runway
 -- columns: cluster, gpu_model, sentence, day_count, left_out_count, daily_allocated_gpu_hours, daily_usable_gpu_hours, daily_overdue_gpu_hours, weekly_change_gpu_hours,
 --          runway_day_count, early_runway_day_count, short_gpu_hours, horizon_day_count, backtest_day_count, backtest_error_ratio,
 --          naive_error_ratio, backtest_within_ratio, unknown_reasons

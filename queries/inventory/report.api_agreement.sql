@@ -6,7 +6,6 @@
 -- grain:  cluster, compared, object, resource
 -- reads:  facts.quota_agreement, facts.state_agreement
 -- params: since_at, until_at
--- source: facts.quota_agreement, facts.state_agreement
 -- columns: cluster, compared, object, resource, snapshot_count, differing_snapshot_count, difference_at, reported_units, counted_units
 with beside as (
     select *

@@ -5,7 +5,6 @@
 --
 -- grain:  cluster
 -- reads:  report.coverage, report.device, report.gpu_hour_balance
--- source: report.gpu_hour_balance, report.coverage, report.device
 -- columns: cluster, node_count, device_count, capacity_gpu_hours, allocated_gpu_hours, free_gpu_hours, unknown_gpu_hours, unavailable_gpu_hours,
 --          energy_joules, coverage_ratio, expected_device_seconds, observed_device_seconds, unknown_device_seconds, reason, last_seen_day
 --   allocated_gpu_hours      h that somebody held, active or not

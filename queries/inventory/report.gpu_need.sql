@@ -7,7 +7,6 @@
 -- grain:  cluster, gpu_model
 -- reads:  period.pod_wait, report.gpu_hours_over_time
 -- params: figure_min_coverage_ratio, wait_hours_max
--- source: report.gpu_hours_over_time; period.pod_wait
 -- columns: cluster, gpu_model, hour_count, usable_gpus_avg, allocated_gpus_p50, allocated_gpus_p95, allocated_gpus_max, active_gpus_p50,
 --          active_gpus_p95, active_gpus_max, overdue_gpus_p95, unknown_reasons
 --   gpu_model           model; '(all)' for all of the cluster, whose busiest hours need not be those of each model

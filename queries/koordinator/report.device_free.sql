@@ -6,7 +6,6 @@
 -- grain:  cluster, node_name, device_type, minor, device_id
 -- reads:  facts.device_capacity
 -- params: since_at, until_at
--- source: facts.device_capacity
 -- columns: those of facts.device_capacity without start_at, end_at; seen_until_at, observed_seconds, healthy_seconds,
 --          free_core_percent_avg, free_memory_bytes_avg
 --   core_percent           computing power in all; of rdma and fpga the percent of the device

@@ -5,7 +5,6 @@
 --
 -- grain:  cluster, node_name, device_type
 -- reads:  report.device_free
--- source: report.device_free
 -- columns: cluster, node_name, device_type, device_count, healthy_device_count, core_percent, memory_bytes, memory_ratio_percent, free_core_percent,
 --          free_memory_bytes, free_memory_ratio_percent, whole_device_count, largest_percent, largest_minors, largest_memory_bytes, fragmentation_ratio
 --   device_count               devices

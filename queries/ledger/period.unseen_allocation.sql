@@ -7,7 +7,6 @@
 -- grain:  cluster, node_name, day, state, namespace, pod, pod_uid
 -- reads:  facts.ledger_day, facts.node_allocation, period.capacity, period.holder_day
 -- params: since_at, until_at
--- source: facts.node_allocation; facts.ledger_day
 with said as (
     select
         cluster,

@@ -2,7 +2,6 @@
 --
 -- grain:  cluster, device_uuid, gpu_model, bucket, namespace, workload
 -- reads:  period.ledger, period.workload
--- source: period.ledger
 -- columns:
 --   workload  kind/name; of a pod without one pod/uid; '' of unallocated time
 select

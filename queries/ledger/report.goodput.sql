@@ -2,7 +2,6 @@
 --
 -- grain:  cluster, team
 -- reads:  period.team, report.outcome
--- source: report.outcome
 -- columns: cluster, team, allocated_gpu_hours, evicted_gpu_hours, node_lost_gpu_hours, failed_gpu_hours, restart_gpu_hours,
 --          unreported_gpu_hours, scheduling_goodput_ratio, program_goodput_ratio, unknown_reasons
 with summed as (

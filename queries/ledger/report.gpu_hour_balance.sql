@@ -4,7 +4,6 @@
 --
 -- grain:  cluster, dimension, value
 -- reads:  period.capacity, period.ledger
--- source: period.capacity, period.ledger
 -- columns: cluster, dimension, value, device_count, capacity_gpu_hours, effective_gpu_hours, underutilized_gpu_hours,
 --          active_unmeasured_gpu_hours, allocated_unmeasured_gpu_hours, allocated_idle_gpu_hours, reserved_idle_gpu_hours, fragmented_gpu_hours,
 --          free_gpu_hours, unknown_gpu_hours, unavailable_gpu_hours, difference_gpu_hours

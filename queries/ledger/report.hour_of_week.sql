@@ -3,7 +3,6 @@
 -- grain:  cluster, weekday, hour_of_day
 -- reads:  report.gpu_hours_over_time
 -- params: timezone
--- source: report.gpu_hours_over_time
 -- columns: cluster, weekday, hour_of_day, hour_count, usable_gpu_hours, allocated_gpu_hours, unnamed_gpu_hours, allocated_idle_gpu_hours,
 --          allocated_ratio, allocated_idle_ratio
 --   hour_count        hours of the window that are added up here

@@ -5,7 +5,6 @@
 --
 -- grain:  cluster, team, namespace, workload_kind, workload
 -- reads:  period.charge
--- source: period.charge
 -- columns: cluster, team, namespace, workload_kind, workload, gpu_hours, priced_gpu_hours, total_cost, active_cost, idle_cost, unallocated_cost,
 --          unavailable_cost, unknown_cost, unknown_reasons
 --   team              the namespace's team, else the namespace; '' where unallocated

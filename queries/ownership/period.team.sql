@@ -2,7 +2,6 @@
 --
 -- grain:  cluster, namespace
 -- reads:  period.workload
--- source: period.workload
 select
     cluster,
     namespace,

@@ -6,7 +6,6 @@
 -- grain:  cluster, namespace, pod, pod_uid
 -- reads:  facts.pod_workload
 -- params: team_label
--- source: facts.pod_workload
 with named as (
     select
         *,

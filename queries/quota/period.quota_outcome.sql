@@ -4,7 +4,6 @@
 --
 -- grain:  cluster, system, resource, flavor, quota
 -- reads:  facts.quota_hour, facts.quota_pod_hour
--- source: facts.quota_hour, facts.quota_pod_hour
 -- columns:
 --   observed_seconds            s in which its terms and what it held were known
 --   guaranteed_gpu_hours        GPU-h guaranteed; null where the system has no such notion

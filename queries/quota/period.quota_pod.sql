@@ -3,7 +3,6 @@
 -- grain:  cluster, system, quota, resource, flavor
 -- reads:  facts.quota_pod_hour, period.ledger
 -- params: since_at, until_at
--- source: facts.quota_pod_hour, period.ledger
 -- columns:
 --   lost_gpu_hours        GPU-h that these had held in the window; null likewise
 --   idle_gpu_hours        GPU-h that its pods held and did not use; null where no GPU of theirs is known

@@ -5,7 +5,6 @@
 -- grain:  cluster, system, resource, start_at
 -- reads:  day.quota_amount, day.quota_capacity, day.quota_unit, period.quota_outside
 -- params: added_gpus
--- source: day.quota_capacity, period.quota_outside, day.quota_amount
 with allocatable as (
     select distinct columns('^(cluster|system|resource)$')
     from day.quota_capacity

@@ -3,7 +3,6 @@
 -- grain:  cluster, workload_uid, queued_at
 -- reads:  facts.workload_run
 -- params: since_at, until_at
--- source: facts.workload_run
 select
     columns('^(cluster|workload_uid|queued_at)$'),
     max(columns(* exclude (cluster, workload_uid, queued_at, owner_kind, admitted_at)))

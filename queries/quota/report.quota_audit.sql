@@ -5,7 +5,6 @@
 -- grain:  cluster, scheduler, quota, resource, flavor, measure
 -- reads:  facts.quota_audit_hour
 -- params: since_at, until_at
--- source: facts.quota_audit_hour
 -- columns: those of facts.quota_audit_hour without system, hour_start_at, gpus_per_native, reported_native_hours, recomputed_native_hours;
 --          scheduler, reported_native_avg, recomputed_native_avg, difference_native_avg
 select

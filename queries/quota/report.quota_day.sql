@@ -3,7 +3,6 @@
 -- grain:  cluster, scheduler, quota, resource, flavor, day
 -- reads:  facts.quota_hour, facts.quota_pair_hour
 -- params: since_at, timezone, until_at
--- source: facts.quota_hour, facts.quota_pair_hour
 -- columns: cluster, scheduler, quota, resource, flavor, day, sentence
 --   sentence  means over the time in which it was known, in the resource's own unit, and what stood in the way
 with day as (

@@ -7,7 +7,6 @@
 -- grain:  cluster, scheduler, quota, resource, flavor
 -- reads:  facts.quota_eviction, facts.quota_hour, facts.quota_starvation, period.quota_pod
 -- params: figure_min_coverage_ratio, since_at, until_at
--- source: facts.quota_hour
 -- columns: cluster, scheduler, quota, resource, flavor, parent, is_parent, native_unit, observed_seconds, coverage_ratio, demand_seconds, share_seconds,
 --          guaranteed_gpu_hours, cap_gpu_hours, demanded_gpu_hours, delivered_gpu_hours, borrowed_gpu_hours, lent_gpu_hours, fair_share_gpu_hours,
 --          entitled_gpu_hours, over_entitlement_gpu_hours, unmet_gpu_hours, violated_gpu_hours, guarantee_honoured_ratio, over_quota_share_ratio,

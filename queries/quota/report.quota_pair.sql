@@ -3,7 +3,6 @@
 -- grain:  cluster, scheduler, resource, flavor, quota, borrower
 -- reads:  facts.quota_pair_hour
 -- params: since_at, until_at
--- source: facts.quota_pair_hour
 -- columns: cluster, scheduler, resource, flavor, quota, borrower, method, together_seconds, contested_gpu_hours, contested_gpus_max,
 --          contested_native_hours, native_unit
 --   quota                   quota that was short of what it was guaranteed and requested

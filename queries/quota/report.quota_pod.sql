@@ -6,7 +6,6 @@
 -- grain:  cluster, scheduler, quota, resource, flavor, namespace, pod, pod_uid
 -- reads:  facts.quota_pod_hour
 -- params: since_at, until_at
--- source: facts.quota_pod_hour
 -- columns: those of facts.quota_pod_hour without system, hour_start_at, amount_native, amount_gpus; scheduler, request_gpus,
 --          request_native, delivered_gpu_hours, over_quota_gpu_hours, unknown_reasons
 --   request_native               the same in the resource's own unit

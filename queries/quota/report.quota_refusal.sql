@@ -3,7 +3,6 @@
 -- grain:  cluster, quota, resource, owner_kind, owner_name
 -- reads:  facts.quota_refusal
 -- params: since_at, until_at
--- source: facts.quota_refusal
 -- columns: cluster, quota, resource, owner_kind, owner_name, refused_gpus, refused_gpu_hours, first_at, last_at
 select
     columns('^(cluster|quota|resource|owner_kind|owner_name)$'),

@@ -5,7 +5,6 @@
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id
 -- reads:  facts.ownership
 -- params: since_at, until_at
--- source: facts.ownership
 select
     columns('^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$'),
     -- The day on which it was seen to begin knows best; later ones know its creation.

@@ -7,7 +7,6 @@
 -- grain:  subject, cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id
 -- reads:  facts.container_day, facts.device_signal
 -- params: since_at, until_at
--- source: facts.device_signal
 -- columns:
 --   source_metrics  signal → metric that it was read from; several are listed; null of a container
 with reported as (

@@ -4,7 +4,6 @@
 --
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id
 -- reads:  period.boundness
--- source: period.boundness
 -- columns: cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, node_name, gpu_model, bound_by, boundness, scope
 with sentenced as (
     select

@@ -4,7 +4,6 @@
 --
 -- grain:  cluster, scope, gpu_model, team, namespace, workload_kind, workload, signal
 -- reads:  facts.value_day, period.team
--- source: facts.value_day
 -- columns: cluster, scope, gpu_model, team, namespace, workload_kind, workload, signal, known_gpu_hours, weighted_gpu_hours, zero_ratio,
 --          value_units_avg, value_units_p10, value_units_p25, value_units_p50, value_units_p75, value_units_p90, value_units_p95,
 --          value_units_p99, value_units_max, cumulative_ratios

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gpureport.simulate import SimulationPlan, simulate_batches
-from gpureport.simulate.batches import GroupSimulation
+from gpureport.simulate.exporter import GroupSimulation
 from gpureport.simulate.inventory import MODEL_OF_NODE
 from gpureport.values.series import SeriesBatch, concatenate
 from tests.simulate.conftest import Cluster, ms, series_of

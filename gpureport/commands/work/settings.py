@@ -1,22 +1,25 @@
-"""Settings of each stage from a configuration, and the progress bar of a long stage."""
+"""Settings of each stage from a configuration, grams of CO2e per kWh among them, and the progress bar of a long stage."""
 
 from __future__ import annotations
 
+import csv
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import date
+from datetime import UTC, date, datetime
+from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpureport.compute.identity import MadeWith, made_with
 from gpureport.compute.period import ReportSettings
-from gpureport.compute.period.carbon import intensities
 from gpureport.compute.query import load
 from gpureport.config import Config, findings
 from gpureport.config.meaning import Price
 from gpureport.lake import Lake, open_lake
 from gpureport.schedulers.model import Rules
 from gpureport.values.catalog import Catalog, load_catalog
+from gpureport.values.errors import UsageError
 from gpureport.values.runtime.parallel import Progress, quiet
 
 if TYPE_CHECKING:
@@ -118,3 +121,47 @@ def _carbon(config: Config) -> dict[str, Any]:
     carbon = config.carbon
     grams = [*intensities("location", carbon.grams_per_kwh), *intensities("market", carbon.market_grams_per_kwh)]
     return {"pue": carbon.pue, "grams_per_kwh": grams} if grams or _prices(config) or carbon.pue != 1 else {}
+
+
+HEADER = ("time", "grams_per_kwh")
+_ALWAYS = "0001-01-01T00:00:00"
+
+
+def intensities(basis: str, given: float | Path | None) -> list[dict[str, str | float]]:
+    """Rows of basis, start_at (UTC) and grams_per_kwh, each in force until the next; none where nothing is given.
+
+    A CSV file has the columns time (RFC 3339) and grams_per_kwh. UsageError where it cannot be read so.
+    """
+    if given is None:
+        return []
+    if not isinstance(given, Path):
+        return [{"basis": basis, "start_at": _ALWAYS, "grams_per_kwh": given}]
+    return [{"basis": basis, "start_at": start, "grams_per_kwh": grams} for start, grams in _read(given)]
+
+
+def _read(path: Path) -> list[tuple[str, float]]:
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            rows = csv.DictReader(file)
+            if tuple(rows.fieldnames or ()) != HEADER:
+                raise UsageError(f"{path}: the first line must be {','.join(HEADER)}")
+            found = sorted(_row(path, number, row) for number, row in enumerate(rows, start=2))
+            if twice := [one for (one, _), (other, _) in pairwise(found) if one == other]:
+                raise UsageError(f"{path}: {twice[0]} is there twice; give each time one number")
+            return found
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read ({error.strerror}); check carbon in the configuration") from None
+    except ValueError as error:
+        raise UsageError(f"{str(path)!r} is no CSV file ({error}); check carbon in the configuration") from None
+
+
+def _row(path: Path, number: int, row: dict[str, str]) -> tuple[str, float]:
+    try:
+        at = datetime.fromisoformat(row["time"])
+        grams = float(row["grams_per_kwh"])
+    except (ValueError, TypeError):
+        raise UsageError(f"{path}, line {number}: {row} is not a time and a number; write 2026-11-20T00:00:00Z,380") from None
+    utc = at.astimezone(UTC) if at.tzinfo else at
+    if not 0 <= grams < float("inf"):
+        raise UsageError(f"{path}, line {number}: {grams} grams per kWh; give 0 or more")
+    return utc.replace(tzinfo=None).isoformat(), grams

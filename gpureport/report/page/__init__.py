@@ -17,10 +17,9 @@ from gpureport.report.header import Header
 from gpureport.report.page.answers import Answer
 from gpureport.report.page.embedded import digest, environment, payload, script, stylesheet
 from gpureport.report.page.grids import Grid, courses, grids, of_team
-from gpureport.report.page.ledger import BUCKETS
 from gpureport.report.page.overview import Overview, overview, since_text
 from gpureport.report.page.tables import Namespace, Tables, opened_tables
-from gpureport.report.page.words import TABS, Money
+from gpureport.report.page.words import BUCKETS, TABS, Money
 from gpureport.values.catalog import FIGURES, REASONS
 
 FOLDER = "by"

@@ -8,9 +8,8 @@ from functools import cached_property
 from typing import Any
 
 from gpureport.report.header import Header
-from gpureport.report.page.ledger import ALLOCATED, IDLE, Hours, hours_by
 from gpureport.report.page.tables import Tables
-from gpureport.report.page.words import TABS, Money
+from gpureport.report.page.words import ALLOCATED, IDLE, TABS, Hours, Money, hours_by
 from gpureport.values.text import formats
 
 _TRACE = 0.0005

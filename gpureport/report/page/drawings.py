@@ -8,7 +8,7 @@ from math import ceil, floor, log10
 
 from markupsafe import Markup, escape
 
-from gpureport.report.page.ledger import BUCKETS, Hours
+from gpureport.report.page.words import BUCKETS, Hours
 from gpureport.values.text import formats
 
 _STEPS = (1, 2, 2.5, 5, 10, 20)

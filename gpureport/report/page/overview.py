@@ -12,9 +12,8 @@ from markupsafe import Markup
 from gpureport.report.header import Header
 from gpureport.report.page import drawings
 from gpureport.report.page.answers import Answer, answers, difference, ledger
-from gpureport.report.page.ledger import ALLOCATED, BUCKETS, IDLE, Bucket, Hours, hours_by
 from gpureport.report.page.tables import Tables
-from gpureport.report.page.words import Money
+from gpureport.report.page.words import ALLOCATED, BUCKETS, IDLE, Bucket, Hours, Money, hours_by
 from gpureport.values.text import formats
 from gpureport.values.window import local, plain
 
