@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gpureport.doctor.cluster import cluster_findings, node_findings
-from gpureport.doctor.evidence import Evidence, Finding, Remedy, Status, verdict
+from gpureport.doctor.evidence import Evidence, Finding, Status, verdict
 from gpureport.doctor.kubernetes import access_findings, beside, look_at_cluster
 from gpureport.doctor.lake import look_at_lake
 from gpureport.doctor.prometheus import look_at_server
@@ -88,7 +88,6 @@ def lines_to_add(findings: Sequence[Finding]) -> dict[str, list[str]]:
 __all__ = [
     "Evidence",
     "Finding",
-    "Remedy",
     "beside",
     "conclusion",
     "examine",

@@ -3,17 +3,6 @@
 from gpureport.lake.check import DamagedError
 from gpureport.lake.commit import Change, LakeBusyError
 from gpureport.lake.lake import Lake, Partition, exclusive_run, open_lake
-from gpureport.lake.views import footer, scan_view, views
+from gpureport.lake.views import scan_view, views
 
-__all__ = [
-    "Change",
-    "DamagedError",
-    "Lake",
-    "LakeBusyError",
-    "Partition",
-    "exclusive_run",
-    "footer",
-    "open_lake",
-    "scan_view",
-    "views",
-]
+__all__ = ["Change", "DamagedError", "Lake", "LakeBusyError", "Partition", "exclusive_run", "open_lake", "scan_view", "views"]

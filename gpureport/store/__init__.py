@@ -2,6 +2,6 @@
 
 from gpureport.store.bucket import Bucket
 from gpureport.store.folder import Folder
-from gpureport.store.storage import Found, Listed, ObjectAddress, Place, Reach, Storage, parse_place
+from gpureport.store.storage import Found, ObjectAddress, Place, Reach, Storage, parse_place
 
-__all__ = ["Bucket", "Folder", "Found", "Listed", "ObjectAddress", "Place", "Reach", "Storage", "parse_place"]
+__all__ = ["Bucket", "Folder", "Found", "ObjectAddress", "Place", "Reach", "Storage", "parse_place"]

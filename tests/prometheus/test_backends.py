@@ -10,7 +10,8 @@ import pytest
 
 from gpureport.collect.export import ExportSettings, export_day
 from gpureport.collect.sources import exchange
-from gpureport.collect.sources.prometheus import Matcher, PrometheusSettings, Server, list_series, probe, read
+from gpureport.collect.sources.prometheus import Matcher, Server, list_series, probe, read
+from gpureport.config import Prometheus as PrometheusSettings
 from gpureport.values.catalog import load_catalog
 from gpureport.values.errors import AuthError, SourceError
 from gpureport.values.series import METRIC_LABEL

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 
 from gpureport.collect.export import Exported, ExportSettings, export_day
 from gpureport.collect.export.planning import plan_from_glimpse, plan_from_list
-from gpureport.collect.sources.prometheus import Labelled, Matcher, PrometheusSettings, glimpse, plan_groups, probe
+from gpureport.collect.sources.prometheus import Labelled, Matcher, glimpse, plan_groups, probe
+from gpureport.config import Prometheus as PrometheusSettings
 from gpureport.values.catalog import load_catalog
 from gpureport.values.series import Labels
 from gpureport.values.window import Window

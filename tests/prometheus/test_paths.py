@@ -10,7 +10,8 @@ import pytest
 
 from gpureport.collect.export import Exported, ExportSettings, export_day
 from gpureport.collect.file_import import import_files
-from gpureport.collect.sources.prometheus import Matcher, PrometheusSettings, probe, read
+from gpureport.collect.sources.prometheus import Matcher, probe, read
+from gpureport.config import Prometheus as PrometheusSettings
 from gpureport.values.catalog import load_catalog
 from gpureport.values.series import METRIC_LABEL
 from gpureport.values.window import Window

@@ -37,7 +37,7 @@ from gpureport.values.runtime.parallel import Processes, Progress
 from gpureport.values.series import METRIC_LABEL, SeriesBatch, concatenate
 from gpureport.values.window import Window
 
-__all__ = ["ExportSettings", "Exported", "NoSeriesError", "export_day", "held_sample_counts", "load_loops"]
+__all__ = ["ExportSettings", "Exported", "NoSeriesError", "export_day", "load_loops"]
 
 
 @dataclass(frozen=True)

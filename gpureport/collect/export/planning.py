@@ -19,7 +19,6 @@ from gpureport.collect.sources.prometheus import (
     Matcher,
     NoApiError,
     Outline,
-    PrometheusSettings,
     Server,
     TooMuchError,
     glimpse,
@@ -28,6 +27,7 @@ from gpureport.collect.sources.prometheus import (
     plan_groups,
     samples_per_hour,
 )
+from gpureport.config import Prometheus as PrometheusSettings
 from gpureport.values.catalog import ACCELERATOR_METRICS, Catalog
 from gpureport.values.errors import SourceError
 from gpureport.values.series import METRIC_LABEL, Labels

@@ -7,7 +7,7 @@ are columns of every row, read from the path. ``docs/schema.md`` is generated fr
 from __future__ import annotations
 
 from gpureport.values.tables.state import STATE_TABLES
-from gpureport.values.tables.table import Column, Table
+from gpureport.values.tables.table import Table
 from gpureport.values.tables.telemetry import (
     DEVICE_LABEL,
     DEVICE_SAMPLE,
@@ -38,7 +38,6 @@ __all__ = [
     "SOURCE",
     "TABLES",
     "TABLE_BY_NAME",
-    "Column",
     "Signal",
     "Table",
 ]

@@ -1,22 +1,13 @@
 """Prometheus and what speaks its language: raw samples by remote read, by raw matrix, or by VictoriaMetrics' export."""
 
 from gpureport.collect.sources.prometheus.access import http_access
-from gpureport.collect.sources.prometheus.connection import (
-    Connection,
-    NoApiError,
-    NotServedError,
-    TooMuchError,
-    open_connection,
-    session,
-)
+from gpureport.collect.sources.prometheus.connection import Connection, NoApiError, TooMuchError, open_connection, session
 from gpureport.collect.sources.prometheus.glimpse import Glimpse, Labelled, glimpse
 from gpureport.collect.sources.prometheus.outline import (
     HOST_LABELS,
-    DeviceOf,
     Group,
     Matcher,
     Outline,
-    Question,
     label_values,
     list_series,
     one_of,
@@ -24,23 +15,17 @@ from gpureport.collect.sources.prometheus.outline import (
     samples_per_hour,
 )
 from gpureport.collect.sources.prometheus.probe import Server, external_labels, probe
-from gpureport.collect.sources.prometheus.reading import Reading, read
-from gpureport.config import Prometheus as PrometheusSettings
+from gpureport.collect.sources.prometheus.reading import read
 
 __all__ = [
     "HOST_LABELS",
     "Connection",
-    "DeviceOf",
     "Glimpse",
     "Group",
     "Labelled",
     "Matcher",
     "NoApiError",
-    "NotServedError",
     "Outline",
-    "PrometheusSettings",
-    "Question",
-    "Reading",
     "Server",
     "TooMuchError",
     "external_labels",
