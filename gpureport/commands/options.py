@@ -160,6 +160,7 @@ report_options = _together(
     ),
     click.option("--facts/--no-facts", "report__facts", default=None, help="Put the hourly facts into gpureport.duckdb too."),
     click.option("--only", "report__only", help="Forms to write: html, csv, parquet, json, duckdb (default: all)."),
+    click.option("--csv-rows", "report__csv_rows", type=int, help="Most rows of a table that has a CSV (default: 100000)."),
 )
 """Options of a report, of ``run`` too."""
 KEEP_RAW = click.option("--keep-raw", "export__keep_raw", is_flag=True, default=None, help="Also keep every raw sample.")

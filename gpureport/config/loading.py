@@ -249,7 +249,6 @@ _REMOVED = {
     r"metrics\.(username|password_file)": "write it into promtool's HTTP client file of metrics.http_config_file",
     r"export\.samples_per_group": "leave it out; prometheus.max_concurrency = 1 halves what an export needs",
     r"object_store\.(read_timeout_seconds|retries)|kubernetes\.page_size": "leave it out",
-    r"report\.csv_rows": "leave it out; gpureport sql -o csv prints any table",
     r".*\.(connect_timeout_seconds|max_concurrency|recompute_minutes|boundness_seconds_min)": "leave it out",
     r"thresholds\.(compute_sm|io_sm|latency_engine|latency_sm)_ratio|thresholds\.io_pcie_bytes_per_second": "leave it out",
 }

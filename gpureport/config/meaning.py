@@ -192,6 +192,7 @@ class Report(Section):
     cluster: str = ""
     timezone: Annotated[str, AfterValidator(_zone)] = "UTC"
     """Of days, weekdays and hours; samples and facts are in UTC."""
+    csv_rows: int = Field(100_000, ge=0)
     facts: bool = False
     only: Annotated[tuple[Literal["html", "csv", "parquet", "json", "duckdb"], ...], BeforeValidator(_listed)] = ()
     """Forms to write; all where it is empty."""

@@ -35,6 +35,8 @@ from gpureport.values.window import rfc3339
 class Forms:
     """Rows and bytes of a report's files."""
 
+    csv_rows: int = 100_000
+    """Tables with more rows than this have no CSV; Parquet has them all."""
     has_facts: bool = False
     """Whether gpureport.duckdb has the hourly facts too."""
     only: Collection[str] = ()
@@ -70,7 +72,7 @@ def write_report(
         database = folder / "gpureport.duckdb"
         with finished(con, queries, header, database, forms.has_facts) as found:
             pages = write_pages(con, queries, header, folder, owners)
-            csv = write_csv(found, folder / "csv") if forms.has("csv") else []
+            csv = write_csv(found, folder / "csv", forms.csv_rows) if forms.has("csv") else []
             parquet = write_parquet(found, folder / "tables") if forms.has("parquet") else []
             written = [
                 *(pages.files if forms.has("html") else []),

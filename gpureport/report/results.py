@@ -136,11 +136,7 @@ def _maps(column: pa.ChunkedArray) -> Iterable[dict[str, Any]]:
         yield one.setdefault(pairs, dict(pairs))
 
 
-_ROWS_AT_MOST = 100_000
-"""Tables with more rows have no CSV; Parquet has them all."""
-
-
-def write_csv(results: Iterable[Result], folder: Path, rows_at_most: int = _ROWS_AT_MOST) -> list[Path]:
+def write_csv(results: Iterable[Result], folder: Path, rows_at_most: int) -> list[Path]:
     """Files ``<folder>/<table>.csv`` (RFC 4180, UTF-8, line feeds) of the tables that are not too large, in order."""
     folder.mkdir(parents=True, exist_ok=True)
     written = []

@@ -167,7 +167,7 @@ def report(config: Config, window: Window, out: Place, now: datetime, salt: str 
         header = replace(header, notes=(*provisional, *header.notes))
         failing = findings.failing(con, config.report.fail_on)
         unmatched = [] if salt else _unmatched(con, config)
-        forms = Forms(config.report.facts, config.report.only)
+        forms = Forms(config.report.csv_rows, config.report.facts, config.report.only)
         written = deliver(out, write)
     unsent = list[str]()
     if config.report.notify.model_fields_set:
