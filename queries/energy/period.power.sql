@@ -5,18 +5,22 @@
 -- source: facts.power_hour
 -- columns:
 --   used_gpu_hours    allocated_gpu_hours x activity of what was held
-with made as (
-    select
-        *,
-        unnest(string_split(method, ', ')) as each_method
+-- Most have one row: only of the others names are listed, for lists take much memory.
+with several as (
+    select columns('^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$')
     from facts.power_day
+    group by all
+    having count(*) > 1 or bool_or(contains(method, ', '))
 ),
 
-method as (
+listed as (
     select
         columns('^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$'),
-        string_agg(distinct each_method, ', ' order by each_method) as method
-    from made
+        array_to_string(list_sort(list_distinct(flatten(list(string_split(method, ', '))))), ', ') as method,
+        array_to_string(list_sort(list_distinct(list(idle_source) filter (where idle_source is not null))), ', ') as idle_source
+    from facts.power_day
+    semi join several
+        using (cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id)
     group by all
 )
 
@@ -29,8 +33,8 @@ select
     max(allocated.active_watts_max) as active_watts_max,
     sum(allocated.clamped_count)::bigint as clamped_count,
     sum(allocated.idle_watt_seconds) / sum(allocated.idle_watts_seconds) as idle_watts,
-    string_agg(distinct allocated.idle_source, ', ' order by allocated.idle_source) as idle_source,
-    any_value(method.method) as method,
+    coalesce(any_value(listed.idle_source), any_value(allocated.idle_source)) as idle_source,
+    coalesce(any_value(listed.method), any_value(allocated.method)) as method,
     concat_ws(
         ', ',
         if(bool_or(contains(allocated.hours_method, 'equal_share')), 'equal_share', null),
@@ -39,6 +43,6 @@ select
     ) as hours_method,
     max(allocated.scope) as scope
 from facts.power_day as allocated
-inner join method
+left join listed
     using (cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id)
 group by allocated.cluster, allocated.namespace, allocated.pod, allocated.pod_uid, allocated.container, allocated.device_uuid, allocated.gpu_instance_id

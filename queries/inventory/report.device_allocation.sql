@@ -39,7 +39,7 @@ several as (
 owned as (
     select
         * exclude (source),
-        array_to_string(list_sort(list_distinct(string_split(source, ', '))), ', ') as granted_by
+        if(contains(source, ', '), array_to_string(list_sort(list_distinct(string_split(source, ', '))), ', '), source) as granted_by
     from step
     anti join several
         using (cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id)
@@ -140,15 +140,6 @@ ask as (
     group by cluster, namespace, pod, container, pod_uid
 ),
 
-named_request as (
-    select
-        columns('^(cluster|namespace|pod|container)$'),
-        arg_max(request_source, last_at) as request_source,
-        arg_max(requested, last_at) as requested
-    from ask
-    group by cluster, namespace, pod, container
-),
-
 granted as (
     select
         owned.*,
@@ -190,6 +181,22 @@ granted as (
         using (cluster, pod_uid, container)
 ),
 
+named_request as (
+    select
+        columns('^(cluster|namespace|pod|container)$'),
+        arg_max(request_source, last_at) as request_source,
+        arg_max(requested, last_at) as requested
+    from ask
+    semi join granted
+        on
+            granted.pod_uid = ''
+            and ask.cluster = granted.cluster
+            and ask.namespace = granted.namespace
+            and ask.pod = granted.pod
+            and ask.container = granted.container
+    group by cluster, namespace, pod, container
+),
+
 place as (
     select
         columns('^(cluster|device_uuid)$'),
@@ -205,10 +212,11 @@ figure as (
 
 -- Few for many rows.
 said as (
-    select distinct
+    select
         reasons_code,
-        unknown_reasons
+        any_value(unknown_reasons) as unknown_reasons
     from period.figure
+    group by reasons_code
 ),
 
 joined as (

@@ -75,10 +75,11 @@ said as (
             reasons_code,
             unnest(map_entries(unknown_reasons), recursive := true)
         from (
-            select distinct
+            select
                 reasons_code,
-                unknown_reasons
+                any_value(unknown_reasons) as unknown_reasons
             from period.figure
+            group by reasons_code
         ) as each_set
     ) as each_reason
 ),
