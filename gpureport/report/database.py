@@ -6,6 +6,8 @@ import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import duckdb
 import orjson
@@ -30,14 +32,20 @@ def begin(con: duckdb.DuckDBPyConnection, path: Path, row_count: int) -> None:
         define_functions(con, schema="file.main")
 
 
-def move(con: duckdb.DuckDBPyConnection, query: Query) -> None:
-    """A report table into the file, rounded, in the order of its keys, and a view of it in its place."""
-    table, result = query.table, Result(query, con)
-    columns = ", ".join(f"{sql} as {name}" for name, sql in rounded(result.kinds).items())
-    ordered = f"select {columns} from {table} order by {', '.join(query.grain)}"
-    with _at_once(con):
-        con.execute(f"create table file.{table} as {ordered if result.row_count else f'from {table}'}")
-    con.execute(f"drop table {table}; create view {table} as from file.{table}")
+def move(con: duckdb.DuckDBPyConnection, query: Query, rows: str = "", values: Mapping[str, Any] = MappingProxyType({})) -> int:
+    """A report table into the file, rounded, in the order of its keys, and a view of it in its place; its number of rows.
+
+    Given ``rows``, which nothing else reads, are written there at once.
+    """
+    table, source = query.table, rows or f"from {query.table}"
+    shape = con.execute(f"from ({source}) limit 0", dict(values)).description or ()
+    kinds = {name: str(kind) for name, kind, *_ in shape}
+    columns = ", ".join(f"{sql} as {name}" for name, sql in rounded(kinds).items())
+    ordered = f"select {columns} from ({source}) order by {', '.join(query.grain)}"
+    made = ordered if rows or Result(query, con).row_count else source  # most tables of a small lake are empty
+    [[count]] = con.execute(f"create table file.{table} as {made}", dict(values)).fetchall()
+    con.execute(f"{'' if rows else f'drop table {table};'} create view {table} as from file.{table}")
+    return int(count)
 
 
 @contextmanager

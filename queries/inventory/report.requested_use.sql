@@ -4,9 +4,9 @@
 -- MIG instances and claims are not here.
 --
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid
--- reads:  facts.device_request, report.accelerator, report.container_saturation
+-- reads:  facts.device_request, period.figure, report.accelerator
 -- params: since_at, until_at
--- source: facts.device_request; report.container_saturation, report.accelerator
+-- source: facts.device_request; period.figure, report.accelerator
 -- columns: cluster, namespace, pod, pod_uid, container, device_uuid, requested_as, requested_by, problem, requested_core_percent, used_core_percent,
 --          requested_memory_bytes, used_memory_bytes, used_memory_bytes_max, memory_total_bytes, core_scope, memory_scope, observed_seconds, unknown_reasons
 --   memory_total_bytes      memory of the device
@@ -32,12 +32,12 @@ matched as (
         accelerator.memory_used_bytes as used_memory_bytes,
         accelerator.memory_used_bytes_max as used_memory_bytes_max,
         accelerator.memory_total_bytes,
-        use.scope as core_scope,
+        'device' as core_scope,
         coalesce(accelerator.memory_scope, '') as memory_scope,
         use.observed_seconds,
         use.unknown_reasons['sm_active_avg'] as core_reason,
         accelerator.unknown_reasons as memory_reasons
-    from report.container_saturation as use
+    from period.figure as use
     inner join request
         using (cluster, namespace, pod)
     left join report.accelerator as accelerator
@@ -50,7 +50,8 @@ matched as (
             and use.device_uuid = accelerator.id
             and accelerator.gpu_instance_id = ''
     where
-        use.gpu_instance_id = ''
+        use.subject = 'container_device'
+        and use.gpu_instance_id = ''
         and use.pod_uid in (request.pod_uid, '')
         and request.container in (use.container, '')
     qualify row_number() over (

@@ -146,35 +146,18 @@ bucketed as (
         is_unsliced or stranding != '' as is_fragmented,
         -- No one is a holder too: one that is known where the GPU does nothing and labels are not missing.
         is_allocated or (not is_active and (is_reserved or label_cause = '')) as is_owner_known,
-        unnest([
-            entry.bucket for entry in [
-                { 'bucket': 'unavailable', 'holds': not is_usable },
-                {
-                    'bucket': 'unknown',
-                    'holds': is_usable and not is_allocated and (not is_seen or not is_owner_known)
-                },
-                { 'bucket': 'allocated_unmeasured', 'holds': is_usable and is_allocated and (not is_seen or not is_reported) },
-                {
-                    'bucket': 'allocated_idle',
-                    'holds': is_usable and is_seen and is_allocated and is_reported and not is_active
-                },
-                { 'bucket': 'effective', 'holds': is_usable and is_allocated and activity = 'effective' },
-                { 'bucket': 'underutilized', 'holds': is_usable and is_allocated and activity = 'ineffective' },
-                { 'bucket': 'active_unmeasured', 'holds': is_usable and is_allocated and activity = 'busy' },
-                {
-                    'bucket': 'reserved_idle',
-                    'holds': is_usable and is_seen and is_owner_known and not is_allocated and is_reserved
-                },
-                {
-                    'bucket': 'fragmented',
-                    'holds': is_usable and is_seen and is_owner_known and not is_allocated and not is_reserved and is_fragmented
-                },
-                {
-                    'bucket': 'free',
-                    'holds': is_usable and is_seen and is_owner_known and not is_allocated and not is_reserved and not is_fragmented
-                }
-            ] if entry.holds
-        ]) as bucket
+        unnest(list_filter([
+            if(not is_usable, 'unavailable', null),
+            if(is_usable and not is_allocated and (not is_seen or not is_owner_known), 'unknown', null),
+            if(is_usable and is_allocated and (not is_seen or not is_reported), 'allocated_unmeasured', null),
+            if(is_usable and is_seen and is_allocated and is_reported and not is_active, 'allocated_idle', null),
+            if(is_usable and is_allocated and activity = 'effective', 'effective', null),
+            if(is_usable and is_allocated and activity = 'ineffective', 'underutilized', null),
+            if(is_usable and is_allocated and activity = 'busy', 'active_unmeasured', null),
+            if(is_usable and is_seen and is_owner_known and not is_allocated and is_reserved, 'reserved_idle', null),
+            if(is_usable and is_seen and is_owner_known and not is_allocated and not is_reserved and is_fragmented, 'fragmented', null),
+            if(is_usable and is_seen and is_owner_known and not is_allocated and not is_reserved and not is_fragmented, 'free', null)
+        ], lambda each: each is not null)) as bucket
     from placed
     where gpu_seconds > 1e-9
 )

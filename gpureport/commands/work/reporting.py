@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
@@ -31,7 +31,7 @@ from gpureport.compute.identity import MadeWith, are_current
 from gpureport.compute.idle_power import later_days_without
 from gpureport.compute.intervals import ROWS_WORTH_LOOPS
 from gpureport.compute.period import ReportSettings, WindowTables, differing_days, failed_checks, report_tables
-from gpureport.compute.query import Query, build, connection, load, needed
+from gpureport.compute.query import Make, Query, build, connection, load, needed
 from gpureport.config import Config, findings
 from gpureport.config.section import existing
 from gpureport.lake import Lake, open_lake, views
@@ -187,7 +187,7 @@ def made_of(config: Config, window: Window) -> str:
     return hashlib.sha256(repr((__version__, str(window), settings, lake.root.notes, state)).encode()).hexdigest()
 
 
-def _into_file(con: DuckDBPyConnection, lake: Lake, window: Window) -> Callable[[Query], None]:
+def _into_file(con: DuckDBPyConnection, lake: Lake, window: Window) -> Make:
     """Begin the report's database beside what is spilled: moves each table there that memory need not hold any longer.
 
     All tables together have about six times the ledger's rows.
@@ -282,13 +282,7 @@ def _owners(con: DuckDBPyConnection, config: Config, lake: Lake, window: Window)
 
 
 def open_report(
-    con: DuckDBPyConnection,
-    config: Config,
-    lake: Lake,
-    window: Window,
-    now: datetime,
-    salt: str = "",
-    leave: Callable[[Query], None] | None = None,
+    con: DuckDBPyConnection, config: Config, lake: Lake, window: Window, now: datetime, salt: str = "", leave: Make | None = None
 ) -> tuple[Header, dict[str, Query]]:
     """report.* built over the facts of the window (``leave``: see ``report_tables``), and what the report says of itself."""
     from gpureport.report.header import read_header

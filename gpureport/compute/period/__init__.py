@@ -64,12 +64,12 @@ class ReportSettings:
     """pue, and grams_per_kwh: a list of basis (location or market), start_at and grams_per_kwh."""
 
 
-def report_tables(tables: WindowTables, leave: Callable[[Query], None] | None = None) -> dict[str, Query]:
+def report_tables(tables: WindowTables, leave: Callable[..., int] | None = None) -> dict[str, Query]:
     """Build ``report.*`` over the facts of the window; their queries as they were run, by table.
 
     Tables that compare it with an earlier window are left out where the lake does not hold all of that. Checks that found
-    something of severity warn stand in ``checks.*``. ``leave`` is called with the query of each table of pods as soon as
-    nothing more reads it.
+    something of severity warn stand in ``checks.*``. ``leave`` takes each table of pods as soon as nothing more reads it: it
+    makes those that nothing reads.
     """
     absent = () if tables.has_earlier else tables.previous
     tables.build(tables.read if tables.releases else tables.kept)
@@ -125,7 +125,7 @@ class WindowTables:
             raise LakeError(f"no comparison: the lake lacks days of {self._earlier}, or their facts were made otherwise")
         self._open(self._asked(tables).intersection(self.kept))
 
-    def build_checked(self, tables: Collection[str], leave: Callable[[Query], None] | None = None) -> None:
+    def build_checked(self, tables: Collection[str], leave: Callable[..., int] | None = None) -> None:
         """Build tables, and hold them to each check; what fails over kept tables alone failed when they were made."""
         self._prepare(tables)
         there = {*self.kept, *self.built}
@@ -140,12 +140,12 @@ class WindowTables:
                 if hold_to_checks(self.con, {query.table: query}, query.reads, self.params):
                     self._passing -= {*query.reads}  # what was found is given from them
             else:
-                build(self.con, query, self.params)
+                build(self.con, query, self.params, leave if leave and query.table in over and _is_of_pods(query) else None)
             for table in self._passing.intersection(over):
                 self.con.execute(f"drop table {table}")
             for table in over:
-                if leave and table.startswith("report.") and "pod" in self.queries[table].grain:
-                    leave(self.queries[table])
+                if leave and table != query.table and _is_of_pods(self.queries[table]):
+                    leave(self.queries[table], "", {})
         self.built.update(made)
 
     @property
@@ -182,6 +182,10 @@ class WindowTables:
         opened = {*tables, *(self.built.intersection(self.kept) if rolled_up else ())} - ({*ROLLED_UP} - rolled_up)
         self._facts.open(opened)
         self.built.update(tables)
+
+
+def _is_of_pods(query: Query) -> bool:
+    return query.life == "report" and "pod" in query.grain
 
 
 def _report_parameters(window: Window, earlier: Window, settings: ReportSettings) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -57,6 +57,10 @@ _COLUMN = re.compile(r"--   (\w+) +(\S.*)")
 _GOES_ON = re.compile(r"\n-- {10}(?=\S)")
 _PARAMETER = re.compile(r"\$(\w+)")
 _PARSED: dict[str, duckdb.Statement] = {}
+
+
+Make = Callable[["Query", str, Mapping[str, Any]], int]
+"""Makes a query's table elsewhere, of rows and values of parameters; how many rows there are."""
 
 
 @dataclass(frozen=True)
@@ -195,8 +199,8 @@ def _literal(value: Any) -> str:
     return quoted(value)
 
 
-def build(con: duckdb.DuckDBPyConnection, query: Query, params: Mapping[str, Any]) -> None:
-    """Make the query's table, then hold it to its grain; QueryError where either fails."""
+def build(con: duckdb.DuckDBPyConnection, query: Query, params: Mapping[str, Any], make: Make | None = None) -> None:
+    """Make the query's table, or have it made, then hold it to its grain; QueryError where either fails."""
     missing = [name for name in query.params if name not in params]
     if missing:
         raise QueryError(f"{query.table}: no value was given for ${missing[0]}")
@@ -205,12 +209,14 @@ def build(con: duckdb.DuckDBPyConnection, query: Query, params: Mapping[str, Any
     keys = ", ".join(query.grain)
     # What people read begins with its keys. The view that opens a kept table may have this name.
     rows = f"select {keys}, * exclude ({keys}) from (\n{query.sql}\n)" if query.life == "report" else query.sql
-    making = f"create or replace table {query.table} as {rows}"
+    making, values = f"create or replace table {query.table} as {rows}", {name: params[name] for name in query.params}
     try:
-        [count] = con.execute(_parsed(con, making), {name: params[name] for name in query.params}).fetchall()[0]
+        count = make(query, rows, values) if make else con.execute(_parsed(con, making), values).fetchall()[0][0]
     except duckdb.OutOfMemoryException as error:
         raise QueryError(f"{query.table} ran out of memory; raise compute.memory_limit") from error
     except duckdb.Error as error:
+        if make and isinstance(error, duckdb.IOException | duckdb.FatalException | duckdb.TransactionException):
+            raise  # of the disk, which whoever makes it elsewhere knows
         raise QueryError(f"{query.table} ({query.path.name}) failed: {first_line(error)}") from error
     if count > 1:  # many a small lake's tables have none
         hold_to_grain(con, query)
