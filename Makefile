@@ -35,6 +35,9 @@ demo: $(VENV)/.installed ## Write reports of a simulated cluster (out/demo) and 
 	@$(VENV)/bin/gpureport demo --out out/demo-h200 > /dev/null
 	@$(VENV)/bin/gpureport demo --simulated --out out/demo
 
+# Bytecode is kept wherever tests run: each worker and child process would compile everything anew.
+test test-busy review-month soak: export PYTHONDONTWRITEBYTECODE :=
+
 test: $(VENV)/.installed-dev servers browser deploy-tools release-tools ## Run all tests
 	@$(PY) -m pytest -n $(WORKERS) --dist worksteal
 
