@@ -69,10 +69,10 @@ def demo(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 @pytest.fixture(scope="session")
 def simulated_demo(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The simulated demo's report of two days, with prices, quotas and trouble in known places; to read only."""
+    """The simulated demo's report of a day, with prices, quotas and trouble in known places; to read only."""
 
     def build(folder: Path) -> None:
-        assert main(["demo", "--simulated", "--days", "2", "--out", str(folder)], environ={}, now=DEMO_AT) == 0
+        assert main(["demo", "--simulated", "--days", "1", "--gpus", "32", "--out", str(folder)], environ={}, now=DEMO_AT) == 0
 
     return built_once("simulated-report", build, request, tmp_path_factory)
 

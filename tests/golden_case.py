@@ -71,9 +71,12 @@ def told(case: Path, request: pytest.FixtureRequest, factory: pytest.TempPathFac
 
 
 def company(case: Path) -> str:
-    """The same for cases that can stand in one cluster: what they configure is nothing, or of metrics and models of their own."""
+    """The same for cases that can stand in one cluster: those that configure nothing, or metrics and models of their own; those
+    that configure what others have too; and those without saturation."""
     settings = configuration(case)
-    return settings if "[saturation]" in settings else str(bool(settings))
+    if "enabled = false" in settings:
+        return "no saturation"
+    return "as others have it" if any(word in settings for word in ("[saturation]", "[links", "DCGM_")) else ""
 
 
 def configuration(case: Path) -> str:

@@ -1,20 +1,15 @@
-"""Distributions: quantiles that bins give against those of the samples, and the bytes that they take of a lake's facts."""
+"""Distributions: quantiles that bins give against those of the samples."""
 
 from __future__ import annotations
 
 from datetime import date
-from pathlib import Path
 from random import Random
 
 import duckdb
 import numpy as np
 import pytest
 
-from gpureport.commands.work.reporting import compute
 from gpureport.compute.query import define_functions, load
-from gpureport.config import Config
-from gpureport.lake import open_lake
-from gpureport.simulate import SimulationPlan, fill_lake
 
 DAY = date(2026, 3, 1)
 TOLERANCES = {"gpu_util_ratio": 0.01, "memory_used_ratio": 0.01, "power_watts": 5, "gpu_temp_celsius": 1}
@@ -67,17 +62,3 @@ def quantile(values: np.ndarray, weights: np.ndarray, share: float) -> float:
     order = np.argsort(values)
     reached = np.cumsum(weights[order])
     return float(values[order][np.searchsorted(reached, share * reached[-1])])
-
-
-def test_they_are_a_small_part_of_the_facts(tmp_path: Path) -> None:
-    """At most 15 % of the bytes of a day of 24 simulated GPUs."""
-    fill_lake(SimulationPlan(gpus=24, days=1, start_date=DAY), tmp_path, "default")
-    compute(Config(lake=tmp_path), [DAY])
-    lake = open_lake(tmp_path)
-    sizes = {
-        name: sum(file.stat().st_size for part in lake.partitions(name) for file in part.files)
-        for name in lake.tables()
-        if name.startswith("facts/")
-    }
-    assert sizes["facts/value_hour"] > 0 < sizes["facts/value_day"]
-    assert sizes["facts/value_hour"] + sizes["facts/value_day"] < 0.15 * sum(sizes.values())

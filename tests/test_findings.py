@@ -9,6 +9,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from built_once import built_once
 from golden_case import NOON, NOW, report_rows
 from report_tables import Report, report_tables
 
@@ -21,10 +22,14 @@ OWNER = 'namespace="research",pod="idler-0",container="main"'
 GPU = 'UUID="GPU-a",gpu="0",modelName="NVIDIA H200",Hostname="node-a"'
 
 
-@pytest.fixture(scope="module")
-def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="session")
+def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of ``lake`` and its report without any configuration, ``out``; to read only."""
+    return built_once("findings", build, request, tmp_path_factory)
+
+
+def build(folder: Path) -> None:
     """Two hours of a GPU that is held and idle, with one XID 79."""
-    folder = tmp_path_factory.mktemp("findings")
     lines = ["# TYPE DCGM_FI_DEV_GPU_UTIL gauge"]
     lines += [f"DCGM_FI_DEV_GPU_UTIL{{{GPU},{OWNER}}} 0 {NOON + minute * 60}" for minute in range(120)]
     lines += ["# TYPE DCGM_FI_DEV_XID_ERRORS gauge"]
@@ -33,7 +38,12 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lake = folder / "lake"
     assert main(["import", str(folder / "metrics.txt"), "--lake", str(lake)], environ={}, now=NOW) == 0
     assert main(["compute", "--date", "2026-11-20", "--lake", str(lake)], environ={}, now=NOW) == 0
-    return lake
+    assert report(lake, folder / "out") == 0
+
+
+@pytest.fixture
+def lake(told: Path) -> Path:
+    return told / "lake"
 
 
 def report(lake: Path, out: Path, *arguments: str, config: str = "") -> int:
@@ -55,11 +65,10 @@ def report(lake: Path, out: Path, *arguments: str, config: str = "") -> int:
     return main(given, environ={}, now=NOW)
 
 
-@pytest.fixture(scope="module")
-def reported(lake: Path) -> Path:
+@pytest.fixture
+def reported(told: Path) -> Path:
     """The DuckDB file of the report without any configuration."""
-    assert report(lake, lake.parent / "out") == 0
-    return lake.parent / "out" / "gpureport.duckdb"
+    return told / "out" / "gpureport.duckdb"
 
 
 def test_an_idle_holder_and_a_lost_gpu_are_found(reported: Path) -> None:
@@ -96,15 +105,13 @@ def test_charges_and_the_cost_of_teams_are_the_whole_ledger(lake: Path, tmp_path
         assert unnamed.fetchone() == (0,)
 
 
-def test_a_budget_is_of_a_namespace_without_a_team_too(lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_budget_is_of_a_namespace_without_a_team_too_and_without_a_currency_there_are_no_charges(
+    lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     config = "[prices.gpu_hour]\nall = 2\n[prices.budgets]\nresearch = 100\nreserch = 100\n"
     assert report(lake, tmp_path / "out", config=config) == 0
     [warning] = [line for line in capsys.readouterr().err.splitlines() if "budgets" in line]
     assert warning == "warning: prices.budgets names 'reserch', which is no team of the period; known: research"
-
-
-def test_without_a_currency_code_there_are_no_charges(lake: Path, tmp_path: Path) -> None:
-    assert report(lake, tmp_path / "out", config="[prices.gpu_hour]\nall = 2\n") == 0
     files = {path.name for path in (tmp_path / "out" / "csv").iterdir()}
     assert ("focus.csv" in files, "team_cost.csv" in files) == (False, True)
 
@@ -139,10 +146,10 @@ reason = "being moved"
 
 
 def test_a_suppressed_finding_is_listed_and_fails_nothing(lake: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    assert report(lake, out, "--fail-on", "GR101", config=SUPPRESSION.format(until="2026-11-30")) == 0
-    [row] = [row for row in report_rows(out / "gpureport.duckdb", "finding") if row["code"] == "GR101"]
-    assert (str(row["suppressed_until"]), row["suppression"]) == ("2026-11-30", "being moved")
+    with tables(lake, tmp_path, SUPPRESSION.format(until="2026-11-30")) as con:
+        listed = con.rows("select suppressed_until::varchar, suppression from report.finding where code = 'GR101'")
+        assert listed == [("2026-11-30", "being moved")]
+        assert failing(con.con, "GR101") == {}
 
 
 def test_a_suppression_that_is_over_does_nothing(lake: Path, tmp_path: Path) -> None:
@@ -151,8 +158,8 @@ def test_a_suppression_that_is_over_does_nothing(lake: Path, tmp_path: Path) -> 
 
 
 def test_thresholds_are_the_configurations(lake: Path, tmp_path: Path) -> None:
-    config = "[thresholds]\nfindings_gpu_hours = 2.5\n"
-    assert report(lake, tmp_path / "out", "--fail-on", "GR101", config=config) == 0
+    with tables(lake, tmp_path, "[thresholds]\nfindings_gpu_hours = 2.5\n") as con:
+        assert con.rows("select code from report.finding where severity != 'info'") == [("GR401",)]
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import oracle
 import pytest
-from golden_case import Row, gpureport, report_rows
+from golden_case import Row, report_rows
 from oracle import power
+from report_tables import report_tables
 
 RECORDING = Path(__file__).parent.parent / "data" / "fixtures" / "h200-recording" / "metrics.openmetrics.txt.gz"
 # The oracle takes idle span by span, the facts over active time and the rest as wholes: noise of 0.1 W around the baseline.
@@ -37,11 +38,11 @@ def truth() -> power.Ledger:
     return power.ledger(found, samples)
 
 
-def charged_by(policy: str, lake: Path, out: Path) -> list[Row]:
-    """The rows of ``container_power`` where idle energy is charged by a policy."""
-    window = ["--since", "2026-11-20", "--until", "2026-11-22"]
-    gpureport("report", *window, "--lake", str(lake), "--out", str(out), "--idle-policy", policy, "--only", "duckdb")
-    return report_rows(out / "gpureport.duckdb", "container_power")
+def charged_by(policy: str, lake: Path, folder: Path) -> dict[str, float]:
+    """By pod what is charged to it by a policy of idle energy."""
+    (folder / "gpureport.toml").write_text(f'[report]\nidle_policy = "{policy}"\n')
+    with report_tables(lake, "2026-11-20", "2026-11-22", config_file=folder / "gpureport.toml") as con:
+        return dict(con.rows("select pod, charged_joules from report.container_power"))
 
 
 def test_each_holders_energy_is_the_oracles(rows: dict[str, Row], truth: power.Ledger) -> None:
@@ -95,15 +96,14 @@ def test_who_trained_used_the_most(rows: dict[str, Row]) -> None:
 def test_a_policy_charges_idle_to_holders_or_to_the_pool(
     recorded: Path, rows: dict[str, Row], device: Row, tmp_path: Path
 ) -> None:
-    holder = charged_by("holder", recorded / "lake", tmp_path / "holder")
-    pool = charged_by("pool", recorded / "lake", tmp_path / "pool")
-    for row in holder:
-        own = rows[row["pod"]]
+    holder, pool = (charged_by(policy, recorded / "lake", tmp_path) for policy in ("holder", "pool"))
+    assert holder.keys() == rows.keys()
+    for pod, charged in holder.items():
+        own = rows[pod]
         assert own["charged_joules"] == pytest.approx(own["active_joules"] + own["allocated_idle_joules"], rel=1e-8)
-        assert row["charged_joules"] == pytest.approx(own["charged_joules"] + own["idle_joules"], rel=1e-8)
+        assert charged == pytest.approx(own["charged_joules"] + own["idle_joules"], rel=1e-8)
     # The pool is this one GPU: its idle energy, free time too, is all charged.
-    charged = sum(row["charged_joules"] for row in pool)
-    assert charged == pytest.approx(device["attributed_joules"] + device["idle_joules"], rel=1e-8)
+    assert sum(pool.values()) == pytest.approx(device["attributed_joules"] + device["idle_joules"], rel=1e-8)
 
 
 def test_every_dimension_of_the_balance_is_the_whole(database: Path, device: Row) -> None:

@@ -30,7 +30,7 @@ def test_a_misspelt_environment_name_is_a_usage_error(refused: Refused) -> None:
 
 def test_the_seeds_threshold_out_of_range_falls_back_with_a_warning(lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
     environ = {"GPU_MEMORY_SATURATION_THRESHOLD": "1.5"}
-    assert main(["compute", "--date", DAY, "--lake", str(lake)], environ=environ, now=NOW) == 0
+    assert main(["sql", "select 1", "--lake", str(lake)], environ=environ, now=NOW) == 0
     warning = capsys.readouterr().err
     assert "GPU_MEMORY_SATURATION_THRESHOLD" in warning
     assert "0.9" in warning

@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gpureport.cli import main
-
-from .samples import DAY, FAILURE, NOW, USAGE, Refused, write
+from .samples import DAY, FAILURE, USAGE, Refused, write
 
 
 @pytest.mark.parametrize("date", ["2026-13-40", "tomorrow", "20.11.2026", ""])
@@ -56,10 +54,3 @@ def test_facts_of_another_threshold_are_not_reported_as_this_one(refused: Refuse
     sentence = refused(FAILURE, "--config", config, "report", "--since", DAY, "--out", tmp_path / "out")
     assert DAY in sentence
     assert "compute" in sentence
-
-
-def test_a_window_far_beyond_the_lake_says_how_little_of_it_is_there(lake: Path, tmp_path: Path) -> None:
-    """Two years, of which one day was imported; the second has only begun: 20 November to 21 November are 367 days."""
-    window = ("--since", "2025-11-20", "--until", "2027-11-20")
-    assert main(["report", *window, "--lake", str(lake), "--out", str(tmp_path)], environ={}, now=NOW) == 0
-    assert "the lake has 1 of the period's 367 days" in (tmp_path / "summary.md").read_text()

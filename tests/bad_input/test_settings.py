@@ -175,7 +175,7 @@ def test_a_flag_of_another_kind_is_refused(command: str, flag: str) -> None:
 ENOUGH = {
     "export": ["--date", DAY, "--prometheus-url", "http://127.0.0.1:9", "--no-kubernetes", "--lake", "new"],
     "compute": ["--date", DAY],
-    "diff": ["--since", DAY],
+    "diff": ["--since", DAY, "--lake", "none"],
     "report": ["--since", DAY, "--lake", "none"],
     "run": ["--date", DAY, "--prometheus-url", "http://127.0.0.1:9", "--no-kubernetes", "--lake", "new"],
     "top": ["teams"],
@@ -183,11 +183,11 @@ ENOUGH = {
     "whatif": ["--since", DAY, "--nodes", "+1"],
     "doctor": ["--prometheus-url", "http://127.0.0.1:9"],
     "demo": ["--gpus", "30"],
-    "simulate": ["--gpus", "1"],
+    "simulate": ["--gpus", "1", "--step-seconds", "3600"],
     "prune": ["--dry-run"],
     "migrate": ["--dry-run"],
 }
-"""What else a command must be told; demo, report and simulate stop before they begin."""
+"""What else a command must be told; demo, diff and report stop before they begin."""
 ODD = ["", "nonsense", "-1", "inf", "9" * 400, "9999-12-31", "a=b=c", "\u202e"]
 
 
@@ -209,15 +209,19 @@ def test_no_value_of_a_flag_is_a_crash(
     assert "Traceback" not in capsys.readouterr().err
 
 
-def test_a_name_that_matches_no_gpu_is_a_warning(lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_name_that_matches_no_gpu_is_a_warning_and_of_a_long_window_it_is_said_how_little_is_there(
+    lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two years, of which one day was imported; the second has only begun: 20 November to 21 November are 367 days."""
     file = tmp_path / "prices.toml"
     file.write_text("[prices.gpu_hour]\n'NVIDIA-H200' = 3.6\nall = 1.2\n[power.idle_watts]\n'GPU-gone' = 50\n")
-    flags = ["--since", DAY, "--lake", str(lake), "--out", str(tmp_path / "out")]
+    flags = ["--since", "2025-11-20", "--until", "2027-11-20", "--lake", str(lake), "--out", str(tmp_path / "out")]
     main(["--config", str(file), "compute", "--date", DAY, "--lake", str(lake)], environ={}, now=NOW)
     assert main(["--config", str(file), "report", *flags], environ={}, now=NOW) == 0
     told = capsys.readouterr().err
     assert "warning: prices.gpu_hour names 'NVIDIA-H200', which is no GPU of the period" in told
     assert "warning: power.idle_watts names 'GPU-gone'" in told
+    assert "the lake has 1 of the period's 367 days" in (tmp_path / "out" / "summary.md").read_text()
 
 
 def test_flags_and_environment_go_over_the_entry_of_a_cluster(tmp_path: Path) -> None:

@@ -5,23 +5,21 @@ from __future__ import annotations
 from datetime import timedelta
 from pathlib import Path
 
-import duckdb
 import pytest
+from report_tables import report_tables
 
 from gpureport.cli import main
 from kube.lake import DAY, NOW, RECORDING, import_state
 
 
 def test_a_lake_of_snapshots_alone_computes_and_reports(tmp_path: Path) -> None:
-    lake, out = str(tmp_path / "lake"), tmp_path / "out"
+    lake = str(tmp_path / "lake")
     for time in ("01:46:21", "05:46:21", "09:46:21"):
         import_state(tmp_path / "lake", RECORDING, "--observed-at", f"{DAY}T{time}Z")
     assert main(["compute", "--date", DAY, "--lake", lake], environ={}, now=NOW) == 0
-    assert main(["report", "--since", DAY, "--lake", lake, "--out", str(out)], environ={}, now=NOW + timedelta(days=1)) == 0
-    with duckdb.connect(str(out / "gpureport.duckdb"), read_only=True) as con:
-        [found] = con.execute(
-            "select device_count, capacity_gpu_hours, unknown_gpu_hours, energy_joules, reason from report.fleet"
-        ).fetchall()
+    with report_tables(tmp_path / "lake", DAY, now=NOW + timedelta(days=1)) as con:
+        figures = "device_count, capacity_gpu_hours, unknown_gpu_hours, energy_joules, reason"
+        [found] = con.rows(f"select {figures} from report.fleet")
     # 15 devices from the first snapshot to the end of the day, 22:13:39.
     hours = 15 * (22 + 13 / 60 + 39 / 3600)
     # Three snapshots stand for 15 minutes each. Allocated: seven GPUs by claims, four quarters of a shared one, and on gpu-node-3

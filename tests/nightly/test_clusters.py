@@ -12,6 +12,7 @@ import pytest
 from kube.api_server import api_server, kubeconfig, recorded_routes
 from kube.lake import ask
 from prometheus.programs import fill_blocks, program, prometheus
+from report_tables import report_tables
 
 from gpureport.cli import main
 
@@ -39,10 +40,10 @@ def fleet(folder: Path) -> dict[str, tuple[int, float]]:
     return {cluster: (count, ratio) for cluster, count, ratio in rows}
 
 
-def run(folder: Path, config: str, *more: str, now: datetime = NOW) -> int:
+def run(folder: Path, config: str, *more: str, now: datetime = NOW, command: str = "run") -> int:
     file = folder / "gpureport.toml"
     file.write_text(f'lake = "{folder}/lake"\nout = "{folder}/out"\n{config}')
-    return main(["--config", str(file), "run", *more], environ={}, now=now)
+    return main(["--config", str(file), command, *more], environ={}, now=now)
 
 
 @pytest.fixture
@@ -74,8 +75,8 @@ def test_a_server_names_its_cluster_by_its_external_label_else_the_sentence_says
     labels = "global: {external_labels: {region: eu-west}}"
     with prometheus(program("PROMETHEUS_BIN"), tmp_path / "blocks", tmp_path / "server", config=labels) as url:
         config = f'[prometheus]\nurl = "{url}"\ncluster_label = "region"\n'
-        assert run(tmp_path, config, "--no-kubernetes") == 0
-        assert list(fleet(tmp_path)) == ["eu-west"]
+        assert run(tmp_path, config, "--no-kubernetes", "--date", "2026-11-20", command="export") == 0
+        assert ask(tmp_path / "lake", "select distinct cluster from lake.device_sample") == [("eu-west",)]
         capsys.readouterr()
         assert run(tmp_path, config.replace("region", "site"), "--no-kubernetes") == 2
     assert "its external labels have 'site'; set cluster" in capsys.readouterr().err
@@ -111,7 +112,7 @@ def test_each_cluster_has_its_servers_and_one_that_is_down_does_not_keep_the_oth
 
 def test_a_cluster_that_was_there_yesterday_and_cannot_be_read_is_unknown_and_not_absent(tmp_path: Path) -> None:
     fill_blocks(tmp_path / "blocks", energy(("eu", "GPU-a", 2880), ("us", "GPU-b", 2880), label="site"))
-    lake, out = ["--lake", str(tmp_path / "lake")], ["--out", str(tmp_path / "out")]
+    lake = ["--lake", str(tmp_path / "lake")]
     with prometheus(program("PROMETHEUS_BIN"), tmp_path / "blocks", tmp_path / "server") as url:
         for site, days in (("eu", ["2026-11-20", "2026-11-21"]), ("us", ["2026-11-20"])):
             environ = {"GPUREPORT_PROMETHEUS__MATCH": json.dumps({"site": site})}
@@ -120,9 +121,8 @@ def test_a_cluster_that_was_there_yesterday_and_cannot_be_read_is_unknown_and_no
                 assert main(["export", *flags], environ=environ, now=datetime(2026, 11, 22, 1, 30, tzinfo=UTC)) == 0
     for day in ("2026-11-20", "2026-11-21"):
         assert main(["compute", "--date", day, *lake], environ={}, now=datetime(2026, 11, 22, 1, 30, tzinfo=UTC)) == 0
-    arguments = ["report", "--since", "2026-11-21", *lake, *out]
-    assert main(arguments, environ={}, now=datetime(2026, 11, 22, 2, tzinfo=UTC)) == 0
-    found = fleet(tmp_path)
+    with report_tables(tmp_path / "lake", "2026-11-21", now=datetime(2026, 11, 22, 2, tzinfo=UTC)) as con:
+        found = dict(con.rows("select cluster, (device_count, coverage_ratio) from report.fleet"))
     assert found["us"] == (1, 0)
     assert found["eu"][1] > 0.4
 

@@ -115,3 +115,15 @@ def test_sharing_and_splitting_are_seen(facts: dict[Key, Row], truth: dict) -> N
             kind = "shared" if holder["vgpu"] else "mig" if device["device_uuid"] in split else "exclusive"
             modes[kind].add(row["sharing_mode"])
     assert modes == {"shared": {"time-sliced"}, "mig": {"mig"}, "exclusive": {"exclusive"}}
+
+
+def test_distributions_are_a_small_part_of_the_facts(simulated: Path) -> None:
+    """At most 15 % of the bytes."""
+    lake = open_lake(simulated)
+    sizes = {
+        name: sum(file.stat().st_size for part in lake.partitions(name) for file in part.files)
+        for name in lake.tables()
+        if name.startswith("facts/")
+    }
+    assert sizes["facts/value_hour"] > 0 < sizes["facts/value_day"]
+    assert sizes["facts/value_hour"] + sizes["facts/value_day"] < 0.15 * sum(sizes.values())
