@@ -72,7 +72,7 @@ def secret(folder: Path, text: str) -> str:
     return str(path)
 
 
-def test_a_report_sends_its_answers_to_the_chat_and_the_mailbox(
+def test_a_report_that_fails_the_run_too_sends_its_answers_to_the_chat_and_the_mailbox(
     recorded: Path, tmp_path: Path, mail: tuple[str, list[Any]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     with webhook(200) as (url, bodies):
@@ -85,9 +85,13 @@ def test_a_report_sends_its_answers_to_the_chat_and_the_mailbox(
             mail_to = ["capacity@example.com", "sre@example.com"]
         """)
         asked = ["--config", config, "report", "--lake", recorded / "lake", "--since", "2026-11-20", "--until", "2026-11-21"]
+        asked += ["--min-coverage", "0.99", "--out", tmp_path / "out"]
         capsys.readouterr()
-        assert main([*map(str, asked), "--out", str(tmp_path / "out")], environ={}, now=NOW) == 0
-    printed = capsys.readouterr().out.splitlines()
+        assert main([*map(str, asked)], environ={}, now=NOW) == CoverageError.exit_code
+    said = capsys.readouterr()
+    assert "but data coverage is" in said.err
+    printed = said.out.splitlines()
+    assert printed[0].startswith("Capacity use: ")
     title, *block = bodies[0]["text"].splitlines()
     assert title.startswith("GPU usage report: ")
     assert [line.replace("&gt;", ">").replace("&lt;", "<").replace("&amp;", "&") for line in block] == ["```", *printed, "```"]
@@ -124,17 +128,6 @@ def test_what_does_not_arrive_is_a_warning_without_the_secret(tmp_path: Path, ma
     ]
     assert missing == ["the answers are not sent by webhook (No such file or directory); check report.notify"]
     assert mail[1] == []
-
-
-def test_a_report_that_fails_the_run_prints_its_answers_too(
-    recorded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    asked = ["report", "--lake", recorded / "lake", "--since", "2026-11-20", "--until", "2026-11-21", "--min-coverage", "0.99"]
-    capsys.readouterr()
-    assert main([*map(str, asked), "--out", str(tmp_path / "out")], environ={}, now=NOW) == CoverageError.exit_code
-    printed = capsys.readouterr()
-    assert printed.out.startswith("Capacity use: ")
-    assert "but data coverage is" in printed.err
 
 
 @pytest.mark.parametrize("half", [{"smtp_server": "mail"}, {"smtp_server": "user:word@mail"}])

@@ -264,11 +264,10 @@ def test_an_import_of_nothing_is_a_usage_error(tmp_path: Path, capsys: pytest.Ca
 ENERGY = 'DCGM_FI_DEV_POWER_USAGE{UUID="GPU-a",Hostname="n1"} 100 1795252800\n# EOF\n'
 
 
-def test_samples_and_state_are_imported_together_and_computed(tmp_path: Path) -> None:
+def test_samples_and_state_are_imported_together(tmp_path: Path) -> None:
     (tmp_path / "metrics.txt").write_text(ENERGY)
     import_state(tmp_path / "lake", RECORDING, str(tmp_path / "metrics.txt"))
-    assert main(["compute", "--date", "2026-11-21", "--lake", str(tmp_path / "lake")], environ={}, now=NOW) == 0
-    assert ask(tmp_path / "lake", "select count(*) from lake.pod") == [(21,)]
+    assert ask(tmp_path / "lake", "select (select count(*) from lake.pod), count(*) > 0 from lake.device_sample") == [(21, True)]
 
 
 def test_an_export_that_fails_has_taken_its_snapshot_and_one_without_a_cluster_says_so(

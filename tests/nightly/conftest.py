@@ -11,9 +11,9 @@ from built_once import built_once
 
 from .killed_run import Night, fill, tonight
 
-KILLS = 3
+KILLS = 2
 """How often the suite kills the nightly run over a folder, and over a bucket; `make soak` does 200 times each."""
-KILLS_OF_A_CHAIN = 3
+KILLS_OF_A_CHAIN = 2
 """How often one night is killed before it is let go."""
 RESTARTS = 2
 """How often Prometheus is stopped and started during nights; `make soak` does it 20 times."""

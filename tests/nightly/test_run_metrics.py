@@ -52,12 +52,13 @@ def run(url: str, folder: Path, *more: str, now: datetime = NOW) -> int:
     return main(["run", "--prometheus-url", url, *lake, *more], environ={}, now=now)
 
 
-def test_a_good_night_and_then_a_bad_one(two_days: str, tmp_path: Path) -> None:
+def test_a_night_whose_findings_are_no_failure_and_then_a_bad_one(two_days: str, tmp_path: Path) -> None:
     file = tmp_path / "node" / "gpureport.prom"
     flags = ["--metrics-file", str(file)]
-    assert run(two_days, tmp_path, *flags) == 0
+    assert run(two_days, tmp_path, *flags, "--fail-on", "info") == 3
     good = file.read_text()
     assert of(good, "gpureport_run_success") == {(): 1}
+    assert of(good, "gpureport_run_exit_code") == {(): 3}
     assert of(good, "gpureport_run_samples_total") == {(("cluster", "eu"),): 41}
     [coverage] = of(good, "gpureport_run_coverage_ratio").values()
     assert coverage == pytest.approx(41 * 30 / (12 * 3600))  # expected from its first sample, at noon, until midnight
@@ -75,17 +76,6 @@ def test_a_good_night_and_then_a_bad_one(two_days: str, tmp_path: Path) -> None:
     assert of(bad, LAST_SUCCESS) == {(): at}
     assert of(bad, "gpureport_run_coverage_ratio") == {}  # not known, which is not 0
     assert {path.name for path in file.parent.iterdir()} == {"gpureport.prom"}
-
-
-def test_findings_that_end_a_run_with_3_are_no_failure(two_days: str, tmp_path: Path) -> None:
-    file = tmp_path / "gpureport.prom"
-    config = tmp_path / "gpureport.toml"
-    config.write_text('[report]\nfail_on = "info"\n')
-    lake = ["--lake", str(tmp_path / "lake"), "--out", str(tmp_path / "out"), "--no-kubernetes", "--metrics-file", str(file)]
-    code = main(["--config", str(config), "run", "--prometheus-url", two_days, *lake], environ={}, now=NOW)
-    assert code == 3
-    assert of(file.read_text(), "gpureport_run_success") == {(): 1}
-    assert of(file.read_text(), "gpureport_run_exit_code") == {(): 3}
 
 
 @pytest.fixture

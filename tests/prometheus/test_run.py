@@ -50,16 +50,6 @@ def joules(folder: Path) -> dict[date, float]:
         return dict(con.execute("select date, sum(energy_joules) from facts.device_hour group by date order by date").fetchall())
 
 
-def test_a_run_reports_yesterday_by_default_and_with_another_configuration_makes_its_facts_again(
-    three_days: str, tmp_path: Path
-) -> None:
-    assert run(three_days, tmp_path) == 0
-    assert joules(tmp_path) == {date(2026, 11, 22): 1200}
-    assert "2026-11-22" in (tmp_path / "out/report.html").read_text()
-    assert run(three_days, tmp_path, environ={"GPUREPORT_SATURATION__MEMORY_THRESHOLD_RATIO": "0.8"}) == 0
-    assert joules(tmp_path) == {date(2026, 11, 22): 1200}
-
-
 def test_missing_days_are_filled_from_the_first_one_held(
     three_days: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -98,9 +88,12 @@ def _written(folder: Path) -> dict[Path, int]:
 def test_a_report_is_made_again_when_it_would_say_something_else(
     three_days: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Not where nothing changed; where another command's report lies there, the page is gone, or facts or settings are others."""
+    """Yesterday's. Not where nothing changed; where another command's report lies there, the page is gone, or facts or settings
+    are others.
+    """
     assert run(three_days, tmp_path) == 0
     assert "Nothing has changed" not in capsys.readouterr().out
+    assert "2026-11-22" in (tmp_path / "out/report.html").read_text()
     before = _written(tmp_path)
     assert run(three_days, tmp_path) == 0
     told = capsys.readouterr().out.splitlines()
@@ -122,8 +115,15 @@ def test_a_report_is_made_again_when_it_would_say_something_else(
         assert run(three_days, tmp_path) == 0
         assert _written(tmp_path / "out")[page] != before.get(page)
         assert "Nothing has changed" not in capsys.readouterr().out
-    assert run(three_days, tmp_path, environ={"GPUREPORT_REPORT__IDLE_POLICY": "pool"}) == 0
-    assert "Nothing has changed" not in capsys.readouterr().out
+    facts = _written(tmp_path / "lake" / "facts")
+    for setting, value, is_of_facts in (
+        ("REPORT__IDLE_POLICY", "pool", False),
+        ("SATURATION__MEMORY_THRESHOLD_RATIO", "0.8", True),
+    ):
+        assert run(three_days, tmp_path, environ={f"GPUREPORT_{setting}": value}) == 0
+        assert "Nothing has changed" not in capsys.readouterr().out
+        assert (_written(tmp_path / "lake" / "facts") != facts) is is_of_facts
+    assert joules(tmp_path) == {date(2026, 11, 22): 1200}
 
 
 def test_a_report_with_something_amiss_is_made_and_said_again(

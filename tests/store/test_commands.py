@@ -43,17 +43,20 @@ def place(environ: Environ, address: str) -> Place:
 
 @pytest.fixture(scope="module")
 def filled(moto_url: str, recorded: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path, Environ]:
-    """The recording imported, computed and reported: the lake's address, a folder with the same as lake and minutes, the
-    environment."""
-    environ = shell(moto_url, tmp_path_factory.mktemp("filled") / "cache")
-    lake = f"s3://{BUCKET}/filled"
-    for arguments in (
-        ["import", str(RECORDING), "--lake", lake, "--cluster", "lab"],
-        ["compute", "--date", "2026-11-20", "--lake", lake],
-        ["report", *MINUTES, "--lake", lake, "--out", f"s3://{BUCKET}/report"],
+    """The recording imported and computed, and reported from elsewhere: the lake's address, a folder with the same as lake and
+    minutes, the environment of the report."""
+    folder, lake = tmp_path_factory.mktemp("filled"), f"s3://{BUCKET}/filled"
+    writer, reader = (shell(moto_url, folder / name) for name in ("writer", "reader"))
+    for environ, arguments in (
+        (writer, ["import", str(RECORDING), "--lake", lake, "--cluster", "lab"]),
+        (writer, ["compute", "--date", "2026-11-20", "--lake", lake]),
+        (reader, ["report", *MINUTES, "--lake", lake, "--out", f"s3://{BUCKET}/report"]),
     ):
         assert main(arguments, environ=environ, now=NOW) == 0
-    return lake, recorded, environ
+    fetched = {file.parent.parent.parent.name for file in folder.glob("reader/gpureport/*/**/*.parquet")}
+    assert {"device_hour", "ledger_hour", "source"} <= fetched
+    assert not fetched & {"device_sample", "sample", "raw_sample", "series", "owner_label"}, "a report fetches no samples"
+    return lake, recorded, reader
 
 
 def test_lake_and_facts_are_those_of_a_folder(filled: tuple[str, Path, Environ], tmp_path: Path) -> None:
@@ -74,15 +77,6 @@ def test_the_report_is_that_of_a_folder(filled: tuple[str, Path, Environ]) -> No
         found = bucket.get(name)
         assert found is not None
         assert found.data == (folder / "minutes" / name).read_bytes(), name
-
-
-def test_a_report_fetches_no_samples(filled: tuple[str, Path, Environ], tmp_path: Path) -> None:
-    lake, _, environ = filled
-    own = environ | {"XDG_CACHE_HOME": str(tmp_path / "cache")}
-    assert main(["report", *MINUTES, "--lake", lake, "--out", str(tmp_path / "out")], environ=own, now=NOW) == 0
-    fetched = {file.parent.parent.parent.name for file in tmp_path.glob("cache/gpureport/*/**/*.parquet")}
-    assert {"device_hour", "ledger_hour", "source"} <= fetched
-    assert not fetched & {"device_sample", "sample", "raw_sample", "series", "owner_label"}
 
 
 @pytest.mark.parametrize(
@@ -186,36 +180,23 @@ def run(server: str, lake: str, out: str, day: int, *more: str) -> list[str]:
     return ["run", "--prometheus-url", server, "--lake", lake, "--out", out, *when, *more]
 
 
-def test_a_night_fills_it_as_it_fills_a_folder(
+def test_nights_fill_it_as_they_fill_a_folder_and_one_that_would_say_the_same_is_not_made_again(
     moto_url: str, server: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    environ = shell(moto_url, tmp_path / "cache")
-    metrics = tmp_path / "gpureport.prom"
-    lake = f"s3://{BUCKET}/nights"
-    for where, out in ((lake, f"s3://{BUCKET}/nights-report"), (str(tmp_path / "lake"), str(tmp_path / "out"))):
-        assert main(run(server, where, out, 22, "--metrics-file", str(metrics)), environ=environ, now=NIGHT) == 0
+    environ, metrics = shell(moto_url, tmp_path / "cache"), tmp_path / "gpureport.prom"
+    lake, reports = f"s3://{BUCKET}/nights", f"s3://{BUCKET}/nights-report"
+    for where, out in ((lake, reports), (str(tmp_path / "lake"), str(tmp_path / "out"))):
+        assert main(run(server, where, out, 20, "--metrics-file", str(metrics)), environ=environ, now=NIGHT) == 0
         assert "gpureport_run_coverage_ratio" in metrics.read_text()
         metrics.unlink()
     assert seen(place(environ, lake)) == seen(tmp_path / "lake")
     said = capfd.readouterr()
     assert KEYS["AWS_SECRET_ACCESS_KEY"] not in said.out + said.err
     elsewhere = shell(moto_url, tmp_path / "elsewhere")
-    assert main(run(server, lake, str(tmp_path / "again"), 22), environ=elsewhere, now=NIGHT) == 0
-    assert "nothing new" in capfd.readouterr().err
-    fetched = {file.parent.parent.parent.name for file in tmp_path.glob("elsewhere/*/**/*.parquet")}
-    assert "device_hour" in fetched
-    assert "device_sample" not in fetched
-
-
-def test_reports_in_a_bucket_are_a_series_and_one_that_would_say_the_same_is_not_made_again(
-    moto_url: str, server: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    environ = shell(moto_url, tmp_path / "cache")
-    lake, out = f"s3://{BUCKET}/series", f"s3://{BUCKET}/series-report"
-    for day, is_same in ((20, False), (22, False), (22, True)):
-        assert main(run(server, lake, out, day), environ=environ, now=NIGHT) == 0
+    for is_same in (False, True):
+        assert main(run(server, lake, reports, 22), environ=elsewhere, now=NIGHT) == 0
         assert ("Nothing has changed" in capfd.readouterr().out) is is_same
-    found = Bucket(place(environ, out)).get("series.json")  # type: ignore[arg-type]
+    found = Bucket(place(environ, reports)).get("series.json")  # type: ignore[arg-type]
     assert found is not None
     assert [each["since"] for each in json.loads(found.data)] == ["2026-11-22T00:00:00Z", "2026-11-20T00:00:00Z"]
 
