@@ -4,7 +4,7 @@ import duckdb
 import pytest
 from query_text import parameters, tables_read
 
-from gpureport.compute.query import build, load, needed, read, run_checks
+from gpureport.compute.query import build, connection, load, needed, read, run_checks
 from gpureport.values.errors import QueryError
 
 PARSER = duckdb.connect()
@@ -30,8 +30,8 @@ def write_query(root: Path, table: str, sql: str, grain: str = "device_uuid", ex
 
 @pytest.fixture
 def con():
-    with duckdb.connect() as connection:
-        yield connection
+    with duckdb.connect() as con:
+        yield con
 
 
 def test_a_header_is_read(tmp_path):
@@ -163,3 +163,8 @@ def test_a_check_reports_what_it_found(tmp_path, con):
     (failure,) = run_checks(con, load(tmp_path).values(), {})
     assert (failure.table, failure.severity, failure.row_count) == ("checks.found", "warn", 2)
     assert str(failure) == "checks.found: What checks.found is. 2 rows, such as device_uuid=GPU-a, held_seconds=5"
+
+
+def test_a_statement_without_enough_memory_is_a_sentence() -> None:
+    with pytest.raises(QueryError, match="60MB of memory is not enough"), connection("60MB") as con:
+        con.execute("select list(range) from range(30000000)").fetchall()

@@ -29,7 +29,7 @@ from gpureport.values.text.safe import quoted
 
 @contextmanager
 def connection(memory_limit: str = "1GB", threads: int = 1) -> Iterator[duckdb.DuckDBPyConnection]:
-    """An in-memory DuckDB in UTC that spills into a folder of its own, which ends with it."""
+    """An in-memory DuckDB in UTC that spills into a folder of its own, which ends with it; QueryError where memory runs out."""
     with spill_folder() as spill, duckdb.connect() as con:
         con.execute("set TimeZone = 'UTC'; set parquet_metadata_cache = true; set asof_loop_join_threshold = 0")
         con.execute(f"set threads = {threads:d}")
@@ -39,7 +39,10 @@ def connection(memory_limit: str = "1GB", threads: int = 1) -> Iterator[duckdb.D
             raise LakeError(f"compute.memory_limit {memory_limit!r} is not a size; write it like 1GB") from error
         con.execute("set temp_directory = $spill", {"spill": str(spill)})
         define_functions(con)
-        yield con
+        try:
+            yield con
+        except duckdb.OutOfMemoryException as error:
+            raise QueryError(f"{memory_limit} of memory is not enough; raise compute.memory_limit") from error
 
 
 LIVES = ("day", "facts", "period", "previous", "report", "checks")
