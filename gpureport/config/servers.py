@@ -52,8 +52,9 @@ class ClusterSource(Section):
 
 
 class Export(Section):
-    """Raw samples, and the days that ``run`` looks back."""
+    """Parts of a day for fetching, and the days that ``run`` looks back."""
 
+    samples_per_group: int = Field(1_800_000, gt=0, le=4_000_000)
     keep_raw: bool = False
     backfill_days: int = Field(7, ge=0, le=3660)
     restate_days: int = Field(3, ge=0, le=366)

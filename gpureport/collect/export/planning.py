@@ -46,7 +46,7 @@ class ExportSettings:
     catalog: Catalog
     cluster: str
     keep_raw: bool
-    samples_per_group: int = 1_800_000
+    samples_per_group: int
     """Samples that a worker holds at once, at about 100 bytes each."""
 
     @property

@@ -22,6 +22,7 @@ def export(config: Config, environ: Mapping[str, str], day: date, only_if_grown:
         catalog=catalog_of(config),
         cluster=config.cluster,
         keep_raw=config.export.keep_raw,
+        samples_per_group=config.export.samples_per_group,
     )
     with progress_bar(f"export {day}") as progress:
         return export_day(settings, config.lake, day, progress, only_if_grown)
