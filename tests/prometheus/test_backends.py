@@ -74,7 +74,7 @@ def test_a_partial_answer_of_a_victoria_metrics_cluster_is_a_warning() -> None:
 def test_an_export_with_warnings_says_so_in_the_lake(tmp_path: Path) -> None:
     with replaying(backends.thanos(STORE_DOWN)) as server:
         prometheus = PrometheusSettings(url=server.url, retries=0)
-        settings = ExportSettings(prometheus, {}, load_catalog(), "lab", keep_raw=False)
+        settings = ExportSettings(prometheus, {}, load_catalog(), "lab", samples_per_group=1_000_000, keep_raw=False)
         exported = export_day(settings, tmp_path, DAY, lambda done, total: None)
     assert exported.warnings == (STORE_DOWN,)
     (warnings,) = duckdb.connect().sql(f"select distinct warnings from '{tmp_path}/source/**/*.parquet'").fetchall()
