@@ -135,6 +135,7 @@ def test_lists_and_tables_may_come_from_the_environment() -> None:
         ("[thresholds]\nio_sm_ratio = 0.2", "thresholds.io_sm_ratio was removed: leave it out"),
         ("[prometheus]\ncache = 1", "unknown key 'prometheus.cache'"),
         ("[object_store]\nprofile = 'night'", "object_store.profile was removed: set AWS_PROFILE in the environment"),
+        ("[report.notify]\nsmtp_username = 'a'", "report.notify.smtp_username was removed: write USER:PASSWORD into a file"),
         ("[compute]\nrecompute_minutes = 5", "compute.recompute_minutes was removed: leave it out"),
     ],
 )

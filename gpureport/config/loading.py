@@ -247,6 +247,7 @@ _REMOVED = {
     r"object_store\.profile": "set AWS_PROFILE in the environment",
     r"object_store\.cache": "set XDG_CACHE_HOME in the environment",
     r"metrics\.(username|password_file)": "write it into promtool's HTTP client file of metrics.http_config_file",
+    r"report\.notify\.smtp_(username|password_file)": "write USER:PASSWORD into a file, report.notify.smtp_login_file",
     r"object_store\.(read_timeout_seconds|retries)|kubernetes\.page_size": "leave it out",
     r".*\.(connect_timeout_seconds|max_concurrency|recompute_minutes|boundness_seconds_min)": "leave it out",
     r"thresholds\.(compute_sm|io_sm|latency_engine|latency_sm)_ratio|thresholds\.io_pcie_bytes_per_second": "leave it out",

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from gpureport.collect.sources.kubernetes import Cluster, ForbiddenError, NotListedError, OutOfScopeError
 from gpureport.collect.state import KINDS, Kind
-from gpureport.collect.state.devices import Pools
+from gpureport.collect.state.dra import Pools
 from gpureport.collect.state.fields import Row
 from gpureport.collect.state.kinds import CLAIMS, DRA_GROUP, DRA_VERSIONS, KOORDINATOR_DEVICES, NODES, PODS, SLICES
 from gpureport.collect.state.nodes import node_row

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from gpureport.collect.state.devices import claim_consumer_rows, claim_device_rows, claim_row
+from gpureport.collect.state.dra import claim_consumer_rows, claim_device_rows, claim_row
 
 NAMED = {"metadata": {"name": "c", "namespace": "ns", "uid": "u1"}}
 

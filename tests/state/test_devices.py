@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gpureport.collect.state.devices import Pools
+from gpureport.collect.state.dra import Pools
 from gpureport.collect.state.fields import pci_bus_id
 
 Row = dict[str, Any]

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from gpureport.collect.state import kinds
-from gpureport.collect.state.devices import Pools, claim_consumer_rows, claim_device_rows, claim_row, device_class_row
+from gpureport.collect.state.dra import Pools, claim_consumer_rows, claim_device_rows, claim_row, device_class_row
 from gpureport.collect.state.fields import Object, Row, instant, mapping, text, texts
 from gpureport.collect.state.kinds import Kind
 from gpureport.collect.state.nodes import kept_labels, namespace_row, node_row
