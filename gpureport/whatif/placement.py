@@ -165,7 +165,8 @@ class _Replay:
         self._room = np.array([self._free[name] for name in self._ordered]).reshape(-1, 3).T.copy()
         """The same as ``_free``, by name: many nodes are read at once."""
         self._units_room = {
-            resource: np.array([self._units.get((name, resource), inf) for name in self._ordered]) for _, resource in self._units
+            resource: np.array([self._units.get((name, resource), inf) for name in self._ordered])
+            for resource in {resource for _, resource in self._units}
         }
         self._sizes = np.array([self._unit_gpus[name] for name in self._ordered])
         self._started: list[float | None] = [None] * len(scene.pods)
