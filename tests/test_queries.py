@@ -183,6 +183,8 @@ def comparable(value: Any) -> Any:
 
 
 KINDS = {
+    "lowest": "varchar",
+    "highest": "varchar",
     "signal": "varchar",
     "kind": "varchar",
     "pod_workload": "varchar",
@@ -201,7 +203,6 @@ KINDS = {
     "is_selective": "boolean",
     "resource": "varchar",
     "pod": "varchar",
-    "found": "varchar[]",
     "profile": "varchar",
     "gpu_model": "varchar",
     "seen_at": "timestamp",

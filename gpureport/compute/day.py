@@ -7,7 +7,6 @@ written and dropped as soon as nothing else reads it, so memory is bounded by a 
 
 from __future__ import annotations
 
-import math
 from collections import ChainMap, Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -114,11 +113,6 @@ def _of_day(con: duckdb.DuckDBPyConnection, batch: Batch, table: str) -> pa.Tabl
     cut = f"greatest(start_at, {start}) as start_at, least(end_at, {end}) as end_at"
     met = f"start_at < {end} and (end_at > {start} or start_at = {start})"
     return con.sql(f"select * replace ({cut}) from {table} where {met}").to_arrow_table()
-
-
-_WIDEST, _HOLDERS = "facts.container_hour", "facts.ownership"
-_HOLDERS_AT_ONCE = 5_000
-"""The widest table joins a hundred sums twice for each holder: for so many at a time 0.2 GB are enough."""
 
 
 @dataclass(frozen=True)
@@ -232,8 +226,6 @@ class _Days:
             give(self.con, {BASELINE: found})
         elif query.table in (INTERVALS, VALUES):
             interval_sums(self.con, query, [*self.samples.values()], params, self.folder, self.settings.threads)
-        elif query.table == _WIDEST:
-            self._make_by_devices(query, params)
         elif query.table == EXPECTED:
             self._make_in_turn(query, params)
         else:
@@ -247,24 +239,6 @@ class _Days:
             only = replace(query, sql=f"select * from ({query.sql}) where cluster = {quoted(name)}")
             build(self.con, only, {**params, **day_hours([days[number]]), "expected_before": before})
             self.con.execute(f"{'insert into found' if number else 'create table found as'} from {query.table}")
-        self.con.execute(f"create or replace table {query.table} as from found; drop table found")
-
-    def _make_by_devices(self, query: Query, params: Mapping[str, Any]) -> None:
-        """Make a table a part of the devices after the other: their holders' rows know nothing of each other."""
-        [count] = self.con.execute(f"select count(*) from {_HOLDERS}").fetchall()[0]
-        part_count = math.ceil(count / _HOLDERS_AT_ONCE)
-        if part_count <= 1:
-            build(self.con, query, params)
-            return
-        self.con.execute(f"create table all_holders as from {_HOLDERS}")
-        for number in range(part_count):
-            self.con.execute(
-                f"create or replace table {_HOLDERS} as from all_holders where hash(device_uuid) % {part_count} = {number}"
-            )
-            build(self.con, query, params)
-            making = "insert into found" if number else "create table found as"
-            self.con.execute(f"{making} from {query.table}")
-        self.con.execute(f"create or replace table {_HOLDERS} as from all_holders; drop table all_holders")
         self.con.execute(f"create or replace table {query.table} as from found; drop table found")
 
     def _release(self, table: str, result: ComputeResult) -> None:

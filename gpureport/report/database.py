@@ -32,10 +32,16 @@ def begin(con: duckdb.DuckDBPyConnection, path: Path, row_count: int) -> None:
         define_functions(con, schema="file.main")
 
 
-def move(con: duckdb.DuckDBPyConnection, query: Query, rows: str = "", values: Mapping[str, Any] = MappingProxyType({})) -> int:
+def move(
+    con: duckdb.DuckDBPyConnection,
+    query: Query,
+    rows: str = "",
+    values: Mapping[str, Any] = MappingProxyType({}),
+    is_more: bool = False,
+) -> int:
     """A report table into the file, rounded, in the order of its keys, and a view of it in its place; its number of rows.
 
-    Given ``rows``, which nothing else reads, are written there at once.
+    Given ``rows``, which nothing else reads, are written there at once, or added to what is there.
     """
     table, source = query.table, rows or f"from {query.table}"
     shape = con.execute(f"from ({source}) limit 0", dict(values)).description or ()
@@ -43,8 +49,10 @@ def move(con: duckdb.DuckDBPyConnection, query: Query, rows: str = "", values: M
     columns = ", ".join(f"{sql} as {name}" for name, sql in rounded(kinds).items())
     ordered = f"select {columns} from ({source}) order by {', '.join(query.grain)}"
     made = ordered if rows or Result(query, con).row_count else source  # most tables of a small lake are empty
-    [[count]] = con.execute(f"create table file.{table} as {made}", dict(values)).fetchall()
-    con.execute(f"{'' if rows else f'drop table {table};'} create view {table} as from file.{table}")
+    making = f"insert into file.{table}" if is_more else f"create table file.{table} as"
+    [[count]] = con.execute(f"{making} {made}", dict(values)).fetchall()
+    if not is_more:
+        con.execute(f"{'' if rows else f'drop table {table};'} create view memory.{table} as from file.{table}")
     return int(count)
 
 

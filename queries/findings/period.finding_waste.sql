@@ -83,8 +83,8 @@ judged as (
 idle as (
     select
         columns('^(code|cluster|namespace|workload_kind|workload)$'),
-        only_one(list(pod)) as pod,
-        only_one(list(pod_uid)) as pod_uid,
+        only_one(min(pod), max(pod)) as pod,
+        only_one(min(pod_uid), max(pod_uid)) as pod_uid,
         list_sort(list_distinct(flatten(list(node_names)))) as node_names,
         list_sort(list_distinct(flatten(list(gpu_models)))) as gpu_models,
         sum(if(code = 'GR101', idle_gpu_hours, idle_device_gpu_hours)) as gpu_hours,

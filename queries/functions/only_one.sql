@@ -1,6 +1,7 @@
--- The one text that a list holds, however often; '' where it holds several.
+-- The one text of a group, by the first and the last of its texts; '' where they differ.
 --
 -- parameters:
---   found  list of texts, none of them null
+--   lowest   the smallest of the texts; null where there are none
+--   highest  the largest of them
 -- source: subjects of findings that are about several pods, nodes or GPUs
-create macro only_one(found) as if(len(list_distinct(found)) = 1, found[1], '')
+create macro only_one(lowest, highest) as if(lowest = highest, lowest, '')

@@ -5,6 +5,7 @@
 --
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, device
 -- reads:  facts.claim_use, facts.container_request, facts.device_day, facts.ownership, period.figure, period.power
+-- parts:  100000 rows of period.figure by cluster, namespace, pod
 -- params: since_at, until_at
 -- source: facts.container_request, facts.claim_use, facts.ownership; use: period.figure
 -- columns: cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, device, request_source, requested, claims, granted_by,

@@ -6,6 +6,7 @@
 -- revision: 2
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at
 -- reads:  day.interval_saturation, day.ownership_interval, facts.device_hour, facts.ownership
+-- parts:  5000 rows of facts.ownership by device_uuid
 -- params: memory_threshold_ratio
 -- source: facts.device_hour and day.interval_saturation over facts.ownership
 -- columns: those of facts.device_hour without inactive_seconds, effective_seconds, ineffective_seconds, busy_seconds, unreported_seconds;

@@ -76,7 +76,7 @@ alone as (
     where start_at < $until_at and end_at > $since_at
     group by cluster, namespace, pod, pod_uid
     having
-        count(distinct device_uuid || '/' || gpu_instance_id) = 1
+        min(device_uuid) = max(device_uuid)
         and bool_and(sharing_mode = 'exclusive' and gpu_instance_id = '')
 ),
 
@@ -88,10 +88,10 @@ needed as (
         workload.workload,
         allocated.container,
         device.gpu_model,
-        only_one(list(allocated.pod)) as pod,
-        only_one(list(allocated.pod_uid)) as pod_uid,
-        only_one(list(device.node_name)) as node_name,
-        only_one(list(allocated.device_uuid)) as device_uuid,
+        only_one(min(allocated.pod), max(allocated.pod)) as pod,
+        only_one(min(allocated.pod_uid), max(allocated.pod_uid)) as pod_uid,
+        only_one(min(device.node_name), max(device.node_name)) as node_name,
+        only_one(min(allocated.device_uuid), max(allocated.device_uuid)) as device_uuid,
         count(distinct allocated.pod || '/' || allocated.pod_uid) as pod_count,
         sum(allocated.observed_seconds) / 3600 as allocated_gpu_hours,
         $figure_min_coverage_ratio * sum(allocated.observed_seconds) as needed_seconds,

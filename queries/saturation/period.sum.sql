@@ -4,6 +4,7 @@
 --
 -- grain:  subject, cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id
 -- reads:  facts.container_day, facts.device_day, period.life
+-- parts:  500000 rows of facts.container_day by cluster, namespace, pod
 -- source: facts.device_hour, facts.container_hour
 -- columns:
 --   device_seconds    s in which devices were seen, added over devices
@@ -74,7 +75,7 @@ summed as (
         sum(columns('sample_count$'))::bigint as "\0",
         max(columns('_max$')) as "\0",
         coalesce(sum(xid_event_count), if(bool_or(is_xid_node), 0, null))::bigint as xid_event_count,
-        if(bool_or(is_xid_node), coalesce(flatten(list(xid_codes) filter (where xid_codes is not null)), []), null) as xid_codes,
+        if(bool_or(is_xid_node), coalesce(flatten(list(xid_codes) filter (where len(xid_codes) > 0)), []), null) as xid_codes,
         max(sharing_mode) as sharing_mode,
         arg_max(sharing_evidence, sharing_mode) as sharing_evidence,
         coalesce(array_to_string(list_sort(list_distinct(list(nullif(columns('^(node_name|gpu_index|gpu_device|gpu_model|gpu_instance_profile|pci_bus_id|driver_version|make)$'), '')))), ', '), '') as "\0"

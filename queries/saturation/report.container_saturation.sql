@@ -2,6 +2,7 @@
 --
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id
 -- reads:  period.figure
+-- parts:  200000 rows of period.figure by cluster, namespace, pod
 -- source: period.figure; definitions: DCGM field reference, NVML clock event reasons
 -- columns: cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, observed_seconds, coverage_ratio, gpu_usage_avg, gpu_util_ratio_avg,
 --          power_violation_ratio, thermal_violation_ratio, sync_boost_violation_ratio, board_limit_violation_ratio, low_util_violation_ratio,

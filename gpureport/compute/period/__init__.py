@@ -33,6 +33,8 @@ from gpureport.values.window import Window
 
 _SHOWN = ("period.workload", "period.pod_wait", "period.capacity", "period.price")
 """Tables of the period that the page reads."""
+_DAYS_REMEMBERED = 250
+"""Days, of all clusters, whose files' footers are kept: they take a megabyte a day."""
 _COMPUTE_EACH = "run 'gpureport compute --date' for each, then report again"
 
 
@@ -97,7 +99,9 @@ class WindowTables:
 
     def __post_init__(self) -> None:
         """Refuse facts that do not fit together; nothing is built."""
-        _refuse_unequal_facts(self.lake, self.window, self.made_with)
+        day_count = _refuse_unequal_facts(self.lake, self.window, self.made_with)
+        if day_count > _DAYS_REMEMBERED:
+            self.con.execute("set parquet_metadata_cache = false")
         self._earlier = self.earlier or window_before(self.window)
         self.queries = load()
         self._facts = Facts(self.con, self.lake, self.queries, self.window)
@@ -145,7 +149,7 @@ class WindowTables:
                 self.con.execute(f"drop table {table}")
             for table in over:
                 if leave and table != query.table and _is_of_pods(self.queries[table]):
-                    leave(self.queries[table], "", {})
+                    leave(self.queries[table], "", {}, False)
         self.built.update(made)
 
     @property
@@ -224,7 +228,8 @@ def failed_checks(con: duckdb.DuckDBPyConnection) -> list[Failure]:
     return run_checks(con, found, {})
 
 
-def _refuse_unequal_facts(lake: Lake, window: Window, made_with: MadeWith | None) -> None:
+def _refuse_unequal_facts(lake: Lake, window: Window, made_with: MadeWith | None) -> int:
+    """How many days of all clusters have facts; LakeError where some cannot be reported together."""
     days = set(window.days())
     facts = [each for each in lake.computed_days() if each.date in days]
     held = {(each.cluster, each.date) for each in facts}
@@ -235,6 +240,7 @@ def _refuse_unequal_facts(lake: Lake, window: Window, made_with: MadeWith | None
         raise LakeError(f"the lake at {lake} holds nothing for {window}; export or import those days first")
     if made_with:
         _refuse_other_settings(facts, sampled, made_with)
+    return len(facts)
 
 
 def _refuse_other_settings(facts: Collection[Partition], sampled: Collection[tuple[str, date]], made_with: MadeWith) -> None:

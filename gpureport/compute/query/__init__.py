@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
@@ -21,6 +21,7 @@ from typing import Any
 
 import duckdb
 
+from gpureport.compute.query.parts import Parts, narrowed
 from gpureport.values.errors import LakeError, QueryError, first_line
 from gpureport.values.runtime import resources
 from gpureport.values.runtime.spill import spill_folder
@@ -54,16 +55,18 @@ SUBJECTS = (
 )
 """The folders of ``queries/``, in the order in which one reads another."""
 SEVERITIES = ("fail", "warn")
-_FIELD = re.compile(r"--\s+?(severity|revision|grain|reads|params|source|columns):\s*(.*)")
+_FIELD = re.compile(r"--\s+?(severity|revision|grain|reads|params|source|parts|columns):\s*(.*)")
 _LIKE = re.compile(r"those of (\S+)(?: without ([^;]+))?(?:;|$)")
 _COLUMN = re.compile(r"--   (\w+) +(\S.*)")
 _GOES_ON = re.compile(r"\n-- {10}(?=\S)")
 _PARAMETER = re.compile(r"\$(\w+)")
+_LARGE = 100_000
+"""Rows of a table that is compressed, to a fifth: it waits in memory for those made of it."""
 _PARSED: dict[str, duckdb.Statement] = {}
 
 
-Make = Callable[["Query", str, Mapping[str, Any]], int]
-"""Makes a query's table elsewhere, of rows and values of parameters; how many rows there are."""
+Make = Callable[["Query", str, Mapping[str, Any], bool], int]
+"""Makes a query's table elsewhere, of rows and values of parameters, or adds rows to it; how many rows they are."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,8 @@ class Query:
     sql: str
     revision: int = 1
     """Raised when a figure of the table means something else; of kept facts."""
+    parts: Parts | None = None
+    """In which it is made."""
 
     @property
     def life(self) -> str:
@@ -142,6 +147,7 @@ def read(path: Path) -> Query:
         severity=fields.get("severity", ""),
         sql=sql,
         revision=int(fields.get("revision", "1")),
+        parts=Parts.of(fields["parts"]) if "parts" in fields else None,
     )
 
 
@@ -212,17 +218,31 @@ def build(con: duckdb.DuckDBPyConnection, query: Query, params: Mapping[str, Any
     keys = ", ".join(query.grain)
     # What people read begins with its keys. The view that opens a kept table may have this name.
     rows = f"select {keys}, * exclude ({keys}) from (\n{query.sql}\n)" if query.life == "report" else query.sql
-    making, values = f"create or replace table {query.table} as {rows}", {name: params[name] for name in query.params}
+    values = {name: params[name] for name in query.params}
     try:
-        count = make(query, rows, values) if make else con.execute(_parsed(con, making), values).fetchall()[0][0]
+        count = sum(_made(con, query, rows, values, make))
     except duckdb.OutOfMemoryException as error:
         raise QueryError(f"{query.table} ran out of memory; raise compute.memory_limit") from error
     except duckdb.Error as error:
         if make and isinstance(error, duckdb.IOException | duckdb.FatalException | duckdb.TransactionException):
             raise  # of the disk, which whoever makes it elsewhere knows
         raise QueryError(f"{query.table} ({query.path.name}) failed: {first_line(error)}") from error
+    if count > _LARGE and query.life in ("period", "previous"):
+        con.execute("checkpoint memory")
     if count > 1:  # many a small lake's tables have none
         hold_to_grain(con, query)
+
+
+def _made(con: duckdb.DuckDBPyConnection, query: Query, rows: str, values: Mapping[str, Any], make: Make | None) -> Iterator[int]:
+    """Make a query's table, or have it made, in its parts; how many rows each has."""
+    for number, condition in enumerate(query.parts.ranges(con) if query.parts else [""]):
+        part = f"from ({rows}) where {condition}" if condition else rows
+        making = f"insert into memory.{query.table}" if number else f"create or replace table memory.{query.table} as"
+        with narrowed(con, query.reads, query.parts.keys, condition) if query.parts and condition else nullcontext():
+            if make:
+                yield make(query, part, values, number > 0)
+            else:
+                yield con.execute(_parsed(con, f"{making} {part}"), values).fetchall()[0][0]
 
 
 def build_view(con: duckdb.DuckDBPyConnection, query: Query) -> None:

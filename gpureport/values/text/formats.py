@@ -68,6 +68,7 @@ def unit(column: str) -> str:
     return next((shown for ending, shown in _UNITS if column.endswith(ending)), "")
 
 
+@cache
 def title(column: str) -> str:
     """A column's name as people read it, without the unit that stands beside it."""
     return words(_without_unit(column))
