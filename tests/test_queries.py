@@ -22,10 +22,12 @@ from query_text import parameters, tables_read
 from rebuilding import touched
 
 from gpureport import lake
+from gpureport.compute.fact_views import limits
 from gpureport.compute.intervals import INTERVALS
 from gpureport.compute.query import SUBJECTS, Query, build, dictionary, functions, load, of_life
-from gpureport.compute.quotas import empty_rule_tables
+from gpureport.compute.quotas import RULES, Asked, Rule, empty_rule_tables, quota_graph
 from gpureport.config import findings
+from gpureport.schedulers.model import Rules
 from gpureport.values.runtime import resources
 from gpureport.values.tables import TABLE_BY_NAME
 from gpureport.values.tables.table import kind_of_fact
@@ -263,6 +265,37 @@ def test_table_function(name: str, empty: duckdb.DuckDBPyConnection) -> None:
     assert found.select(names).order(names).fetchall() == empty.sql(f"select {names} from expected order by all").fetchall()
 
 
+class Listening:
+    """A connection that keeps the statements which it runs."""
+
+    def __init__(self, con: duckdb.DuckDBPyConnection) -> None:
+        self.statements: list[str] = []
+        self._con = con
+
+    def __getattr__(self, name: str) -> Any:
+        """The connection's own; of what runs a statement, one that keeps it first."""
+        own = getattr(self._con, name)
+        if name not in ("sql", "execute"):
+            return own
+
+        def run(sql: str, *given: Any, **params: Any) -> Any:
+            self.statements.append(sql)
+            return own(sql, *given, **params)
+
+        return run
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.table)
+def test_rule_reads_what_it_says(rule: Rule, empty: duckdb.DuckDBPyConnection) -> None:
+    """Rules stand in the graph of queries by what they read: what their statements name, and no more."""
+    con = Listening(empty)
+    asked = Asked(Rules(usage_half_life_hours=1.0), limits(None))
+    found = [*rule.make(con, asked)]  # type: ignore[arg-type]
+
+    assert [rows.schema for rows in found] == [table.schema for table in rule.makes]
+    assert {table for sql in con.statements for table in tables_read(empty, sql)} == {*rule.reads}
+
+
 def test_every_query_has_a_case() -> None:
     assert {case.parts[-2] for case in CASES} == {table for table, query in QUERIES.items() if query.life != "previous"}
 
@@ -303,13 +336,15 @@ def columns_said(query: Query, there: list[str]) -> tuple[list[str], list[str]]:
 
 def test_subjects_read_only_subjects_before_them() -> None:
     order = {name: number for number, name in enumerate(SUBJECTS)}
+    subjects = {table: getattr(node, "subject", "quota") for table, node in quota_graph().items()}  # rules are of quotas
     wrong = [
-        f"{query.table} ({query.subject}) reads {table} ({QUERIES[table].subject})"
-        for query in FILES
-        for table in query.reads
-        if table in QUERIES and order[QUERIES[table].subject] > order[query.subject]
+        f"{node.table} ({subjects[node.table]}) reads {table} ({subjects[table]})"
+        for node in (*FILES, *RULES)
+        for table in node.reads
+        if table in subjects and order[subjects[table]] > order[subjects[node.table]]
     ]
     assert wrong == []
+    assert {table for node in (*FILES, *RULES) for table in node.reads if not table.startswith("lake.")} <= subjects.keys()
 
 
 def test_numeric_columns_end_in_a_unit(empty: duckdb.DuckDBPyConnection) -> None:

@@ -13,7 +13,7 @@ from itertools import groupby
 
 import duckdb
 
-from gpureport.compute.query import Query, build, define_functions, needed, of_life
+from gpureport.compute.query import Node, Query, build, define_functions, needed, of_life
 from gpureport.config.findings import expectations
 from gpureport.lake import Lake, Partition, views
 from gpureport.lake.views import create_view, make_way, rows_of
@@ -23,7 +23,7 @@ TELEMETRY = ("owner_label", "device_label", "device_signal", "sample", "series")
 """The lake's tables beside ``device_sample`` that are made from samples."""
 
 
-def lake_tables(chosen: Iterable[Query]) -> tuple[list[str], list[str]]:
+def lake_tables(chosen: Iterable[Node]) -> tuple[list[str], list[str]]:
     """The lake's tables that queries read: those made from samples, and those of state."""
     reads = {table.removeprefix("lake.") for query in chosen for table in query.reads if table.startswith("lake.")}
     return sorted(reads.intersection(TELEMETRY)), sorted(reads.difference(TELEMETRY))
@@ -52,7 +52,7 @@ class Batch:
         """That of one day; None of several."""
         return Window.of_day(self.days[0]) if len(self.days) == 1 else None
 
-    def open_lake(self, con: duckdb.DuckDBPyConnection, lake: Lake, chosen: Iterable[Query], around: timedelta) -> None:
+    def open_lake(self, con: duckdb.DuckDBPyConnection, lake: Lake, chosen: Iterable[Node], around: timedelta) -> None:
         """Open as ``lake.*`` what queries read of each day: its telemetry, and state of the days around it too."""
         told, kept = lake_tables(chosen)
         self.views(con, lake, told, {day: {day} for day in self.days})

@@ -12,7 +12,7 @@ import duckdb
 import pyarrow as pa
 
 from gpureport.compute.query import build, build_view, define_functions, load, needed
-from gpureport.compute.quotas import QUOTA_FACTS, build_quota_facts
+from gpureport.compute.quotas import build_quota_facts, quota_graph
 from gpureport.compute.quotas.scene import TERMS, QuotaRows, Row
 from gpureport.lake import Lake, views
 from gpureport.lake.views import make_way
@@ -20,7 +20,7 @@ from gpureport.schedulers.change import NO_CHANGE, Change, Pool, changed, doubts
 from gpureport.schedulers.model import Past, Rules, Terms
 from gpureport.schedulers.nos import ORDER, uncounted
 from gpureport.values.errors import LakeError, UsageError
-from gpureport.values.tables.rules import QUOTA_EXPOSURE, QUOTA_POD_LABEL, QUOTA_WEIGHTED_SHARE, RULE_TABLES
+from gpureport.values.tables.rules import QUOTA_EXPOSURE, QUOTA_POD_LABEL
 from gpureport.values.window import Window, plain
 from gpureport.whatif.question import Question
 from gpureport.whatif.steps import QUOTAS, LeftOut, Scopes, given, replay_steps
@@ -69,11 +69,8 @@ def past_use(con: duckdb.DuckDBPyConnection, lake: Lake, window: Window, rules: 
 OUTCOME = "period.quota_outcome"
 _SPANS = "day.quota_terms"
 _LABELLED = ("nos", "scheduler-plugins")
-_LABELS = (QUOTA_POD_LABEL.name, QUOTA_EXPOSURE.name)
 _AFTER_REPLAY = ("day.quota_share", "day.quota_lending")
-_AFTER_LABELS = (*_LABELS, "facts.quota_pod_hour")
-_UNASKED = {*QUOTA_FACTS, "day.quota_step", QUOTA_WEIGHTED_SHARE.name} - {*_AFTER_LABELS}
-"""Outcomes are given without these, or make them themselves."""
+_AFTER_LABELS = (QUOTA_POD_LABEL.name, QUOTA_EXPOSURE.name, "facts.quota_pod_hour")
 _REQUESTS = """
 select
     pod.requests, count(distinct pod.pod_uid)
@@ -175,7 +172,7 @@ def answer(
     left_out = replay_steps(con, known, known.scopes)
     errors = _errors(con)
     _stand(con, _REPLAYED)
-    build_quota_facts(con, rules, window, _standing(_AFTER_REPLAY))
+    build_quota_facts(con, rules, window, _standing(_AFTER_REPLAY), targets=_AFTER_REPLAY)
     replayed = _outcome(con, window, _REPLAYED)
     others = _others(question, changes, known.scopes)
     if added:
@@ -183,7 +180,8 @@ def answer(
     replay_steps(con, replace(known, changes=changes, rules=rules.but(question.rules)), others)
     doubtful = _change_terms(con, changes)
     _stand(con, _REPLAYED)
-    build_quota_facts(con, rules, window, _standing((*_AFTER_REPLAY, *_AFTER_LABELS)), question.pod_order)
+    anew = (*_AFTER_REPLAY, *_AFTER_LABELS)
+    build_quota_facts(con, rules, window, _standing(anew), question.pod_order, anew)
     names = {(*known.scopes[number][0], quota) for number in others for quota in known.scopes[number][2]}
     same = [row for row in replayed if tuple(row[name] for name in (*Pool._fields, "quota")) not in names]
     changed_quotas = {(pool.cluster, pool.system, name) for pool, change in changes.items() for name in change.quotas()}
@@ -205,7 +203,7 @@ def answer(
 
 def _build_recorded(con: duckdb.DuckDBPyConnection, rules: Rules, window: Window, question: Question) -> None:
     """All facts of the quotas that the question is about, of the window alone."""
-    there = set(_UNASKED)
+    there = set[str]()
     for query in needed(load(), [_SPANS]):
         build(con, query, {})
         there.add(query.table)
@@ -213,7 +211,8 @@ def _build_recorded(con: duckdb.DuckDBPyConnection, rules: Rules, window: Window
         f"delete from {_SPANS} where ($cluster != '' and cluster != $cluster) or ($system != '' and system != $system)",
         {"cluster": question.cluster, "system": question.system},
     )
-    build_quota_facts(con, rules, window, there)
+    # An outcome makes its steps itself, week by week.
+    build_quota_facts(con, rules, window, there, targets=(*load()["day.quota_step"].reads, *_AFTER_LABELS))
     if not con.execute("select 1 from day.quota_amount limit 1").fetchone():
         raise LakeError(
             f"the lake knows of no quota and its pods in {window}; gpureport snapshot (or import --kubernetes) reads them, "
@@ -286,7 +285,7 @@ def _uncounted_pods(con: duckdb.DuckDBPyConnection) -> dict[str, int]:
 
 def _standing(rebuilt: Collection[str]) -> set[str]:
     """Every table but those."""
-    return {*load(), *(table.name for table in RULE_TABLES)} - set(rebuilt)
+    return {*quota_graph()} - set(rebuilt)
 
 
 def _outcome(con: duckdb.DuckDBPyConnection, window: Window, moments: str) -> list[Row]:

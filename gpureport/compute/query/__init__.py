@@ -17,7 +17,7 @@ from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from itertools import takewhile
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import duckdb
 
@@ -300,19 +300,35 @@ def of_life(queries: Mapping[str, Query], life: str) -> tuple[str, ...]:
     return tuple(table for table, query in queries.items() if query.life == life)
 
 
-def needed(queries: Mapping[str, Query], targets: Iterable[str], given: Iterable[str] = ()) -> list[Query]:
+class Node(Protocol):
+    """What makes a table of others."""
+
+    @property
+    def table(self) -> str:
+        """The table; the first where it makes several."""
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """Tables that it is made of."""
+
+
+N = TypeVar("N", bound=Node)
+
+
+def needed(queries: Mapping[str, N], targets: Iterable[str], given: Iterable[str] = ()) -> list[N]:
     """The queries behind the targets, in runnable order; those in ``given`` are there already and are not entered.
 
     Each target comes right after what it is made of, so that few tables wait in memory at a time.
     """
-    entered, plan = {*given}, list[Query]()
+    entered, plan = {*given}, list[N]()
 
     def enter(table: str) -> None:
-        if table in queries and table not in entered:
-            entered.add(table)
-            for read in queries[table].reads:
+        node = queries.get(table)
+        if node and node.table not in entered:
+            entered.add(node.table)
+            for read in node.reads:
                 enter(read)
-            plan.append(queries[table])
+            plan.append(node)
 
     for table in targets:
         enter(table)

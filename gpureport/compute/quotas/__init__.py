@@ -1,25 +1,27 @@
-"""The facts of quotas, in order: SQL puts amounts together, the schedulers' own rules speak, SQL integrates what became of it.
+"""The facts of quotas: SQL puts amounts together, the schedulers' own rules speak, SQL integrates what became of it.
 
 What a day holds is not cut into parts: whether one quota was fair is a question about all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 
 import duckdb
 import pyarrow as pa
 
 from gpureport.compute.fact_views import Batch, lake_tables, limits
-from gpureport.compute.query import build, build_empty, build_view, load, needed
+from gpureport.compute.query import Query, build, build_empty, build_view, load, needed
 from gpureport.compute.quotas.kueue import quota_lending_table, quota_weighted_share_table
 from gpureport.compute.quotas.labels import quota_label_tables
 from gpureport.compute.quotas.shares import quota_native_table, quota_share_table, quota_unit_table
 from gpureport.lake import Lake, views
 from gpureport.schedulers.model import Rules
 from gpureport.schedulers.nos import ORDER
-from gpureport.values.tables.rules import QUOTA_EXPOSURE, QUOTA_POD_LABEL, QUOTA_WEIGHTED_SHARE, RULE_TABLES
+from gpureport.values.tables import rules as made
+from gpureport.values.tables.table import Table
 from gpureport.values.window import Window
 
 QUOTA_FACTS = (
@@ -34,16 +36,67 @@ QUOTA_FACTS = (
     "facts.workload_run",
 )
 """Kept facts of quotas."""
-_TERMS = "day.quota_terms"
-_KNOWN = ("day.quota_watch", "day.quota_reported")
-_AMOUNTS = (*_KNOWN, "day.quota_member", "day.quota_node")
-_LABELS = (QUOTA_POD_LABEL.name, QUOTA_EXPOSURE.name)
-_STEPS = ("day.quota_amount", "day.quota_capacity", "day.quota_free")
+_CUT = ("day.quota_watch", "day.quota_reported")
+"""Known times, which are cut to the window; steps are cut likewise."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What schedulers' rules depend on beside the tables that they read."""
+
+    rules: Rules
+    limits: Mapping[str, str]
+    """``since`` and ``until`` as SQL has them."""
+    pod_order: Sequence[str] = ORDER
+    """In which nos counts a quota's pods."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Tables that the schedulers' rules make: a node of the graph, like a query."""
+
+    makes: tuple[Table, ...]
+    reads: tuple[str, ...]
+    make: Callable[[duckdb.DuckDBPyConnection, Asked], Iterable[pa.Table]]
+
+    @property
+    def table(self) -> str:
+        """The first table that it makes, by which the graph knows it."""
+        return self.makes[0].name
+
+
+RULES = (
+    Rule((made.QUOTA_UNIT,), ("day.quota_terms",), lambda con, asked: [quota_unit_table(con, asked.rules)]),
+    Rule(
+        (made.QUOTA_NATIVE,),
+        ("day.quota_node", "day.quota_pod", "day.quota_terms"),
+        lambda con, asked: [quota_native_table(con, asked.rules)],
+    ),
+    Rule(
+        (made.QUOTA_SHARE,), ("day.quota_amount", "day.quota_capacity"), lambda con, asked: [quota_share_table(con, asked.rules)]
+    ),
+    Rule((made.QUOTA_LENDING,), ("day.quota_amount", "day.quota_terms"), lambda con, _: [quota_lending_table(con)]),
+    Rule(
+        (made.QUOTA_WEIGHTED_SHARE,),
+        ("day.quota_unit", "day.state_snapshot", "day.workload_run", "lake.quota", "lake.quota_term"),
+        lambda con, asked: [quota_weighted_share_table(con, asked.limits, asked.rules)],
+    ),
+    Rule(
+        (made.QUOTA_POD_LABEL, made.QUOTA_EXPOSURE),
+        ("day.quota_member", "day.quota_native", "day.quota_pod", "day.quota_terms", "day.quota_watch"),
+        lambda con, asked: quota_label_tables(con, asked.pod_order),
+    ),
+)
+
+
+def quota_graph() -> dict[str, Query | Rule]:
+    """Queries and rules by the tables that they make."""
+    return {**load(), **{table.name: rule for rule in RULES for table in rule.makes}}
 
 
 def quota_facts_of_day(con: duckdb.DuckDBPyConnection, lake: Lake, batch: Batch, rules: Rules) -> dict[str, pa.Table]:
     """``QUOTA_FACTS`` of days of a cluster, made in an empty database."""
-    batch.open_lake(con, lake, needed(load(), QUOTA_FACTS), timedelta(days=1))
+    batch.open_lake(con, lake, needed(quota_graph(), QUOTA_FACTS), timedelta(days=1))
     build_quota_facts(con, rules, batch.window)
     return {name: con.sql(f"from {name}").to_arrow_table() for name in QUOTA_FACTS}
 
@@ -52,7 +105,7 @@ def quota_lake(con: duckdb.DuckDBPyConnection, lake: Lake, window: Window, clust
     """Open as ``lake.*`` what the quotas of a window are known by: telemetry of its days, state of the days around it too."""
     days, one_day = list(window.days()), timedelta(days=1)
     around = [days[0] - one_day, *days, days[-1] + one_day]
-    for tables, read in zip(lake_tables(needed(load(), QUOTA_FACTS)), (days, around), strict=True):
+    for tables, read in zip(lake_tables(needed(quota_graph(), QUOTA_FACTS)), (days, around), strict=True):
         views(con, lake, tables, clusters, read)
 
 
@@ -62,66 +115,51 @@ def build_quota_facts(
     window: Window | None,
     given: Collection[str] = (),
     pod_order: Sequence[str] = ORDER,
+    targets: Collection[str] = QUOTA_FACTS,
 ) -> None:
-    """Build ``QUOTA_FACTS`` of ``limits`` and all that is behind them over ``lake.*``; tables that are ``given`` stand already.
+    """Build the targets of ``limits`` and all that is behind them over ``lake.*``; tables that are ``given`` stand already.
 
     With ``day.quota_terms`` or ``day.quota_pod_interval`` given, the same rules answer for other quotas or other pods;
-    with another ``pod_order`` nos' operator counts pods in that order.
+    with another ``pod_order`` nos' operator counts pods in that order. Without quotas of accelerators all tables are empty.
     """
-    built = set(given)
-    _build(con, [_TERMS], built)
-    _put(con, built, "day.quota_unit", quota_unit_table(con, rules))
-    if not con.execute("select 1 from day.quota_unit limit 1").fetchone():
-        _build_empty(con, built)
-        return
-    _build(con, _AMOUNTS, built)
-    for table in _KNOWN:
-        _cut(con, table, limits(window))
-    _put(con, built, "day.quota_native", quota_native_table(con, rules))
-    _build(con, _STEPS, built)
-    _put(con, built, "day.quota_share", quota_share_table(con, rules))
-    _put(con, built, "day.quota_lending", quota_lending_table(con))
-    if QUOTA_WEIGHTED_SHARE.name not in built:
-        _put(con, built, QUOTA_WEIGHTED_SHARE.name, quota_weighted_share_table(con, limits(window), rules))
-    if not built.issuperset(_LABELS):
-        for name, rows in quota_label_tables(con, pod_order).items():
-            _put(con, built, name, rows)
-    _build(con, QUOTA_FACTS, built)
+    asked = Asked(rules, limits(window), pod_order)
+    for table in {*_CUT}.intersection(given):
+        _cut(con, table, asked.limits)
+    has_quotas = True
+    for node in needed(quota_graph(), (made.QUOTA_UNIT.name, *targets), given):
+        if isinstance(node, Rule):
+            _put(con, node, node.make(con, asked) if has_quotas else _empty(node))
+        elif not has_quotas:
+            build_empty(con, node)
+        elif node.table == "day.quota_amount":
+            build_view(con, node)
+        else:
+            build(con, node, {})
+        if node.table in _CUT:
+            _cut(con, node.table, asked.limits)
+        if node.table == made.QUOTA_UNIT.name:
+            has_quotas = bool(con.execute(f"select 1 from {node.table} limit 1").fetchone())
 
 
 def empty_rule_tables(con: duckdb.DuckDBPyConnection) -> None:
     """The tables that rules make, without rows: for queries over nothing."""
-    for table in RULE_TABLES:
-        _put(con, set(), table.name, table.schema.empty_table())
+    for rule in RULES:
+        _put(con, rule, _empty(rule))
 
 
-def _build(con: duckdb.DuckDBPyConnection, targets: Collection[str], built: set[str]) -> None:
-    for query in needed(load(), targets, built):
-        if query.table == "day.quota_amount":
-            build_view(con, query)
-        else:
-            build(con, query, {})
-        built.add(query.table)
-
-
-def _build_empty(con: duckdb.DuckDBPyConnection, built: set[str]) -> None:
-    """Empty tables where there are no quotas of accelerators."""
-    empty_rule_tables(con)
-    for query in needed(load(), (*_STEPS, *QUOTA_FACTS), built):
-        build_empty(con, query)
+def _empty(rule: Rule) -> list[pa.Table]:
+    return [table.schema.empty_table() for table in rule.makes]
 
 
 def _cut(con: duckdb.DuckDBPyConnection, table: str, within: Mapping[str, str]) -> None:
-    """Known times within limits; steps are cut likewise."""
     cut = "greatest(start_at, {since}) as start_at, least(end_at, {until}) as end_at".format(**within)
     inside = "start_at < {until} and end_at > {since}".format(**within)
     con.execute(f"create or replace table {table} as select * replace ({cut}) from {table} where {inside}")
 
 
-def _put(con: duckdb.DuckDBPyConnection, built: set[str], name: str, rows: pa.Table) -> None:
-    if name not in built:
-        con.execute("create schema if not exists day")
+def _put(con: duckdb.DuckDBPyConnection, rule: Rule, found: Iterable[pa.Table]) -> None:
+    con.execute("create schema if not exists day")
+    for table, rows in zip(rule.makes, found, strict=True):
         con.register("_made", rows)
-        con.execute(f"create or replace table {name} as from _made")
+        con.execute(f"create or replace table {table.name} as from _made")
         con.unregister("_made")
-        built.add(name)

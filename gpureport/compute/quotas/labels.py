@@ -110,7 +110,7 @@ _EXPOSED = pa.schema(
 )
 
 
-def quota_label_tables(con: duckdb.DuckDBPyConnection, order: Sequence[str] = ORDER) -> dict[str, pa.Table]:
+def quota_label_tables(con: duckdb.DuckDBPyConnection, order: Sequence[str] = ORDER) -> tuple[pa.Table, pa.Table]:
     """Labels and exposures of every cluster that nos' or scheduler-plugins' quotas govern, while its pods are known.
 
     ``order`` is that in which a quota's pods are counted: nos' own, unless somebody asks what another would do.
@@ -125,10 +125,7 @@ def quota_label_tables(con: duckdb.DuckDBPyConnection, order: Sequence[str] = OR
                 labels.put((cluster, quota), at, scene.labels(quota))
                 alike.put((cluster, system, quota), at, scene.alike(quota))
             exposed.put((cluster, system), at, scene.exposures())
-    return {
-        QUOTA_POD_LABEL.name: labels.table(QUOTA_POD_LABEL.schema),
-        QUOTA_EXPOSURE.name: _of_pods(con, alike.table(_ALIKE), exposed.table(_EXPOSED)),
-    }
+    return labels.table(QUOTA_POD_LABEL.schema), _of_pods(con, alike.table(_ALIKE), exposed.table(_EXPOSED))
 
 
 def _of_pods(con: duckdb.DuckDBPyConnection, alike: pa.Table, exposed: pa.Table) -> pa.Table:

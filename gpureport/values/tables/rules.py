@@ -111,5 +111,3 @@ QUOTA_EXPOSURE = Table(
         Column("evidence", pa.string(), "the comparison in numbers, as it stood first"),
     ),
 )
-
-RULE_TABLES = (QUOTA_NATIVE, QUOTA_UNIT, QUOTA_SHARE, QUOTA_LENDING, QUOTA_WEIGHTED_SHARE, QUOTA_POD_LABEL, QUOTA_EXPOSURE)
