@@ -5,7 +5,7 @@
 --
 -- grain:  cluster, namespace, pod, pod_uid, container
 -- reads:  facts.ownership, period.figure, period.life
--- parts:  200000 rows of period.figure by cluster, namespace, pod
+-- parts:  100000 rows of period.figure by cluster, namespace, pod
 -- params: since_at, until_at
 -- source: period.figure; how long it was there: facts.ownership
 -- columns: those of report.container_saturation without device_uuid, gpu_instance_id; device_count, device_seconds

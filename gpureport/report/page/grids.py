@@ -14,6 +14,7 @@ from gpureport.report.page.own_grids import OWN
 from gpureport.report.page.tables import Tables
 from gpureport.report.page.words import Money, Words, kind_of, own_columns, tables_of_page
 from gpureport.values.text import formats
+from gpureport.values.text.safe import quoted
 from gpureport.values.window import Window, plain, rfc3339
 
 POINTS_MAX = 168
@@ -112,6 +113,8 @@ ROWS_MAX = 100_000
 _OTHER_ROWS_MAX = 5_000
 _CODES = frozenset({"dimension", "hours_method", "idle_source", "outage", "reason", "signal", "step"})
 """Columns whose values are codes in the files, and words on the page."""
+_CONCERNED = "concerned"
+"""Teams that a row concerns beside its own."""
 _SAID = {"size": "too few on one node", "share": "only shares free", "model": "other model", "mig": "split into MIG instances"}
 
 
@@ -184,9 +187,10 @@ def _own(tables: Tables, name: str, words: Words, hours: float) -> Grid | None:
     sql = OWN[name]
     if not tables.can(sql):
         return None
-    params = {"hours": hours} if "$hours" in sql else {}
-    frame = tables.frame(f"{sql} limit {ROWS_MAX}", **params)
-    columns = [each for each in own_columns()[name] if _has_data(frame, each.name)]
+    params, shown = {"hours": hours} if "$hours" in sql else {}, own_columns()[name]
+    names = ", ".join(quoted(each) for each in (*(each.name for each in shown), _CONCERNED))
+    frame = tables.frame(f"select columns(lambda name: name in ({names})) from ({sql} limit {ROWS_MAX})", **params)
+    columns = [each for each in shown if _has_data(frame, each.name)]
     count = frame.height
     if count == ROWS_MAX:
         rows = "report.container" if name == "containers" else f"({sql})"  # a row each: no need to work them all out
@@ -240,7 +244,7 @@ def of_team(grid: Grid, team: str, keys: Sequence[pl.DataFrame]) -> Grid | None:
     """The grid's rows that name a team or concern it, or have one of its keys; None without any, or where rows are left out."""
     frame, key = grid.frame, next((each for each in keys if {*each.columns} <= {*grid.frame.columns}), None)
     if "team" in frame.columns:
-        concerns = pl.col("concerned").list.contains(team) if "concerned" in frame.columns else pl.lit(False)
+        concerns = pl.col(_CONCERNED).list.contains(team) if _CONCERNED in frame.columns else pl.lit(False)
         frame = frame.filter((pl.col("team") == team) | concerns)
     elif key is None or grid.row_count > frame.height:
         return None
