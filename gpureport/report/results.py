@@ -23,6 +23,8 @@ from gpureport.values.text.safe import csv_cell_sql, quoted
 REASONS_COLUMN = "unknown_reasons"
 """The column that says of each figure that is null why it is."""
 SIGNIFICANT_DIGITS = 9
+_UPWARD = 1 + 1e-13
+"""What lies between two roundings is rounded up, on whichever side of the middle the order of a sum has left it."""
 Maps = Mapping[str, tuple[Mapping[str, Any], ...]]
 """By column, row by row."""
 
@@ -125,7 +127,7 @@ def rounded(kinds: Mapping[str, str]) -> dict[str, str]:
 
 def _rounded(name: str) -> str:
     digits = f"({SIGNIFICANT_DIGITS - 1} - floor(log10(abs({name}))))::integer"
-    return f"if({name} = 0 or not isfinite({name}), {name}, round({name}, {digits}))"
+    return f"if({name} = 0 or not isfinite({name}), {name} + 0, round({name} * {_UPWARD}, {digits}))"
 
 
 def _maps(column: pa.ChunkedArray) -> Iterable[dict[str, Any]]:

@@ -14,7 +14,8 @@ with pod as (
     select
         *,
         namespace || '/' || workload as name,
-        allocated_gpu_hours - previous_allocated_gpu_hours as allocated_change_gpu_hours,
+        -- Sums of the same hours differ by what their order leaves.
+        round(allocated_gpu_hours - previous_allocated_gpu_hours, 9) as allocated_change_gpu_hours,
         -- On what share of its time it was effective; without any time before, as it is now.
         coalesce(
             previous_effective_gpu_hours / nullif(previous_allocated_gpu_hours, 0), effective_gpu_hours / nullif(allocated_gpu_hours, 0)
@@ -58,7 +59,7 @@ pod_step as (
                 'gpu_hours': if(
                     presence = 'both' and allocated_now and allocated_before,
                     allocated_change_gpu_hours * previous_effective_ratio,
-                    effective_gpu_hours - previous_effective_gpu_hours
+                    round(effective_gpu_hours - previous_effective_gpu_hours, 9)
                 )
             },
             {
@@ -68,7 +69,7 @@ pod_step as (
                 ),
                 'gpu_hours': if(
                     presence = 'both' and allocated_now and allocated_before,
-                    effective_gpu_hours - allocated_gpu_hours * previous_effective_ratio,
+                    round(effective_gpu_hours - allocated_gpu_hours * previous_effective_ratio, 9),
                     0
                 )
             },
@@ -140,7 +141,7 @@ capacity_step as (
                     when gpu_hours > previous_gpu_hours then 'grew'
                     else 'shrank'
                 end,
-                'gpu_hours': gpu_hours - previous_gpu_hours
+                'gpu_hours': round(gpu_hours - previous_gpu_hours, 9)
             },
             { 'step': 'after', 'gpu_hours': gpu_hours }
         ], recursive := true)

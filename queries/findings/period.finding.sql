@@ -79,8 +79,8 @@ select
             if(count(distinct pod || '/' || pod_uid) > 1, format('{} pods', count(distinct pod || '/' || pod_uid)), null),
             if(count(distinct device_uuid || '/' || gpu_instance_id) > 1, format('{} GPUs', count(distinct device_uuid || '/' || gpu_instance_id)), null)
         ),
-        arg_max(if(pod = '', namespace, pod), coalesce(gpu_hours, 0)),
-        arg_max(evidence, coalesce(gpu_hours, 0))
+        arg_min(if(pod = '', namespace, pod), (-round(coalesce(gpu_hours, 0), 9), namespace, pod, evidence)),
+        arg_min(evidence, (-round(coalesce(gpu_hours, 0), 9), namespace, pod, evidence))
     )) as evidence,
     min(first_seen_at) as first_seen_at,
     max(severity) as severity

@@ -103,8 +103,9 @@ daily as (
         model as gpu_model,
         day,
         coalesce(sum(device_count), 0) as device_count,
-        coalesce(sum(held_seconds), 0) / 3600 as allocated_gpu_hours,
-        coalesce(sum(usable_seconds), 0) / 3600 as usable_gpu_hours,
+        -- Days of the same hours are the same, whatever order they are added in.
+        round(coalesce(sum(held_seconds), 0) / 3600, 9) as allocated_gpu_hours,
+        round(coalesce(sum(usable_seconds), 0) / 3600, 9) as usable_gpu_hours,
         coalesce(sum(seen_seconds), 0) / 3600 as seen_gpu_hours
     from spelled
     group by cluster, model, day

@@ -47,13 +47,14 @@ error as (
 select
     columns('^(cluster|gpu_model|origin_day|lead_day_count)$'),
     allocated_gpu_hours as carried_gpu_hours,
-    greatest(
+    -- As many digits as days have: one that is as expected is not beside it by what sums leave.
+    round(greatest(
         0,
         allocated_gpu_hours + lead_day_count * change_gpu_hours
         + above_gpu_hours[isodow(origin_day + lead_day_count::integer)] - above_gpu_hours[isodow(origin_day)]
-    ) as expected_gpu_hours,
-    if(edges is null, null, greatest(0, expected_gpu_hours + least(0, edges[1]))) as low_gpu_hours,
-    if(edges is null, null, expected_gpu_hours + greatest(0, edges[2])) as high_gpu_hours
+    ), 9) as expected_gpu_hours,
+    if(edges is null, null, round(greatest(0, expected_gpu_hours + least(0, edges[1])), 9)) as low_gpu_hours,
+    if(edges is null, null, round(expected_gpu_hours + greatest(0, edges[2]), 9)) as high_gpu_hours
 from origin
 left join error
     using (cluster, gpu_model, origin_day, lead_day_count)

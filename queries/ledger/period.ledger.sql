@@ -159,7 +159,8 @@ bucketed as (
             if(is_usable and is_seen and is_owner_known and not is_allocated and not is_reserved and not is_fragmented, 'free', null)
         ], lambda each: each is not null)) as bucket
     from placed
-    where gpu_seconds > 1e-9
+    -- Less than a microsecond is what sums of parts leave.
+    where gpu_seconds > 1e-6
 )
 
 select

@@ -6,6 +6,7 @@ import csv
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal
+from math import inf, nextafter
 from pathlib import Path
 
 import duckdb
@@ -142,6 +143,21 @@ def test_a_figure_has_nine_digits(found: float) -> None:
     near = {float(nine.create_decimal(Decimal(shown))) for shown in (found, repr(found))}
     assert once == twice
     assert once in near or abs(Decimal(once) - Decimal(found)) / abs(Decimal(found)) < Decimal("5.000001e-9")
+
+
+@pytest.mark.parametrize("middle", [0.1234567895, 123_456_789.5, 2.00000000500])
+def test_a_sum_in_another_order_is_rounded_alike(middle: float) -> None:
+    """Sums of the same hours lie on both sides of the middle."""
+    sql = rounded({"x": "DOUBLE"})["x"]
+    found = [
+        duckdb.sql(f"select {sql} from (select {x!r}::double as x)")
+        for x in (nextafter(middle, 0), middle, nextafter(middle, inf))
+    ]
+    assert len({each.fetchall()[0] for each in found}) == 1
+
+
+def test_nothing_has_no_sign() -> None:
+    assert str(duckdb.sql(f"select {rounded({'x': 'DOUBLE'})['x']} from (select -0.0::double as x)").fetchall()) == "[(0.0,)]"
 
 
 def test_facts_are_there_on_request_in_the_order_of_all_their_columns_also_where_days_repeat_a_key(

@@ -1,0 +1,46 @@
+"""The order in which rows lie in files is nobody's figure: packed lakes, parts and threads each read another one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from report_tables import report_tables
+
+from bench.months import make_lake
+from gpureport.compute.query import load
+from gpureport.report.results import Result
+
+WINDOW = ("2026-11-17", "2026-11-21")
+TABLES = {query.table: query for query in load().values() if query.life == "report"}
+
+
+def _tables(lake: Path) -> dict[str, list[tuple[Any, ...]]]:
+    """The rows of every table of a report, as its files hold them."""
+    with report_tables(lake, *WINDOW) as report:
+        report.tables.open_named(" ".join(f"from {table};" for table in TABLES))
+        found = [Result(query, report.con) for query in TABLES.values()]
+        return {each.query.table: [*zip(each.rows.rows(), *each.maps.values(), strict=True)] for each in found}
+
+
+def test_no_figure_depends_on_the_order_of_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Days alike but for their pods' names: equals are many, and the days before the window the same in another order."""
+    make_lake(tmp_path / "lake", 16, 8)
+    found = _tables(tmp_path / "lake")
+    views = import_module("gpureport.lake.views")
+    as_it_is = views._put_view
+
+    def shuffled(
+        con: duckdb.DuckDBPyConnection, name: str, rows: str, kept: str, replaced: Mapping[str, str], added: Sequence[str] = ()
+    ) -> None:
+        rows = f"(from {rows} order by hash(random())) as shuffled" if name.startswith("facts.") else rows
+        as_it_is(con, name, rows, kept, replaced, added)
+
+    monkeypatch.setattr(views, "_put_view", shuffled)
+    assert sum(map(len, found.values())) > 1000
+    for table, rows in _tables(tmp_path / "lake").items():
+        assert [pair for pair in zip(found[table], rows, strict=True) if pair[0] != pair[1]] == [], table
