@@ -19,7 +19,8 @@ from gpureport.lake import open_lake
 from gpureport.report.database import begin, move
 from gpureport.values.window import Window, day_start
 
-IN_PARTS = [query for query in load().values() if query.parts and query.life != "facts"]
+IN_PARTS = [query for query in load().values() if query.parts and len(query.parts.keys) > 1 and query.life != "facts"]
+"""The others are made by clusters, of which the lake has one."""
 names = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=3)
 
 

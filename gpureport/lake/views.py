@@ -197,15 +197,20 @@ def _put_view(
 
 def rows_of(partitions: Iterable[Partition]) -> str:
     """The rows of days, as what a statement reads; '' for no files. Of a packed file those of these days alone."""
-    packed: dict[Path, list[str]] = {}
+    packed: dict[tuple[Path, int], list[str]] = {}
     whole: dict[bool, list[Path]] = {True: [], False: []}
     for each in partitions:
         for stored, file in zip(each.stored, each.files, strict=True):
             if stored.is_packed:
-                packed.setdefault(file, []).append(f"date '{each.date}'")
+                packed.setdefault((file, stored.number), []).append(f"date '{each.date}'")
             else:
                 whole[stored.is_dated].append(file)
-    reads = [f"from {rows_in([file], is_dated=True)} where date in ({', '.join(days)})" for file, days in packed.items()]
+    reads = []
+    for (file, day_count), days in packed.items():
+        if len(days) == day_count:
+            whole[True].append(file)
+        else:
+            reads.append(f"from {rows_in([file], is_dated=True)} where date in ({', '.join(days)})")
     reads += [f"from {rows_in(files, is_dated)}" for is_dated, files in whole.items() if files]
     return f"({' union all by name '.join(reads)})" if reads else ""
 

@@ -5,6 +5,7 @@
 --
 -- grain:  cluster, namespace, pod, pod_uid
 -- reads:  facts.pod_workload
+-- parts:  500000 rows of facts.pod_workload by cluster, namespace, pod
 -- params: team_label
 with named as (
     select

@@ -8,6 +8,7 @@
 --
 -- grain:  cluster, namespace, workload_kind, workload, container, gpu_model
 -- reads:  facts.container_day, facts.device_day, facts.ownership, period.workload
+-- parts:  500000 rows of facts.container_day by cluster, namespace
 -- params: figure_min_coverage_ratio, fit_headroom_ratio, gpu_models, mig_profiles, since_at, until_at
 -- source: facts.container_hour; geometry: NVIDIA's MIG user guide; models: data sheets (queries/catalog)
 -- columns:

@@ -4,6 +4,7 @@
 --
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id
 -- reads:  facts.ownership
+-- parts:  500000 rows of facts.ownership by cluster, namespace, pod
 -- params: since_at, until_at
 select
     columns('^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$'),

@@ -6,6 +6,7 @@
 --
 -- grain:  subject, cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id
 -- reads:  facts.container_day, facts.device_signal
+-- parts:  2000000 rows of facts.device_signal by cluster
 -- params: since_at, until_at
 -- columns:
 --   source_metrics  signal → metric that it was read from; several are listed; null of a container

@@ -4,7 +4,7 @@
 --
 -- grain:  subject, cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id
 -- reads:  facts.container_day, facts.device_day, period.life
--- parts:  500000 rows of facts.container_day by cluster, namespace, pod
+-- parts:  250000 rows of facts.container_day by cluster, namespace, pod
 -- source: facts.device_hour, facts.container_hour
 -- columns:
 --   device_seconds    s in which devices were seen, added over devices
