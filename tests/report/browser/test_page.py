@@ -62,7 +62,9 @@ def test_it_asks_for_nothing_and_complains_of_nothing_in_any_tab(opened: Opened,
     assert opened.complaints == []
 
 
-def test_the_six_answers_are_within_the_first_screen(page: Page) -> None:
+@pytest.mark.parametrize("width", [1440, 820, 390])
+def test_the_six_answers_are_within_the_first_screen(page: Page, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": FIRST_SCREEN})
     for title in ANSWERS:
         box = page.get_by_role("heading", name=title, exact=True).bounding_box()
         assert box is not None
