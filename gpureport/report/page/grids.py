@@ -10,7 +10,7 @@ import polars as pl
 
 from gpureport.compute.query import Query
 from gpureport.report.page.embedded import Column, packed
-from gpureport.report.page.own_grids import OWN
+from gpureport.report.page.own_grids import OWN, ROWS_MAX
 from gpureport.report.page.tables import Tables
 from gpureport.report.page.words import Money, Words, kind_of, own_columns, tables_of_page
 from gpureport.values.text import formats
@@ -109,7 +109,6 @@ def _largest(tables: Tables, sql: str) -> tuple[str, str] | None:
 
 
 ROWS_FIRST = 20
-ROWS_MAX = 100_000
 _OTHER_ROWS_MAX = 5_000
 _CODES = frozenset({"dimension", "hours_method", "idle_source", "outage", "reason", "signal", "step"})
 """Columns whose values are codes in the files, and words on the page."""

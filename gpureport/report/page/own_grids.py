@@ -9,6 +9,8 @@ import duckdb
 
 from gpureport.report.page.tables import opened_tables
 
+ROWS_MAX = 100_000
+"""The largest of more containers, and no more rows of any table."""
 _FINDINGS = """
     select finding.*, gpu_index, at_stake_cost as cost
     from page.finding as finding
@@ -32,10 +34,14 @@ _TEAMS = f"""
     from page.use where team != '' group by team order by allocated_gpu_hours desc nulls last, team
 """
 _WORKLOADS = f"""
-    with hours as (
+    with pods as (
+        select cluster, team, namespace, workload, kind, count(*) as pod_count
+        from (select distinct cluster, team, namespace, workload, kind, pod, pod_uid from page.use where namespace != '')
+        group by all
+    ),
+    hours as (
         select
-            cluster, team, namespace, workload, kind, count(distinct (pod, pod_uid)) as pod_count,
-            string_agg(distinct gpu_model, ', ' order by gpu_model) as gpu_model,
+            cluster, team, namespace, workload, kind, string_agg(distinct gpu_model, ', ' order by gpu_model) as gpu_model,
             sum(cost) filter (where bucket in ('allocated_idle', 'reserved_idle')) as idle_cost, {_SUMS}
         from page.use where namespace != '' group by all
     ),
@@ -59,9 +65,10 @@ _WORKLOADS = f"""
             arg_min(title, number) as finding
         from page.finding where workload != '' group by all
     )
-    select hours.*, allocated_gpu_hours / $hours as gpus, figures.* exclude (cluster, namespace, workload, kind), energy_kwh,
-        finding_count, coalesce(finding, '') as finding
+    select hours.*, pod_count, allocated_gpu_hours / $hours as gpus, figures.* exclude (cluster, namespace, workload, kind),
+        energy_kwh, finding_count, coalesce(finding, '') as finding
     from hours
+    inner join pods using (cluster, team, namespace, workload, kind)
     left join figures using (cluster, namespace, workload, kind)
     left join energy using (cluster, namespace, workload, kind)
     left join found using (cluster, namespace, workload, kind)
@@ -73,14 +80,20 @@ _CONTAINERS = f"""
         select cluster, namespace, pod, pod_uid, {_SUMS}
         from page.use where namespace != '' group by all
     ),
+    chosen as (
+        select container.cluster, namespace, pod, pod_uid, container.container
+        from report.container as container left join hours using (cluster, namespace, pod, pod_uid)
+        order by {{order}} limit {ROWS_MAX}
+    ),
     weight as (
-        select cluster, namespace, pod, pod_uid, sum(device_seconds) as device_seconds from report.container group by all
+        select cluster, namespace, pod, pod_uid, sum(device_seconds) as device_seconds
+        from report.container semi join chosen using (cluster, namespace, pod, pod_uid) group by all
     ),
     energy as (
         select cluster, namespace, pod, pod_uid, container,
             sum(energy_joules) / 3.6e6 as energy_kwh, avg(idle_watts) as idle_watts,
             string_agg(distinct idle_source, ', ' order by idle_source) as idle_source
-        from report.container_power group by all
+        from report.container_power semi join chosen using (cluster, namespace, pod, pod_uid, container) group by all
     ),
     found as (
         select cluster, namespace, pod, pod_uid, arg_min(title, number) as finding
@@ -93,14 +106,18 @@ _CONTAINERS = f"""
         hours.cost * container.device_seconds / weight.device_seconds as cost,
         energy_kwh, idle_watts, idle_source, bound_by, finding
     from report.container as container
+    inner join chosen using (cluster, namespace, pod, pod_uid, container)
     left join page.pod using (cluster, namespace, pod, pod_uid)
     left join hours using (cluster, namespace, pod, pod_uid)
     left join weight using (cluster, namespace, pod, pod_uid)
     left join energy using (cluster, namespace, pod, pod_uid, container)
     left join found using (cluster, namespace, pod, pod_uid)
     left join {_BOUND} from report.boundness group by all) using (cluster, namespace, pod, pod_uid, container)
-    order by hours.allocated_gpu_hours desc nulls last, container.device_seconds desc nulls last, namespace, pod, container
-"""
+    order by {{order}}
+""".format(
+    order="hours.allocated_gpu_hours desc nulls last, container.device_seconds desc nulls last, namespace, pod,"
+    " container.container, cluster, pod_uid"
+)
 _DEVICES = """
     with hours as (
         select cluster, device_uuid, gpu_instance_id, sum(gpu_hours) as capacity,
