@@ -161,7 +161,7 @@ def answer(
     """
     _build_recorded(con, rules, window, question)
     con.execute("create table recorded_capacity as from day.quota_capacity")
-    con.execute("alter table day.quota_moment rename to recorded_moment")
+    con.execute("alter table day.quota_demand rename to recorded_moment")
     known, pools = given(con, rules, past), dict[Pool, list[str]]()
     for pool, _, quotas in known.scopes.values():
         pools.setdefault(pool, []).extend(quotas)
@@ -246,7 +246,7 @@ def _usable(con: duckdb.DuckDBPyConnection, added_gpus: float) -> None:
 
 
 def _stand(con: duckdb.DuckDBPyConnection, moments: str) -> None:
-    con.execute(f"create or replace view day.quota_moment as from {moments}")
+    con.execute(f"create or replace view day.quota_demand as from {moments}")
 
 
 def _others(question: Question, changes: Mapping[Pool, Change], scopes: Scopes) -> list[int]:

@@ -1,6 +1,6 @@
 -- Demand and delivery of each quota in steps, without its terms: a month of them is held in memory.
 --
--- A pod or a workload asks from its creation and holds from its binding until its end. Where no pod of a system is known by its queue, what the system says itself
+-- A pod or a workload requests from its creation and is allocated from its binding until its end. Where no pod of a system is known by its queue, what the system says itself
 -- counts, as of a ResourceQuota whose scopes may take pods of which that is unknown. A step in which neither is known is not here.
 --
 -- grain:  terms_id, start_at
