@@ -89,7 +89,7 @@ where member.system = 'nos' and member.is_own
 group by pod.requests
 order by all
 """
-_RECORDED, _REPLAYED = "day.recorded_moment", "replayed_moment"
+_RECORDED, _REPLAYED = "day.recorded_demand", "replayed_demand"
 _ERRORS = """
 select
     term.cluster, term.system, term.resource, term.flavor, term.quota,
@@ -98,7 +98,7 @@ select
         * unit.gpus_per_native
         * epoch_ms(replayed.end_at - replayed.start_at) / 3600000
     )
-from replayed_moment as replayed
+from replayed_demand as replayed
 inner join day.quota_terms as term
     using (terms_id)
 inner join day.quota_unit as unit
@@ -161,7 +161,7 @@ def answer(
     """
     _build_recorded(con, rules, window, question)
     con.execute("create table recorded_capacity as from day.quota_capacity")
-    con.execute("alter table day.quota_demand rename to recorded_moment")
+    con.execute("alter table day.quota_demand rename to recorded_demand")
     known, pools = given(con, rules, past), dict[Pool, list[str]]()
     for pool, _, quotas in known.scopes.values():
         pools.setdefault(pool, []).extend(quotas)
@@ -245,8 +245,8 @@ def _usable(con: duckdb.DuckDBPyConnection, added_gpus: float) -> None:
     con.execute("create or replace table day.quota_capacity as from period.quota_usable")
 
 
-def _stand(con: duckdb.DuckDBPyConnection, moments: str) -> None:
-    con.execute(f"create or replace view day.quota_demand as from {moments}")
+def _stand(con: duckdb.DuckDBPyConnection, demand: str) -> None:
+    con.execute(f"create or replace view day.quota_demand as from {demand}")
 
 
 def _others(question: Question, changes: Mapping[Pool, Change], scopes: Scopes) -> list[int]:
@@ -288,11 +288,11 @@ def _standing(rebuilt: Collection[str]) -> set[str]:
     return {*quota_graph()} - set(rebuilt)
 
 
-def _outcome(con: duckdb.DuckDBPyConnection, window: Window, moments: str) -> list[Row]:
+def _outcome(con: duckdb.DuckDBPyConnection, window: Window, demand: str) -> list[Row]:
     """The hours are made week by week: steps of a month at once would not fit into memory."""
     hours = []
     for day in list(window.days())[::7]:
-        _stand(con, f"{moments} where start_at >= date '{day}' and start_at < date '{day}' + 7")
+        _stand(con, f"{demand} where start_at >= date '{day}' and start_at < date '{day}' + 7")
         build_view(con, load()["day.quota_step"])
         build(con, load()["facts.quota_hour"], {})
         hours.append(con.sql("from facts.quota_hour").to_arrow_table())

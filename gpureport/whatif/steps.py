@@ -32,7 +32,7 @@ select
 from day.quota_scope
 inner join day.quota_terms
     using (cluster, system, resource, flavor, quota)
-semi join day.recorded_moment
+semi join day.recorded_demand
     using (terms_id)
 """
 _NUMBERS = """
@@ -43,20 +43,20 @@ order by number
 """
 _RECORDED = """
 select
-    moment.rowid, scope.number, epoch_ms(moment.start_at) as start_ms, epoch_ms(moment.end_at) as end_ms,
-    moment.terms_id, demanded_native, delivered_native
-from day.recorded_moment as moment
+    demand.rowid, scope.number, epoch_ms(demand.start_at) as start_ms, epoch_ms(demand.end_at) as end_ms,
+    demand.terms_id, demanded_native, delivered_native
+from day.recorded_demand as demand
 inner join replayed_scope as scope
     using (terms_id)
 where list_contains($numbers, scope.number)
-order by scope.number, moment.start_at, scope.quota
+order by scope.number, demand.start_at, scope.quota
 """
 _CAPACITY = """
 select cluster, system, resource, epoch_ms(start_at), epoch_ms(least(end_at, timestamp '9999-01-01')), capacity_native
 from period.quota_usable
 order by all
 """
-_ASKS = """
+_REQUESTS = """
 select
     cluster, system, resource, flavor, scope, request_uid, quota, amount_native,
     coalesce(priority, 0) as priority, epoch_ms(created_at), epoch_ms(bound_at), epoch_ms(ended_at)
@@ -69,7 +69,7 @@ order by all
 _BY_ASKS = """
 select distinct cluster, system, resource, flavor
 from day.quota_terms
-semi join (from day.recorded_moment where amount_source in ('pods', 'workloads'))
+semi join (from day.recorded_demand where amount_source in ('pods', 'workloads'))
     using (terms_id)
 """
 _QUEUES = """
@@ -79,17 +79,17 @@ where kind = 'clusterqueues.kueue.x-k8s.io'
 group by all
 """
 _PUT_BACK = """
-create or replace table replayed_moment as
+create or replace table replayed_demand as
 select
-    moment.* replace (
+    demand.* replace (
         replayed.delivered_native as delivered_native,
         null::double as waiting_native,
         null::double as reported_share_native
     ),
-    moment.delivered_native as recorded_native
-from day.recorded_moment as moment
+    demand.delivered_native as recorded_native
+from day.recorded_demand as demand
 inner join replayed
-    on moment.rowid = replayed.row_id
+    on demand.rowid = replayed.row_id
 """
 _ROWS_AT_ONCE = 20_000
 MOST_ASKS = 200_000
@@ -122,7 +122,7 @@ class Given:
 def given(con: duckdb.DuckDBPyConnection, rules: Rules, past: Mapping[str, Sequence[Past]]) -> Given:
     """Recorded demand, and the schedulers' policies; no changes yet."""
     asks: dict[Pool, dict[str, list[Ask]]] = {Pool(*key): defaultdict(list) for key in con.execute(_BY_ASKS).fetchall()}
-    for *key, scope, uid, quota, amount, priority, created_ms, bound_ms, ended_ms in con.execute(_ASKS).fetchall():
+    for *key, scope, uid, quota, amount, priority, created_ms, bound_ms, ended_ms in con.execute(_REQUESTS).fetchall():
         if (pool := Pool(*key)) in asks:
             asks[pool][scope].append(Ask(uid, quota, amount, priority, created_ms, bound_ms, ended_ms))
     policies: dict[str, dict[str, Mapping[str, str]]] = defaultdict(dict)
@@ -135,7 +135,7 @@ def given(con: duckdb.DuckDBPyConnection, rules: Rules, past: Mapping[str, Seque
 
 
 def replay_steps(con: duckdb.DuckDBPyConnection, given: Given, numbers: Collection[int]) -> LeftOut:
-    """Put those scopes of ``day.recorded_moment`` through the systems' rules with the changes made, into ``replayed_moment``.
+    """Put those scopes of ``day.recorded_demand`` through the systems' rules with the changes made, into ``replayed_demand``.
 
     ``period.quota_usable`` is what there is to share. What had to be left out is in neither.
     """
@@ -158,7 +158,7 @@ def _recorded(con: duckdb.DuckDBPyConnection, numbers: Collection[int]) -> Itera
 
 
 class Replayed:
-    """Rows of ``day.recorded_moment`` in the replay: many numbers, and few quotas."""
+    """Rows of ``day.recorded_demand`` in the replay: many numbers, and few quotas."""
 
     def __init__(self, con: duckdb.DuckDBPyConnection, given: Given) -> None:
         self._given = given

@@ -170,18 +170,18 @@ def _table(rows: list[tuple[object, ...]], schema: pa.Schema) -> pa.Table:
 
 _STEPS = """
 select
-    moment.*,
-    epoch_ms(moment.created_at) as created_at_ms,
-    if(moment.start_at < capacity.end_at, capacity.capacity_native, null) as capacity_native
-from day.quota_amount as moment
+    amount.*,
+    epoch_ms(amount.created_at) as created_at_ms,
+    if(amount.start_at < capacity.end_at, capacity.capacity_native, null) as capacity_native
+from day.quota_amount as amount
 asof left join day.quota_capacity as capacity
     on
-        moment.cluster = capacity.cluster
-        and moment.system = capacity.system
-        and moment.resource = capacity.resource
-        and moment.start_at >= capacity.start_at
-where list_contains($systems, moment.system)
-order by moment.cluster, moment.system, moment.resource, moment.flavor, moment.start_at, moment.quota
+        amount.cluster = capacity.cluster
+        and amount.system = capacity.system
+        and amount.resource = capacity.resource
+        and amount.start_at >= capacity.start_at
+where list_contains($systems, amount.system)
+order by amount.cluster, amount.system, amount.resource, amount.flavor, amount.start_at, amount.quota
 """
 _STEP = ("cluster", "system", "resource", "flavor", "start_at")
 _ROWS_AT_ONCE = 20_000
