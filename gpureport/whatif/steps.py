@@ -66,7 +66,7 @@ inner join day.quota_scope
 where is_own
 order by all
 """
-_BY_ASKS = """
+_BY_REQUESTS = """
 select distinct cluster, system, resource, flavor
 from day.quota_terms
 semi join (from day.recorded_demand where amount_source in ('pods', 'workloads'))
@@ -121,7 +121,7 @@ class Given:
 
 def given(con: duckdb.DuckDBPyConnection, rules: Rules, past: Mapping[str, Sequence[Past]]) -> Given:
     """Recorded demand, and the schedulers' policies; no changes yet."""
-    asks: dict[Pool, dict[str, list[Ask]]] = {Pool(*key): defaultdict(list) for key in con.execute(_BY_ASKS).fetchall()}
+    asks: dict[Pool, dict[str, list[Ask]]] = {Pool(*key): defaultdict(list) for key in con.execute(_BY_REQUESTS).fetchall()}
     for *key, scope, uid, quota, amount, priority, created_ms, bound_ms, ended_ms in con.execute(_REQUESTS).fetchall():
         if (pool := Pool(*key)) in asks:
             asks[pool][scope].append(Ask(uid, quota, amount, priority, created_ms, bound_ms, ended_ms))
