@@ -201,9 +201,10 @@ const drawQuotas = async (figure, data) => {
     const wide = (hours) => `${(100 * hours) / most}%`;
     const bar = drawn("svg", { class: "bar", style: "height:16px;overflow:visible", role: "img", "aria-label": `delivered ${significant(delivered)}, of it borrowed ${significant(borrowed)}, not met ${significant(unmet)}, guaranteed ${significant(guaranteed)} GPU-h` });
     bar.append(drawn("rect", { class: "c-effective", x: 0, width: wide(delivered - borrowed), height: 16 }), drawn("rect", { class: "c-underutilized", x: wide(delivered - borrowed), width: wide(borrowed), height: 16 }), drawn("rect", { class: "pending", x: wide(delivered), width: wide(unmet), height: 16 }), drawn("line", { x1: wide(guaranteed), x2: wide(guaranteed), y1: -3, y2: 19, stroke: "var(--fg)", "stroke-width": 2 }));
-    return make("tr", {}, make("th", { scope: "row" }, `${raw(columns.quota, row)}`), make("td", {}, `${raw(columns.scheduler, row)} · ${raw(columns.resource, row)}`), make("td", { style: "width:55%" }, bar), make("td", { class: "number" }, `${significant(delivered)} of ${significant(guaranteed)}`));
+    return make("tr", {}, make("th", { scope: "row" }, `${raw(columns.quota, row)}`), make("td", { class: "wide" }, `${raw(columns.scheduler, row)} · ${raw(columns.resource, row)}`), make("td", { style: "width:55%" }, bar), make("td", { class: "number" }, `${significant(delivered)} of ${significant(guaranteed)}`));
   });
-  figure.append(make("table", {}, make("caption", { class: "spoken" }, "Quotas"), make("thead", {}, make("tr", {}, ...["Quota", "Scheduler and resource", "GPU-hours", "Delivered of guaranteed"].map((title, index) => make("th", { scope: "col", class: index === 3 ? "number" : null }, title)))), make("tbody", {}, ...lines)),
+  const classes = [null, "wide", null, "number"];
+  figure.append(make("div", { class: "scroll", role: "region", "aria-label": "Chart of quotas", tabindex: "0" }, make("table", {}, make("caption", { class: "spoken" }, "Quotas"), make("thead", {}, make("tr", {}, ...["Quota", "Scheduler and resource", "GPU-hours", "Delivered of guaranteed"].map((title, index) => make("th", { scope: "col", class: classes[index] }, title)))), make("tbody", {}, ...lines))),
     make("ul", { class: "legend" }, ...legendOf([["c-effective", "Delivered within the guarantee"], ["c-underutilized", "Borrowed"], ["pending", "Guaranteed, requested and not delivered"]]).children, make("li", {}, make("i", { style: "width:2px;background:var(--fg)" }), "Guarantee")));
 };
 

@@ -17,7 +17,7 @@ from gpureport.report.page.words import ALLOCATED, BUCKETS, IDLE, Bucket, Hours,
 from gpureport.values.text import formats
 from gpureport.values.window import local, plain
 
-FINDINGS_SHOWN = 10
+FINDINGS_SHOWN = 9
 _HOURLY_DAYS_MAX = 3
 
 

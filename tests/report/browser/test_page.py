@@ -156,6 +156,14 @@ def test_the_page_never_scrolls_sideways(opened: Opened, width: int) -> None:
         assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+def test_nor_does_one_with_quotas_on_a_phone(rich: Page) -> None:
+    rich.set_viewport_size({"width": 390, "height": 900})
+    for tab in rich.locator(".tabs a").all():
+        tab.click()
+        rich.wait_for_timeout(300)
+        assert rich.evaluate("document.documentElement.scrollWidth") <= 390
+
+
 def test_no_script_but_the_pages_own_may_run(opened: Opened) -> None:
     opened.page.evaluate("document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=\"document.title = 1\">')")
     opened.page.wait_for_timeout(100)
