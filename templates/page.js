@@ -2,6 +2,8 @@
 document.documentElement.classList.add("scripted");
 const tabs = [...document.querySelectorAll("section.tab")];
 const dialog = document.getElementById("detail");
+// On a phone they are two lines until they are touched.
+for (const text of document.querySelectorAll(".answer .detail, .masthead .window")) text.addEventListener("click", () => text.classList.toggle("open"));
 
 const show = (id) => {
   const tab = tabs.find((each) => each.id === id) ?? tabs.find((each) => each.contains(document.getElementById(id))) ?? tabs[0];

@@ -1,4 +1,4 @@
-"""The order in which rows lie in files is nobody's figure: packed lakes, parts and threads each read another one."""
+"""Figures are the same for any order of rows in files: packed lakes, parts and threads each read another one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _tables(lake: Path) -> dict[str, list[tuple[Any, ...]]]:
 
 
 def test_no_figure_depends_on_the_order_of_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Days alike but for their pods' names: equals are many, and the days before the window the same in another order."""
+    """Equal days but for pod names: many ties, and a previous period with the same hours."""
     make_lake(tmp_path / "lake", 16, 8)
     found = _tables(tmp_path / "lake")
     views = import_module("gpureport.lake.views")

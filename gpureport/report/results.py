@@ -24,7 +24,7 @@ REASONS_COLUMN = "unknown_reasons"
 """The column that says of each figure that is null why it is."""
 SIGNIFICANT_DIGITS = 9
 _UPWARD = 1 + 1e-13
-"""What lies between two roundings is rounded up, on whichever side of the middle the order of a sum has left it."""
+"""Factor that rounds halves away from zero, whichever side of the half the order of a sum leaves them on."""
 Maps = Mapping[str, tuple[Mapping[str, Any], ...]]
 """By column, row by row."""
 

@@ -14,7 +14,7 @@ with pod as (
     select
         *,
         namespace || '/' || workload as name,
-        -- Sums of the same hours differ by what their order leaves.
+        -- Rounding error of sums is no change.
         round(allocated_gpu_hours - previous_allocated_gpu_hours, 9) as allocated_change_gpu_hours,
         -- On what share of its time it was effective; without any time before, as it is now.
         coalesce(

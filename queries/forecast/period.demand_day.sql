@@ -103,7 +103,7 @@ daily as (
         model as gpu_model,
         day,
         coalesce(sum(device_count), 0) as device_count,
-        -- Days of the same hours are the same, whatever order they are added in.
+        -- Equal hours make equal days, in any order of the sum.
         round(coalesce(sum(held_seconds), 0) / 3600, 9) as allocated_gpu_hours,
         round(coalesce(sum(usable_seconds), 0) / 3600, 9) as usable_gpu_hours,
         coalesce(sum(seen_seconds), 0) / 3600 as seen_gpu_hours

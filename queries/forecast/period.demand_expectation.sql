@@ -47,7 +47,7 @@ error as (
 select
     columns('^(cluster|gpu_model|origin_day|lead_day_count)$'),
     allocated_gpu_hours as carried_gpu_hours,
-    -- As many digits as days have: one that is as expected is not beside it by what sums leave.
+    -- Digits of period.demand_day: rounding error puts no day outside its interval.
     round(greatest(
         0,
         allocated_gpu_hours + lead_day_count * change_gpu_hours

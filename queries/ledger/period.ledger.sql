@@ -159,7 +159,7 @@ bucketed as (
             if(is_usable and is_seen and is_owner_known and not is_allocated and not is_reserved and not is_fragmented, 'free', null)
         ], lambda each: each is not null)) as bucket
     from placed
-    -- Less than a microsecond is what sums of parts leave.
+    -- Below a microsecond: rounding error of sums.
     where gpu_seconds > 1e-6
 )
 

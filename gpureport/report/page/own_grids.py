@@ -10,7 +10,7 @@ import duckdb
 from gpureport.report.page.tables import opened_tables
 
 ROWS_MAX = 100_000
-"""The largest of more containers, and no more rows of any table."""
+"""Rows of a table at most: of more containers the largest."""
 _FINDINGS = """
     select finding.*, gpu_index, at_stake_cost as cost
     from page.finding as finding
@@ -75,6 +75,10 @@ _WORKLOADS = f"""
     order by idle_gpu_hours + 0.5 * underutilized_gpu_hours desc, allocated_gpu_hours desc, namespace, workload
 """
 _BOUND = "(select cluster, namespace, pod, pod_uid, container, string_agg(distinct bound_by, ', ') as bound_by"
+_LARGEST = """
+    hours.allocated_gpu_hours desc nulls last, container.device_seconds desc nulls last, namespace, pod, container.container,
+    cluster, pod_uid
+"""
 _CONTAINERS = f"""
     with hours as (
         select cluster, namespace, pod, pod_uid, {_SUMS}
@@ -83,7 +87,7 @@ _CONTAINERS = f"""
     chosen as (
         select container.cluster, namespace, pod, pod_uid, container.container
         from report.container as container left join hours using (cluster, namespace, pod, pod_uid)
-        order by {{order}} limit {ROWS_MAX}
+        order by {_LARGEST} limit {ROWS_MAX}
     ),
     weight as (
         select cluster, namespace, pod, pod_uid, sum(device_seconds) as device_seconds
@@ -113,11 +117,8 @@ _CONTAINERS = f"""
     left join energy using (cluster, namespace, pod, pod_uid, container)
     left join found using (cluster, namespace, pod, pod_uid)
     left join {_BOUND} from report.boundness group by all) using (cluster, namespace, pod, pod_uid, container)
-    order by {{order}}
-""".format(
-    order="hours.allocated_gpu_hours desc nulls last, container.device_seconds desc nulls last, namespace, pod,"
-    " container.container, cluster, pod_uid"
-)
+    order by {_LARGEST}
+"""
 _DEVICES = """
     with hours as (
         select cluster, device_uuid, gpu_instance_id, sum(gpu_hours) as capacity,

@@ -71,6 +71,14 @@ def test_the_six_answers_are_within_the_first_screen(page: Page, width: int) -> 
         assert box["y"] + box["height"] < FIRST_SCREEN
 
 
+def test_a_shortened_answer_opens_by_touch(rich: Page) -> None:
+    rich.set_viewport_size({"width": 390, "height": FIRST_SCREEN})
+    detail = rich.locator(".answer .detail").nth(2)
+    assert detail.evaluate("text => text.scrollHeight > text.clientHeight")
+    detail.click()
+    assert detail.evaluate("text => text.scrollHeight === text.clientHeight")
+
+
 def test_the_overview_is_three_screens_at_most(page: Page) -> None:
     assert page.evaluate("document.documentElement.scrollHeight") <= 3 * FIRST_SCREEN
 
