@@ -19,6 +19,11 @@ def test_a_configuration_that_is_wrong_is_a_usage_error(text: str, refused: Refu
     refused(CONFIG, "--config", write(tmp_path / "wrong.toml", text), "compute", "--date", DAY)
 
 
+def test_an_amount_in_place_of_a_table_says_how_the_table_is_written(refused: Refused, tmp_path: Path) -> None:
+    config = write(tmp_path / "wrong.toml", "[prices]\ngpu_hour = 2.5")
+    assert "[prices.gpu_hour]" in refused(CONFIG, "--config", config, "compute", "--date", DAY)
+
+
 def test_a_configuration_that_is_not_there_is_a_usage_error(refused: Refused, tmp_path: Path) -> None:
     assert "--config" in refused(CONFIG, "--config", tmp_path / "nowhere.toml", "compute", "--date", DAY)
 
