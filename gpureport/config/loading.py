@@ -266,7 +266,7 @@ def _first_problem(error: ValidationError) -> str:
         return f"unknown key {where!r}; see docs/operations.md for those that exist"
     if problem["type"] == "missing":
         return f"{where} is missing"
-    if problem["type"] in ("dict_type", "model_type") and where:
+    if problem["type"] == "dict_type":
         return f"{where} is a table: write [{where}] and its keys below it, as in docs/operations.md"
     said = (
         str(problem["ctx"]["error"]) if problem["type"] == "value_error" else f"{problem['msg'][0].lower()}{problem['msg'][1:]}"
