@@ -53,8 +53,8 @@ select
         else 'medium'
     end as confidence,
     format(
-        'demand is forecast to grow from {:,.0f} to the capacity of {:,.0f} GPU-hours a day in {} days; past forecasts were off by {:.0f} %',
-        daily_allocated_gpu_hours, daily_usable_gpu_hours, runway_day_count, 100 * coalesce(backtest_error_ratio, 1)
+        'demand is forecast to grow from {:,.0f} to the capacity of {:,.0f} GPU-hours a day in {} day{}; past forecasts were off by {:.0f} %',
+        daily_allocated_gpu_hours, daily_usable_gpu_hours, runway_day_count, if(runway_day_count = 1, '', 's'), 100 * coalesce(backtest_error_ratio, 1)
     ) as evidence,
     $until_at::timestamp as first_seen_at
 from period.demand_runway
