@@ -301,7 +301,7 @@ def test_every_null_figure_has_its_reason_and_no_other_has_one(told):
 
 def test_a_report_without_facts_names_the_days(tmp_path):
     lake = fill(tmp_path / "lake", TWO_DEVICES)
-    with connection() as con, pytest.raises(LakeError, match="no facts yet for 2026-03-01; run 'gpureport compute --date'"):
+    with connection() as con, pytest.raises(LakeError, match="no facts yet for 2026-03-01; run 'gpureport compute'"):
         report_tables(WindowTables(con, lake, WINDOW, ReportSettings()))
 
 
@@ -356,7 +356,7 @@ def test_facts_of_two_versions_are_the_same_facts_and_other_settings_are_named(t
     assert differing_days(two_days, BOTH, made) == ()
     other = made_with(load(), ComputeSettings(memory_threshold_ratio=0.8).meaning)
     said = "computed with saturation.memory_threshold_ratio 0.9 instead of 0.8"
-    with pytest.raises(LakeError, match=f"facts of 2026-03-01, 2026-03-02 were {said}; run 'gpureport compute --date'"):
+    with pytest.raises(LakeError, match=f"facts of 2026-03-01, 2026-03-02 were {said}; run 'gpureport compute'"):
         energy(two_days, other)
     two_days.remove(two_days.partitions("device_sample"))
     assert energy(two_days, other) == TWICE  # nobody can compute them again

@@ -1,14 +1,17 @@
-"""An import gives the same lake whatever is in memory at once, and whichever day comes first."""
+"""An import gives the same lake whatever is in memory at once and whichever day comes first; its days are computed at once."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
+from shutil import copytree
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from gpureport.cli import main
 from gpureport.collect import staging
 from gpureport.collect.file_import import import_files
 from gpureport.lake import open_lake
@@ -71,3 +74,53 @@ def test_few_devices_at_a_time_are_the_same_as_all_at_once(
     monkeypatch.setattr(staging, "_SAMPLES_AT_ONCE", 1)
     assert lake_of(tmp_path / "apart", [files[:2]]) == at_once
     assert min(len(each.files) for each in open_lake(tmp_path / "apart").partitions("device_sample")) > 1
+
+
+def command(lake: Path, *words: str) -> int:
+    return main([*words, "--lake", str(lake)], environ={}, now=datetime(2026, 3, 9, tzinfo=UTC))
+
+
+def facts_of(lake: Path) -> dict[tuple[str, str], list[bytes]]:
+    """The facts' files as they lie there."""
+    opened = open_lake(lake)
+    tables = [table for table in opened.tables() if table.startswith("facts/")]
+    parts = [each for table in tables for each in opened.partitions(table)]
+    return {(each.table, each.date.isoformat()): [Path(file).read_bytes() for file in each.files] for each in parts}
+
+
+@pytest.fixture(scope="module")
+def computed(files: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    lake = tmp_path_factory.mktemp("range")
+    import_files(lake, files[:2], "c", load_catalog())
+    assert command(lake, "compute", "--since", "2026-02-20", "--until", "2026-04-01") == 0
+    return lake
+
+
+def test_a_range_computes_the_days_that_the_lake_has(
+    files: list[Path], computed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import_files(tmp_path, files[:2], "c", load_catalog())
+    for day in (1, 2):
+        assert command(tmp_path, "compute", "--date", f"2026-03-0{day}") == 0
+    assert {day for _, day in facts_of(computed)} == {"2026-03-01", "2026-03-02"}
+    assert facts_of(computed) == facts_of(tmp_path)
+
+    capsys.readouterr()
+    assert command(computed, "compute", "--since", "2026-02-01", "--until", "2026-03-01") == 1
+    assert "holds nothing for 2026-02-01" in capsys.readouterr().err
+    assert command(computed, "compute", "--since", "7d", "--date", "2026-03-02") == 2
+    assert "one or the other" in capsys.readouterr().err
+
+
+def test_facts_whose_samples_were_removed_stay(computed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lake = copytree(computed, tmp_path / "lake")
+    before = facts_of(lake)
+    assert command(lake, "prune", "--keep-samples", "1d") == 0
+
+    assert command(lake, "compute", "--since", "2026-03") == 0
+    assert "c 2026-03-01: its samples were removed, its facts stay as they are" in capsys.readouterr().err
+    assert command(lake, "compute", "--date", "2026-03-01") == 1
+    assert "nothing to compute: c 2026-03-01: its samples were removed" in capsys.readouterr().err
+    after = facts_of(lake)
+    assert before.keys() == after.keys()
+    assert all(after[key] == before[key] for key in before if key[1] == "2026-03-01")

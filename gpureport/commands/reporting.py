@@ -59,11 +59,15 @@ def demo(invocation: Invocation, /, out: Path | None, simulated: bool, days: int
 
 @click.command()
 @DATE
+@click.option(
+    "--since", help="First of several days, or a period such as 2026-10 or 7d; days that the lake lacks are passed over."
+)
+@click.option("--until", help="End, not included (default: the end of the period that --since names).")
 @LAKE
 @LOG_FORMAT
 @click.pass_obj
-def compute(invocation: Invocation, /, day: str | None, **flags: Any) -> None:
-    """Turn one day of the lake into hourly facts.
+def compute(invocation: Invocation, /, day: str | None, since: str | None, until: str | None, **flags: Any) -> None:
+    """Turn one day of the lake, or several, into hourly facts.
 
     Does so for every cluster in the lake.
 
@@ -72,7 +76,13 @@ def compute(invocation: Invocation, /, day: str | None, **flags: Any) -> None:
     from gpureport.commands.work import reporting
 
     config = invocation.changing(**flags)
-    for line in reporting.compute(config, [finished_day(invocation, day)]):
+    if day and (since or until):
+        raise UsageError("--date is one day, --since and --until are several; give one or the other")
+    if since or until:
+        days = reporting.held_days(config, period(invocation, config, since, until))
+    else:
+        days = [finished_day(invocation, day)]
+    for line in reporting.compute(config, days):
         invocation.say(line)
     click.echo(f"{config.lake}/facts")
 

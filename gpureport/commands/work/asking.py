@@ -208,7 +208,7 @@ class Tables:
         """All days that have facts."""
         days: list[date] = [each.date for each in self.lake.computed_days()]
         if not days:
-            raise LakeError(f"the lake at {self.lake} has no facts yet; run 'gpureport compute --date' for each day")
+            raise LakeError(f"the lake at {self.lake} has no facts yet; run 'gpureport compute --since DAY --until today'")
         return Window(day_start(min(days)), day_start(max(days)) + timedelta(days=1))
 
 

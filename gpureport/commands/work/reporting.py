@@ -37,6 +37,7 @@ from gpureport.config.section import existing
 from gpureport.lake import Lake, open_lake, views
 from gpureport.store import Place
 from gpureport.values.errors import CoverageError, FindingError, LakeError, QueryError, UsageError
+from gpureport.values.tables import SOURCE, TABLES
 from gpureport.values.window import Window, day_start, full_hour, parse_zone, plain, rfc3339
 
 if TYPE_CHECKING:
@@ -77,16 +78,30 @@ def check(config: Config) -> None:
         raise UsageError(f"{out} lies in the lake {lake}, whose files are its own; give another folder with --out")
 
 
+def held_days(config: Config, window: Window) -> list[date]:
+    """The days of a window that the lake has for a cluster; LakeError where it has none."""
+    days = sorted({each.date for each in open_lake(config.lake).partitions("source")}.intersection(window.days()))
+    if not days:
+        raise LakeError(f"the lake at {config.lake} holds nothing for {window}; export or import those days first")
+    return days
+
+
 def compute(config: Config, days: Collection[date], only: str | None = None) -> list[str]:
     """Facts of days for every cluster that has them, or one; failed checks, and later days made without them, a line each.
 
-    LakeError where none has a day.
+    Facts of a day whose samples were removed stay as they are, and have a line too. LakeError where no cluster has a day, or
+    none of the days can be computed.
     """
     lake, settings = open_lake(config.lake), compute_settings(config)
     sources = [(each.cluster, each.date) for each in lake.partitions("source") if only in (None, each.cluster)]
     if missing := sorted({*days} - {day for _, day in sources}):
         raise LakeError(f"the lake at {config.lake} holds nothing for {missing[0]}; export or import that day first")
-    lines = []
+    computed = {(each.cluster, each.date) for each in lake.computed_days()}
+    final = [each for each in sources if each[1] in days and each in computed and not _has_samples(lake, *each)]
+    lines = [f"{cluster} {day}: its samples were removed, its facts stay as they are" for cluster, day in final]
+    sources = [each for each in sources if each not in final]
+    if not {*days}.intersection(day for _, day in sources):
+        raise LakeError(f"nothing to compute: {lines[0]}; export or import the day again to replace them")
     for cluster in sorted({cluster for cluster, day in sources if day in days}):
         held = sorted({day for each, day in sources if each == cluster and day in days})
         without = [
@@ -97,6 +112,11 @@ def compute(config: Config, days: Collection[date], only: str | None = None) -> 
         ]
         lines += [*(f"{cluster} {failure}" for failure in _failures(lake, cluster, held, settings)), *without]
     return lines
+
+
+def _has_samples(lake: Lake, cluster: str, day: date) -> bool:
+    """Whether samples or state are left of a day: ``source`` stays when they are removed."""
+    return any(lake.partition(table.name, cluster, day) for table in TABLES if table != SOURCE)
 
 
 def _failures(lake: Lake, cluster: str, days: Sequence[date], settings: ComputeSettings) -> list[str]:

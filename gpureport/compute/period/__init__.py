@@ -35,7 +35,7 @@ _SHOWN = ("period.workload", "period.pod_wait", "period.capacity", "period.price
 """Tables of the period that the page reads."""
 _DAYS_REMEMBERED = 250
 """Days, of all clusters, whose files' footers are kept: they take a megabyte a day."""
-_COMPUTE_EACH = "run 'gpureport compute --date' for each, then report again"
+_COMPUTE_EACH = "run 'gpureport compute' for these days (--date, or --since and --until), then report again"
 
 
 @dataclass(frozen=True)
