@@ -66,8 +66,8 @@ def test_small_parts_have_the_rows_of_the_whole(query: Query, simulated_demo: Pa
             tables.build(query.reads)
             small = replace(query, parts=replace(parts, row_count=row_count))
             found.append(len(small.parts.ranges(con)))
-            begin(con, tmp_path / str(row_count), 0)
-            build(con, small, tables.params, partial(move, con) if query.life == "report" else None)
+            begin(con, tmp_path / str(row_count), has_many=False)
+            build(con, small, tables.params, partial(move, con, False) if query.life == "report" else None)
             found.append(con.execute(f"from {query.table} {'' if query.life == 'report' else 'order by all'}").fetchall())
             con.execute("detach file")
     assert found[0] == 1

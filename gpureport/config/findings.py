@@ -112,7 +112,8 @@ def not_told_to_guest(gpu_model: str) -> frozenset[str]:
     return frozenset(name for row in virtual_gpus() if fnmatchcase(gpu_model, row["gpu_model"]) for name in row["lacks"].split())
 
 
-def expectations() -> dict[str, str]:
+@cache
+def expectations() -> Mapping[str, str]:
     """Values for the parameters of the queries that know which signals a GPU should have."""
     lacking = [{**row, "cause": "not_on_model"} for row in gpu_models()] + [
         {**row, "cause": "virtual_gpu"} for row in virtual_gpus()

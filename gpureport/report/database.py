@@ -15,17 +15,17 @@ import orjson
 from gpureport.compute.look_back import compared_tables
 from gpureport.compute.query import Query, define_functions, dictionary, load
 from gpureport.report.header import Header
-from gpureport.report.results import Result, rounded
+from gpureport.report.results import MANY_ROWS, Result, rounded_rows
 from gpureport.values.text.safe import quoted
 
-_BLOCK_BYTES, _MANY_BLOCK_BYTES, _MANY_ROWS = 16_384, 65_536, 100_000
+_BLOCK_BYTES, _MANY_BLOCK_BYTES = 16_384, 65_536
 """A column takes a block or more, and most tables are small; of many rows larger blocks are written in two thirds of the time."""
 
 
-def begin(con: duckdb.DuckDBPyConnection, path: Path, row_count: int) -> None:
-    """Attach a new file as ``file``, for ``move`` and then ``finished``; its blocks suit about so many rows in all tables."""
+def begin(con: duckdb.DuckDBPyConnection, path: Path, has_many: bool) -> None:
+    """Attach a new file as ``file``, for ``move`` and then ``finished``; its blocks suit many rows in all tables, or few."""
     path.unlink(missing_ok=True)
-    block_bytes = _MANY_BLOCK_BYTES if row_count > _MANY_ROWS else _BLOCK_BYTES
+    block_bytes = _MANY_BLOCK_BYTES if has_many else _BLOCK_BYTES
     con.execute(f"attach {quoted(path)} as file (block_size {block_bytes})")
     with _at_once(con):
         con.execute("create schema file.report; create schema file.facts; create schema file.period")
@@ -34,6 +34,7 @@ def begin(con: duckdb.DuckDBPyConnection, path: Path, row_count: int) -> None:
 
 def move(
     con: duckdb.DuckDBPyConnection,
+    has_many: bool,
     query: Query,
     rows: str = "",
     values: Mapping[str, Any] = MappingProxyType({}),
@@ -46,8 +47,7 @@ def move(
     table, source = query.table, rows or f"from {query.table}"
     shape = con.execute(f"from ({source}) limit 0", dict(values)).description or ()
     kinds = {name: str(kind) for name, kind, *_ in shape}
-    columns = ", ".join(f"{sql} as {name}" for name, sql in rounded(kinds).items())
-    ordered = f"select {columns} from ({source}) order by {', '.join(query.grain)}"
+    ordered = f"{rounded_rows(kinds, source, has_many)} order by {', '.join(query.grain)}"
     made = ordered if rows or Result(query, con).row_count else source  # most tables of a small lake are empty
     making = f"insert into file.{table}" if is_more else f"create table file.{table} as"
     [[count]] = con.execute(f"{making} {made}", dict(values)).fetchall()
@@ -68,14 +68,14 @@ def finished(
     results = [Result(queries[table], con) for table in sorted(queries)]
     attached = "select path from duckdb_databases() where database_name = 'file'"
     if not con.execute(attached).fetchone():
-        begin(con, path, sum(each.row_count for each in results))
+        begin(con, path, sum(each.row_count for each in results) > MANY_ROWS)
     ((made_at,),) = con.execute(attached).fetchall()
     try:
         moved = "select 'report.' || table_name from duckdb_tables() where database_name = 'file' and schema_name = 'report'"
         there = {table for (table,) in con.execute(moved).fetchall()}
         for result in results:
             if result.query.table not in there:
-                move(con, result.query)
+                move(con, result.row_count > MANY_ROWS, result.query)
         for name, order in _facts(con, has_facts).items():
             con.execute(f"create table file.{name} as select * from {name} order by {order}")
         with _at_once(con):

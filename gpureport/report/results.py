@@ -23,6 +23,7 @@ from gpureport.values.text.safe import csv_cell_sql, quoted
 REASONS_COLUMN = "unknown_reasons"
 """The column that says of each figure that is null why it is."""
 SIGNIFICANT_DIGITS = 9
+MANY_ROWS = 100_000
 _UPWARD = 1 + 1e-13
 """Factor that rounds halves away from zero, whichever side of the half the order of a sum leaves them on."""
 Maps = Mapping[str, tuple[Mapping[str, Any], ...]]
@@ -84,9 +85,9 @@ class Result:
         if isinstance(self.kept, pl.DataFrame):
             return self.kept, self.given
         names = [name for name, kind in self.kinds.items() if kind.startswith("MAP(")]
-        chosen = {**rounded(self.kinds), **{name: f"map_entries({name})" for name in names}}
-        listed, keys = ", ".join(f"{sql} as {name}" for name, sql in chosen.items()), ", ".join(self.query.grain)
-        told = self.kept.sql(f"select {listed} from {self.query.table} order by {keys}").to_arrow_table()
+        entries, keys = ", ".join(f"map_entries({name}) as {name}" for name in names), ", ".join(self.query.grain)
+        rows = rounded_rows(self.kinds, f"from {self.query.table}", self.row_count > MANY_ROWS)
+        told = self.kept.sql(f"select * {f'replace ({entries})' if names else ''} from ({rows}) order by {keys}").to_arrow_table()
         frame = pl.DataFrame(told.drop_columns(names))
         maps = {name: tuple(_maps(told[name])) for name in names}
         return frame.with_columns(pl.selectors.decimal().cast(pl.Int64, strict=True)), maps
@@ -120,9 +121,17 @@ def read_results(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query]) -
     return [Result(queries[table], con) for table in sorted(queries)]
 
 
-def rounded(kinds: Mapping[str, str]) -> dict[str, str]:
-    """SQL for each column: floats at nine significant digits (doing so twice changes nothing), others as they are."""
-    return {name: _rounded(name) if kind in ("DOUBLE", "FLOAT") else name for name, kind in kinds.items()}
+def rounded_rows(kinds: Mapping[str, str], rows: str, has_many: bool) -> str:
+    """Rows with floats at nine significant digits (doing so twice changes nothing), other columns as they are."""
+    floats = [name for name, kind in kinds.items() if kind in ("DOUBLE", "FLOAT")]
+    if has_many or not floats:
+        cells, source = {name: _rounded(name) for name in floats}, f"({rows})"
+    else:  # compiled once, not for each column: of few rows that is a third of the time, of many a fifth more
+        cells = {name: f"_figures[{number}]" for number, name in enumerate(floats, 1)}
+        source = (
+            f"(select *, list_transform([{', '.join(floats)}], lambda figure: {_rounded('figure')}) as _figures from ({rows}))"
+        )
+    return f"select {', '.join(f'{cells.get(name, name)} as {name}' for name in kinds)} from {source}"
 
 
 def _rounded(name: str) -> str:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from gpureport.compute.query import Query
 from gpureport.report.database import begin, finished, move
-from gpureport.report.results import Result, rounded, write_csv, write_parquet
+from gpureport.report.results import Result, rounded_rows, write_csv, write_parquet
 from tests.report.conftest import a_header
 
 ROWS = 5000
@@ -52,16 +52,16 @@ def con() -> Iterator[duckdb.DuckDBPyConnection]:
 def results(con: duckdb.DuckDBPyConnection, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[list[Result]]:
     """The two tables in a report's file."""
     if request.param:
-        begin(con, tmp_path / "begun", ROWS)
+        begin(con, tmp_path / "begun", has_many=True)
     for table in request.param:
-        move(con, QUERIES[table])
+        move(con, True, QUERIES[table])
     with finished(con, QUERIES, a_header(), tmp_path / "gpureport.duckdb") as found:
         yield found
 
 
 def test_a_file_that_was_begun_elsewhere_is_in_its_place_at_the_end(con: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
-    begin(con, tmp_path / "begun", ROWS)
-    move(con, QUERIES["report.small"])
+    begin(con, tmp_path / "begun", has_many=True)
+    move(con, False, QUERIES["report.small"])
     with finished(con, QUERIES, a_header(), tmp_path / "gpureport.duckdb"):
         pass
     assert [path.name for path in tmp_path.iterdir()] == ["gpureport.duckdb"]
@@ -130,34 +130,42 @@ def test_a_cell_is_text_that_csv_and_spreadsheets_take_as_it_is(con: duckdb.Duck
         assert [row["name"] for row in csv.DictReader(file)] == ["'=1+1", "a\rb", "'\rx", 'a,"b"\n', ""]
 
 
+@pytest.mark.parametrize("has_many", [False, True])
 @given(
-    st.floats(allow_nan=False, allow_infinity=False, min_value=-1e22, max_value=1e22).filter(lambda x: abs(x) > 1e-12 or not x)
+    found=st.floats(allow_nan=False, allow_infinity=False, min_value=-1e22, max_value=1e22).filter(
+        lambda x: abs(x) > 1e-12 or not x
+    )
 )
-@example(0.0)
-@example(64_579_869_150_000.0)
-@example(9_679_003_665.0)
-def test_a_figure_has_nine_digits(found: float) -> None:
+@example(found=0.0)
+@example(found=64_579_869_150_000.0)
+@example(found=9_679_003_665.0)
+def test_a_figure_has_nine_digits(has_many: bool, found: float) -> None:
     nine = Context(prec=9, rounding=ROUND_HALF_UP)
-    sql = rounded({"x": "DOUBLE"})["x"]
-    ((once, twice),) = duckdb.sql(f"select x, {sql} from (select {sql} as x from (select {found!r}::double as x))").fetchall()
+    once_sql = rounded_rows({"x": "DOUBLE"}, f"select {found!r}::double as x", has_many)
+    twice_sql = rounded_rows({"x": "DOUBLE"}, once_sql, has_many)
+    ((once,),), ((twice,),) = duckdb.sql(once_sql).fetchall(), duckdb.sql(twice_sql).fetchall()
     near = {float(nine.create_decimal(Decimal(shown))) for shown in (found, repr(found))}
     assert once == twice
     assert once in near or abs(Decimal(once) - Decimal(found)) / abs(Decimal(found)) < Decimal("5.000001e-9")
 
 
 @pytest.mark.parametrize("middle", [0.1234567895, 123_456_789.5, 2.00000000500])
-def test_a_sum_in_another_order_is_rounded_alike(middle: float) -> None:
+@pytest.mark.parametrize("has_many", [False, True])
+def test_a_sum_in_another_order_is_rounded_alike(has_many: bool, middle: float) -> None:
     """Sums of the same hours lie on both sides of the middle."""
-    sql = rounded({"x": "DOUBLE"})["x"]
     found = [
-        duckdb.sql(f"select {sql} from (select {x!r}::double as x)")
+        duckdb.sql(rounded_rows({"x": "DOUBLE"}, f"select {x!r}::double as x", has_many))
         for x in (nextafter(middle, 0), middle, nextafter(middle, inf))
     ]
     assert len({each.fetchall()[0] for each in found}) == 1
 
 
-def test_nothing_has_no_sign() -> None:
-    assert str(duckdb.sql(f"select {rounded({'x': 'DOUBLE'})['x']} from (select -0.0::double as x)").fetchall()) == "[(0.0,)]"
+@pytest.mark.parametrize("has_many", [False, True])
+def test_nothing_has_no_sign(has_many: bool) -> None:
+    rows = rounded_rows(
+        {"n": "BIGINT", "x": "DOUBLE", "y": "FLOAT"}, "select 1 as n, -0.0::double as x, null::float as y", has_many
+    )
+    assert str(duckdb.sql(rows).fetchall()) == "[(1, 0.0, None)]"
 
 
 def test_facts_are_there_on_request_in_the_order_of_all_their_columns_also_where_days_repeat_a_key(

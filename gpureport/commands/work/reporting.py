@@ -213,12 +213,14 @@ def _into_file(con: DuckDBPyConnection, lake: Lake, window: Window) -> Make:
     All tables together have about six times the ledger's rows.
     """
     from gpureport.report.database import begin, move
+    from gpureport.report.results import MANY_ROWS
 
     days = {*window.days()}
     files = {file for each in lake.partitions("facts/ledger_day") if each.date in days for file in each.stored}
     ((spill,),) = con.execute("select current_setting('temp_directory')").fetchall()
-    begin(con, Path(spill) / DATABASE, 6 * sum(file.row_count for file in files))
-    return partial(move, con)
+    has_many = 6 * sum(file.row_count for file in files) > MANY_ROWS
+    begin(con, Path(spill) / DATABASE, has_many)
+    return partial(move, con, has_many)
 
 
 def _failure(config: Config, out: Place, ratio: float, failing: Mapping[str, int]) -> CoverageError | FindingError | None:

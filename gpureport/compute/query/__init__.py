@@ -18,6 +18,7 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
+from weakref import WeakKeyDictionary
 
 import duckdb
 
@@ -63,6 +64,8 @@ _PARAMETER = re.compile(r"\$(\w+)")
 _LARGE = 100_000
 """Rows of a table that is compressed, to a fifth: it waits in memory for those made of it."""
 _PARSED: dict[str, duckdb.Statement] = {}
+_DEFINED: WeakKeyDictionary[duckdb.DuckDBPyConnection, set[str]] = WeakKeyDictionary()
+"""Functions that a connection has: to define one again takes half a millisecond."""
 
 
 Make = Callable[["Query", str, Mapping[str, Any], bool], int]
@@ -283,9 +286,11 @@ def functions(root: Path = resources.QUERIES) -> Mapping[str, str]:
 
 def define_functions(con: duckdb.DuckDBPyConnection, used_by: str | None = None, schema: str = "main") -> None:
     """Create the shared functions in a schema: those that a query uses, or all of them."""
-    for name in functions() if used_by is None else _functions_in(used_by):
+    there = _DEFINED.setdefault(con, set()) if schema == "main" else set[str]()
+    for name in {*(functions() if used_by is None else _functions_in(used_by))} - there:
         statement = functions()[name].replace("create macro ", f"create macro if not exists {schema}.", 1)
         con.execute(_parsed(con, statement))
+        there.add(name)
 
 
 @cache

@@ -107,17 +107,10 @@ def _packed(column: Column, series: pl.Series) -> Mapping[str, Any]:
         return {**told, "values": numbers.round_sig_figs(digits).zip_with(numbers.abs() < bound, numbers.round(places)).to_list()}
     if series.dtype.is_integer():
         return {**told, "values": series.to_list()}
-    texts = _texts(series)
-    words = texts.unique().drop_nulls().sort()
-    keys = pl.DataFrame({"text": words, "number": pl.Series(range(words.len()), dtype=pl.Int64)})
-    found = pl.DataFrame({"text": texts}).join(keys, on="text", how="left", maintain_order="left")["number"]
-    return {**told, "words": words.to_list(), "values": found.to_list()}
-
-
-def _texts(series: pl.Series) -> pl.Series:
-    if series.dtype == pl.String:
-        return series
-    return pl.Series(series.name, [text(value) for value in series.to_list()], dtype=pl.String)
+    texts = series.to_list() if series.dtype == pl.String else [text(value) for value in series.to_list()]
+    words = sorted({*texts} - {None})
+    positions: dict[str | None, int] = {word: number for number, word in enumerate(words)}
+    return {**told, "words": words, "values": [positions.get(each) for each in texts]}
 
 
 def text(value: Any) -> str | None:
