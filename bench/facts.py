@@ -140,7 +140,7 @@ def view(lake: Path) -> None:
 def compute(lake: Path) -> None:
     """All facts of the day, written."""
     with told():
-        compute_days(open_lake(lake), CLUSTER, [DAY], ComputeSettings(memory_limit=MEMORY_LIMIT, threads=THREADS))
+        compute_days(open_lake(lake), [(CLUSTER, DAY)], ComputeSettings(memory_limit=MEMORY_LIMIT, threads=THREADS))
 
 
 def saturation(lake: Path) -> None:
@@ -154,7 +154,7 @@ def saturation(lake: Path) -> None:
             seconds.append(time.process_time() - before)
 
     with patch("gpureport.compute.day.build", timed):
-        compute_days(open_lake(lake), CLUSTER, [DAY], ComputeSettings(memory_limit=MEMORY_LIMIT, threads=1))
+        compute_days(open_lake(lake), [(CLUSTER, DAY)], ComputeSettings(memory_limit=MEMORY_LIMIT, threads=1))
     print("saturation", sum(seconds))
 
 

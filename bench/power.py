@@ -109,7 +109,7 @@ def compute(lake: Path) -> None:
 
     # One worker of one thread: then the process' time is the query's.
     with patch("gpureport.compute.day.build", timed):
-        compute_days(open_lake(lake), CLUSTER, [DAY], ComputeSettings(memory_limit=MEMORY_LIMIT, threads=1))
+        compute_days(open_lake(lake), [(CLUSTER, DAY)], ComputeSettings(memory_limit=MEMORY_LIMIT, threads=1))
     for table, cpu in seconds.items():
         print(table, cpu)
 

@@ -89,7 +89,7 @@ def scan(path: Path) -> None:
 def facts(path: Path) -> None:
     """The facts, unwritten."""
     with connection(MEMORY_LIMIT, 1) as con, told():
-        quota_facts_of_day(con, open_lake(path), Batch(CLUSTER, [DAY]), Rules())
+        quota_facts_of_day(con, open_lake(path), Batch([(CLUSTER, DAY)]), Rules())
 
 
 if __name__ == "__main__":

@@ -68,7 +68,7 @@ TWO_DEVICES = [
 def computed(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     """Two devices and their facts, of version 9.9; to read only."""
     lake = fill(tmp_path_factory.mktemp("computed") / "lake", TWO_DEVICES)
-    compute_days(lake, "c", [DAY], ComputeSettings(), version="9.9")
+    compute_days(lake, [("c", DAY)], ComputeSettings(), version="9.9")
     return lake
 
 
@@ -90,7 +90,7 @@ def test_facts_depend_on_the_settings_that_older_facts_name():
 
 def test_the_facts_of_a_day_are_written(tmp_path):
     lake = fill(tmp_path / "lake", TWO_DEVICES)
-    result = compute_days(lake, "c", [DAY], ComputeSettings())
+    result = compute_days(lake, [("c", DAY)], ComputeSettings())
     assert result.failures == []
     assert {table: count for table, count in result.rows.items() if count} == {
         "facts.ownership": 2,
@@ -136,7 +136,7 @@ def test_facts_say_their_version_revisions_and_settings(computed):
 def test_computing_twice_gives_the_same_bytes(computed, tmp_path):
     shutil.copytree(computed.path, tmp_path / "lake")
     again = open_lake(tmp_path / "lake")
-    compute_days(again, "c", [DAY], ComputeSettings(threads=1), version="9.9")
+    compute_days(again, [("c", DAY)], ComputeSettings(threads=1), version="9.9")
     assert contents(again) == contents(computed)
 
 
@@ -144,7 +144,7 @@ def test_neither_the_parts_of_the_lake_matter_nor_who_sums_them(computed, tmp_pa
     (first_samples, first_owners), (more_samples, more_owners) = TWO_DEVICES
     together = fill(tmp_path / "together", [(first_samples + more_samples, first_owners + more_owners)])
     monkeypatch.setattr(intervals, "ROWS_WORTH_LOOPS", 0)
-    compute_days(together, "c", [DAY], ComputeSettings())
+    compute_days(together, [("c", DAY)], ComputeSettings())
     assert facts(computed, "device_hour", "*") == facts(together, "device_hour", "*")
     assert facts(computed, "container_hour", "*") == facts(together, "container_hour", "*")
 
@@ -156,7 +156,7 @@ def test_holders_a_few_at_a_time_have_the_same_facts(computed, tmp_path, monkeyp
     parts = {widest.table: replace(widest, parts=replace(widest.parts, row_count=1))}
     monkeypatch.setattr(compute, "load", lambda: {**load(), **parts})
     again = open_lake(tmp_path / "lake")
-    assert compute_days(again, "c", [DAY], ComputeSettings(), version="9.9").rows["facts.container_hour"] == 2
+    assert compute_days(again, [("c", DAY)], ComputeSettings(), version="9.9").rows["facts.container_hour"] == 2
     for table in ("container_hour", "power_hour", "ownership"):
         assert facts(again, table, "*") == facts(computed, table, "*")
 
@@ -178,7 +178,7 @@ def test_numbers_are_weighed_as_decimals_where_they_fit_and_as_doubles_where_not
     files = lake.partitions("device_sample")[0].files
     kinds = [pq.read_schema(file).field("power_watts").type for file in files[:3]]
     assert kinds == [kind for _, kind in large.values()]
-    compute_days(lake, "c", [DAY], ComputeSettings())
+    compute_days(lake, [("c", DAY)], ComputeSettings())
     assert facts(lake, "device_hour", "device_uuid, power_joules, power_watts_max, gpu_util_ratio_seconds") == [
         *((device, 180_000.0 + 1800 * watts, watts, None) for device, (watts, _) in large.items()),
         ("GPU-d", None, None, 0.3),
@@ -198,7 +198,7 @@ def test_samples_of_an_older_version_that_lack_columns_are_computed(tmp_path, mo
         for number, rows in enumerate(held):
             change.write("device_sample", "c", DAY, rows.drop_columns(later), number)
     monkeypatch.setattr(intervals, "ROWS_WORTH_LOOPS", rows_worth_loops)
-    compute_days(lake, "c", [DAY], ComputeSettings())
+    compute_days(lake, [("c", DAY)], ComputeSettings())
     assert facts(lake, "device_hour", "device_uuid, power_joules, low_util_violation_seconds, sm_active_ratio_seconds") == [
         ("GPU-a", 720_000.0, None, None),
         ("GPU-b", 180_000.0, None, None),
@@ -208,21 +208,21 @@ def test_samples_of_an_older_version_that_lack_columns_are_computed(tmp_path, mo
 def test_a_day_without_samples_is_a_lake_error(tmp_path):
     lake = fill(tmp_path / "lake", TWO_DEVICES)
     with pytest.raises(LakeError, match="holds nothing of c for 2026-03-02; export or import that day first"):
-        compute_days(lake, "c", [date(2026, 3, 2)], ComputeSettings())
+        compute_days(lake, [("c", date(2026, 3, 2))], ComputeSettings())
 
 
 def test_a_failed_check_leaves_the_lake_as_it_was(tmp_path):
     overlapping = [sample("GPU-a", 0, 3600), sample("GPU-a", 60, 3540)]
     lake = fill(tmp_path / "lake", [(overlapping, [])])
     with pytest.raises(QueryError, match=r"checks\.device_hour_too_long: .*observed_seconds=7140"):
-        compute_days(lake, "c", [DAY], ComputeSettings())
+        compute_days(lake, [("c", DAY)], ComputeSettings())
     assert lake.partitions("facts/device_hour") == []
 
 
 def test_a_violation_ratio_above_one_is_a_warning_and_no_figure(tmp_path):
     rows = [sample("GPU-a", 0, 3600, power_violation_seconds=0.0, power_violation_seconds_increase=3_600_000.0)]
     lake = fill(tmp_path / "lake", [(rows, [])])
-    (failure,) = compute_days(lake, "c", [DAY], ComputeSettings()).failures
+    (failure,) = compute_days(lake, [("c", DAY)], ComputeSettings()).failures
     assert (failure.table, failure.row_count) == ("checks.violation_ratio_above_one", 1)
     with connection() as con:
         WindowTables(con, lake, WINDOW, ReportSettings()).build(["report.device"])
@@ -244,9 +244,10 @@ def test_of_days_computed_at_once_the_one_that_fails_a_check_is_named(tmp_path, 
             )
     at_once, done = list[list[date]](), dict[tuple[date, ...], ComputeResult]()
 
-    def note(lake, cluster, days, settings):
-        at_once.append([*days])
-        return done.setdefault((*days,), done.get((*days,)) or compute_days(lake, cluster, days, settings))
+    def note(lake, batch, settings):
+        days = [day for _, day in batch]
+        at_once.append(days)
+        return done.setdefault((*days,), done.get((*days,)) or compute_days(lake, batch, settings))
 
     monkeypatch.setattr(reporting, "compute_days", note)
     for most, asked in ((500_000, [[DAY, NEXT], [DAY], [NEXT]]), (3, [[DAY], [NEXT]])):
@@ -260,14 +261,14 @@ def test_of_days_computed_at_once_the_one_that_fails_a_check_is_named(tmp_path, 
 def test_a_memory_limit_that_is_no_size_is_named(tmp_path):
     lake = fill(tmp_path / "lake", TWO_DEVICES)
     with pytest.raises(LakeError, match="'lots' is not a size"):
-        compute_days(lake, "c", [DAY], ComputeSettings(memory_limit="lots"))
+        compute_days(lake, [("c", DAY)], ComputeSettings(memory_limit="lots"))
 
 
 def test_a_damaged_file_is_named(tmp_path):
     lake = fill(tmp_path / "lake", TWO_DEVICES)
     lake.partitions("device_sample")[0].files[1].write_bytes(b"PAR1 no more")
     with pytest.raises(LakeError, match=r"-0001\.parquet of device_sample, c, 2026-03-01 is damaged .* export or import"):
-        compute_days(open_lake(lake.path), "c", [DAY], ComputeSettings())
+        compute_days(open_lake(lake.path), [("c", DAY)], ComputeSettings())
     assert lake.partitions("facts/device_hour") == []
 
 
@@ -281,7 +282,7 @@ def test_report_tables_stand_in_the_connection(told):
 
 def test_disabled_saturation_is_null_with_a_reason(tmp_path):
     lake = fill(tmp_path / "lake", [([sample("GPU-a", 0, 3600, sm_active_ratio=0.5)], [owner("GPU-a", "a", 0, 3600)])])
-    compute_days(lake, "c", [DAY], ComputeSettings())
+    compute_days(lake, [("c", DAY)], ComputeSettings())
     asked = "select sm_active_avg, unknown_reasons['sm_active_avg'] from report.container"
     with connection() as con:
         WindowTables(con, lake, WINDOW, ReportSettings()).build(["report.container"])
@@ -321,7 +322,7 @@ def computed_by_two(computed, tmp_path_factory) -> Path:
     """The day, and another computed by another version; to read only."""
     path = tmp_path_factory.mktemp("two-days") / "lake"
     shutil.copytree(computed.path, path)
-    compute_days(fill(path, a_day_later(TWO_DEVICES), NEXT), "c", [NEXT], ComputeSettings(), version="2.0")
+    compute_days(fill(path, a_day_later(TWO_DEVICES), NEXT), [("c", NEXT)], ComputeSettings(), version="2.0")
     return path
 
 

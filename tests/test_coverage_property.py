@@ -154,7 +154,7 @@ def fill(path: Path, troubles: Sequence[Trouble]) -> Lake:
     with lake.change() as change:
         for table, rows in shape(batch, CATALOG, Window.of_day(DAY)).tables().items():
             change.write(table, "c", DAY, rows)
-    compute_days(lake, "c", [DAY], ComputeSettings(threads=1), "1")
+    compute_days(lake, [("c", DAY)], ComputeSettings(threads=1), "1")
     return lake
 
 

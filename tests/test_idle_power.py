@@ -58,7 +58,7 @@ def idle(lake: Lake, day: date) -> dict[str, Idle]:
 
 
 def computed(lake: Lake, day: date, **settings: Any) -> dict[str, Idle]:
-    assert compute_days(lake, "c", [day], ComputeSettings(**settings)).failures == []
+    assert compute_days(lake, [("c", day)], ComputeSettings(**settings)).failures == []
     return idle(lake, day)
 
 

@@ -23,7 +23,7 @@ def test_keplers_watts_are_found_in_whichever_part_they_stand(tmp_path):
     apart = _filled(tmp_path / "apart", [0, 1, 2])
     together = _filled(tmp_path / "together", [0, 0, 0])
     for lake in (apart, together):
-        compute_days(lake, "c", [DAY], ComputeSettings())
+        compute_days(lake, [("c", DAY)], ComputeSettings())
     # Idle power is unknown, so all of 100 W for 1800 s: three quarters of GPU-a's are a's; GPU-b has one holder.
     expected = [("a", 135_000.0, "kepler_share"), ("b", 45_000.0, "kepler_share"), ("c", 180_000.0, "exclusive")]
     for lake in (apart, together):

@@ -1,4 +1,4 @@
-"""From the lake to the facts of one cluster and day.
+"""From the lake to the facts of days: of one cluster and day, or of several with few rows.
 
 A device's rows of a day are in one part of the lake, so samples are summed part by part, several at once. All that follows
 from these sums is made once for the day, by DuckDB with one thread: sums then run in the same order every time. A table is
@@ -21,7 +21,7 @@ import duckdb
 import pyarrow as pa
 
 from gpureport import __version__
-from gpureport.compute.fact_views import EXPECTED, TELEMETRY, Batch, day_hours, devices_left, expected_before, limits
+from gpureport.compute.fact_views import EXPECTED, TELEMETRY, Batch, ClusterDay, day_hours, devices_left, expected_before, limits
 from gpureport.compute.identity import made_with, note_entries
 from gpureport.compute.idle_power import BASELINE, idle_baseline
 from gpureport.compute.intervals import INTERVALS, VALUES, give, interval_sums
@@ -144,31 +144,29 @@ class ComputeResult:
     failures: list[Failure] = field(default_factory=list)
 
 
-def compute_days(
-    lake: Lake, cluster: str, days: Sequence[date], settings: ComputeSettings, version: str = __version__
-) -> ComputeResult:
-    """Write the facts of a cluster's days, one after the other, in place of what was there.
+def compute_days(lake: Lake, days: Sequence[ClusterDay], settings: ComputeSettings, version: str = __version__) -> ComputeResult:
+    """Write the facts of days, in order, in place of what was there; those of a cluster follow each other.
 
     Each query runs once for all days: where rows are few, time goes to queries. Sums of doubles are those of each day alone to
     nine digits, for rows come in another order. LakeError where the lake holds nothing of a day; QueryError, the lake left as it
     was, where a check of severity fail finds something.
     """
-    batch = Batch(cluster, days)
-    samples = {batch.name(day): _samples(lake, cluster, day) for day in days}
-    lake.bring(found for table in TELEMETRY for day in days if (found := lake.partition(table, cluster, day)))
+    batch = Batch(days)
+    samples = {batch.name(each): _samples(lake, *each) for each in days}
+    lake.bring(found for table in TELEMETRY for each in days if (found := lake.partition(table, *each)))
     opened = connection(settings.memory_limit, 1)  # several threads add in any order
     with lake.change() as change, spill_folder() as folder, opened as con:
         queries = load()
         made = {"gpureport_version": version, **made_with(queries, settings.meaning).entries}
         given = _state(lake, batch, settings)
-        own = {day: {day} for day in days}
+        own = {each: {each[1]} for each in days}
         batch.views(con, lake, [*TELEMETRY, "device_sample"], own)
         if files := [file for each in samples.values() for file in each.files]:
             scan_view(con, files, rows_named([*samples.values()], batch.named(own)))
         give(con, given)
         notes = {name: {**made, **note_entries(lake, each)} for name, each in samples.items()}
         for name, note in notes.items():
-            change.note(cluster, samples[name].date, {**note, "change": change.staging.name})
+            change.note(samples[name].cluster, samples[name].date, {**note, "change": change.staging.name})
         return _Days(con, lake, batch, samples, settings, queries, change, notes, folder).computed(given)
 
 
@@ -215,7 +213,11 @@ class _Days:
         return needed(self.queries, [*kept, *checks], given)
 
     def _make(self, query: Query, result: ComputeResult) -> None:
-        params = {"memory_threshold_ratio": self.settings.memory_threshold_ratio, **expectations(), **day_hours(self.batch.days)}
+        params = {
+            "memory_threshold_ratio": self.settings.memory_threshold_ratio,
+            **expectations(),
+            **day_hours([day for _, day in self.batch.days]),
+        }
         if query.life == "checks":
             result.failures += hold_to_checks(self.con, {query.table: query}, query.reads, params)
         elif query.table == BASELINE:
@@ -232,13 +234,15 @@ class _Days:
             build(self.con, query, params)
 
     def _make_in_turn(self, query: Query, params: Mapping[str, Any]) -> None:
-        """Make a table a day after the other: each expects what the one before it left."""
-        days, names = self.batch.days, [*self.samples]
-        for number, name in enumerate(names):
-            before = devices_left(self.con, name) if number else expected_before(self.lake, self.batch.cluster, days[0], name)
+        """Make a table a day after the other: each expects what the one of its cluster before it left."""
+        last = ""
+        for cluster, day in self.batch.days:
+            name = self.batch.name((cluster, day))
+            before = devices_left(self.con, name) if last == cluster else expected_before(self.lake, cluster, day, name)
             only = replace(query, sql=f"select * from ({query.sql}) where cluster = {quoted(name)}")
-            build(self.con, only, {**params, **day_hours([days[number]]), "expected_before": before})
-            self.con.execute(f"{'insert into found' if number else 'create table found as'} from {query.table}")
+            build(self.con, only, {**params, **day_hours([day]), "expected_before": before})
+            self.con.execute(f"{'insert into found' if last else 'create table found as'} from {query.table}")
+            last = cluster
         self.con.execute(f"create or replace table {query.table} as from found; drop table found")
 
     def _release(self, table: str, result: ComputeResult) -> None:
@@ -254,7 +258,7 @@ class _Days:
         count, empty, numbers = 0, found.schema.empty_table(), Counter[str]()
         made = (part for rows in found for part in _by_cluster(pa.Table.from_batches([rows])))
         for name, rows in chain(made, ((name, empty) for name in self.samples)):
-            where = (table.replace(".", "/"), self.batch.cluster, self.samples[name].date)
+            where = (table.replace(".", "/"), self.samples[name].cluster, self.samples[name].date)
             self.change.write(*where, rows.drop("cluster"), numbers[name], self.notes[name])
             numbers[name] += 1
             count += rows.num_rows

@@ -36,35 +36,46 @@ def limits(window: Window | None) -> dict[str, str]:
     return {"since": "right(cluster, 10)::timestamp", "until": "right(cluster, 10)::timestamp + interval 1 day"}
 
 
+ClusterDay = tuple[str, date]
+"""A cluster, and a day of its."""
+
+
 @dataclass(frozen=True)
 class Batch:
-    """Days of a cluster that are computed at once: each a cluster of its own, whose rows join none of another day's."""
+    """Days of clusters that are computed at once: each a cluster of its own, whose rows join none of another's.
 
-    cluster: str
-    days: Sequence[date]
+    They are in order; those of a cluster follow each other.
+    """
 
-    def name(self, day: date) -> str:
+    days: Sequence[ClusterDay]
+
+    def name(self, each: ClusterDay) -> str:
         """What a day is called meanwhile; one alone keeps the cluster's name."""
-        return self.cluster if len(self.days) == 1 else f"{self.cluster} {day}"
+        return each[0] if len(self.days) == 1 else f"{each[0]} {each[1]}"
 
     @property
     def window(self) -> Window | None:
         """That of one day; None of several."""
-        return Window.of_day(self.days[0]) if len(self.days) == 1 else None
+        return Window.of_day(self.days[0][1]) if len(self.days) == 1 else None
 
     def open_lake(self, con: duckdb.DuckDBPyConnection, lake: Lake, chosen: Iterable[Node], around: timedelta) -> None:
         """Open as ``lake.*`` what queries read of each day: its telemetry, and state of the days around it too."""
         told, kept = lake_tables(chosen)
-        self.views(con, lake, told, {day: {day} for day in self.days})
-        self.views(con, lake, kept, {day: {day - around, day, day + around} for day in self.days})
+        self.views(con, lake, told, {each: {each[1]} for each in self.days})
+        self.views(con, lake, kept, {each: {each[1] - around, each[1], each[1] + around} for each in self.days})
 
-    def views(self, con: duckdb.DuckDBPyConnection, lake: Lake, tables: Iterable[str], days: Mapping[date, set[date]]) -> None:
+    def views(
+        self, con: duckdb.DuckDBPyConnection, lake: Lake, tables: Iterable[str], read: Mapping[ClusterDay, Collection[date]]
+    ) -> None:
         """Open tables with the rows that each day has of the lake's."""
-        views(con, lake, tables, [self.cluster], set[date]().union(*days.values()), names=self.named(days))
+        dates = {day for days in read.values() for day in days}
+        views(con, lake, tables, {cluster for cluster, _ in self.days}, dates, names=self.named(read))
 
-    def named(self, days: Mapping[date, set[date]]) -> dict[str, set[date]]:
+    def named(self, read: Mapping[ClusterDay, Collection[date]]) -> dict[str, list[ClusterDay]]:
         """The days of the lake by name; none where a single day is read as it is."""
-        return {self.name(day): days[day] for day in self.days} if len(self.days) > 1 else {}
+        if len(self.days) == 1:
+            return {}
+        return {self.name(each): [(each[0], day) for day in sorted(read[each])] for each in self.days}
 
 
 EXPECTED = "facts.expected_device"

@@ -39,10 +39,17 @@ def idle_baseline(
     Days after it are never read: computing a day again must not depend on what came later.
     """
     con.execute("alter table facts.idle_power_hour rename to idle_power_today")
-    known = {each.date for each in lake.partitions("facts/idle_power_hour") if each.cluster == batch.cluster} - {*batch.days}
-    before = {day: {each for each in known if _is_read(each, day)} for day in batch.days}
-    pairs = [(day, each) for day in batch.days for each in batch.days if each == day or _is_read(each, day)]
-    names = [[batch.name(day) for day in column] for column in zip(*pairs, strict=True)]
+    known = {(each.cluster, each.date) for each in lake.partitions("facts/idle_power_hour")} - {*batch.days}
+    before = {
+        (cluster, day): {each for other, each in known if other == cluster and _is_read(each, day)} for cluster, day in batch.days
+    }
+    pairs = [
+        (own, other)
+        for own in batch.days
+        for other in batch.days
+        if other == own or (other[0] == own[0] and _is_read(other[1], own[1]))
+    ]
+    names = [[batch.name(each) for each in column] for column in zip(*pairs, strict=True)]
     con.execute("create table reads as select unnest(?) as name, unnest(?) as other", names)
     sources = ["select own.* replace (name as cluster) from facts.idle_power_today as own inner join reads on cluster = other"]
     if any(before.values()):

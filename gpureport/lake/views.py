@@ -105,7 +105,7 @@ def views(
     clusters: Collection[str] | None = None,
     dates: Collection[date] | None = None,
     wanted: Mapping[str, Collection[str]] = MappingProxyType({}),
-    names: Mapping[str, Collection[date]] = MappingProxyType({}),
+    names: Mapping[str, Collection[tuple[str, date]]] = MappingProxyType({}),
 ) -> list[str]:
     """Create a view per table over the chosen clusters and days; the names made, in order.
 
@@ -119,13 +119,14 @@ def views(
     return [name for name in made if name]
 
 
-def rows_named(partitions: Sequence[Partition], names: Mapping[str, Collection[date]]) -> str:
-    """The rows of days; with names, as clusters of these names, each of which has the rows of its days."""
+def rows_named(partitions: Sequence[Partition], names: Mapping[str, Collection[tuple[str, date]]]) -> str:
+    """The rows of days; with names, as clusters of these names, each of which has the rows of its clusters' days."""
     if not names:
         return rows_of(partitions)
-    rows, days = rows_of(partitions), [f"({quoted(name)}, date '{day}')" for name in names for day in sorted(names[name])]
-    named = f"(values {', '.join(days)}) as named (_name, date)"  # a join reads each file once, however many names it has
-    return f"(select * exclude (_name) replace (_name as cluster) from {rows} join {named} using (date))" if rows else ""
+    rows, days = rows_of(partitions), [(name, *each) for name, found in names.items() for each in found]
+    listed = ", ".join(f"({quoted(name)}, {quoted(cluster)}, date '{day}')" for name, cluster, day in days)
+    named = f"(values {listed}) as named (_name, cluster, date)"  # a join reads each file once, however many names it has
+    return f"(select * exclude (_name) replace (_name as cluster) from {rows} join {named} using (cluster, date))" if rows else ""
 
 
 def _open(con: duckdb.DuckDBPyConnection, lake: Lake, table: str, rows: str, wanted: Mapping[str, Collection[str]]) -> str:

@@ -96,19 +96,24 @@ def tables(lake: Path, window: Window) -> dict[str, tuple[list[tuple[Any, ...]],
 
 
 def test_days_computed_at_once_have_the_facts_of_each_alone(tmp_path: Path) -> None:
-    """With MIG, shared GPUs, claims and quotas: the same rows, their numbers to nine digits, and what each is made from."""
+    """With MIG, shared GPUs, claims and quotas: the same rows, their numbers to nine digits, and what each is made from.
+
+    Beside it a cluster whose nodes, pods and devices have the same names, of the days before and after.
+    """
     plan = demo_plan(16, 3, date(2026, 3, 1))
     alone, at_once = tmp_path / "alone", tmp_path / "at-once"
-    fill_lake(plan, alone, "sim", workers=1)
+    for cluster in ("sim", "twin"):
+        fill_lake(plan, alone, cluster, workers=1)
     for observed_at, folder in write_states(plan, tmp_path / "states"):
         import_folder(alone, folder, "sim", observed_at, datetime(2026, 4, 1, tzinfo=UTC))
     first, *others = plan.dates  # what is known of a device, and its idle power, goes on from the first
-    compute_days(open_lake(alone), "sim", [first], ComputeSettings())
+    due = [*(("sim", day) for day in others), ("twin", first)]
+    compute_days(open_lake(alone), [("sim", first)], ComputeSettings())
     shutil.copytree(alone, at_once)
-    for day in others:
-        compute_days(open_lake(alone), "sim", [day], ComputeSettings())
-    compute_days(open_lake(at_once), "sim", others, ComputeSettings())
+    for each in due:
+        compute_days(open_lake(alone), [each], ComputeSettings())
+    compute_days(open_lake(at_once), due, ComputeSettings())
     assert digests(alone) == digests(at_once)
-    noted = [{day: dict(open_lake(place).note("sim", day)) for day in plan.dates} for place in (alone, at_once)]
+    noted = [{each: dict(open_lake(place).note(*each)) for each in due} for place in (alone, at_once)]
     assert all(note.pop("change") for notes in noted for note in notes.values())
     assert noted[0] == noted[1] and all(noted[0].values())

@@ -43,7 +43,7 @@ def found(review: SimulationPlan, tmp_path_factory: pytest.TempPathFactory) -> d
     fill_lake(review, path, "sim")
     lake = open_lake(path)
     for day in review.dates:
-        compute_days(lake, "sim", [day], ComputeSettings())
+        compute_days(lake, [("sim", day)], ComputeSettings())
     with duckdb.connect() as con:
         con.execute("set TimeZone = 'UTC'")
         report_tables(WindowTables(con, lake, review.window, ReportSettings()))

@@ -26,7 +26,7 @@ from gpureport.commands.work.settings import (
     reported_lake,
 )
 from gpureport.compute.day import ComputeSettings, compute_days
-from gpureport.compute.fact_views import Batch, folder
+from gpureport.compute.fact_views import Batch, ClusterDay, folder
 from gpureport.compute.identity import MadeWith, are_current
 from gpureport.compute.idle_power import later_days_without
 from gpureport.compute.intervals import ROWS_WORTH_LOOPS
@@ -99,19 +99,32 @@ def compute(config: Config, days: Collection[date], only: str | None = None) -> 
     computed = {(each.cluster, each.date) for each in lake.computed_days()}
     final = [each for each in sources if each[1] in days and each in computed and not _has_samples(lake, *each)]
     lines = [f"{cluster} {day}: its samples were removed, its facts stay as they are" for cluster, day in final]
-    sources = [each for each in sources if each not in final]
-    if not {*days}.intersection(day for _, day in sources):
+    due = sorted(each for each in sources if each[1] in days and each not in final)
+    if not due:
         raise LakeError(f"nothing to compute: {lines[0]}; export or import the day again to replace them")
-    for cluster in sorted({cluster for cluster, day in sources if day in days}):
-        held = sorted({day for each, day in sources if each == cluster and day in days})
-        without = [
-            f"{cluster} {day}: idle power was learned without this day for {', '.join(map(str, later))}; "
-            "run 'gpureport compute --date' for each of them again, the oldest first"
-            for day in held
-            if (later := sorted(set(later_days_without(lake, cluster, day)).difference(held)))
-        ]
-        lines += [*(f"{cluster} {failure}" for failure in _failures(lake, cluster, held, settings)), *without]
-    return lines
+    without = [
+        f"{cluster} {day}: idle power was learned without this day for {', '.join(map(str, later))}; "
+        "run 'gpureport compute --date' for each of them again, the oldest first"
+        for cluster, day in due
+        if (later := [each for each in later_days_without(lake, cluster, day) if (cluster, each) not in due])
+    ]
+    return [*lines, *(line for batch in _batches(lake, due) for line in _failures(lake, batch, settings)), *without]
+
+
+def _batches(lake: Lake, due: Sequence[ClusterDay]) -> list[list[ClusterDay]]:
+    """Days that are computed at once: those with few rows, and of each cluster one, or several that follow each other."""
+    batches, row_count = list[list[ClusterDay]](), 0
+    for cluster, day in due:
+        parts = [lake.partition(table, cluster, day) for table in ("device_sample", "sample")]
+        rows = sum(each.row_count for each in parts if each)
+        follows = batches and (batches[-1][-1][0] != cluster or batches[-1][-1][1] == day - timedelta(days=1))
+        if follows and row_count + rows < ROWS_WORTH_LOOPS:
+            batches[-1].append((cluster, day))
+            row_count += rows
+        else:
+            batches.append([(cluster, day)])
+            row_count = rows
+    return batches
 
 
 def _has_samples(lake: Lake, cluster: str, day: date) -> bool:
@@ -119,15 +132,13 @@ def _has_samples(lake: Lake, cluster: str, day: date) -> bool:
     return any(lake.partition(table.name, cluster, day) for table in TABLES if table != SOURCE)
 
 
-def _failures(lake: Lake, cluster: str, days: Sequence[date], settings: ComputeSettings) -> list[str]:
-    """Compute days, at once if they follow each other and have few rows; each alone if something fails, for it is that day's."""
-    parts = [lake.partition(table, cluster, day) for table in ("device_sample", "sample") for day in days]
-    is_small = sum(each.row_count for each in parts if each) < ROWS_WORTH_LOOPS
-    if is_small and 1 < len(days) == (days[-1] - days[0]).days + 1:
+def _failures(lake: Lake, batch: Sequence[ClusterDay], settings: ComputeSettings) -> list[str]:
+    """Compute days at once; each alone if something fails, for it is that day's."""
+    if len(batch) > 1:
         with suppress(QueryError, LakeError):
-            if not compute_days(lake, cluster, days, settings).failures:
+            if not compute_days(lake, batch, settings).failures:
                 return []
-    return [f"{day}: {failure}" for day in days for failure in compute_days(lake, cluster, [day], settings).failures]
+    return [f"{each[0]} {each[1]}: {failure}" for each in batch for failure in compute_days(lake, [each], settings).failures]
 
 
 def has_facts(config: Config, day: date) -> bool:
@@ -139,7 +150,7 @@ def has_no_accelerators(config: Config, day: date) -> bool:
     """Whether Kubernetes was listed on the day and none of the cluster's nodes had an accelerator."""
     with connection(config.compute.memory_limit) as con:
         nodes = needed(load(), ["day.node_snapshot"])
-        Batch(config.cluster, [day]).open_lake(con, open_lake(config.lake, create=True), nodes, timedelta())
+        Batch([(config.cluster, day)]).open_lake(con, open_lake(config.lake, create=True), nodes, timedelta())
         for query in nodes:
             build(con, query, {})
         [found] = con.execute(

@@ -95,7 +95,7 @@ def quota_graph() -> dict[str, Query | Rule]:
 
 
 def quota_facts_of_day(con: duckdb.DuckDBPyConnection, lake: Lake, batch: Batch, rules: Rules) -> dict[str, pa.Table]:
-    """``QUOTA_FACTS`` of days of a cluster, made in an empty database."""
+    """``QUOTA_FACTS`` of days, made in an empty database."""
     batch.open_lake(con, lake, needed(quota_graph(), QUOTA_FACTS), timedelta(days=1))
     build_quota_facts(con, rules, batch.window)
     return {name: con.sql(f"from {name}").to_arrow_table() for name in QUOTA_FACTS}
