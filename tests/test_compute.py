@@ -19,7 +19,7 @@ from gpureport.collect.sources.provenance import Origin, source_table
 from gpureport.commands.work import reporting
 from gpureport.compute import day as compute
 from gpureport.compute import intervals
-from gpureport.compute.day import ComputeResult, ComputeSettings, compute_days
+from gpureport.compute.day import ComputeSettings, compute_days
 from gpureport.compute.identity import MadeWith, made_with, recorded
 from gpureport.compute.period import ReportSettings, WindowTables, differing_days, report_tables
 from gpureport.compute.query import Query, connection, load
@@ -222,7 +222,8 @@ def test_a_failed_check_leaves_the_lake_as_it_was(tmp_path):
 def test_a_violation_ratio_above_one_is_a_warning_and_no_figure(tmp_path):
     rows = [sample("GPU-a", 0, 3600, power_violation_seconds=0.0, power_violation_seconds_increase=3_600_000.0)]
     lake = fill(tmp_path / "lake", [(rows, [])])
-    (failure,) = compute_days(lake, [("c", DAY)], ComputeSettings()).failures
+    [(day, failure)] = compute_days(lake, [("c", DAY)], ComputeSettings()).failures
+    assert day == ("c", DAY)
     assert (failure.table, failure.row_count) == ("checks.violation_ratio_above_one", 1)
     with connection() as con:
         WindowTables(con, lake, WINDOW, ReportSettings()).build(["report.device"])
@@ -232,30 +233,52 @@ def test_a_violation_ratio_above_one_is_a_warning_and_no_figure(tmp_path):
         assert (ratio, why["power_violation_ratio"], seconds, why["power_violation_seconds"]) == (None, "implausible") * 2
 
 
-def test_of_days_computed_at_once_the_one_that_fails_a_check_is_named(tmp_path, monkeypatch):
-    """The second day has a warning: both are computed again, each alone. With too many rows they are not computed at once."""
-    rows = [sample("GPU-a", 0, 3600, power_violation_seconds=0.0, power_violation_seconds_increase=3_600_000.0)]
-    fill(tmp_path / "lake", TWO_DEVICES)
-    lake = fill(tmp_path / "lake", a_day_later([(rows, [])]), NEXT)
-    with lake.change() as change:
-        for day in (DAY, NEXT):
-            change.write(
-                "source", "c", day, source_table({}, load_catalog(), Origin("file", "a", "openmetrics"), Window.of_day(day))
-            )
-    at_once, done = list[list[date]](), dict[tuple[date, ...], ComputeResult]()
+VIOLATING = [(sample("GPU-a", 0, 3600, power_violation_seconds=0.0, power_violation_seconds_increase=3_600_000.0),)]
+OVERLAPPING = [(sample("GPU-a", 0, 3600), sample("GPU-a", 60, 3540))]
+
+
+@pytest.fixture
+def at_once(tmp_path, monkeypatch):
+    """A function that computes two days of c, the second of the samples given, and one of d; and what it computed at once."""
+    computed = list[list[tuple[str, date]]]()
 
     def note(lake, batch, settings):
-        days = [day for _, day in batch]
-        at_once.append(days)
-        return done.setdefault((*days,), done.get((*days,)) or compute_days(lake, batch, settings))
+        computed.append([*batch])
+        return compute_days(lake, batch, settings)
+
+    def compute(second):
+        for cluster, day, rows in (
+            ("c", DAY, TWO_DEVICES),
+            ("c", NEXT, a_day_later([([*second[0]], [])])),
+            ("d", DAY, TWO_DEVICES),
+        ):
+            lake = fill(tmp_path / "lake", rows, day, cluster)
+            with lake.change() as change:
+                told = source_table({}, load_catalog(), Origin("file", "a", "openmetrics"), Window.of_day(day))
+                change.write("source", cluster, day, told)
+        return reporting.compute(Config(lake=tmp_path / "lake"), [NEXT, DAY])
 
     monkeypatch.setattr(reporting, "compute_days", note)
-    for most, asked in ((500_000, [[DAY, NEXT], [DAY], [NEXT]]), (3, [[DAY], [NEXT]])):
-        monkeypatch.setattr(reporting, "ROWS_WORTH_LOOPS", most)
-        (line,) = reporting.compute(Config(lake=tmp_path / "lake"), [NEXT, DAY])
-        assert line.startswith("c 2026-03-02: checks.violation_ratio_above_one: ")
-        assert [at_once.pop(0) for _ in asked] == asked
-    assert len(open_lake(tmp_path / "lake").partitions("facts/device_hour")) == 2
+    return compute, computed
+
+
+@pytest.mark.parametrize(("most", "parts"), [(500_000, [3]), (3, [1, 1, 1])])
+def test_of_days_computed_at_once_the_one_that_fails_a_check_is_named(most, parts, at_once, tmp_path, monkeypatch):
+    compute, computed = at_once
+    monkeypatch.setattr(reporting, "ROWS_WORTH_LOOPS", most)
+    (line,) = compute(VIOLATING)
+    assert line.startswith("c 2026-03-02: checks.violation_ratio_above_one: ")
+    assert "cluster=c," in line
+    assert [len(each) for each in computed] == parts
+    assert len(open_lake(tmp_path / "lake").partitions("facts/device_hour")) == 3
+
+
+def test_a_day_that_cannot_be_computed_keeps_no_other_from_it(at_once, tmp_path):
+    compute, computed = at_once
+    with pytest.raises(QueryError, match=r"checks\.device_hour_too_long: .*cluster=c, "):
+        compute(OVERLAPPING)
+    assert computed == [[("c", DAY), ("c", NEXT), ("d", DAY)], [("c", DAY)], [("c", NEXT)]]
+    assert [each.date for each in open_lake(tmp_path / "lake").partitions("facts/device_hour")] == [DAY]
 
 
 def test_a_memory_limit_that_is_no_size_is_named(tmp_path):

@@ -32,7 +32,7 @@ def digests(*lakes: Path) -> dict[str, list[Any]]:
 
 def plain(value: Any) -> Any:
     if isinstance(value, float):
-        return f"{value:.9g}"
+        return f"{value * (1 + 1e-13):.9g}"  # halves are rounded alike, whichever side the order of a sum leaves them on
     if isinstance(value, dict):
         return {str(name): plain(each) for name, each in value.items()}
     return [plain(each) for each in value] if isinstance(value, list | tuple) else value

@@ -25,7 +25,7 @@ from gpureport.compute.fact_views import EXPECTED, TELEMETRY, Batch, ClusterDay,
 from gpureport.compute.identity import made_with, note_entries
 from gpureport.compute.idle_power import BASELINE, idle_baseline
 from gpureport.compute.intervals import INTERVALS, VALUES, give, interval_sums
-from gpureport.compute.query import Failure, Query, build, connection, hold_to_checks, in_turn, load, needed, of_life
+from gpureport.compute.query import Failure, Query, build, connection, found_by, hold_to_checks, in_turn, load, needed, of_life
 from gpureport.compute.quotas import quota_facts_of_day
 from gpureport.config.findings import expectations
 from gpureport.lake import Change, Lake, Partition, scan_view
@@ -141,7 +141,7 @@ class ComputeResult:
     """Rows written per facts table, and the checks of severity warn that found something."""
 
     rows: dict[str, int] = field(default_factory=dict)
-    failures: list[Failure] = field(default_factory=list)
+    failures: list[tuple[ClusterDay, Failure]] = field(default_factory=list)
 
 
 def compute_days(lake: Lake, days: Sequence[ClusterDay], settings: ComputeSettings, version: str = __version__) -> ComputeResult:
@@ -206,10 +206,11 @@ class _Days:
         return result
 
     def _plan(self, given: Collection[str]) -> list[Query]:
-        """Tables to make, in order, and each check after the tables that it reads."""
+        """Tables to make, in order, and each check of a cluster after the tables that it reads."""
         kept = of_life(self.queries, "facts")
         made = {*given, *(query.table for query in needed(self.queries, kept, given))}
-        checks = [each.table for each in self.queries.values() if each.life == "checks" and made.issuperset(each.reads)]
+        of_cluster = (each for each in self.queries.values() if each.life == "checks" and "cluster" in each.grain)
+        checks = [each.table for each in of_cluster if made.issuperset(each.reads)]
         return needed(self.queries, [*kept, *checks], given)
 
     def _make(self, query: Query, result: ComputeResult) -> None:
@@ -219,7 +220,11 @@ class _Days:
             **day_hours([day for _, day in self.batch.days]),
         }
         if query.life == "checks":
-            result.failures += hold_to_checks(self.con, {query.table: query}, query.reads, params)
+            if hold_to_checks(self.con, {query.table: query}, query.reads, params):
+                found = (
+                    (each, failure) for each in self.batch.days for failure in found_by(self.con, query, self.batch.name(each))
+                )
+                result.failures += [(each, failure.of_cluster(each[0])) for each, failure in found]
         elif query.table == BASELINE:
             learned = {table: self.con.table(table).to_arrow_table() for table in query.reads}
             with connection(self.settings.memory_limit, 1) as con:

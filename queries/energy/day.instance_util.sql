@@ -39,11 +39,11 @@ measured as (
 
 named as (
     select
-        columns('^(device_uuid|gpu_instance_id|start_at)$'),
+        columns('^(cluster|device_uuid|gpu_instance_id|start_at)$'),
         max(scope) as scope,
         min(method) as method
     from day.sharer_series
-    group by device_uuid, gpu_instance_id, start_at
+    group by cluster, device_uuid, gpu_instance_id, start_at
 ),
 
 shared as (
@@ -55,7 +55,7 @@ shared as (
         if(all_weight > 0, coalesce(measured.weight, 0) / all_weight, 1 / measured.instance_owner_count) as kepler_share_ratio
     from measured
     inner join named
-        using (device_uuid, gpu_instance_id, start_at)
+        using (cluster, device_uuid, gpu_instance_id, start_at)
     window sharers as (
         partition by
             measured.cluster, measured.device_uuid, measured.gpu_instance_id, measured.start_at, measured.step_at
@@ -64,7 +64,6 @@ shared as (
 
 summed as (
     select
-        cluster,
         holder_number,
         sum(active_joules * share_ratio) as active_joules,
         sum(active_joules_unweighted * share_ratio) as active_joules_unweighted,
@@ -72,14 +71,15 @@ summed as (
         sum(if(is_reported, 0, active_seconds)) as equal_seconds,
         max(if(active_seconds > 0, active_joules * share_ratio / seconds, null)) as active_watts_max
     from shared
-    group by cluster, holder_number
+    group by holder_number
 )
 
 select
+    allocated.cluster,
     summed.*,
     named.method,
     named.scope
 from summed
 inner join day.allocated_interval as allocated on summed.holder_number = allocated.holder_number
 inner join named
-    using (device_uuid, gpu_instance_id, start_at)
+    using (cluster, device_uuid, gpu_instance_id, start_at)

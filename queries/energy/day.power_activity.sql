@@ -65,7 +65,7 @@ named as (
     where share = 'activity'
 ),
 
--- Every instance of a interval, held or not.
+-- Every instance of an interval, held or not.
 placed as (
     select
         power.*,
@@ -123,7 +123,7 @@ reading as (
         if(instance.instance_owner_count > 0 and activity_ratio > 0, activity_ratio, 0) as kepler_ratio
     from lake.device_sample as sample
     inner join instance
-        using (device_uuid, gpu_instance_id)
+        using (cluster, device_uuid, gpu_instance_id)
     where
         date_trunc('hour', sample.seen_at::timestamp) = instance.hour_start_at
         and sample.seen_at < instance.end_at
@@ -205,7 +205,7 @@ whole as not materialized (
     group by interval_number, step_at
 ),
 
--- What is the same for all instances of a interval is worked out once.
+-- What is the same for all instances of an interval is worked out once.
 step as (
     select
         *,

@@ -1,6 +1,6 @@
 -- Idle and active energy per sample of the intervals that are split sample by sample.
 --
--- The rules of energy in day.sample_sum, interval by interval; a interval that a change of owners cuts is shared out by time.
+-- The rules of energy in day.sample_sum, interval by interval; an interval that a change of owners cuts is shared out by time.
 --
 -- grain:  cluster, interval_number, step_at
 -- reads:  day.energy_edge, day.power_interval, lake.device_sample

@@ -9,13 +9,14 @@
 -- reads:  day.allocated_interval, day.power_interval, day.power_step, day.sharer_series, day.util_reading
 with named as (
     select
+        cluster,
         device_uuid,
         start_at,
         max(scope) as scope,
         min(method) as method,
         bool_and(method = 'kepler_share') as is_watts
     from day.sharer_series
-    group by device_uuid, start_at
+    group by cluster, device_uuid, start_at
 ),
 
 sharer as (
@@ -23,12 +24,12 @@ sharer as (
         allocated.*,
         allocated.hours_ratio * allocated.instance_owner_count / allocated.owner_count as idle_ratio,
         power.interval_number,
-        named.* exclude (device_uuid, start_at)
+        named.* exclude (cluster, device_uuid, start_at)
     from day.allocated_interval as allocated
     inner join day.power_interval as power
         using (cluster, device_uuid, start_at)
     inner join named
-        using (device_uuid, start_at)
+        using (cluster, device_uuid, start_at)
     where power.share = 'util'
 ),
 
@@ -121,7 +122,7 @@ shared_interval as (
     from sharer
 ),
 
--- What is the same for all sharers of a interval is worked out once.
+-- What is the same for all sharers of an interval is worked out once.
 step as (
     select
         step.*,

@@ -32,10 +32,10 @@ allocated as (
 numbered as (
     select
         *,
-        row_number() over (order by device_uuid, start_at, gpu_instance_id, namespace, pod, pod_uid, container)::uinteger as holder_number,
-        count(*) over (partition by device_uuid, start_at) as owner_count,
-        count(*) over (partition by device_uuid, start_at, gpu_instance_id) as instance_owner_count,
-        count(*) over (partition by device_uuid, start_at, gpu_instance_id, namespace, pod, pod_uid) as pod_owner_count
+        row_number() over (order by cluster, device_uuid, start_at, gpu_instance_id, namespace, pod, pod_uid, container)::uinteger as holder_number,
+        count(*) over (partition by cluster, device_uuid, start_at) as owner_count,
+        count(*) over (partition by cluster, device_uuid, start_at, gpu_instance_id) as instance_owner_count,
+        count(*) over (partition by cluster, device_uuid, start_at, gpu_instance_id, namespace, pod, pod_uid) as pod_owner_count
     from allocated
 ),
 
@@ -54,7 +54,7 @@ granted as (
         part.grant_key,
         part.is_relative,
         part.share_ratio / count(*) over (
-            partition by sharer.device_uuid, sharer.gpu_instance_id, sharer.start_at, part.grant_key
+            partition by sharer.cluster, sharer.device_uuid, sharer.gpu_instance_id, sharer.start_at, part.grant_key
         ) as share_ratio
     from sharer
     inner join day.granted_share as part
@@ -63,7 +63,7 @@ granted as (
 
 part as (
     select
-        sharer.* similar to '^(device_uuid|gpu_instance_id|start_at|holder_number)$',
+        sharer.* similar to '^(cluster|device_uuid|gpu_instance_id|start_at|holder_number)$',
         (sharer.namespace, sharer.pod, sharer.pod_uid) as holder_pod,
         string_agg(granted.grant_key, ', ' order by granted.grant_key) as grants,
         bool_or(granted.is_relative) as is_relative,
@@ -75,13 +75,13 @@ part as (
 
 shared as (
     select
-        columns('^(device_uuid|gpu_instance_id|start_at)$'),
+        columns('^(cluster|device_uuid|gpu_instance_id|start_at)$'),
         count(distinct holder_pod) as pod_count,
         if(count(share_ratio) = count(*), nullif(sum(share_ratio), 0), null) as all_share_ratio,
         if(bool_or(is_relative), 1, least(1, all_share_ratio)) as given_ratio,
         coalesce(given_ratio < 1 - 1e-9 or count(distinct grants) > 1, false) as is_parted
     from part
-    group by device_uuid, gpu_instance_id, start_at
+    group by cluster, device_uuid, gpu_instance_id, start_at
 )
 
 select
@@ -100,6 +100,7 @@ from numbered
 left join part on numbered.holder_number = part.holder_number
 left join shared
     on
-        part.device_uuid = shared.device_uuid
+        part.cluster = shared.cluster
+        and part.device_uuid = shared.device_uuid
         and part.gpu_instance_id = shared.gpu_instance_id
         and part.start_at = shared.start_at

@@ -1,7 +1,7 @@
 -- Sums over the samples, the only scan: numerators and denominators of every saturation and energy figure, per hour or interval of a device.
 --
--- A segment is an hour, a interval of it (day.ownership_interval), or a single row that a change of owners cuts. A segment begins in its hour, so its
--- start alone is the key. One cluster at a time: its name is no key either.
+-- A segment is an hour, an interval of it (day.ownership_interval), or a single row that a change of owners cuts. A segment begins in its hour, so its
+-- start alone is the key.
 -- Sums weigh each row by the time it is in force; what was never seen is null, not 0. Time is whole milliseconds here, and where
 -- a column comes as a decimal its products are whole numbers too: several times as fast as doubles, and exact in any order.
 --
@@ -37,6 +37,7 @@
 --   active_watts_max         largest power of an active interval
 with cut_hour as (
     select
+        cluster,
         device_uuid,
         hour_start_at,
         list(epoch_us(start_at) order by start_at) as cuts
@@ -72,7 +73,9 @@ looked_up as (
         (
             select cut_hour.cuts
             from cut_hour
-            where cut_hour.device_uuid = timed.device_uuid and cut_hour.hour_start_at = timed.hour_start_at
+            where
+                cut_hour.cluster = timed.cluster and cut_hour.device_uuid = timed.device_uuid
+                and cut_hour.hour_start_at = timed.hour_start_at
         ) as cuts
     from timed
 ),
@@ -100,7 +103,7 @@ placed as (
 
 -- A sum of each signal that a pattern names, named after the signal.
 select
-    any_value(cluster) as cluster,
+    cluster,
     device_uuid,
     gpu_instance_id,
     date_trunc('hour', start_at) as hour_start_at,
@@ -152,7 +155,7 @@ select
     sum(case when activity is distinct from 0 then energy_joules_increase end)::double as counter_active_joules,
     sum(case when activity is null and energy_joules_increase is not null then held_ms end) / 1000 as counter_unknown_seconds,
     -- Signals are about the time before their sample, the counter about the time after it: where it grew by a tenth more than power shows,
-    -- work began within a interval that snapshots inactive.
+    -- work began within an interval that looks inactive.
     sum(case
         when activity = 0 and 1000 * energy_joules_increase > 1.1 * power_watts * held_ms
             then energy_joules_increase::double - power_watts::double * held_ms / 1000
@@ -164,4 +167,4 @@ select
     sum(case when activity is null and power_only_watts is not null then held_ms end) / 1000 as powered_unknown_seconds,
     max(case when activity is distinct from 0 then power_watts end)::double as active_watts_max
 from placed
-group by device_uuid, gpu_instance_id, start_at
+group by cluster, device_uuid, gpu_instance_id, start_at

@@ -29,7 +29,9 @@ placed as (
         greatest(date_trunc('hour', sampled.seen_at), ownership_interval.start_at) as start_at
     from sampled
     asof left join day.ownership_interval
-        on sampled.device_uuid = ownership_interval.device_uuid and sampled.seen_at >= ownership_interval.start_at
+        on
+            sampled.cluster = ownership_interval.cluster and sampled.device_uuid = ownership_interval.device_uuid
+            and sampled.seen_at >= ownership_interval.start_at
     where sampled.held_ms > 0
 ),
 

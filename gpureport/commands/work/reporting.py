@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from functools import partial
@@ -133,12 +132,14 @@ def _has_samples(lake: Lake, cluster: str, day: date) -> bool:
 
 
 def _failures(lake: Lake, batch: Sequence[ClusterDay], settings: ComputeSettings) -> list[str]:
-    """Compute days at once; each alone if something fails, for it is that day's."""
-    if len(batch) > 1:
-        with suppress(QueryError, LakeError):
-            if not compute_days(lake, batch, settings).failures:
-                return []
-    return [f"{each[0]} {each[1]}: {failure}" for each in batch for failure in compute_days(lake, [each], settings).failures]
+    """Compute days at once; each alone if that cannot be done, for one of them is why."""
+    try:
+        failures = compute_days(lake, batch, settings).failures
+    except (QueryError, LakeError):
+        if len(batch) == 1:
+            raise
+        failures = [failure for each in batch for failure in compute_days(lake, [each], settings).failures]
+    return [f"{cluster} {day}: {failure}" for (cluster, day), failure in sorted(failures, key=lambda found: found[0])]
 
 
 def has_facts(config: Config, day: date) -> bool:

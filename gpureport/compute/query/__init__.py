@@ -357,6 +357,10 @@ class Failure:
     row_count: int
     example: Mapping[str, Any]
 
+    def of_cluster(self, cluster: str) -> Failure:
+        """The same of a cluster that had another name in the tables."""
+        return replace(self, example={**self.example, "cluster": cluster})
+
     def __str__(self) -> str:
         shown = ", ".join(f"{name}={value}" for name, value in self.example.items())
         rows = f"{self.row_count:,} row{'' if self.row_count == 1 else 's'}"
@@ -365,14 +369,21 @@ class Failure:
 
 def run_checks(con: duckdb.DuckDBPyConnection, checks: Iterable[Query], params: Mapping[str, Any]) -> list[Failure]:
     """Run checks over tables that are built; those that found something."""
-    failures = []
+    failures = list[Failure]()
     for check in checks:
         build(con, check, params)
-        rows = con.sql(f"select * from {check.table} order by all").to_arrow_table()
-        if rows.num_rows:
-            example = rows.slice(0, 1).to_pylist()[0]
-            failures.append(Failure(check.table, check.severity, check.purpose, rows.num_rows, example))
+        failures += found_by(con, check)
     return failures
+
+
+def found_by(con: duckdb.DuckDBPyConnection, check: Query, cluster: str = "") -> list[Failure]:
+    """Failure that a check's table shows, of all clusters or one; none where it has no rows."""
+    rows = con.sql(
+        f"select * from {check.table} {f'where cluster = {quoted(cluster)}' if cluster else ''} order by all"
+    ).to_arrow_table()
+    if not rows.num_rows:
+        return []
+    return [Failure(check.table, check.severity, check.purpose, rows.num_rows, rows.slice(0, 1).to_pylist()[0])]
 
 
 def hold_to_checks(
