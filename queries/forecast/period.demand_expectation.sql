@@ -1,16 +1,16 @@
 -- Expected demand by GPU model: from each past day for the week after it, from the last one for 90 days.
 --
--- The day's value, plus what the weekday is above its own, plus the change from day to day (period.demand_profile). Around it the 80 % interval
--- of the errors that this would have had in the quarter before.
+-- The weighted mean of the last week without its weekdays (period.demand_level), plus the change from day to day, plus what the weekday is above
+-- its week (period.demand_profile). Around it the 80 % interval of the errors that this would have had in the quarter before.
 --
 -- grain:  cluster, gpu_model, origin_day, lead_day_count
--- reads:  period.demand_day, period.demand_profile
+-- reads:  period.demand_day, period.demand_level, period.demand_profile
 -- columns:
 --   lead_day_count      days from there
 --   carried_gpu_hours   h on that day
 with origin as (
     select
-        * exclude (day),
+        *,
         day as origin_day,
         unnest(range(1, if(day = max(day) over (partition by cluster, gpu_model), 91, 8))) as lead_day_count
     from period.demand_profile
@@ -18,23 +18,22 @@ with origin as (
 
 pair as (
     select
-        later.* similar to '^(cluster|gpu_model|day)$',
-        (later.day - start_day.day)::bigint as lead_day_count,
-        isodow(start_day.day) as start_weekday,
-        isodow(later.day) as weekday,
-        later.allocated_gpu_hours - start_day.allocated_gpu_hours as growth_gpu_hours
+        level.* exclude (day),
+        later.day,
+        (later.day - level.day)::bigint as lead_day_count,
+        later.allocated_gpu_hours - level.smoothed_gpu_hours as growth_gpu_hours
     from period.demand_day as later
-    inner join period.demand_day as start_day
+    inner join period.demand_level as level
         using (cluster, gpu_model)
-    where start_day.is_counted and later.is_counted and later.day - start_day.day between 1 and 90
+    where later.is_counted and later.day - level.day between 1 and 90
 ),
 
 error as (
     select
         origin.* similar to '^(cluster|gpu_model|origin_day|lead_day_count)$',
         quantile_cont(
-            pair.growth_gpu_hours - origin.lead_day_count * origin.change_gpu_hours
-            - origin.above_gpu_hours[pair.weekday] + origin.above_gpu_hours[pair.start_weekday],
+            pair.growth_gpu_hours - (pair.age_day_count_avg + pair.lead_day_count) * origin.change_gpu_hours
+            - origin.above_gpu_hours[isodow(pair.day)] + list_dot_product(origin.above_gpu_hours, pair.weekday_weights),
             [0.1, 0.9]
         ) as edges
     from origin
@@ -50,11 +49,13 @@ select
     -- Digits of period.demand_day: rounding error puts no day outside its interval.
     round(greatest(
         0,
-        allocated_gpu_hours + lead_day_count * change_gpu_hours
-        + above_gpu_hours[isodow(origin_day + lead_day_count::integer)] - above_gpu_hours[isodow(origin_day)]
+        level.smoothed_gpu_hours + (level.age_day_count_avg + lead_day_count) * change_gpu_hours
+        + above_gpu_hours[isodow(origin_day + lead_day_count::integer)] - list_dot_product(above_gpu_hours, level.weekday_weights)
     ), 9) as expected_gpu_hours,
     if(edges is null, null, round(greatest(0, expected_gpu_hours + least(0, edges[1])), 9)) as low_gpu_hours,
     if(edges is null, null, round(expected_gpu_hours + greatest(0, edges[2]), 9)) as high_gpu_hours
 from origin
+inner join period.demand_level as level
+    using (cluster, gpu_model, day)
 left join error
     using (cluster, gpu_model, origin_day, lead_day_count)

@@ -1,4 +1,4 @@
--- Forecast per GPU model and day: from the last day on, with its weekdays and its change from day to day (period.demand_expectation).
+-- Forecast per GPU model and day: from the last week's level on, with its weekdays and its change from day to day (period.demand_expectation).
 --
 -- For half as many days as count, 90 at most; nothing where fewer than 28 count, nor where carrying the last day on was as close in the past.
 --
@@ -6,8 +6,7 @@
 -- reads:  period.demand_backtest, period.demand_day, period.demand_expectation
 with extent as (
     select
-        cluster,
-        gpu_model,
+        columns('^(cluster|gpu_model)$'),
         max(day) as last_day,
         count(*) // 2 as horizon_day_count
     from period.demand_day
@@ -17,17 +16,14 @@ with extent as (
 ),
 
 closer as (
-    select
-        cluster,
-        gpu_model
+    select columns('^(cluster|gpu_model)$')
     from period.demand_backtest
     group by cluster, gpu_model
     having sum(abs(allocated_gpu_hours - expected_gpu_hours)) < sum(abs(allocated_gpu_hours - carried_gpu_hours))
 )
 
 select
-    expected.cluster,
-    expected.gpu_model,
+    expected.* similar to '^(cluster|gpu_model)$',
     (expected.origin_day + expected.lead_day_count::integer)::date as day,
     columns('^(low|expected|high)_gpu_hours$')
 from period.demand_expectation as expected

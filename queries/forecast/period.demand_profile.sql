@@ -11,11 +11,7 @@ with step as (
     where is_counted
     window
         week as (partition by cluster, gpu_model order by day range between interval 6 day preceding and current row),
-        week_before as (
-            partition by cluster, gpu_model
-            order by day
-            range between interval 7 day preceding and interval 7 day preceding
-        )
+        week_before as (partition by cluster, gpu_model order by day range between interval 7 day preceding and interval 7 day preceding)
 ),
 
 weekday as (

@@ -1,5 +1,6 @@
 -- Capacity runway of each GPU model: when forecast demand and the GPUs that pods wait for reach capacity, and how reliable that is.
 --
+-- A model is full from the first day at 99 % of capacity on, if four or more of the seven days from it on are: a weekday's peak alone is not.
 -- A pod is overdue for each model that it may use after wait_hours_max; for none where another cause holds it back or its models are unknown.
 --
 -- grain:  cluster, gpu_model
@@ -15,8 +16,7 @@ with past as (
 
 recent as (
     select
-        cluster,
-        gpu_model,
+        columns('^(cluster|gpu_model)$'),
         max(last_day) as last_day,
         count(*) filter (where is_counted) as day_count,
         count(*) filter (where not is_counted) as left_out_count,
@@ -41,28 +41,34 @@ level as (
     group by all
 ),
 
-ahead as (
+due as (
     select
-        recent.cluster,
-        recent.gpu_model,
-        min(forecast.day - recent.last_day) filter (
-            where forecast.expected_gpu_hours + coalesce(recent.daily_overdue_gpu_hours, 0) >= 0.99 * recent.daily_usable_gpu_hours
-        ) as runway_day_count,
-        min(forecast.day - recent.last_day) filter (
-            where forecast.high_gpu_hours + coalesce(recent.daily_overdue_gpu_hours, 0) >= 0.99 * recent.daily_usable_gpu_hours
-        ) as early_runway_day_count,
-        sum(greatest(0, forecast.expected_gpu_hours - recent.daily_usable_gpu_hours)) as short_gpu_hours,
-        max(forecast.day - recent.last_day) as horizon_day_count
+        recent.* similar to '^(cluster|gpu_model|daily_usable_gpu_hours)$',
+        forecast.expected_gpu_hours,
+        forecast.day - recent.last_day as lead_day_count,
+        0.99 * recent.daily_usable_gpu_hours - coalesce(recent.daily_overdue_gpu_hours, 0) as full_gpu_hours,
+        forecast.expected_gpu_hours >= full_gpu_hours and count(*) filter (where forecast.expected_gpu_hours >= full_gpu_hours) over week >= 4 as is_full,
+        forecast.high_gpu_hours >= full_gpu_hours and count(*) filter (where forecast.high_gpu_hours >= full_gpu_hours) over week >= 4 as is_early_full
     from level as recent
     inner join period.demand_forecast as forecast
         using (cluster, gpu_model)
-    group by recent.cluster, recent.gpu_model
+    window week as (partition by cluster, gpu_model order by forecast.day rows between current row and 6 following)
+),
+
+ahead as (
+    select
+        columns('^(cluster|gpu_model)$'),
+        min(lead_day_count) filter (where is_full) as runway_day_count,
+        min(lead_day_count) filter (where is_early_full) as early_runway_day_count,
+        sum(greatest(0, expected_gpu_hours - daily_usable_gpu_hours)) as short_gpu_hours,
+        max(lead_day_count) as horizon_day_count
+    from due
+    group by cluster, gpu_model
 ),
 
 backtest as (
     select
-        cluster,
-        gpu_model,
+        columns('^(cluster|gpu_model)$'),
         count(distinct day) as backtest_day_count,
         median(allocated_gpu_hours - carried_gpu_hours) filter (where lead_day_count = 7) as weekly_change_gpu_hours,
         sum(abs(allocated_gpu_hours - expected_gpu_hours)) / nullif(sum(allocated_gpu_hours), 0) as backtest_error_ratio,

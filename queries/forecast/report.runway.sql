@@ -1,6 +1,6 @@
--- Capacity runway of each GPU model from at least four weeks of history, with the error of such forecasts in the past.
+-- Capacity runway of each GPU model from at least four weeks of history, with the error of past forecasts.
 --
--- Forecast by weekday and daily change from the last day on (period.demand_expectation); none where carrying that day on was as close in the past.
+-- Forecast from the last week on by weekday and daily change (period.demand_expectation); none where carrying the last day on was as close.
 --
 -- grain:  cluster, gpu_model
 -- reads:  period.demand_runway
