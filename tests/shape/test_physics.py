@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from shape.test_shape import CATALOG, every, gpu, run
 
@@ -358,6 +358,9 @@ ANY = st.one_of(st.floats(width=64), st.floats(0, 1e7), st.integers(0, 2**64).ma
 
 @settings(max_examples=400, deadline=None)
 @given(signal=st.sampled_from(SIGNALS), is_mig=st.booleans(), at=st.integers(0, COUNT - 1), value=ANY)
+@example(signal=SIGNAL_BY_NAME["sw_power_cap_active_ratio"], is_mig=False, at=9, value=45.0)  # what it showed six samples before
+@example(signal=SIGNAL_BY_NAME["sw_power_cap_active_ratio"], is_mig=False, at=9, value=30.0)
+@example(signal=SIGNAL_BY_NAME["sw_power_cap_active_ratio"], is_mig=False, at=COUNT - 1, value=795.0)
 def test_no_single_value_changes_a_total_by_more_than_its_own_step_at_the_bound(
     signal: Signal, is_mig: bool, at: int, value: float
 ) -> None:

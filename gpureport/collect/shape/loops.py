@@ -172,7 +172,9 @@ def _outliers(
     """Number of samples from here on that belong together, and to neither the one before nor the one after."""
     for after in range(at + 1, min(at + _MOST_OUTLIERS + 1, values.size)):
         if values[after] <= values[before]:
-            if 0 < values[after] == values[before] < values[at]:  # anew a counter does not come to the very number
+            # Anew a counter does not come to the very number; but a single sample may, from which nothing goes on.
+            is_same = 0 < values[after] == values[before] < values[at] and after + 1 < values.size
+            if is_same and _goes_on(times_ms, values, after, rate, step_ms):
                 return after - at
             break
     if at + 1 < values.size and _is_outlier(times_ms, values, before, at, rate, since, step_ms):
