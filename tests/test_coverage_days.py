@@ -51,7 +51,7 @@ def document(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         ["import", str(text), "--lake", lake],
         ["compute", "--date", "2026-03-01", "--lake", lake],
         ["compute", "--date", "2026-03-02", "--lake", lake],
-        ["report", "--since", "2026-03-02", "--lake", lake, "--out", str(out)],
+        ["report", "--since", "2026-03-02", "--only", "json,duckdb", "--lake", lake, "--out", str(out)],
     ):
         assert main(arguments, environ={}, now=NOW) == 0
     found: dict[str, Any] = json.loads(Path(out / "report.json").read_bytes())

@@ -121,7 +121,7 @@ def test_no_figure_is_impossible(tmp_path: Path) -> None:
     gpureport("import", tmp_path / "metrics.txt", "--cluster", "c", "--lake", tmp_path / "lake")
     gpureport("compute", "--date", "2026-11-20", "--lake", tmp_path / "lake")
     window = ("--since", "2026-11-20T12:00:00Z", "--until", "2026-11-20T14:00:00Z")
-    gpureport("report", *window, "--facts", "--lake", tmp_path / "lake", "--out", tmp_path / "out")
+    gpureport("report", *window, "--facts", "--only", "duckdb", "--lake", tmp_path / "lake", "--out", tmp_path / "out")
     with duckdb.connect(str(tmp_path / "out" / "gpureport.duckdb"), read_only=True) as con:
         columns = con.execute("""
             select table_schema || '.' || table_name, column_name from information_schema.columns

@@ -45,7 +45,7 @@ def call(*arguments: str) -> None:
 
 def report(lake: Path, out: Path, *arguments: str, config: tuple[str, ...] = ()) -> dict[str, Any]:
     """report.json of a window, with unknown GPU-hours by cluster, model and cause."""
-    call(*config, "report", *arguments, "--lake", str(lake), "--out", str(out))
+    call(*config, "report", *arguments, "--only", "json,duckdb", "--lake", str(lake), "--out", str(out))
     rows = report_rows(out / "gpureport.duckdb", "gpu_hour_ledger")
     unknown: dict[tuple[str, str, str], float] = {}
     for row in rows:

@@ -71,11 +71,11 @@ def write_report(
     with aside(out) as folder:
         database = folder / "gpureport.duckdb"
         with finished(con, queries, header, database, forms.has_facts) as found:
-            pages = write_pages(con, queries, header, folder, owners)
+            pages = write_pages(con, queries, header, folder, owners, forms.has("html"))
             csv = write_csv(found, folder / "csv", forms.csv_rows) if forms.has("csv") else []
             parquet = write_parquet(found, folder / "tables") if forms.has("parquet") else []
             written = [
-                *(pages.files if forms.has("html") else []),
+                *pages.files,
                 write_summary(pages.answers, header, folder / "summary.md"),
                 *(write_series(pages.answers, header, out, folder) if forms.has("html") else []),
                 *csv,

@@ -106,7 +106,7 @@ def tell(folder: Path) -> None:
         file.write_text(openmetrics(series))
         gpureport("import", str(file), "--cluster", cluster, "--lake", lake)
     gpureport("compute", "--date", "2026-11-20", "--lake", lake)
-    gpureport("report", "--since", "2026-11-20", "--lake", lake, "--out", str(folder / "out"))
+    gpureport("report", "--since", "2026-11-20", "--only", "duckdb", "--lake", lake, "--out", str(folder / "out"))
 
 
 def cluster_of(name: str) -> str:

@@ -165,7 +165,7 @@ def by_series(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
             run("import", str(folder / f"{name}.txt"), "--cluster", name, "--lake", lake)
         run("compute", "--date", DAY, "--lake", lake)
         window = ("--since", "2026-11-21T12:00:00Z", "--until", "2026-11-21T13:00:00Z")
-        run("report", *window, "--lake", lake, "--out", str(folder / "out"))
+        run("report", *window, "--only", "duckdb", "--lake", lake, "--out", str(folder / "out"))
 
     return built_once("quotas-by-series", build, request, tmp_path_factory) / "out"
 

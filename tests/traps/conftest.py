@@ -37,7 +37,7 @@ def tell(traps: Sequence[Trap], folder: Path) -> None:
         gpureport("import", file, "--cluster", cluster, "--lake", lake)
     gpureport("compute", "--date", "2026-11-20", "--lake", lake)
     window = ("--since", "2026-11-20T12:00:00Z", "--until", "2026-11-20T14:00:00Z")
-    gpureport("report", *window, "--facts", "--lake", lake, "--out", folder / "out")
+    gpureport("report", *window, "--facts", "--only", "duckdb", "--lake", lake, "--out", folder / "out")
 
 
 def clusters(traps: Sequence[Trap]) -> dict[str, str]:

@@ -56,10 +56,13 @@ def write_pages(
     header: Header,
     folder: Path,
     owners: Mapping[Namespace, str] | None = None,
+    has_files: bool = True,
 ) -> Pages:
-    """Write ``report.html``, and with ``owners`` of namespaces ``by/<owner>.html`` for each of them."""
+    """Write ``report.html``, and with ``owners`` of namespaces ``by/<owner>.html`` for each of them; or answer only."""
     with opened_tables(con, owners or {}) as tables:
         money = Money(str(header.settings.get("currency", "")))
+        if not has_files:
+            return Pages([], overview(tables, header, money, {}).answers)
         found = grids(tables, queries, header.window.seconds / 3600, money)
         ranked = ranked_teams(tables) if owners is not None else []
         files = {team: f"{FOLDER}/{file_name(team)}.html" for team in ranked}
