@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 from gpureport import lake
-from gpureport.compute.query import build, load, needed
+from gpureport.compute.query import build, define_functions, load, needed
 from gpureport.config.findings import expectations
 from gpureport.values.tables import TABLE_BY_NAME
 
@@ -39,6 +39,7 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyC
     empty = lake.open_lake(tmp_path_factory.mktemp("lake"), create=True)
     with duckdb.connect() as con:
         lake.views(con, empty, TABLE_BY_NAME)
+        define_functions(con)
         for query in needed(QUERIES, READ):
             build(con, query, PARAMS)
         yield con
