@@ -43,7 +43,7 @@ def fleet(folder: Path) -> dict[str, tuple[int, float]]:
 def run(folder: Path, config: str, *more: str, now: datetime = NOW, command: str = "run") -> int:
     file = folder / "gpureport.toml"
     file.write_text(f'lake = "{folder}/lake"\nout = "{folder}/out"\n{config}')
-    return main(["--config", str(file), command, *more], environ={}, now=now)
+    return main(["--config", str(file), command, *more], environ={"GPUREPORT_REPORT__ONLY": "duckdb"}, now=now)
 
 
 @pytest.fixture

@@ -49,7 +49,7 @@ def two_days(tmp_path: Path) -> Iterator[str]:
 
 def run(url: str, folder: Path, *more: str, now: datetime = NOW) -> int:
     lake = ["--lake", str(folder / "lake"), "--out", str(folder / "out"), "--cluster", "eu", "--no-kubernetes"]
-    return main(["run", "--prometheus-url", url, *lake, *more], environ={}, now=now)
+    return main(["run", "--prometheus-url", url, *lake, *more], environ={"GPUREPORT_REPORT__ONLY": "duckdb"}, now=now)
 
 
 def test_a_night_whose_findings_are_no_failure_and_then_a_bad_one(two_days: str, tmp_path: Path) -> None:
