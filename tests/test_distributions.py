@@ -23,7 +23,9 @@ def test_quantiles_of_bins_are_those_of_the_samples(step: float) -> None:
     with duckdb.connect() as con:
         con.execute("set TimeZone = 'UTC'; create schema lake; create schema day")
         define_functions(con, query.sql)
-        con.execute("create table day.ownership_interval (cluster varchar, device_uuid varchar, start_at timestamp, end_at timestamp)")
+        con.execute(
+            "create table day.ownership_interval (cluster varchar, device_uuid varchar, start_at timestamp, end_at timestamp)"
+        )
         size, held, values = 20_000, [], {name: [] for name in TOLERANCES}
         for _ in range(size):
             held.append(step * random.uniform(0.9, 1.1))

@@ -6,9 +6,7 @@
 -- columns: cluster, gpu_model, measure, difference_gpu_hours
 --   difference_gpu_hours  h, the steps less what is there after them
 select
-    cluster,
-    gpu_model,
-    measure,
+    columns('^(cluster|gpu_model|measure)$'),
     sum(if(step = 'after', -gpu_hours, gpu_hours)) as difference_gpu_hours
 from report.gpu_hour_bridge
 group by cluster, gpu_model, measure

@@ -25,9 +25,7 @@ with pod as (
 
 pod_step as (
     select
-        cluster,
-        gpu_model,
-        name,
+        columns('^(cluster|gpu_model|name)$'),
         previous_allocated_gpu_hours > 0 as is_before,
         allocated_gpu_hours > 0 as is_after,
         case

@@ -48,9 +48,7 @@ reported as (
 -- What is known of a device stays known while it is silent.
 due as (
     select
-        cluster,
-        device_uuid,
-        gpu_instance_id,
+        columns('^(cluster|device_uuid|gpu_instance_id)$'),
         $since_at::timestamp as day_at,
         coalesce(hourly.node_name, reported.node_name, known.node_name, '') as node_name,
         coalesce(hourly.gpu_model, known.gpu_model, '') as gpu_model,

@@ -100,9 +100,7 @@ silent as (
 )
 
 select
-    cluster,
-    node_name,
-    day,
+    columns('^(cluster|node_name|day)$'),
     case
         when seen_count > 0 then 'device_unseen'
         when accelerator_count > 0 or driver_version != '' then 'no_exporter'

@@ -69,14 +69,12 @@ pod_run as (
 -- Between two of its edges nothing about a claim changes: whether it is allocated, its devices, its pods.
 edge as (
     select
-        cluster,
-        claim_uid,
+        columns('^(cluster|claim_uid)$'),
         unnest([run.first, run.last + 1]) as snapshot_number
     from claim_run
     union by name
     select
-        cluster,
-        claim_uid,
+        columns('^(cluster|claim_uid)$'),
         unnest([run.first, run.last + 1]) as snapshot_number
     from device_run
     union by name
@@ -94,8 +92,7 @@ edge as (
 
 step as (
     select
-        cluster,
-        claim_uid,
+        columns('^(cluster|claim_uid)$'),
         snapshot_number as first_number,
         lead(snapshot_number) over (partition by cluster, claim_uid order by snapshot_number) - 1 as last_number
     from edge

@@ -18,8 +18,7 @@ with refused as (
 
 said as (
     select
-        cluster,
-        pod_uid,
+        columns('^(cluster|pod_uid)$'),
         arg_max(
             case
                 when contains(unschedulable_message, 'Insufficient cpu') then 'cpu'

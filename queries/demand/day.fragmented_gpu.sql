@@ -23,16 +23,14 @@ reported as (
 
 bound as (
     select
-        cluster,
-        device_uuid,
+        columns('^(cluster|device_uuid)$'),
         unnest([start_at, end_at]) as changed_at
     from reported
 ),
 
 step as (
     select
-        cluster,
-        device_uuid,
+        columns('^(cluster|device_uuid)$'),
         changed_at as start_at,
         lead(changed_at) over (partition by cluster, device_uuid order by changed_at) as end_at
     from (select distinct * from bound) as change
@@ -53,8 +51,7 @@ caused as (
 )
 
 select
-    cluster,
-    device_uuid,
+    columns('^(cluster|device_uuid)$'),
     min(start_at) as start_at,
     max(end_at) as end_at,
     cause

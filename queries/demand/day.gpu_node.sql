@@ -107,8 +107,7 @@ reported as (
 )
 
 select
-    cluster,
-    node_name,
+    columns('^(cluster|node_name)$'),
     coalesce(max(exported_model), max(label_model), '') as gpu_model,
     coalesce(arg_max(accelerator_resources, day), '') as resources,
     min(replica_gpus) filter (where accelerator_count > 0) as replica_gpus,

@@ -52,8 +52,7 @@ request as (
 
 binding as (
     select
-        cluster,
-        pod_uid,
+        columns('^(cluster|pod_uid)$'),
         min(epoch_ms((value * 1000)::bigint)) filter (where signal = 'kube_pod_status_scheduled_time') as scheduled_at,
         min(start_at) filter (where signal = 'kube_pod_info' and node_name != '') as seen_bound_at,
         coalesce(scheduled_at, seen_bound_at) as bound_at,
@@ -66,8 +65,7 @@ binding as (
 
 created as (
     select
-        cluster,
-        pod_uid,
+        columns('^(cluster|pod_uid)$'),
         min(epoch_ms((value * 1000)::bigint)) as created_at
     from reported
     where signal = 'kube_pod_created'

@@ -104,8 +104,7 @@ watched as (
 
 watch as (
     select
-        cluster,
-        source,
+        columns('^(cluster|source)$'),
         min(start_at) as start_at,
         max(end_at) as end_at
     from numbered_runs(watched, (cluster, source))

@@ -9,8 +9,7 @@
 --   wanted_model  models of the nodes that it allows, sorted; any where that is all; of none the models that it names, or none
 with requested as (
     select distinct
-        cluster,
-        placement,
+        columns('^(cluster|placement)$'),
         from_json(placement, '[[{"key":"VARCHAR","operator":"VARCHAR","values":["VARCHAR"]}]]') as alternatives
     from lake.pod
     where placement != ''
@@ -47,8 +46,7 @@ judged as (
 
 model as (
     select
-        cluster,
-        placement,
+        columns('^(cluster|placement)$'),
         coalesce(nullif(gpu_model, ''), 'unknown') as gpu_model,
         bool_or(is_allowed) as is_allowed,
         bool_or(is_allowed) and not bool_and(is_allowed) as is_selective,
@@ -61,8 +59,7 @@ model as (
 )
 
 select
-    cluster,
-    placement,
+    columns('^(cluster|placement)$'),
     case
         when max(named) = '' and bool_and(is_allowed) then 'any'
         else coalesce(string_agg(gpu_model, ', ' order by gpu_model) filter (where is_allowed), nullif(max(named), ''), 'none')

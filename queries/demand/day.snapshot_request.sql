@@ -88,8 +88,7 @@ timed as (
 
 born as (
     select
-        cluster,
-        pod_uid,
+        columns('^(cluster|pod_uid)$'),
         min(created_at)::timestamp as created_at,
         min(scheduled_at)::timestamp as scheduled_at,
         min(observed_at)::timestamp as seen_from_at

@@ -15,9 +15,7 @@
 --   cpu_cores          CPU cores requested, or left of node_cpu_cores
 --   host_memory_bytes  memory of the node requested, or left
 with best as (
-    select
-        cluster,
-        source
+    select columns('^(cluster|source)$')
     from day.node_capacity
     where resource = 'gpu'
     group by cluster, source
@@ -25,9 +23,7 @@ with best as (
 ),
 
 best_of_requests as (
-    select
-        cluster,
-        source
+    select columns('^(cluster|source)$')
     from day.gpu_request
     group by cluster, source
     qualify row_number() over (partition by cluster order by sum(epoch_ms(end_at - start_at)) desc, source desc) = 1

@@ -54,8 +54,7 @@ sized as (
 
 gpu as (
     select
-        cluster,
-        pod_uid,
+        columns('^(cluster|pod_uid)$'),
         max(effective_units) as gpus
     from day.gpu_request
     where not is_claim
@@ -64,8 +63,7 @@ gpu as (
 
 listed as (
     select
-        cluster,
-        pod_uid,
+        columns('^(cluster|pod_uid)$'),
         min(created_at)::timestamp as created_at,
         max(scheduled_at)::timestamp as scheduled_at,
         min(running_at)::timestamp as running_at,
@@ -95,8 +93,7 @@ reported as (
 
 staged as (
     select
-        cluster,
-        pod_uid,
+        columns('^(cluster|pod_uid)$'),
         min(start_at) filter (where stage in ('bound', 'placed')) as seen_bound_at,
         bool_or(stage in ('unscheduled', 'refused')) as was_unscheduled
     from day.kube_request

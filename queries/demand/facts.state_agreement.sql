@@ -8,9 +8,7 @@
 -- source: ResourceClaim status.allocation; ResourceSlice; Pod condition PodScheduled; day.claim_allocation; day.node_capacity
 -- columns: cluster, compared, object, resource, observed_at, hour_start_at, compared_count, differing_count, reported_units, counted_units
 with snapshot as (
-    select
-        cluster,
-        observed_at
+    select columns('^(cluster|observed_at)$')
     from day.state_snapshot
     where kind in ('resourceclaims.resource.k8s.io', 'resourceslices.resource.k8s.io')
     group by all

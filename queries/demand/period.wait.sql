@@ -9,8 +9,7 @@
 -- columns:
 --   waiting_pod_count  pods that were last seen waiting for a place
 select
-    cluster,
-    size,
+    columns('^(cluster|size)$'),
     count(*) filter (where is_placed) as placed_pod_count,
     count(*) filter (where is_waiting) as waiting_pod_count,
     quantile_cont(coalesce(waiting_seconds, placing_seconds), 0.5) filter (where is_placed or is_waiting) as placing_seconds_p50,

@@ -27,8 +27,7 @@ with free as (
 
 mix as (
     select
-        cluster,
-        wanted_model,
+        columns('^(cluster|wanted_model)$'),
         regexp_replace(pod.resource, '[^a-zA-Z0-9_]', '_', 'g') as resource,
         requested_gpus,
         count(*) as pod_count,

@@ -12,8 +12,7 @@
 --   reported_joules    J, energy of the sample's time by power; null where the counter shows it, or nothing does
 with counted as (
     select
-        cluster,
-        device_uuid,
+        columns('^(cluster|device_uuid)$'),
         coalesce(sum(energy_seen_seconds), 0) = 0 as is_silent,
         count(energy_gap_joules) > 0 as has_gap
     from facts.device_hour
@@ -23,9 +22,7 @@ with counted as (
 ),
 
 reported as (
-    select distinct
-        cluster,
-        device_uuid
+    select distinct columns('^(cluster|device_uuid)$')
     from day.sample_sum
     where powered_seconds is not null and gpu_instance_id = ''
 ),
@@ -89,8 +86,7 @@ placed as (
 
 gap as (
     select
-        cluster,
-        device_uuid,
+        columns('^(cluster|device_uuid)$'),
         gap_count - 1 as gap_count,
         gap_joules,
         is_reset

@@ -10,8 +10,7 @@
 -- source: facts.idle_power_hour of the day and the 27 before it; power.idle_watts of the configuration; queries/catalog/gpu_model.csv
 with device as (
     select
-        cluster,
-        device_uuid,
+        columns('^(cluster|device_uuid)$'),
         max(gpu_model) as gpu_model
     from day.device_run
     group by cluster, device_uuid
@@ -73,8 +72,7 @@ alike as (
 
 model as (
     select
-        cluster,
-        gpu_model,
+        columns('^(cluster|gpu_model)$'),
         quantile_disc(idle_watts, 0.5) as idle_watts
     from observed
     where gpu_model != ''

@@ -48,17 +48,13 @@ holder as (
 ),
 
 named as (
-    select
-        interval_number,
-        gpu_instance_id
+    select columns('^(interval_number|gpu_instance_id)$')
     from day.power_interval
     inner join holder
         using (cluster, device_uuid, start_at)
     where share = 'activity'
     union by name
-    select
-        interval_number,
-        gpu_instance_id
+    select columns('^(interval_number|gpu_instance_id)$')
     from day.power_interval
     inner join instance_hour
         using (cluster, device_uuid, hour_start_at)
@@ -134,8 +130,7 @@ reading as (
 -- Nearly all instances are scraped together with their GPU: then their readings begin where its intervals do.
 scraped_whole as (
     select
-        interval_number,
-        step_at,
+        columns('^(interval_number|step_at)$'),
         bool_or(is_instance_active) as is_any_active,
         count_if(instance_owner_count > 0 and activity_ratio is null) = 0 as is_known,
         sum(cut_ratio)::double as all_ratio,
@@ -193,8 +188,7 @@ whole as not materialized (
     from scraped_whole
     union all by name
     select
-        interval_number,
-        step_at,
+        columns('^(interval_number|step_at)$'),
         bool_or(is_instance_active) as is_any_active,
         count_if(instance_owner_count > 0 and activity_ratio is null) = 0 as is_known,
         sum(cut_ratio)::double as all_ratio,

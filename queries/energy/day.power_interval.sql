@@ -78,9 +78,7 @@ based as (
 ),
 
 edged as (
-    select distinct
-        cluster,
-        device_uuid
+    select distinct columns('^(cluster|device_uuid)$')
     from day.energy_edge
 ),
 

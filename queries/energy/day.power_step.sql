@@ -20,9 +20,7 @@ with power as (
 ),
 
 device as (
-    select distinct
-        cluster,
-        device_uuid
+    select distinct columns('^(cluster|device_uuid)$')
     from power
 ),
 

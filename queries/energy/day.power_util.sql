@@ -9,9 +9,7 @@
 -- reads:  day.allocated_interval, day.power_interval, day.power_step, day.sharer_series, day.util_reading
 with named as (
     select
-        cluster,
-        device_uuid,
-        start_at,
+        columns('^(cluster|device_uuid|start_at)$'),
         max(scope) as scope,
         min(method) as method,
         bool_and(method = 'kepler_share') as is_watts
@@ -45,8 +43,7 @@ reading as (
 
 scraped_whole as (
     select
-        interval_number,
-        step_at,
+        columns('^(interval_number|step_at)$'),
         sum((weight * 1e9)::bigint) / 1e9 as all_weight
     from reading
     group by interval_number, step_at
@@ -93,8 +90,7 @@ other as (
 
 other_whole as (
     select
-        interval_number,
-        step_at,
+        columns('^(interval_number|step_at)$'),
         sum((weight * 1e9)::bigint) / 1e9 as all_weight,
         count(weight) = any_value(owner_count) or any_value(is_watts) as is_known
     from other
@@ -115,10 +111,7 @@ whole as (
 ),
 
 shared_interval as (
-    select distinct
-        interval_number,
-        owner_count,
-        is_watts
+    select distinct columns('^(interval_number|owner_count|is_watts)$')
     from sharer
 ),
 

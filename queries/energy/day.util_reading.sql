@@ -33,8 +33,7 @@ where is_alone
 union all by name
 -- Copies of one instant are one.
 select
-    holder_number,
-    step_at,
+    columns('^(holder_number|step_at)$'),
     max(until_at) as until_at,
     max(weight) as weight
 from reading

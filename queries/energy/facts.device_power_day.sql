@@ -14,8 +14,7 @@ with hour as (
 )
 
 select
-    cluster,
-    device_uuid,
+    columns('^(cluster|device_uuid)$'),
     hour_start_at::date as day,
     sum(columns('_(seconds|joules)$')),
     count(measured_seconds) as measured_known_count,

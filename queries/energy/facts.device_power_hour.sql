@@ -49,8 +49,7 @@ seen as (
 -- Load that begins or ends between two samples: power is somewhere between theirs for the time.
 change as (
     select
-        cluster,
-        device_uuid,
+        columns('^(cluster|device_uuid)$'),
         date_trunc('hour', seen_at)::timestamp as hour_start_at,
         held_seconds * abs(power_watts - lead(power_watts) over (
             partition by cluster, device_uuid, date_trunc('hour', seen_at)
@@ -102,8 +101,7 @@ gap as (
 
 refused as (
     select
-        cluster,
-        device_uuid,
+        columns('^(cluster|device_uuid)$'),
         date_trunc('hour', seen_at)::timestamp as hour_start_at,
         sum(power_watts::double * held_seconds) as refused_joules
     from lake.device_sample

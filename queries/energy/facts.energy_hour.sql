@@ -77,9 +77,7 @@ allocated as (
 
 part as (
     select
-        cluster,
-        hour_start_at,
-        namespace,
+        columns('^(cluster|hour_start_at|namespace)$'),
         true as is_allocated,
         columns('^(node_name|gpu_model|energy_method|active_joules|allocated_idle_joules)$'),
         if(active_joules is null, null, coalesce(idle_joules, 0)) as idle_joules,

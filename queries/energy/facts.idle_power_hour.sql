@@ -18,8 +18,7 @@ with owned as (
 
 taken as (
     select
-        cluster,
-        device_uuid,
+        columns('^(cluster|device_uuid)$'),
         epoch_ms(min(start_at)) as start_ms,
         epoch_ms(max(end_at)) as end_ms
     from numbered_runs(owned, (cluster, device_uuid))
@@ -36,8 +35,7 @@ taken_hour as (
 -- An hour without a row is free as a whole; what is taken of the others is disjoint and in order.
 hour as (
     select
-        cluster,
-        device_uuid,
+        columns('^(cluster|device_uuid)$'),
         make_timestamp_ms(hour_number * 3600000) as hour_start_at,
         list({ 'start_ms': start_ms, 'end_ms': end_ms } order by start_ms) as taken_intervals,
         max(start_ms <= hour_number * 3600000 and end_ms >= (hour_number + 1) * 3600000) as is_full
@@ -87,8 +85,7 @@ binned as (
 
 model as (
     select
-        cluster,
-        device_uuid,
+        columns('^(cluster|device_uuid)$'),
         max(gpu_model) as gpu_model
     from day.device_run
     group by cluster, device_uuid

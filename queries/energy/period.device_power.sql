@@ -6,8 +6,7 @@
 -- source: facts.device_power_hour
 with corrected as (
     select
-        cluster,
-        device_uuid,
+        columns('^(cluster|device_uuid)$'),
         sum(list_sum([
             coalesce(dropped[reason], 0) for reason in ['implausible', 'outlier', 'beyond_bound', 'backward_step', 'stuck']
         ])) as corrected_sample_count
@@ -17,8 +16,7 @@ with corrected as (
 )
 
 select
-    cluster,
-    device_uuid,
+    columns('^(cluster|device_uuid)$'),
     sum(measured_joules) as measured_joules,
     case
         when sum(measured_seconds) is null then 'none'

@@ -38,8 +38,7 @@ with device as (
 -- A pool is the devices of one model of a cluster: its holders pay for what was free, in proportion to their own idle energy.
 device_allocated as (
     select
-        cluster,
-        device_uuid,
+        columns('^(cluster|device_uuid)$'),
         sum(idle_joules) as allocated_baseline_joules
     from period.power
     group by cluster, device_uuid

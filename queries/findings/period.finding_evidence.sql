@@ -27,9 +27,7 @@ of_containers as (
 -- Where there is no one there is no model either.
 unseen as (
     select
-        cluster,
-        node_name,
-        cause,
+        columns('^(cluster|node_name|cause)$'),
         sum(gpu_hours) as gpu_hours,
         min(day)::timestamp as first_seen_at
     from period.ledger

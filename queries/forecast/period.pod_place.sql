@@ -6,10 +6,7 @@
 -- columns: cluster, resource, wanted_model, node_name
 --   resource      resource that it requests, as kube-state-metrics writes it; '' where unknown
 with request as (
-    select distinct
-        cluster,
-        resource,
-        wanted_model
+    select distinct columns('^(cluster|resource|wanted_model)$')
     from period.pod_run
 ),
 

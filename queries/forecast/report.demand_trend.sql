@@ -10,9 +10,7 @@
 --   usable_gpu_hours    h usable; of an observed day
 --   expected_gpu_hours  h expected
 select
-    cluster,
-    gpu_model,
-    day,
+    columns('^(cluster|gpu_model|day)$'),
     if(is_counted, 'observed', 'left out') as kind,
     allocated_gpu_hours,
     usable_gpu_hours,

@@ -64,9 +64,7 @@ compared as (
 )
 
 select
-    cluster,
-    node_name,
-    day,
+    columns('^(cluster|node_name|day)$'),
     coalesce(string_agg(pod, ', ' order by pod) filter (where is_unnamed), '') as unnamed_pods,
     coalesce(string_agg(pod, ', ' order by pod) filter (where is_unrequested), '') as unrequested_pods,
     coalesce(

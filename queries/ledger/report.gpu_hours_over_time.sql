@@ -91,9 +91,7 @@ requested as (
 
 hour as (
     select
-        cluster,
-        gpu_model,
-        hour_start_at,
+        columns('^(cluster|gpu_model|hour_start_at)$'),
         sum(gpu_seconds) / 3600 as usable_gpu_hours,
         coalesce(sum(gpu_seconds) filter (where is_allocated), 0) / 3600 as allocated_gpu_hours,
         coalesce(sum(gpu_seconds) filter (where not is_allocated and needs_holder), 0) / 3600 as unnamed_gpu_hours,
@@ -110,9 +108,7 @@ hour as (
     group by all
     union all by name
     select
-        cluster,
-        gpu_model,
-        hour_start_at,
+        columns('^(cluster|gpu_model|hour_start_at)$'),
         sum(gpu_hours) as usable_gpu_hours,
         coalesce(sum(gpu_hours) filter (where state = 'allocated'), 0) as allocated_gpu_hours,
         0 as unnamed_gpu_hours
@@ -122,9 +118,7 @@ hour as (
 )
 
 select
-    cluster,
-    gpu_model,
-    hour_start_at,
+    columns('^(cluster|gpu_model|hour_start_at)$'),
     sum(columns('_gpu_hours$'))
 from hour
 group by all

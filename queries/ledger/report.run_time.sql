@@ -47,9 +47,7 @@ run as (
 )
 
 select
-    cluster,
-    size,
-    outcome,
+    columns('^(cluster|size|outcome)$'),
     count(*) as ended_pod_count,
     quantile_cont(running_seconds, 0.5) as running_seconds_p50,
     quantile_cont(running_seconds, 0.95) as running_seconds_p95,

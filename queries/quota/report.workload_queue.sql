@@ -70,9 +70,7 @@ behind as (
 )
 
 select
-    cluster,
-    cluster_queue,
-    ahead_count,
+    columns('^(cluster|cluster_queue|ahead_count)$'),
     columns('^(namespace|local_queue|workload|workload_uid|priority_class)$'),
     coalesce(priority, 0)::bigint as priority,
     queued_at,

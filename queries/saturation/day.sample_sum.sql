@@ -37,9 +37,7 @@
 --   active_watts_max         largest power of an active interval
 with cut_hour as (
     select
-        cluster,
-        device_uuid,
-        hour_start_at,
+        columns('^(cluster|device_uuid|hour_start_at)$'),
         list(epoch_us(start_at) order by start_at) as cuts
     from day.ownership_interval
     group by all

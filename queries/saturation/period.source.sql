@@ -28,10 +28,7 @@ signal_metric as materialized (
         *,
         row_number() over () as metric_number
     from (
-        select distinct
-            signal,
-            metric,
-            left_out
+        select distinct columns('^(signal|metric|left_out)$')
         from reported
     ) as each_metric
 ),
