@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
-WORKERS ?= $(shell expr 2 \* $$(nproc))
+WORKERS ?= $(shell expr $$(nproc) + 1)
 
 include tests/servers.mk
 include tests/browser.mk

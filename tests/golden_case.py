@@ -100,7 +100,7 @@ def run_cases(cases: Mapping[str, Path], folder: Path) -> None:
     window = ("--since", "2026-11-20T12:00:00Z", "--until", "2026-11-20T13:00:00Z")
     gpureport(*config, "import", str(text), "--cluster", "golden", "--lake", lake)
     gpureport(*config, "compute", "--date", "2026-11-20", "--lake", lake)
-    gpureport(*config, "report", *window, "--facts", "--only", "duckdb", "--lake", lake, "--out", str(out))
+    gpureport(*config, "report", *window, "--facts", "--lake", lake, "--out", str(out))
 
 
 def gpureport(*arguments: str | Path) -> None:
