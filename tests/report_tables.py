@@ -13,9 +13,9 @@ import duckdb
 from golden_case import NOW
 
 from gpureport.commands.work.asking import Tables
+from gpureport.commands.work.settings import reported_lake
 from gpureport.compute.query import connection
 from gpureport.config import load_config
-from gpureport.lake import open_lake
 from gpureport.values.window import Window, parse_period
 
 
@@ -36,11 +36,16 @@ class Report:
 
 @contextmanager
 def report_tables(
-    lake: Path, since: str, until: str | None = None, now: datetime = NOW, config_file: Path | None = None
+    lake: Path,
+    since: str,
+    until: str | None = None,
+    now: datetime = NOW,
+    config_file: Path | None = None,
+    cluster: str | None = None,
 ) -> Iterator[Report]:
-    """The report of a window; each table is made once."""
-    config = load_config(config_file, {}, {"lake": str(lake)})[0]
+    """The report of a window, of all clusters or one; each table is made once."""
+    config = load_config(config_file, {}, {"lake": str(lake), "report.cluster": cluster})[0]
     window = parse_period(since, now)
     with connection() as con:
         asked = Window(window.start_at, parse_period(until, now).start_at) if until else window
-        yield Report(con, Tables(con, config, open_lake(lake), asked))
+        yield Report(con, Tables(con, config, reported_lake(config), asked))

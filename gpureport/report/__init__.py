@@ -70,7 +70,7 @@ def write_report(
     """
     with aside(out) as folder:
         database = folder / "gpureport.duckdb"
-        with finished(con, queries, header, database, forms.has_facts) as found:
+        with finished(con, queries, header, database, forms.has_facts, forms.has("duckdb")) as found:
             pages = write_pages(con, queries, header, folder, owners, forms.has("html"))
             csv = write_csv(found, folder / "csv", forms.csv_rows) if forms.has("csv") else []
             parquet = write_parquet(found, folder / "tables") if forms.has("parquet") else []

@@ -58,11 +58,16 @@ def move(
 
 @contextmanager
 def finished(
-    con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], header: Header, path: Path, has_facts: bool = False
+    con: duckdb.DuckDBPyConnection,
+    queries: Mapping[str, Query],
+    header: Header,
+    path: Path,
+    has_facts: bool = False,
+    is_kept: bool = True,
 ) -> Iterator[list[Result]]:
-    """Every report table by name, moved into the file, which is at its path when the block ends.
+    """Every report table by name, moved into the file, which is at its path when the block ends, or gone if it is not kept.
 
-    Within the block ``report.*`` are views of the file, so that memory holds no table twice. After it they are gone. The file
+    Within the block ``report.*`` are views of the file, so that memory holds no table twice. After it they are gone. A kept file
     also has what the report says of itself (meta), what a later report is compared with, and on request all facts.
     """
     results = [Result(queries[table], con) for table in sorted(queries)]
@@ -76,15 +81,19 @@ def finished(
         for result in results:
             if result.query.table not in there:
                 move(con, result.row_count > MANY_ROWS, result.query)
-        for name, order in _facts(con, has_facts).items():
-            con.execute(f"create table file.{name} as select * from {name} order by {order}")
-        with _at_once(con):
-            _write_meta(con, header)
-            _document(con, {**load(), **queries})
+        if is_kept:
+            for name, order in _facts(con, has_facts).items():
+                con.execute(f"create table file.{name} as select * from {name} order by {order}")
+            with _at_once(con):
+                _write_meta(con, header)
+                _document(con, {**load(), **queries})
         yield results
     finally:
         con.execute("use memory; detach file")
-    shutil.move(made_at, path)
+    if is_kept:
+        shutil.move(made_at, path)
+    else:
+        Path(made_at).unlink()
 
 
 @contextmanager

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from report_tables import report_tables
 
@@ -157,33 +160,65 @@ def save(folder: Path, lists, version="v1beta2"):
         (folder / f"{resource}.json").write_text(json.dumps(body))
 
 
-def told(tmp_path: Path, listed, minutes=range(FROM, UNTIL, 15), metrics="", **more):
-    """The lake: ``listed(minute)`` gives the lists of a snapshot of that minute."""
-    lake = tmp_path / "lake"
-    for minute in minutes:
-        folder = tmp_path / f"at-{minute}"
-        save(folder, listed(minute), **more)
-        run("import", "--kubernetes", str(folder), "--observed-at", at(minute), "--cluster", "lab", "--lake", str(lake))
-    seen = f'DCGM_FI_DEV_GPU_UTIL{{UUID="GPU-1",gpu="0",Hostname="n0",modelName="m"}} 1 {MIDNIGHT + 60 * FROM}\n'
-    (tmp_path / "series.om").write_text(f"# TYPE DCGM_FI_DEV_GPU_UTIL gauge\n{seen}{metrics}# EOF\n")
-    run("import", str(tmp_path / "series.om"), "--cluster", "lab", "--lake", str(lake))
+@dataclass(frozen=True)
+class Scene:
+    """A cluster as its API server lists it in the window: ``listed(minute)`` gives the lists of a snapshot of that minute."""
+
+    listed: Callable[[int], Any]
+    minutes: Sequence[int] = range(FROM, UNTIL, 15)
+    metrics: str = ""
+    version: str = "v1beta2"
+
+    def fill(self, folder: Path, lake: Path, cluster: str) -> None:
+        for minute in self.minutes:
+            save(folder / f"{cluster}-{minute}", self.listed(minute), self.version)
+            where = ["--kubernetes", str(folder / f"{cluster}-{minute}"), "--observed-at", at(minute)]
+            run("import", *where, "--cluster", cluster, "--lake", str(lake))
+        seen = f'DCGM_FI_DEV_GPU_UTIL{{UUID="GPU-1",gpu="0",Hostname="n0",modelName="m"}} 1 {MIDNIGHT + 60 * FROM}\n'
+        series = folder / f"{cluster}.om"
+        series.write_text(f"# TYPE DCGM_FI_DEV_GPU_UTIL gauge\n{seen}{self.metrics}# EOF\n")
+        run("import", str(series), "--cluster", cluster, "--lake", str(lake))
+
+
+def scene(listed, **more):
+    """Give a test its scene. All scenes of a run are clusters of one lake, computed at once; ``found`` is the test's own."""
+
+    def given(test):
+        test.scene = Scene(listed, **more)
+        return test
+
+    return given
+
+
+@dataclass(frozen=True)
+class Found:
+    """A cluster's facts in a lake."""
+
+    lake: Path
+    cluster: str = "lab"
+
+
+def told(folder: Path, listed, **more) -> Found:
+    """A scene in a lake of its own."""
+    lake = folder / "lake"
+    Scene(listed, **more).fill(folder, lake, "lab")
     run("compute", "--date", DAY, "--lake", str(lake))
-    return lake
+    return Found(lake)
 
 
 def run(*arguments):
     assert main(list(arguments), environ={}, now=NOW) == 0
 
 
-def rows(lake: Path, statement):
-    with report_tables(lake, at(FROM), at(UNTIL), NOW) as report:
+def rows(found: Found, statement):
+    with report_tables(found.lake, at(FROM), at(UNTIL), NOW, cluster=found.cluster) as report:
         return report.rows(statement)
 
 
-def amounts(lake: Path, *figures, resource=GPU):
+def amounts(told: Found, *figures, resource=GPU):
     """Figures in GPU-hours over the hour, by queue and flavor."""
     columns = ", ".join(f"round({name}_native_hours, 6)" for name in figures)
     found = rows(
-        lake, f"select quota, flavor, {columns} from report.quota_fair_share where resource = '{resource}' and not is_parent"
+        told, f"select quota, flavor, {columns} from report.quota_fair_share where resource = '{resource}' and not is_parent"
     )
     return {(quota, flavor): tuple(values) for quota, flavor, *values in found}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quota.kueue_scene import FROM, GPU, amounts, at, flavor, named, node, pod, queue, rows, told, workload
+from quota.kueue_scene import FROM, GPU, amounts, at, flavor, named, node, pod, queue, rows, scene, workload
 
 
 def claim(name, namespace, *requests, allocated=True):
@@ -19,9 +19,8 @@ def first_of(*counts):
     return {"name": "r", "firstAvailable": alternatives}
 
 
-def test_a_resource_quota_is_charged_for_claims_of_its_extended_resource(tmp_path):
-    """blue: 1 + 1 + 1, of which one claim waits. red: a pod's 2, a claim's 2, and 1 + 2, for a larger alternative is added."""
-    lists = {
+def charged(_):
+    return {
         "resourcequotas": [
             {
                 "metadata": named("gpus", ns),
@@ -40,44 +39,55 @@ def test_a_resource_quota_is_charged_for_claims_of_its_extended_resource(tmp_pat
         "nodes": [node("n0")],
         "pods": [pod("p", "red", 2, 0, 0, "n0")],
     }
-    found = told(tmp_path, lambda minute: lists)
+
+
+@scene(charged)
+def test_a_resource_quota_is_charged_for_claims_of_its_extended_resource(found):
+    """blue: 1 + 1 + 1, of which one claim waits. red: a pod's 2, a claim's 2, and 1 + 2, for a larger alternative is added."""
     held = "select quota, demanded_native_hours, delivered_native_hours from report.quota_fair_share order by all"
     assert rows(found, held) == [("blue/gpus", 3, 2), ("red/gpus", 7, 7)]
 
 
-def test_a_group_of_volcano_asks_before_it_has_pods(tmp_path):
+def without_pods(_):
     group = {"queue": "v", "minResources": {GPU: "6", "cpu": "8"}}
-    lists = {
+    return {
         "queues": [{"metadata": named("v"), "spec": {"weight": 1, "capability": {GPU: "8"}}}],
         "podgroups": [{"metadata": named("g", "ns"), "spec": group, "status": {"phase": "Pending"}}],
         "nodes": [node("n0")],
         "pods": [],
     }
-    found = told(tmp_path, lambda minute: lists)
+
+
+@scene(without_pods)
+def test_a_group_of_volcano_asks_before_it_has_pods(found):
     assert amounts(found, "demanded", "delivered") == {("v", ""): (6, 0)}
 
 
-def test_every_device_resource_of_a_queue_has_its_row(tmp_path):
-    names = ("aws.amazon.com/neuron", "google.com/tpu", "volcano.sh/vgpu-number", "whole-gpus")
-    lists = {
-        "clusterqueues": [queue("q", [{"f": {**dict.fromkeys(names, 4), "cpu": 8}}])],
+DEVICES = ("aws.amazon.com/neuron", "google.com/tpu", "volcano.sh/vgpu-number", "whole-gpus")
+
+
+def of_devices(_):
+    return {
+        "clusterqueues": [queue("q", [{"f": {**dict.fromkeys(DEVICES, 4), "cpu": 8}}])],
         "resourceflavors": [flavor("f")],
         "localqueues": [],
         "nodes": [node("n0")],
         "pods": [],
         "workloads": [workload("w", "q", 0, FROM, FROM, usage={"whole-gpus": "3"}, flavors={"whole-gpus": "f"})],
     }
-    found = told(tmp_path, lambda minute: lists)
+
+
+@scene(of_devices)
+def test_every_device_resource_of_a_queue_has_its_row(found):
     columns = (
         "resource, guaranteed_native_hours, delivered_native_hours, delivered_gpu_hours, unknown_reasons['delivered_gpu_hours']"
     )
     assert rows(found, f"select {columns} from report.quota_fair_share order by all") == [
-        (name, 4, 3 if name == "whole-gpus" else 0, None, "no_gpu_equivalent") for name in names
+        (name, 4, 3 if name == "whole-gpus" else 0, None, "no_gpu_equivalent") for name in DEVICES
     ]
 
 
-def test_pods_that_a_quota_refused_are_demand_that_no_pod_tells_of(tmp_path):
-    """over asks for 2 while 3 of 4 are used: refused from 12:05 to 12:35, 2 x 0.5 h. Of web's pods none asks for a GPU."""
+def refused(minute):
     hard = {f"requests.{GPU}": "4"}
 
     def event(kind, name, resource, amount, last):
@@ -90,25 +100,27 @@ def test_pods_that_a_quota_refused_are_demand_that_no_pod_tells_of(tmp_path):
             "lastTimestamp": at(FROM + last),
         }
 
-    def lists(minute):
-        quota = {
-            "metadata": named("gpus", "blue"),
-            "spec": {"hard": hard},
-            "status": {"hard": hard, "used": {f"requests.{GPU}": "3"}},
-        }
-        failed = {"metadata": named("dead.1", "blue", 5), "message": "Error creating: admission webhook denied the request"}
-        return {
-            "resourcequotas": [quota],
-            "nodes": [node("n0")],
-            "pods": [pod("p", "blue", 3, 0, 0, "n0")],
-            "events": [
-                event("ReplicaSet", "over", f"requests.{GPU}", 2, min(minute - FROM, 35)),
-                event("ReplicaSet", "web", "requests.cpu", 2, 35),
-                failed,
-            ],
-        }
+    quota = {
+        "metadata": named("gpus", "blue"),
+        "spec": {"hard": hard},
+        "status": {"hard": hard, "used": {f"requests.{GPU}": "3"}},
+    }
+    failed = {"metadata": named("dead.1", "blue", 5), "message": "Error creating: admission webhook denied the request"}
+    return {
+        "resourcequotas": [quota],
+        "nodes": [node("n0")],
+        "pods": [pod("p", "blue", 3, 0, 0, "n0")],
+        "events": [
+            event("ReplicaSet", "over", f"requests.{GPU}", 2, min(minute - FROM, 35)),
+            event("ReplicaSet", "web", "requests.cpu", 2, 35),
+            failed,
+        ],
+    }
 
-    found = told(tmp_path, lists, minutes=range(FROM + 15, FROM + 60, 15))
+
+@scene(refused, minutes=range(FROM + 15, FROM + 60, 15))
+def test_pods_that_a_quota_refused_are_demand_that_no_pod_tells_of(found):
+    """over asks for 2 while 3 of 4 are used: refused from 12:05 to 12:35, 2 x 0.5 h. Of web's pods none asks for a GPU."""
     columns = "quota, resource, owner_kind, owner_name, refused_gpus, refused_gpu_hours, first_at::text, last_at::text"
     assert rows(found, f"select {columns} from report.quota_refusal") == [
         ("blue/gpus", f"requests.{GPU}", "ReplicaSet", "over", 2, 1, "2026-11-20 12:05:00", "2026-11-20 12:35:00")

@@ -4,9 +4,24 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
-from quota.kueue_scene import FROM, GPU, MIDNIGHT, UNTIL, amounts, at, flavor, node, pod, queue, rows, run, save, told, workload
+from quota.kueue_scene import (
+    FROM,
+    GPU,
+    MIDNIGHT,
+    UNTIL,
+    amounts,
+    at,
+    flavor,
+    node,
+    pod,
+    queue,
+    rows,
+    run,
+    save,
+    scene,
+    told,
+    workload,
+)
 
 CPU = {"default-flavor": {"cpu": 64, "memory": "512Gi"}}
 """What a textbook ClusterQueue says beside its GPUs: one flavor for all nodes."""
@@ -35,8 +50,8 @@ RUNNING = [pod("t1", "team", 8, FROM - 60, FROM - 60, "n0"), pod("o1", "other", 
 TRUTH = {("team", "h100"): (10, 10, 8, 0, 2), ("other", "h100"): (6, 8, 8, 2, 0)}
 
 
-def test_a_textbook_queue_with_a_waiting_pod(tmp_path):
-    found = told(tmp_path, lambda minute: cluster([*RUNNING, *([pod("t2", "team", 2, FROM)] if minute >= FROM else [])]))
+@scene(lambda minute: cluster([*RUNNING, *([pod("t2", "team", 2, FROM)] if minute >= FROM else [])]))
+def test_a_textbook_queue_with_a_waiting_pod(found):
     assert amounts(found, *FIGURES) == TRUTH
     assert rows(found, "select quota, borrower, contested_gpu_hours from report.quota_pair") == [("team", "other", 2)]
 
@@ -49,10 +64,12 @@ H100 = {GPU: "h100", "cpu": "default-flavor"}
 HELD = [workload(name, name, 8, FROM - 60, FROM - 60, flavors=H100) for name in ("team", "other")]
 
 
-@pytest.mark.parametrize("version", ["v1beta2", "v1beta1"])
-def test_a_suspended_job_asks_by_its_workload(tmp_path, version):
-    wants = workload("wants", "team", 2, FROM)
-    found = told(tmp_path, lambda minute: cluster(JOBS, [*HELD, *([wants] if minute >= FROM else [])]), version=version)
+def suspended(minute):
+    return cluster(JOBS, [*HELD, *([workload("wants", "team", 2, FROM)] if minute >= FROM else [])])
+
+
+@scene(suspended)
+def test_a_suspended_job_asks_by_its_workload(found):
     assert amounts(found, *FIGURES) == TRUTH
     assert rows(found, "select quota, borrower, contested_gpu_hours from report.quota_pair") == [("team", "other", 2)]
     ahead = "select workload, ahead_count, ahead_gpus, allocated_gpus, allocated_to, borrowers from report.workload_queue"
@@ -63,12 +80,17 @@ def test_a_suspended_job_asks_by_its_workload(tmp_path, version):
     assert rows(found, honoured) == [(0.8, "workloads")]
 
 
-def test_what_jobs_wait_for_is_unknown_where_nobody_says_it(tmp_path):
-    found = told(tmp_path, lambda minute: cluster(JOBS))
+@scene(suspended, version="v1beta1")
+def test_a_suspended_job_of_an_older_version_asks_by_its_workload(found):
+    test_a_suspended_job_asks_by_its_workload(found)
+
+
+@scene(lambda minute: cluster(JOBS))
+def test_what_jobs_wait_for_is_unknown_where_nobody_says_it(found):
     assert amounts(found, *FIGURES) == {("team", "h100"): (10, None, 8, 0, None), ("other", "h100"): (6, None, 8, 2, None)}
 
 
-def test_kueues_series_of_what_waits_has_no_flavor(tmp_path):
+def waiting_series():
     lines = [
         f"kueue_cluster_queue_resource_pending{{{labels}}} {value} {MIDNIGHT + 60 * minute}"
         for labels, value in (
@@ -77,19 +99,26 @@ def test_kueues_series_of_what_waits_has_no_flavor(tmp_path):
         )
         for minute in range(FROM, UNTIL)
     ]
-    metrics = "\n".join(["# TYPE kueue_cluster_queue_resource_pending gauge", *lines, ""])
-    found = told(tmp_path, lambda minute: cluster(JOBS), metrics=metrics)
+    return "\n".join(["# TYPE kueue_cluster_queue_resource_pending gauge", *lines, ""])
+
+
+@scene(lambda minute: cluster(JOBS), metrics=waiting_series())
+def test_kueues_series_of_what_waits_has_no_flavor(found):
     assert amounts(found, *FIGURES) == TRUTH
 
 
-def test_weighted_shares_as_kueue_says_them_beside_the_rules(tmp_path):
-    """other borrows 2 GPUs of the 8 that the cohort can lend: 250 thousandths, over its weight of 2. Kueue says more."""
+def weighted(_):
     lists = cluster(groups={"team": [{"h100": {GPU: 4}}], "other": [{"h100": {GPU: 4}}]})
     for each, held, weight, share in zip(lists["clusterqueues"], (0, 6), (1, 2), (0, 300), strict=True):
         each["spec"]["fairSharing"] = {"weight": str(weight)}
         reserved = [{"name": "h100", "resources": [{"name": GPU, "total": str(held)}]}]
         each["status"] = {"flavorsReservation": reserved, "fairSharing": {"weightedShare": share}}
-    found = told(tmp_path, lambda minute: {**lists, "workloads": []})
+    return {**lists, "workloads": []}
+
+
+@scene(weighted)
+def test_weighted_shares_as_kueue_says_them_beside_the_rules(found):
+    """other borrows 2 GPUs of the 8 that the cohort can lend: 250 thousandths, over its weight of 2. Kueue says more."""
     shares = "select quota, reported_native_avg, recomputed_native_avg from report.quota_audit where measure = 'weighted share'"
     assert sorted(rows(found, shares)) == [("other", 300, 125), ("team", 0, 0)]
 
@@ -118,23 +147,33 @@ def test_past_use_of_a_held_local_queue_is_more_than_kueue_counts(tmp_path, monk
     ]
 
 
-def test_what_waits_for_a_flavor_without_nodes_is_no_violation(tmp_path):
-    """All 16 GPUs are of h100, of which 8 are free. Four wait for l40s: guaranteed, and no node could have served them."""
+O1 = pod("o1", "other", 8, FROM - 60, FROM - 60, "n1", owner="Job")
+HOLDS = workload("holds", "other", 8, FROM - 60, FROM - 60, flavors=H100)
+
+
+def flavor_without_nodes(_):
     groups = {"team": [CPU, {"l40s": {GPU: 4}}], "other": [CPU, {"h100": {GPU: 16}}]}
-    held, wants = workload("holds", "other", 8, FROM - 60, FROM - 60, flavors=H100), workload("wants", "team", 4, FROM - 60)
-    o1 = pod("o1", "other", 8, FROM - 60, FROM - 60, "n1", owner="Job")
-    lists = cluster([o1], [held, wants], groups=groups)
-    found = told(
-        tmp_path, lambda minute: {**lists, "resourceflavors": [*lists["resourceflavors"], flavor("l40s", acme__gpu="l40s")]}
-    )
+    lists = cluster([O1], [HOLDS, workload("wants", "team", 4, FROM - 60)], groups=groups)
+    return {**lists, "resourceflavors": [*lists["resourceflavors"], flavor("l40s", acme__gpu="l40s")]}
+
+
+@scene(flavor_without_nodes)
+def test_what_waits_for_a_flavor_without_nodes_is_no_violation(found):
+    """All 16 GPUs are of h100, of which 8 are free. Four wait for l40s: guaranteed, and no node could have served them."""
     assert amounts(found, "unmet", "violated") == {("team", "l40s"): (4, 0), ("other", "h100"): (0, 0)}
-    short = workload("wants", "other", 4, FROM - 60)
-    lists = cluster([o1], [held, short], groups={"team": groups["team"], "other": [CPU, {"h100": {GPU: 16}}]})
-    (tmp_path / "free").mkdir()
-    assert amounts(told(tmp_path / "free", lambda minute: lists), "unmet", "violated")["other", "h100"] == (4, 4)
 
 
-def test_a_waiting_pod_counts_in_the_flavor_of_its_node_selector(tmp_path):
+def flavor_with_free_nodes(_):
+    groups = {"team": [CPU, {"l40s": {GPU: 4}}], "other": [CPU, {"h100": {GPU: 16}}]}
+    return cluster([O1], [HOLDS, workload("wants", "other", 4, FROM - 60)], groups=groups)
+
+
+@scene(flavor_with_free_nodes)
+def test_what_waits_for_a_flavor_with_free_nodes_is_a_violation(found):
+    assert amounts(found, "unmet", "violated")["other", "h100"] == (4, 4)
+
+
+def selecting(_):
     # a100 comes first by name and in the queue; the pod wants h100.
     groups = {name: [CPU, {"a100": {GPU: 0}, "h100": {GPU: nominal}}] for name, nominal in (("team", 6), ("other", 4))}
     pods = [
@@ -142,7 +181,11 @@ def test_a_waiting_pod_counts_in_the_flavor_of_its_node_selector(tmp_path):
         pod("o1", "other", 4, FROM - 60, FROM - 60, "n1"),
         pod("t2", "team", 2, FROM - 60, selector={"acme/gpu": "h100"}),
     ]
-    found = told(tmp_path, lambda minute: cluster(pods, gpus=("a100", "h100"), groups=groups))
+    return cluster(pods, gpus=("a100", "h100"), groups=groups)
+
+
+@scene(selecting)
+def test_a_waiting_pod_counts_in_the_flavor_of_its_node_selector(found):
     assert amounts(found, *FIGURES) == {
         ("team", "a100"): (0, 0, 0, 0, 0),
         ("team", "h100"): (6, 6, 4, 0, 2),
@@ -151,18 +194,19 @@ def test_a_waiting_pod_counts_in_the_flavor_of_its_node_selector(tmp_path):
     }
 
 
-def test_a_preempted_workload_waits_again_until_it_is_let_in(tmp_path):
-    # Preempted at 12:15, back at 12:45: of the hour it holds half.
-    def listed(minute):
-        if minute < FROM + 15:
-            state = workload("w", "other", 8, FROM - 60, FROM - 60, flavors=H100)
-        elif minute < FROM + 45:
-            state = workload("w", "other", 8, FROM - 60, None, evicted=FROM + 15, preemptor="u-team-wants")
-        else:
-            state = workload("w", "other", 8, FROM - 60, FROM + 45, flavors=H100)
-        return cluster([], [state])
+def preempted(minute):
+    if minute < FROM + 15:
+        state = workload("w", "other", 8, FROM - 60, FROM - 60, flavors=H100)
+    elif minute < FROM + 45:
+        state = workload("w", "other", 8, FROM - 60, None, evicted=FROM + 15, preemptor="u-team-wants")
+    else:
+        state = workload("w", "other", 8, FROM - 60, FROM + 45, flavors=H100)
+    return cluster([], [state])
 
-    found = told(tmp_path, listed)
+
+@scene(preempted)
+def test_a_preempted_workload_waits_again_until_it_is_let_in(found):
+    """Preempted at 12:15, back at 12:45: of the hour it holds half."""
     assert amounts(found, "demanded", "delivered")["other", "h100"] == (8, 4)
     lost = "select cluster_queue, reason, preemption_reason, evicted_count, lost_gpu_hours from report.workload_eviction"
     assert rows(found, lost) == [("other", "Preempted", "InCohortReclamation", 1, 10)]  # 8 GPUs from 11:00 to 12:15
@@ -237,35 +281,40 @@ def test_what_if_a_queue_had_more_weight_where_kueue_shares_fairly(tmp_path, cap
     assert told == {"quota.b.weight=3": [(2, 1), (2, 3)], "kueue.fairSharing=0": [(2, 4), (2, 0)]}
 
 
-def test_what_a_snapshot_shows_was_there_by_then_whatever_its_clock_says(tmp_path):
-    """Seen waiting from 12:15 and with quota from 12:30, by its clock in the evening: 2 x 45 min demanded, 2 x 30 delivered."""
+def seen_late(minute):
     waits, runs = workload("late", "team", 2, FROM + 500), workload("late", "team", 2, FROM + 500, FROM + 600, flavors=H100)
-
-    def listed(minute):
-        return cluster(JOBS, [*HELD, *([] if minute < FROM + 15 else [waits] if minute < FROM + 30 else [runs])])
-
-    assert amounts(told(tmp_path, listed), "demanded", "delivered", "unmet")["team", "h100"] == (9.5, 9, 0.5)
+    return cluster(JOBS, [*HELD, *([] if minute < FROM + 15 else [waits] if minute < FROM + 30 else [runs])])
 
 
-def test_a_queue_that_is_deleted_while_a_workload_waits_ends_with_its_demand(tmp_path):
+@scene(seen_late)
+def test_what_a_snapshot_shows_was_there_by_then_whatever_its_clock_says(found):
+    """Seen waiting from 12:15 and with quota from 12:30, by its clock in the evening: 2 x 45 min demanded, 2 x 30 delivered."""
+    assert amounts(found, "demanded", "delivered", "unmet")["team", "h100"] == (9.5, 9, 0.5)
+
+
+def with_a_deleted_queue(minute):
+    lists = cluster(JOBS, [*HELD, workload("wants", "team", 2, FROM)])
+    if minute >= FROM + 30:
+        lists["clusterqueues"] = [each for each in lists["clusterqueues"] if each["metadata"]["name"] != "team"]
+    return lists
+
+
+@scene(with_a_deleted_queue)
+def test_a_queue_that_is_deleted_while_a_workload_waits_ends_with_its_demand(found):
     """team and what it waits for are known from 12:00 until the look of 12:30 that finds the queue gone: half of the truth."""
-    wants = workload("wants", "team", 2, FROM)
-
-    def listed(minute):
-        lists = cluster(JOBS, [*HELD, wants])
-        if minute >= FROM + 30:
-            lists["clusterqueues"] = [each for each in lists["clusterqueues"] if each["metadata"]["name"] != "team"]
-        return lists
-
-    found = amounts(told(tmp_path, listed), *FIGURES)
-    assert found == {("team", "h100"): (5, 5, 4, 0, 1), ("other", "h100"): TRUTH["other", "h100"]}
+    assert amounts(found, *FIGURES) == {("team", "h100"): (5, 5, 4, 0, 1), ("other", "h100"): TRUTH["other", "h100"]}
 
 
-def test_cohorts_in_a_circle_leave_their_queues_with_what_they_have(tmp_path):
-    """Kueue admits nothing more there; what the queues request and hold is told all the same."""
+def in_a_circle(_):
     lists = cluster(JOBS, [*HELD, workload("wants", "team", 2, FROM)])
     lists["cohorts"] = [
         {"metadata": {"name": name, "uid": f"c-{name}"}, "spec": {"parentName": parent}}
         for name, parent in (("all", "above"), ("above", "all"))
     ]
-    assert amounts(told(tmp_path, lambda minute: lists), *FIGURES) == TRUTH
+    return lists
+
+
+@scene(in_a_circle)
+def test_cohorts_in_a_circle_leave_their_queues_with_what_they_have(found):
+    """Kueue admits nothing more there; what the queues request and hold is told all the same."""
+    assert amounts(found, *FIGURES) == TRUTH

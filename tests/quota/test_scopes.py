@@ -8,7 +8,7 @@ import pytest
 
 from gpureport.collect.state import observation
 from gpureport.values.tables.state import POD
-from quota.kueue_scene import FROM, GPU, amounts, named, node, pod, rows, told
+from quota.kueue_scene import FROM, GPU, amounts, named, node, pod, rows, scene, told
 from quota.test_charges import claim, exactly
 
 REQUESTS = f"requests.{GPU}"
@@ -61,12 +61,12 @@ LISTS = {
 AGREED = "select object, snapshot_count, differing_snapshot_count from report.api_agreement where compared = 'quota use'"
 
 
-def test_a_quota_counts_the_pods_in_its_scopes(tmp_path):
+@scene(lambda minute: LISTS)
+def test_a_quota_counts_the_pods_in_its_scopes(found):
     """a: 1 GPU, class high. b: 2, no class, a deadline, no CPU: BestEffort. c: 4, class low, waits, near pods of any namespace.
 
     A claim's 3 devices are charged to the quota without scopes alone: all 1 + 2 + 4 + 3, held without c's 4.
     """
-    found = told(tmp_path, lambda minute: LISTS)
     assert amounts(found, "demanded", "delivered", resource=REQUESTS) == {
         ("red/all", ""): (10, 6),
         ("red/high", ""): (1, 1),
@@ -100,11 +100,12 @@ def test_where_the_pods_scopes_are_not_known_the_quota_itself_says_its_use(tmp_p
     assert rows(found, AGREED) == [("", 4, 0)]
 
 
-def test_a_selector_that_changes_within_the_day_leaves_what_the_quota_says(tmp_path):
-    def lists(minute):
-        changed = quota("high", 4, In=["low"]) if minute >= FROM + 30 else quota("high", 1, In=["high"])
-        return {**LISTS, "resourcequotas": [changed]}
+def changing(minute):
+    changed = quota("high", 4, In=["low"]) if minute >= FROM + 30 else quota("high", 1, In=["high"])
+    return {**LISTS, "resourcequotas": [changed]}
 
-    found = told(tmp_path, lists)
+
+@scene(changing)
+def test_a_selector_that_changes_within_the_day_leaves_what_the_quota_says(found):
     [(used, source)] = rows(found, "select round(delivered_native_hours, 3), amount_source from report.quota_fair_share")
     assert (used, source) == (pytest.approx(1 * 0.5 + 4 * 0.5), "status")

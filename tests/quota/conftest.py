@@ -1,0 +1,34 @@
+"""One lake for all scenes that a run looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from built_once import built_once
+
+from quota.kueue_scene import DAY, Found, Scene, run
+
+
+@pytest.fixture(scope="session")
+def scenes(request: pytest.FixtureRequest) -> Mapping[str, Scene]:
+    """Scenes of this run's tests, by name of the test."""
+    tests = (item for item in request.session.items if isinstance(item, pytest.Function))
+    return {test.originalname: test.function.scene for test in tests if hasattr(test.function, "scene")}
+
+
+@pytest.fixture(scope="session")
+def scenes_lake(scenes: Mapping[str, Scene], request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    def fill(folder: Path) -> None:
+        for cluster, each in scenes.items():
+            each.fill(folder, folder / "lake", cluster)
+        run("compute", "--date", DAY, "--lake", str(folder / "lake"))
+
+    return built_once("scenes", fill, request, tmp_path_factory) / "lake"
+
+
+@pytest.fixture
+def found(scenes_lake: Path, request: pytest.FixtureRequest) -> Found:
+    """The test's own scene."""
+    return Found(scenes_lake, request.node.originalname)
