@@ -186,10 +186,8 @@ def test_case_in_the_smallest_parts(case: Path, graph: duckdb.DuckDBPyConnection
         assert rows(graph, query.table, columns, query) == rows(graph, "expected", columns, query)
     finally:
         graph.execute("drop table expected")
-        for table in inputs:
+        for table in [*inputs, *(each.table for each in made)]:
             graph.execute(f"delete from {table}")
-        for each in made:
-            build(graph, each, PARAMS)
 
 
 def behind(query: Query, inputs: list[str], params: Mapping[str, Any]) -> Iterator[Query]:

@@ -154,7 +154,7 @@ def compute_days(lake: Lake, days: Sequence[ClusterDay], settings: ComputeSettin
     batch = Batch(days)
     samples = {batch.name(each): _samples(lake, *each) for each in days}
     lake.bring(found for table in TELEMETRY for each in days if (found := lake.partition(table, *each)))
-    opened = connection(settings.memory_limit, 1)  # several threads add in any order
+    opened = connection(settings.memory_limit, 1, has_functions=False)  # several threads add in any order
     with lake.change() as change, spill_folder() as folder, opened as con:
         queries = load()
         made = {"gpureport_version": version, **made_with(queries, settings.meaning).entries}
@@ -227,7 +227,7 @@ class _Days:
                 result.failures += [(each, failure.of_cluster(each[0])) for each, failure in found]
         elif query.table == BASELINE:
             learned = {table: self.con.table(table).to_arrow_table() for table in query.reads}
-            with connection(self.settings.memory_limit, 1) as con:
+            with connection(self.settings.memory_limit, 1, has_functions=False) as con:
                 give(con, learned)
                 found = idle_baseline(con, self.lake, self.batch, query, self.settings.idle_watts)
             give(self.con, {BASELINE: found})
@@ -282,7 +282,7 @@ def _state(lake: Lake, batch: Batch, settings: ComputeSettings) -> dict[str, pa.
     """State of whole days, by table; its three subjects do not depend on each other."""
 
     def made(of: Callable[..., dict[str, pa.Table]]) -> dict[str, pa.Table]:
-        with connection(settings.memory_limit, 1) as con:  # several threads add in any order
+        with connection(settings.memory_limit, 1, has_functions=False) as con:  # several threads add in any order
             return of(con, lake, batch)
 
     quotas = partial(quota_facts_of_day, rules=settings.quota_rules)

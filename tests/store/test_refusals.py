@@ -82,7 +82,11 @@ def test_no_answer(environ: dict[str, str], silent_url: str) -> None:
 
 ANSWERS: dict[str, tuple[Callable[[], bytes], int | None, str]] = {
     "that is endless": (lambda: bytes(1 << 20), 1 << 40, "has 1,099,511,627,776 bytes and is nothing that gpureport wrote"),
-    "that unpacks without end": (lambda: gzip.compress(b" " * (1 << 28) + b"{}", 1), None, "is damaged (not whole, or more than 256 MiB)"),
+    "that unpacks without end": (
+        lambda: gzip.compress(b" " * (1 << 28) + b"{}", 1),
+        None,
+        "is damaged (not whole, or more than 256 MiB)",
+    ),
     "that is cut off": (lambda: gzip.compress(b"{}")[:-4], 18, "is damaged (not whole"),
 }
 

@@ -30,8 +30,11 @@ from gpureport.values.text.safe import quoted
 
 
 @contextmanager
-def connection(memory_limit: str = "1GB", threads: int = 1) -> Iterator[duckdb.DuckDBPyConnection]:
-    """An in-memory DuckDB in UTC that spills into a folder of its own, which ends with it; QueryError where memory runs out."""
+def connection(memory_limit: str = "1GB", threads: int = 1, has_functions: bool = True) -> Iterator[duckdb.DuckDBPyConnection]:
+    """An in-memory DuckDB in UTC that spills into a folder of its own, which ends with it; QueryError where memory runs out.
+
+    It has all shared functions, or those alone that built queries call.
+    """
     with spill_folder() as spill, duckdb.connect() as con:
         con.execute("set TimeZone = 'UTC'; set parquet_metadata_cache = true; set asof_loop_join_threshold = 0")
         con.execute(f"set threads = {threads:d}")
@@ -40,7 +43,8 @@ def connection(memory_limit: str = "1GB", threads: int = 1) -> Iterator[duckdb.D
         except duckdb.Error as error:
             raise LakeError(f"compute.memory_limit {memory_limit!r} is not a size; write it like 1GB") from error
         con.execute("set temp_directory = $spill", {"spill": str(spill)})
-        define_functions(con)
+        if has_functions:
+            define_functions(con)
         try:
             yield con
         except duckdb.OutOfMemoryException as error:
