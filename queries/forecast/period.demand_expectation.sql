@@ -1,7 +1,7 @@
 -- Expected demand by GPU model: from each past day for the week after it, from the last one for 90 days.
 --
 -- The weighted mean of the last week without its weekdays (period.demand_level), plus the change from day to day, plus what the weekday is above
--- its week (period.demand_profile). Around it the 80 % interval of the errors that this would have had in the quarter before.
+-- its week (period.demand_profile). Around it the 80 % interval of the errors that this would have had in the quarter before, of n weeks n / (n - 1) wide.
 --
 -- grain:  cluster, gpu_model, origin_day, lead_day_count
 -- reads:  period.demand_day, period.demand_level, period.demand_profile
@@ -35,7 +35,10 @@ error as (
             pair.growth_gpu_hours - (pair.age_day_count_avg + pair.lead_day_count) * origin.change_gpu_hours
             - origin.above_gpu_hours[isodow(pair.day)] + list_dot_product(origin.above_gpu_hours, pair.weekday_weights),
             [0.1, 0.9]
-        ) as edges
+        ) as edges,
+        -- Weekdays are learned with these days themselves, which are nearer to them by (n - 1) / n than a day to come will be.
+        greatest(2, count(distinct pair.day) / 7) as week_count,
+        week_count / (week_count - 1) as widening
     from origin
     inner join pair
         using (cluster, gpu_model, lead_day_count)
@@ -52,8 +55,8 @@ select
         level.smoothed_gpu_hours + (level.age_day_count_avg + lead_day_count) * change_gpu_hours
         + above_gpu_hours[isodow(origin_day + lead_day_count::integer)] - list_dot_product(above_gpu_hours, level.weekday_weights)
     ), 9) as expected_gpu_hours,
-    if(edges is null, null, round(greatest(0, expected_gpu_hours + least(0, edges[1])), 9)) as low_gpu_hours,
-    if(edges is null, null, round(expected_gpu_hours + greatest(0, edges[2]), 9)) as high_gpu_hours
+    if(edges is null, null, round(greatest(0, expected_gpu_hours + least(0, edges[1] * widening)), 9)) as low_gpu_hours,
+    if(edges is null, null, round(expected_gpu_hours + greatest(0, edges[2] * widening), 9)) as high_gpu_hours
 from origin
 inner join period.demand_level as level
     using (cluster, gpu_model, day)
