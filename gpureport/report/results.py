@@ -20,8 +20,6 @@ import pyarrow as pa
 from gpureport.compute.query import Query
 from gpureport.values.text.safe import csv_cell_sql, quoted
 
-REASONS_COLUMN = "unknown_reasons"
-"""The column that says of each figure that is null why it is."""
 SIGNIFICANT_DIGITS = 9
 MANY_ROWS = 100_000
 _UPWARD = 1 + 1e-13
@@ -32,7 +30,7 @@ Maps = Mapping[str, tuple[Mapping[str, Any], ...]]
 
 @dataclass(frozen=True)
 class Result:
-    """One report table. ``read`` gives the rows that are requested; ``rows``, ``maps`` and ``reasons`` hold all in memory."""
+    """One report table. ``read`` gives the rows that are requested; ``rows`` and ``maps`` hold all in memory."""
 
     query: Query
     kept: duckdb.DuckDBPyConnection | pl.DataFrame
@@ -101,15 +99,6 @@ class Result:
     def maps(self) -> Maps:
         """The columns of maps, which are the table's last."""
         return self._read[1]
-
-    @cached_property
-    def reasons(self) -> tuple[Mapping[str, str], ...]:
-        """Row by row, why figures are null."""
-        return self.maps.get(REASONS_COLUMN) or ({},) * self.rows.height
-
-    def reason(self, row: int, column: str) -> str:
-        """Reason for a null; '' where there is a value, or where null is a value like any other."""
-        return self.reasons[row].get(column, "")
 
     def maps_of(self, row: int) -> dict[str, Mapping[str, Any]]:
         """The row's maps by column."""

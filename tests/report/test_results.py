@@ -88,7 +88,7 @@ def test_all_rows_are_rounded_and_in_the_order_of_their_keys(results: list[Resul
         ratio = None if number % 3 == 0 else float(f"{number / 7:.9g}")
         at = START + timedelta(seconds=number)
         assert large.rows.row(number) == (number, f"pod-{number}", ratio, number, [number, number + 1], at, number % 2 == 0)
-        assert large.reason(number, "ratio") == ("not_collected" if ratio is None else "")
+        assert large.maps["unknown_reasons"][number] == ({"ratio": "not_collected"} if ratio is None else {})
 
 
 def test_rows_of_no_database_are_read_alike(results: list[Result]) -> None:
