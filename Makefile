@@ -37,7 +37,7 @@ demo: $(VENV)/.installed ## Write reports of a simulated cluster (out/demo) and 
 
 # Bytecode is kept wherever tests run: each worker and child process would compile everything anew.
 test test-busy review-month soak: export PYTHONDONTWRITEBYTECODE :=
-# As in the image: small lakes take a twentieth less where freed memory stays at hand.
+# glibc keeps more freed memory at hand, as in the image.
 test test-busy review-month soak: export GLIBC_TUNABLES := glibc.malloc.tcache_count=2000
 
 test: $(VENV)/.installed-dev servers browser deploy-tools release-tools ## Run all tests

@@ -1,7 +1,7 @@
 -- Expected demand by GPU model: from each past day for the week after it, from the last one for 90 days.
 --
 -- The weighted mean of the last week without its weekdays (period.demand_level), plus the change from day to day, plus what the weekday is above
--- its week (period.demand_profile). Around it the 80 % interval of the errors that this would have had in the quarter before, of n weeks n / (n - 1) wide.
+-- its week (period.demand_profile). Around it the 80 % interval of its errors in the quarter before, times n / (n - 1) for n weeks.
 --
 -- grain:  cluster, gpu_model, origin_day, lead_day_count
 -- reads:  period.demand_day, period.demand_level, period.demand_profile
@@ -36,8 +36,8 @@ error as (
             - origin.above_gpu_hours[isodow(pair.day)] + list_dot_product(origin.above_gpu_hours, pair.weekday_weights),
             [0.1, 0.9]
         ) as edges,
-        -- Weekdays are learned with these days themselves, which are nearer to them by (n - 1) / n than a day to come will be.
-        greatest(2, count(distinct pair.day) / 7) as week_count,
+        -- The weekdays are learned from these days too. An error without its own day, as of a day to come, is n / (n - 1) times as large.
+        greatest(2, count(*) / 7) as week_count,
         week_count / (week_count - 1) as widening
     from origin
     inner join pair

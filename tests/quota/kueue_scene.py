@@ -215,10 +215,10 @@ def rows(found: Found, statement):
         return report.rows(statement)
 
 
-def amounts(told: Found, *figures, resource=GPU):
+def amounts(found: Found, *figures, resource=GPU):
     """Figures in GPU-hours over the hour, by queue and flavor."""
     columns = ", ".join(f"round({name}_native_hours, 6)" for name in figures)
-    found = rows(
-        told, f"select quota, flavor, {columns} from report.quota_fair_share where resource = '{resource}' and not is_parent"
+    amounts_of = rows(
+        found, f"select quota, flavor, {columns} from report.quota_fair_share where resource = '{resource}' and not is_parent"
     )
-    return {(quota, flavor): tuple(values) for quota, flavor, *values in found}
+    return {(quota, flavor): tuple(values) for quota, flavor, *values in amounts_of}

@@ -33,7 +33,7 @@ from gpureport.values.text.safe import quoted
 def connection(memory_limit: str = "1GB", threads: int = 1, has_functions: bool = True) -> Iterator[duckdb.DuckDBPyConnection]:
     """An in-memory DuckDB in UTC that spills into a folder of its own, which ends with it; QueryError where memory runs out.
 
-    It has all shared functions, or those alone that built queries call.
+    It has all shared functions, or without ``has_functions`` those that its queries call.
     """
     with spill_folder() as spill, duckdb.connect() as con:
         con.execute("set TimeZone = 'UTC'; set parquet_metadata_cache = true; set asof_loop_join_threshold = 0")
