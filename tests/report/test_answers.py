@@ -233,6 +233,19 @@ def test_hours_without_a_price_make_the_cost_a_lower_bound(con: duckdb.DuckDBPyC
     assert "75.0 % of GPU-hours have a price" in found.detail
 
 
+def test_costs_of_waste_and_of_gpus_to_return_are_lower_bounds_only_where_their_own_hours_lack_a_price(
+    con: duckdb.DuckDBPyConnection,
+) -> None:
+    web, hold = ("serving", "web-7d4b9c8f6d-x2x4z"), ("research", "hold-0")
+    row = "insert into report.gpu_hour_ledger values ('lab', ?, ?, '', 'N', '2026-11-20', ?, 4)"
+    con.execute(row, [*web, "underutilized"])
+    found = _answers(con)
+    assert "40 GPU-h underutilized (SM activity below 50 %) in 1 pod, ≥ $72." in found["Largest waste"].detail
+    assert found["GPUs to return"].detail.endswith("cost of the allocated ones: $48")  # 24 idle hours, all with a price
+    con.execute(row, [*hold, "allocated_idle"])
+    assert _answers(con)["GPUs to return"].detail.endswith("cost of the allocated ones: ≥ $48")
+
+
 def test_without_prices_the_cost_is_unknown_and_not_zero(con: duckdb.DuckDBPyConnection) -> None:
     con.execute("drop table period.price")
     found = _answers(con)["Cost"]

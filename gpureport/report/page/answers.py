@@ -24,11 +24,13 @@ _GIVE_BACK = """
     ),
     workload as (
         select team, cluster, namespace, workload, kind, sum(gpu_hours) as held, sum(cost) as cost,
+            bool_or(cost is null) as is_partial,
             coalesce(sum(gpu_hours) filter (where bucket in ('allocated_idle', 'reserved_idle')), 0) as unused
         from page.use where namespace != '' and $team in ('', team) group by all
     )
     select team, sum(unused) as idle, sum(coalesce(fit.freed, 0) * (1 - unused / held)) as freed,
-        sum(cost * (unused + coalesce(fit.freed, 0) * (1 - unused / held)) / held) as cost
+        sum(cost * (unused + coalesce(fit.freed, 0) * (1 - unused / held)) / held) as cost,
+        bool_or(is_partial and unused + coalesce(fit.freed, 0) > 0) as is_partial
     from workload left join fit using (cluster, namespace, workload, kind) where held > 0
     group by team order by sum(unused + coalesce(fit.freed, 0) * (1 - unused / held)) desc, team
 """
@@ -158,7 +160,7 @@ class _Asked:
         named = ", ".join(f"'{each}'" for each in buckets)
         return self.row(f"""
             select cluster, team, namespace, workload, count(distinct (pod, pod_uid)) as pods, sum(gpu_hours) as gpu_hours,
-                sum(cost) as cost
+                sum(cost) as cost, bool_or(cost is null) as is_partial
             from page.use where bucket in ({named}) and namespace != '' and $team in ('', team)
             group by all order by gpu_hours desc, cluster, namespace, workload limit 1
         """)
@@ -184,7 +186,7 @@ class _Asked:
         totals = (
             f" In all: {formats.gpu_hours(whole.of(*IDLE))} idle, {formats.gpu_hours(whole.of('underutilized'))} underutilized."
         )
-        detail = f"{told[0][2]}{pods}{self.money.tail(first['cost'])}.{second}{totals}"
+        detail = f"{told[0][2]}{pods}{self.money.tail(first['cost'], is_least=first['is_partial'])}.{second}{totals}"
         return Answer("Largest waste", named[0], detail, "warn", self.confidence, "workloads", link="Workloads")
 
     def return_(self) -> Answer:
@@ -221,7 +223,9 @@ class _Asked:
         count = max(self.header.device_count, round(self.whole.capacity / self.hours) if self.hours else 0)
         of = "" if self.team else f" of {count:,}"
         tone = "warn" if gpus >= 0.5 else ""
-        detail = " · ".join(parts) + self.money.tail(sum(costs) if costs else None, " · cost of the allocated ones: ")
+        is_least = any(each["is_partial"] for each in teams)
+        spent = sum(costs) if costs else None
+        detail = " · ".join(parts) + self.money.tail(spent, " · cost of the allocated ones: ", is_least=is_least)
         headline = "No data" if self.is_unmeasured and not gpus else f"{formats.significant(round(gpus, 1))}{of}"
         return Answer("GPUs to return", headline, detail, tone, self.confidence, "workloads", link="Workloads")
 

@@ -97,9 +97,9 @@ class Money:
             return f"{self.currency}{text}"
         return f"{text} {self.currency}".rstrip()
 
-    def tail(self, amount: float | None, before: str = ", ", behind: str = "") -> str:
+    def tail(self, amount: float | None, before: str = ", ", behind: str = "", is_least: bool = False) -> str:
         """The amount as the end of a sentence, '' where there is none; without a currency the word cost goes before."""
-        return f"{before}{'' if self.currency else 'cost '}{self(amount)}{behind}" if amount else ""
+        return f"{before}{'' if self.currency else 'cost '}{'≥ ' if is_least else ''}{self(amount)}{behind}" if amount else ""
 
 
 TABS = {
