@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from pathlib import Path
-from uuid import uuid4
 
 import click
 
@@ -17,8 +17,9 @@ from gpureport.commands.options import Invocation
 from gpureport.values.errors import GpureportError, UsageError
 from gpureport.values.runtime.garbage import imported
 from gpureport.values.runtime.stopping import EXIT_CODE, INTERRUPTED, TERMINATED, forget_output, is_terminated
-from gpureport.values.text.log import Log
+from gpureport.values.text.log import Lines, start_log
 
+_LOG = logging.getLogger(__name__)
 _QUERY_INTERRUPTED = "Query interrupted"
 """Message of DuckDB's Python for Ctrl-C during a statement."""
 _HOME_OF = {
@@ -99,51 +100,52 @@ def cli(context: click.Context, config_path: Path | None) -> None:
 
     Example: gpureport demo
     """
-    environ, now, log = context.obj or (os.environ, datetime.now(UTC), _new_log(os.environ))
-    log.command = context.invoked_subcommand or ""
-    context.obj = Invocation(config_path, environ, now, log)
+    environ, now, lines = context.obj or (os.environ, datetime.now(UTC), _new_log(os.environ))
+    lines.command = context.invoked_subcommand or ""
+    context.obj = Invocation(config_path, environ, now, lines)
 
 
-def _new_log(environ: Mapping[str, str]) -> Log:
+def _new_log(environ: Mapping[str, str]) -> Lines:
     """A new run's; the environment decides its form already before there is a configuration, for errors in that."""
-    asked = environ.get("GPUREPORT_LOG_FORMAT")
-    return Log(clock=lambda: datetime.now(UTC), run_id=uuid4().hex, format="json" if asked == "json" else "text")
+    return start_log("json" if environ.get("GPUREPORT_LOG_FORMAT") == "json" else "text")
 
 
 def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] | None = None, now: datetime | None = None) -> int:
     """Run a command; the exit code of the contract (0, 1 failure, 2 usage, 3 findings, 4 coverage, 5 source)."""
     environ = os.environ if environ is None else environ
-    log = _new_log(environ)
-    shared = (environ, now or datetime.now(UTC), log)
+    lines = _new_log(environ)
+    shared = (environ, now or datetime.now(UTC), lines)
     try:
         cli.main(args=None if arguments is None else list(arguments), obj=shared, standalone_mode=False)
         sys.stdout.flush()
     except GpureportError as error:
-        log.fail(str(error), error.exit_code)
-        return error.exit_code
+        return _failed(str(error), error.exit_code)
     except click.ClickException as error:
-        if log.format == "json":
-            log.fail(error.format_message(), UsageError.exit_code)
+        if lines.form == "json":
+            _failed(error.format_message(), UsageError.exit_code)
         else:
             error.show()
         return UsageError.exit_code
     except (KeyboardInterrupt, click.Abort):
-        return _stopped(log)
+        return _stopped()
     except RuntimeError as error:
         if str(error) != _QUERY_INTERRUPTED:
             raise
-        return _stopped(log)
+        return _stopped()
     except (BrokenPipeError, SystemExit):  # the reader of our output went away, as `| head` does; click and rich then exit
         forget_output()
     except OSError as error:
         forget_output()
         where, why = error.filename or "standard output", error.strerror or error
-        log.fail(f"the system refused {where} ({why}); free space or give access, and run again", GpureportError.exit_code)
-        return GpureportError.exit_code
+        return _failed(f"the system refused {where} ({why}); free space or give access, and run again", GpureportError.exit_code)
     return 0
 
 
-def _stopped(log: Log) -> int:
-    sentence, code = (TERMINATED, EXIT_CODE) if is_terminated() else (INTERRUPTED, GpureportError.exit_code)
-    log.fail(sentence, code)
-    return code
+def _stopped() -> int:
+    return _failed(TERMINATED, EXIT_CODE) if is_terminated() else _failed(INTERRUPTED, GpureportError.exit_code)
+
+
+def _failed(sentence: str, exit_code: int) -> int:
+    """The exit code, with the reason in the log."""
+    _LOG.error(sentence, extra={"exit_code": exit_code})
+    return exit_code

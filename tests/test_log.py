@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+import logging
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from gpureport.cli import main
-from gpureport.values.text.log import Log
+from gpureport.values.text.log import start_log
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 SAMPLE = 'DCGM_FI_DEV_POWER_USAGE{UUID="GPU-a",Hostname="n1"} 100 1795176000\n'
@@ -46,11 +47,18 @@ def test_the_environment_chooses_the_format(tmp_path: Path, capsys: pytest.Captu
 def test_a_name_cannot_move_the_cursor_or_forge_an_object(capsys: pytest.CaptureFixture[str]) -> None:
     name = 'pod\x1b[2J\r"},{"level":"error"'
     for wanted in ("text", "json"):
-        Log(lambda: NOW, "id", "run", wanted).warn(f"{name} is odd")  # type: ignore[arg-type]
+        start_log(wanted)  # type: ignore[arg-type]
+        logging.getLogger("gpureport.some.module").warning(f"{name} is odd")
     text, as_json = capsys.readouterr().err.splitlines()
     assert text == 'warning: pod\\x1b[2J\\r"},{"level":"error" is odd'
     assert json.loads(as_json)["message"] == f"{name} is odd"
-    assert json.loads(as_json)["time"] == "2026-11-21T12:00:00.000Z"
+    assert abs(datetime.now(UTC) - datetime.fromisoformat(json.loads(as_json)["time"])) < timedelta(minutes=1)
+
+
+def test_what_the_log_names_is_not_read_as_a_format(capsys: pytest.CaptureFixture[str]) -> None:
+    start_log("text")
+    logging.getLogger("gpureport").warning("100 %s of it")
+    assert capsys.readouterr().err == "warning: 100 %s of it\n"
 
 
 def test_what_is_wrong_with_the_command_line_or_the_configuration_is_an_object_too(

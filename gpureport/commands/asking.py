@@ -95,7 +95,7 @@ def diff(
         if len(reports) != 2 or any(times.values()):
             raise UsageError("give two reports, the earlier first, or the windows of a lake with --since; not both")
         first, second = (config.reached_place(each, invocation.environ) for each in reports)
-        comparing.diff_reports(config, first, second, show, output, invocation.say)
+        comparing.diff_reports(config, first, second, show, output)
         return
     window, earlier = _compared_windows(invocation, config, times)
     comparing.diff_windows(config, window, earlier, show, output)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from gpureport.values.window import parse_instant
 
 if TYPE_CHECKING:
     from gpureport.config import Config
+_LOG = logging.getLogger(__name__)
 
 
 @click.command()
@@ -43,17 +45,15 @@ def export(invocation: options.Invocation, /, day: str | None, no_kubernetes: bo
     config = invocation.changing(**flags)
     chosen = options.finished_day(invocation, day)
     if blocks:
-        for line in collecting.export_blocks(config, blocks, invocation.environ, chosen):
-            invocation.say(line)
+        collecting.export_blocks(config, blocks, invocation.environ, chosen)
         click.echo(str(config.lake))
         return
     for each in collecting.each_source(config, invocation.environ, chosen):
         with_state = each.kubernetes.enabled and not no_kubernetes
-        beside = observing.snapshot_beside(each, invocation.environ, invocation.now) if with_state else observing.Beside()
-        exported = collecting.export(each, invocation.environ, chosen)
-        for line in collecting.describe_export(exported):
-            invocation.say(line)
-        beside.conclude(invocation.say)
+        failure = observing.snapshot_beside(each, invocation.environ, invocation.now) if with_state else None
+        collecting.tell_export(collecting.export(each, invocation.environ, chosen))
+        if failure:
+            raise failure
     click.echo(str(config.lake))
 
 
@@ -76,7 +76,7 @@ def snapshot(invocation: options.Invocation, /, **flags: Any) -> None:
     chosen = [each for each in config.each_cluster() if each.kubernetes.enabled]
     if not chosen:
         raise UsageError("no cluster of the configuration has a [kubernetes] section; add kubernetes.kubeconfig to one")
-    take_snapshots(chosen, invocation.environ, invocation.now, invocation.say)
+    take_snapshots(chosen, invocation.environ, invocation.now)
     click.echo(str(config.lake))
 
 
@@ -105,26 +105,22 @@ def import_(
     config = invocation.changing(**flags)
     if kubernetes:
         at = parse_instant(observed_at) if observed_at else None
-        for line in observing.describe_snapshot(observing.import_state(config, kubernetes, at, invocation.now)):
-            invocation.say(line)
+        observing.tell_snapshot(observing.import_state(config, kubernetes, at, invocation.now))
     if files:
         _import_samples(invocation, config, files)
     click.echo(str(config.lake))
 
 
 def _import_samples(invocation: options.Invocation, config: Config, files: Sequence[Path]) -> None:
-    from gpureport.commands.work.collecting import describe_unread
+    from gpureport.commands.work.collecting import tell_unread
     from gpureport.commands.work.observing import import_files
 
     imported = import_files(config, files, invocation.now)
     days = ", ".join(map(str, imported.days))
-    invocation.say(f"imported {imported.sample_count:,} samples of {imported.series_count:,} series into {days}")
+    _LOG.info(f"imported {imported.sample_count:,} samples of {imported.series_count:,} series into {days}")
     for metric, count in imported.nameless.items():
-        invocation.say(
-            f"warning: {count:,} values of {metric} have no label that names their GPU (UUID or the like): they were left out"
-        )
-    for line in describe_unread(imported.unread):
-        invocation.say(line)
+        _LOG.warning(f"{count:,} values of {metric} have no label that names their GPU (UUID or the like): they were left out")
+    tell_unread(imported.unread)
 
 
 @click.command()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from datetime import timedelta
 from typing import Any
 
@@ -11,6 +12,8 @@ from gpureport.commands import options
 from gpureport.values.errors import UsageError
 from gpureport.values.text.rows import Output
 from gpureport.values.window import day_start
+
+_LOG = logging.getLogger(__name__)
 
 
 @click.command()
@@ -60,9 +63,9 @@ def doctor(
         raise UsageError("Kubernetes tells of this moment alone; give --kubeconfig and --context without --lake and --date")
     config = (invocation.changing if repair else invocation.config)(cluster=cluster, **flags)
     if flags["lake"] and not day:
-        invocation.say(examining.examine_files(config, repair, output, invocation.say))
+        _LOG.info(examining.examine_files(config, repair, output))
         return
     lake_day = examining.LakeDay(options.finished_day(invocation, day), cluster) if flags["lake"] else None
     at = min(invocation.now, day_start(options.finished_day(invocation, day)) + timedelta(days=1)) if day else invocation.now
     look = examining.Look(at, lake_day, with_state=not (is_past or no_kubernetes))
-    invocation.say(examining.doctor(config, invocation.environ, look, output))
+    _LOG.info(examining.doctor(config, invocation.environ, look, output))

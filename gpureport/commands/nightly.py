@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from typing import Any
 
@@ -9,6 +10,8 @@ import click
 
 from gpureport.commands import options
 from gpureport.values.errors import UsageError
+
+_LOG = logging.getLogger(__name__)
 
 
 def retention_options(command: Any) -> Any:
@@ -62,7 +65,7 @@ def run(invocation: options.Invocation, /, day: str | None, until: str | None, n
         raise UsageError("--until now reports today; leave out --date")
     chosen = options.finished_day(invocation, "today" if until else day)
     plan = nightly.NightPlan(config, invocation.environ, chosen, invocation.now, with_state=not no_kubernetes)
-    reported = nightly.run(plan, invocation.say, time.monotonic)
+    reported = nightly.run(plan, time.monotonic)
     if reported:
         options.print_report(invocation, reported)
 
@@ -91,7 +94,7 @@ def prune(invocation: options.Invocation, /, dry_run: bool, **flags: Any) -> Non
     if not dry_run:
         lake.tidy()
     for line in describe_pruned(pruned, "would be removed" if dry_run else "removed") or ["nothing is over its age"]:
-        invocation.say(line)
+        _LOG.info(line)
     options.print_paths([config.lake])
 
 
@@ -111,8 +114,8 @@ def migrate(invocation: options.Invocation, /, dry_run: bool, **flags: Any) -> N
     config = (invocation.config if dry_run else invocation.changing)(**flags)
     done = migrate_lake(config.lake, dry_run)
     if done.from_version is None:
-        invocation.say(f"the lake has schema {done.to_version} already")
+        _LOG.info(f"the lake has schema {done.to_version} already")
     else:
         verb = "would go" if dry_run else "went"
-        invocation.say(f"the lake {verb} from schema {done.from_version} to {done.to_version}: {done.file_count:,} files")
+        _LOG.info(f"the lake {verb} from schema {done.from_version} to {done.to_version}: {done.file_count:,} files")
     options.print_paths([config.lake])

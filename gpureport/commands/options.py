@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -14,26 +15,27 @@ import click
 
 from gpureport.store import Place, parse_place
 from gpureport.values.errors import UsageError
-from gpureport.values.text.log import Log
+from gpureport.values.text.log import Lines
 from gpureport.values.window import Window, parse_date, parse_period, parse_zone
 
 if TYPE_CHECKING:
     from gpureport.commands.work.reporting import Reported
     from gpureport.config import Config
 
+_LOG = logging.getLogger(__name__)
 _SALT_CHARACTERS = 16
 
 FORMATS = click.Choice(["table", "wide", "md", "json", "csv"])
 
 
 class Invocation:
-    """Context of a command: configuration file, environment, the clock read once, and the log."""
+    """Context of a command: configuration file, environment, the clock read once, and the form of the log."""
 
-    def __init__(self, config_path: Path | None, environ: Mapping[str, str], now: datetime, log: Log) -> None:
+    def __init__(self, config_path: Path | None, environ: Mapping[str, str], now: datetime, lines: Lines) -> None:
         self.config_path = config_path
         self.environ = environ
         self.now = now
-        self.log = log
+        self.lines = lines
 
     def config(self, **flags: Any) -> Config:
         """The configuration with these flags over it; a double underscore stands for the dot of a section."""
@@ -41,9 +43,9 @@ class Invocation:
 
         dotted = {name.replace("__", "."): value for name, value in flags.items()}
         config, warnings = load_config(self.config_path, self.environ, dotted)
-        self.log.format = config.log_format
+        self.lines.form = config.log_format
         for warning in warnings:
-            self.log.warn(warning)
+            _LOG.warning(warning)
         return config
 
     def changing(self, **flags: Any) -> Config:
@@ -52,7 +54,7 @@ class Invocation:
         if config.lake_delta:
             from gpureport.lake.delta import bring_level
 
-            click.get_current_context().call_on_close(lambda: [*map(self.log.warn, bring_level(config.lake))])
+            click.get_current_context().call_on_close(lambda: [*map(_LOG.warning, bring_level(config.lake))])
         return config
 
     def publish_refusal(self, flags: Mapping[str, Any], error: UsageError) -> None:
@@ -65,11 +67,7 @@ class Invocation:
             dotted = {name.replace("__", "."): value for name, value in chosen.items()}
             config, _ = load_config(self.config_path, self.environ, dotted, only=("metrics", "cluster"))
             night = Night(config.cluster, self.now, error.exit_code, failure=type(error).__name__)
-            publish(night, config.metrics, self.log.warn)
-
-    def say(self, line: str) -> None:
-        """One line of the log."""
-        self.log.say(line)
+            publish(night, config.metrics)
 
 
 class PlaceType(click.ParamType[Place]):
@@ -198,7 +196,7 @@ def period(invocation: Invocation, /, config: Config, since: str | None, until: 
 def print_report(invocation: Invocation, reported: Reported) -> None:
     """The report's answers, and last where its page is; its warnings into the log. After that its failure is raised."""
     for warning in reported.warnings:
-        invocation.log.warn(warning)
+        _LOG.warning(warning)
     for line in reported.answers:
         click.echo(line)
     click.echo(str(reported.files[0]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,8 @@ from gpureport.commands.options import (
     report_options,
 )
 from gpureport.values.errors import UsageError
+
+_LOG = logging.getLogger(__name__)
 
 
 @click.command()
@@ -50,11 +53,11 @@ def demo(invocation: Invocation, /, out: Path | None, simulated: bool, days: int
         print_report(invocation, rehearsing.demo(config, out or Path("out/demo-h200"), invocation.now))
         return
     folder = out or Path("out/demo")
-    print_report(invocation, rehearsing.demo_cluster(config, folder, invocation.now, days or 7, gpus or 56, invocation.say))
+    print_report(invocation, rehearsing.demo_cluster(config, folder, invocation.now, days or 7, gpus or 56))
     end = rehearsing.DEMO_END
     shown = f"--since {end - timedelta(days=days or 7)} --until {end}"
     for line in (f"top teams {shown}", f"report --by team {shown} --out out/teams", f"whatif {shown} --add-nodes 1"):
-        invocation.say(f"next: gpureport {line} --lake {folder / 'lake'}")
+        _LOG.info(f"next: gpureport {line} --lake {folder / 'lake'}")
 
 
 @click.command()
@@ -83,7 +86,7 @@ def compute(invocation: Invocation, /, day: str | None, since: str | None, until
     else:
         days = [finished_day(invocation, day)]
     for line in reporting.compute(config, days):
-        invocation.say(line)
+        _LOG.info(line)
     click.echo(f"{config.lake}/facts")
 
 

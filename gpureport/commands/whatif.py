@@ -113,7 +113,7 @@ def whatif(
         if any(asked.values()):
             raise UsageError("pods are placed without quotas; ask about quotas (--set, --remove, --add-nodes, …) by themselves")
         own = NodeQuestion(parse_counts(nodes or "0"), like, placement, cluster or "", change, wait)
-        what_if_nodes(config, window, own, output, invocation.say)
+        what_if_nodes(config, window, own, output)
         return
     question = parse_question(**asked, cluster=cluster)
-    what_if(config, window, question, output, invocation.say)
+    what_if(config, window, question, output)

@@ -10,10 +10,12 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError
+from pydantic_settings import BaseSettings, EnvSettingsSource
 
 from gpureport.config import meaning
 from gpureport.config.findings import Suppression, Thresholds
@@ -126,15 +128,8 @@ def load_config(
     UsageError for an unknown key, a value out of range, or a file that is not there or no TOML.
     """
     values = _with_lake_apart(_read_file(path))
-    over: dict[str, Any] = {}
-    warnings = _apply_seed_names(over, environ)
-    for name, text in sorted(environ.items()):
-        if name.startswith(PREFIX):
-            key = name[len(PREFIX) :].lower()
-            _set(over, [key.replace("__", "_")] if key == "lake__delta" else key.split("__"), _parse(text))
-    for dotted, value in flags.items():
-        if value is not None:
-            _set(over, dotted.split("."), value)
+    seed, warnings = _seed_names(environ)
+    over = _joined(_joined(seed, _Environment(environ)()), _sections(flags))
     values = {name: value for name, value in _joined(values, over).items() if not only or name in only}
     _complete_clusters(values, over)
     try:
@@ -201,18 +196,43 @@ def _read_file(path: Path | None) -> dict[str, Any]:
         raise UsageError(f"{chosen} is not valid TOML: {error}") from None
 
 
-def _apply_seed_names(values: dict[str, Any], environ: Mapping[str, str]) -> list[str]:
+class _Environment(EnvSettingsSource):
+    """What ``GPUREPORT_SECTION__KEY`` of an environment say, also where there is no such key."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+        super().__init__(cast("type[BaseSettings]", Config), env_prefix=PREFIX, env_nested_delimiter="__")
+
+    def _load_env_vars(self) -> dict[str, str | None]:
+        own = {name.lower(): text for name, text in sorted(self._environ.items()) if name.startswith(PREFIX)}
+        return {name.replace("_lake__delta", "_lake_delta"): text for name, text in own.items()}
+
+    def decode_complex_value(self, field_name: str, field: Any, value: Any) -> Any:
+        """A list or table of JSON; what is none goes on as text, for pydantic to refuse by its key."""
+        try:
+            return json.loads(value) if value[:1] in "[{" else value
+        except ValueError:
+            return value
+
+    def __call__(self) -> dict[str, Any]:
+        """Sections and keys, as the file has them."""
+        keys = {name.removeprefix(PREFIX.lower()).split("__")[0]: text for name, text in self.env_vars.items()}
+        return {key: text for key, text in keys.items() if key not in Config.model_fields} | super().__call__()
+
+
+def _seed_names(environ: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
     """OpenCost's two names; a threshold outside (0, 1] falls back to 0.9 there, so it does here, with a warning."""
+    found: dict[str, Any] = {}
     warnings = []
     if (enabled := environ.get(_SEED_ENABLED)) is not None:
-        _set(values, ["saturation", "enabled"], enabled)
+        found["enabled"] = enabled
     if (text := environ.get(_SEED_THRESHOLD)) is not None:
         threshold = _number(text)
         if threshold is None or not 0 < threshold <= 1:
             warnings.append(f"{_SEED_THRESHOLD}={text!r} is outside (0, 1]; {meaning.DEFAULT_MEMORY_THRESHOLD_RATIO} is used")
             threshold = meaning.DEFAULT_MEMORY_THRESHOLD_RATIO
-        _set(values, ["saturation", "memory_threshold_ratio"], threshold)
-    return warnings
+        found["memory_threshold_ratio"] = threshold
+    return {"saturation": found} if found else {}, warnings
 
 
 def _number(text: str) -> float | None:
@@ -222,22 +242,14 @@ def _number(text: str) -> float | None:
         return None
 
 
-def _parse(text: str) -> Any:
-    """Lists and tables are written as JSON; anything else is text, which pydantic reads as the field's type."""
-    if text[:1] in "[{":
-        try:
-            return json.loads(text)
-        except ValueError:
-            return text
-    return text
-
-
-def _set(values: dict[str, Any], names: list[str], value: Any) -> None:
-    for name in names[:-1]:
-        values = values.setdefault(name, {})
-        if not isinstance(values, dict):
-            raise UsageError(f"configuration: {name!r} is not a section")
-    values[names[-1]] = value
+def _sections(flags: Mapping[str, Any]) -> dict[str, Any]:
+    """Flags of dotted names as sections; those that are None are absent."""
+    found: dict[str, Any] = {}
+    for dotted, value in flags.items():
+        if value is not None:
+            *sections, key = dotted.split(".")
+            reduce(lambda values, name: values.setdefault(name, {}), sections, found)[key] = value
+    return found
 
 
 _OF_PROMETHEUS = r"bearer_token_\w+|username|password_\w+|(ca|cert|key)_file|insecure_skip_verify|headers"

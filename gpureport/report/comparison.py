@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+import logging
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TextIO
@@ -37,6 +38,7 @@ _IN_TERMINAL = {
     ),
     "finding_change": ("change", "code", "severity", "namespace", "workload", "node_name", "device_uuid", "evidence"),
 }
+_LOG = logging.getLogger(__name__)
 _FINDINGS_MAX = 30
 _Rows = tuple[Sequence[str], Sequence[Sequence[Any]]]
 
@@ -49,9 +51,7 @@ def read_comparison(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query]
     return {section: by_table[table] for section, table in SECTIONS.items()}
 
 
-def compare_reports(
-    con: duckdb.DuckDBPyConnection, earlier: Path, now: Path, judged_by: Mapping[str, Any], say: Callable[[str], None]
-) -> dict[str, Query]:
+def compare_reports(con: duckdb.DuckDBPyConnection, earlier: Path, now: Path, judged_by: Mapping[str, Any]) -> dict[str, Query]:
     """Build the tables that compare two reports in an empty database; their queries.
 
     ``earlier`` and ``now`` are folders of reports or their ``gpureport.duckdb``; ``judged_by`` are the parameters of findings and
@@ -64,16 +64,14 @@ def compare_reports(
     for query in needed(queries, previous, given):
         build(con, query, {})
     params = {**parameters(_take(con, now, given), earlier_window), **judged_by}
-    _keep_common_clusters(con, previous, earlier, now, say)
+    _keep_common_clusters(con, previous, earlier, now)
     targets = [f"report.{table}" for table in SECTIONS.values() if f"report.{table}" != _RESTATED]
     for query in needed(queries, [*targets, "checks.bridge_does_not_add_up"], {*given, *previous}):
         build(con, query, params)
     return queries
 
 
-def _keep_common_clusters(
-    con: duckdb.DuckDBPyConnection, previous: Collection[str], earlier: Path, now: Path, say: Callable[[str], None]
-) -> None:
+def _keep_common_clusters(con: duckdb.DuckDBPyConnection, previous: Collection[str], earlier: Path, now: Path) -> None:
     """Leave out of ``previous.*`` what is of no cluster of the later report; that of the later one is left out by the queries."""
     before, after = (
         {cluster for (cluster,) in con.execute(f"select distinct cluster from {table}").fetchall()}
@@ -84,7 +82,7 @@ def _keep_common_clusters(
         raise LakeError(f"{earlier} is of {first} and {now} of {second}; give two reports of one cluster")
     for names, path in ((before - after, earlier), (after - before, now)):
         if names:
-            say(f"left out, for only {path} has it: {', '.join(sorted(names))}")
+            _LOG.info(f"left out, for only {path} has it: {', '.join(sorted(names))}")
     for table in previous:
         con.execute(f"delete from {table} where cluster not in (select cluster from period.capacity)")
 

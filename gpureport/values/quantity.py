@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
-from fractions import Fraction
+from decimal import Decimal, localcontext
 from functools import lru_cache
 from math import ceil
 from typing import Any
 
 NANO = 1_000_000_000
-_SUFFIXES = {"n": Fraction(1, NANO), "u": Fraction(1, 10**6), "m": Fraction(1, 1000), "": Fraction(1)}
-_SUFFIXES |= {prefix: Fraction(1000**power) for power, prefix in enumerate("kMGTPE", start=1)}
-_SUFFIXES |= {f"{prefix}i": Fraction(1024**power) for power, prefix in enumerate("KMGTPE", start=1)}
-_MOST_DIGITS = 30
-"""A quantity of more is none: Kubernetes keeps 19 digits at most, and a double ends at 308."""
-_QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:[eE]([+-]?\d{1,3})|([num]|[kMGTPE]|[KMGTPE]i)?)")
+_GRAMMAR = re.compile(r"[+-]?(?![\d.]{31})(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?[0-2]?\d|[numkMGTPE]|[KMGTPE]i)?", re.ASCII)
+"""Kubernetes' grammar, with at most 30 digits: it keeps 19. The client's parser takes more: ``NaN``, ``1_000``, ``1K``."""
+_MOST_DIGITS = 80
+"""Of a product of 30 digits with the largest suffix, in billionths."""
 
 
 def nano_units(written: Any) -> int | None:
@@ -30,14 +28,13 @@ def nano_units(written: Any) -> int | None:
 
 @lru_cache(65_536)
 def _parsed(written: str) -> int | None:
-    found = _QUANTITY.fullmatch(written)
-    if not found:
+    from kubernetes.utils.quantity import parse_quantity  # only lakes with quantities should wait for it
+
+    if not _GRAMMAR.fullmatch(written):
         return None
-    number, exponent, suffix = found.groups()
-    if len(number) > _MOST_DIGITS or abs(int(exponent or 0)) > _MOST_DIGITS:
-        return None
-    factor = Fraction(10) ** int(exponent) if exponent else _SUFFIXES[suffix or ""]
-    return ceil(Fraction(number) * factor * NANO)
+    with localcontext(prec=_MOST_DIGITS):
+        nano: Decimal = parse_quantity(written) * NANO
+    return ceil(nano)
 
 
 def base_units(nano: int | None) -> float | None:

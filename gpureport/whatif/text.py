@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Sequence
 from typing import Any, TextIO
 
@@ -99,9 +100,9 @@ def print_answer(answer: Answer, question: Question, window: Window, output: Out
         _print_table(answer, rows, out)
 
 
-def notes(answer: Answer, question: Question, window: Window) -> list[str]:
-    """Question, limits of the figures, and omissions: a sentence each."""
-    return [
+def notes(answer: Answer, question: Question, window: Window) -> list[tuple[int, str]]:
+    """Question, limits of the figures, and omissions: a sentence each, with its level of the log."""
+    known = [
         f"{window}: {'; '.join(question.words())}{_added(answer)}.",
         "recorded is what was; replayed and changed are what the rules make of the recorded demand, as it was and as asked.",
         *(f"{system}: {ASSUMPTIONS[system]}." for system in answer.systems),
@@ -109,16 +110,19 @@ def notes(answer: Answer, question: Question, window: Window) -> list[str]:
         *([_AMOUNTS_NOTE.format(formats.counted(len(answer.by_amounts), "pool"))] if answer.by_amounts else []),
         *([_LABELS_NOTE] if "nos" in answer.systems else []),
         *_past_notes(answer, question),
-        *(f"warning: {doubt}" for doubt in answer.doubts),
+    ]
+    doubts = [
+        *answer.doubts,
         *(
-            f"warning: {formats.counted(count, 'pod')} of nos' quotas request {resource}, which it counts as nothing"
+            f"{formats.counted(count, 'pod')} of nos' quotas request {resource}, which it counts as nothing"
             for resource, count in answer.uncounted_pods.items()
         ),
         *(
-            f"warning: {formats.duration(seconds)} of {' '.join(filter(None, pool))} are not replayed: {REASONS[why]}"
+            f"{formats.duration(seconds)} of {' '.join(filter(None, pool))} are not replayed: {REASONS[why]}"
             for (pool, why), seconds in sorted(answer.left_out_seconds.items())
         ),
     ]
+    return [(logging.INFO, note) for note in known] + [(logging.WARNING, doubt) for doubt in doubts]
 
 
 def _past_notes(answer: Answer, question: Question) -> list[str]:

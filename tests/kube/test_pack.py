@@ -116,7 +116,7 @@ def test_the_nightly_job_packs_what_is_over_even_where_there_is_nothing_to_repor
     config = Config(lake=lake, out=tmp_path / "out", cluster="lab", kubernetes=Kubernetes(enabled=False))
     plan = nightly.NightPlan(config, {}, DAY, datetime(2026, 11, 22, 1, 30, tzinfo=UTC))
     with pytest.raises(LakeError):
-        nightly.report_and_tidy(plan, lambda _: None, nightly.Watch(lambda: 0.0))
+        nightly.report_and_tidy(plan, nightly.Watch(lambda: 0.0))
     assert names(lake, "pod") == [f"{ms(TIMES[0])}-{ms(TIMES[2])}"]
 
 
@@ -126,7 +126,7 @@ def test_a_night_takes_no_snapshot_right_after_another_one(tmp_path: Path, lake:
 
     def is_seen(cluster: str, time: str) -> bool:
         plan = nightly.NightPlan(Config(lake=lake, cluster=cluster), {}, DAY, datetime.fromisoformat(time))
-        return nightly._Cluster(plan, lambda _: None, nightly.Watch(lambda: 0.0))._is_seen_lately()
+        return nightly._Cluster(plan, nightly.Watch(lambda: 0.0))._is_seen_lately()
 
     [cluster] = {each.cluster for each in open_lake(lake).partitions("node")}
     times = ("2026-11-21T01:56:21Z", "2026-11-21T02:01:00Z", "2026-11-21T02:06:21Z")  # of itself, 5 and 10 minutes later

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 from datetime import date
 
@@ -10,6 +11,8 @@ from gpureport.commands.work.settings import catalog_of, progress_bar
 from gpureport.config import Config
 from gpureport.values.errors import UsageError
 from gpureport.values.window import Window
+
+_LOG = logging.getLogger(__name__)
 
 
 def export(config: Config, environ: Mapping[str, str], day: date, only_if_grown: bool = False) -> Exported:
@@ -28,33 +31,33 @@ def export(config: Config, environ: Mapping[str, str], day: date, only_if_grown:
         return export_day(settings, config.lake, day, progress, only_if_grown)
 
 
-def export_blocks(config: Config, blocks: str, environ: Mapping[str, str], day: date) -> list[str]:
-    """One day of a folder or bucket of blocks into the lake; what was done, a line each."""
+def export_blocks(config: Config, blocks: str, environ: Mapping[str, str], day: date) -> None:
+    """One day of a folder or bucket of blocks into the lake."""
     from gpureport.collect.export.blocks import BlockSettings, export_blocks
     from gpureport.store import parse_place
 
     place = config.reached_place(parse_place(blocks), environ)
     settings = BlockSettings(place, catalog_of(config), config.cluster, config.prometheus.match, config.export.keep_raw)
     done = export_blocks(settings, config.lake, day)
-    return [
+    _LOG.info(
         f"{done.day}: {done.sample_count:,} samples of {done.series_count:,} series, from {done.block_count} blocks of {place}"
-    ]
+    )
 
 
-def describe_export(exported: Exported) -> list[str]:
-    """Result of an export, a line each, with its warnings."""
+def tell_export(exported: Exported) -> None:
+    """Log the result of an export, with its warnings."""
     what = f"{exported.sample_count:,} samples of {exported.series_count:,} series, by {exported.read_paths}"
-    lines = [f"{exported.day}: {what}" if exported.is_written else f"{exported.day}: nothing new"]
-    lines += [f"warning: {exported.day} may be partial: {warning}" for warning in exported.warnings]
-    return lines + describe_unread(exported.unread)
+    _LOG.info(f"{exported.day}: {what if exported.is_written else 'nothing new'}")
+    for warning in exported.warnings:
+        _LOG.warning(f"{exported.day} may be partial: {warning}")
+    tell_unread(exported.unread)
 
 
-def describe_unread(unread: Mapping[str, int]) -> list[str]:
-    """A line on metrics of accelerators that nothing reads; none where there are none."""
-    if not unread:
-        return []
-    named = ", ".join(f"{metric} ({count:,} series)" for metric, count in unread.items())
-    return [f"note: not read, because the catalog does not know them: {named}; add rows under [[signals]]"]
+def tell_unread(unread: Mapping[str, int]) -> None:
+    """Log metrics of accelerators that nothing reads, if there are any."""
+    if unread:
+        named = ", ".join(f"{metric} ({count:,} series)" for metric, count in unread.items())
+        _LOG.info(f"note: not read, because the catalog does not know them: {named}; add rows under [[signals]]")
 
 
 def each_source(config: Config, environ: Mapping[str, str], day: date) -> Iterator[Config]:

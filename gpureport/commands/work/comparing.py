@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import logging
 import sys
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from gpureport.commands.work.delivering import DATABASE, report_here
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gpureport.whatif import Question
     from gpureport.whatif.nodes import NodeQuestion
 
-Say = Callable[[str], None]
+_LOG = logging.getLogger(__name__)
 
 
 def diff_windows(config: Config, window: Window, earlier: Window | None, only: str | None, output: Output) -> None:
@@ -45,7 +45,7 @@ def diff_windows(config: Config, window: Window, earlier: Window | None, only: s
         print_comparison(read_comparison(con, queries), only, output, sys.stdout)
 
 
-def diff_reports(config: Config, earlier: Place, now: Place, only: str | None, output: Output, say: Say) -> None:
+def diff_reports(config: Config, earlier: Place, now: Place, only: str | None, output: Output) -> None:
     """Print what changed between two reports (folders, their gpureport.duckdb, or addresses); no lake is needed.
 
     LakeError where one is no report of this version, or no cluster is in both.
@@ -56,11 +56,11 @@ def diff_reports(config: Config, earlier: Place, now: Place, only: str | None, o
     judged_by = {"figure_min_coverage_ratio": settings.figure_min_coverage_ratio, **settings.findings}
     limits = (config.compute.memory_limit, REPORT_THREADS)
     with report_here(earlier, DATABASE) as first, report_here(now, DATABASE) as second, connection(*limits) as con:
-        queries = compare_reports(con, first, second, judged_by, say)
+        queries = compare_reports(con, first, second, judged_by)
         print_comparison(read_comparison(con, queries), only, output, sys.stdout)
 
 
-def what_if_nodes(config: Config, window: Window, question: NodeQuestion, output: Output, say: Say) -> None:
+def what_if_nodes(config: Config, window: Window, question: NodeQuestion, output: Output) -> None:
     """Print what other nodes or pods would have come to; LakeError where the lake knows no pods of the window."""
     from gpureport.whatif.nodes import NAMES, rows_of
 
@@ -71,12 +71,12 @@ def what_if_nodes(config: Config, window: Window, question: NodeQuestion, output
         WindowTables(con, lake, window, settings, facts_made_with(config)).build(question.tables)
         found = list(rows_of(con, window, question, settings.prices.get("gpu_hour", {})))
     for note in dict.fromkeys(told for told, _ in found):
-        say(note)
+        _LOG.info(note)
     rows = [[float(f"{each:.9g}") if isinstance(each, float) else each for each in row] for _, row in found]
     print_rows(NAMES, rows, output, sys.stdout)
 
 
-def what_if(config: Config, window: Window, question: Question, output: Output, say: Say) -> None:
+def what_if(config: Config, window: Window, question: Question, output: Output) -> None:
     """Print what quotas would have come to, had they been otherwise; LakeError where the lake knows no quota of the window."""
     from gpureport.whatif import answer as answer_question
     from gpureport.whatif import notes, past_use, print_answer
@@ -86,6 +86,6 @@ def what_if(config: Config, window: Window, question: Question, output: Output, 
         quota_lake(con, lake, window, [question.cluster] if question.cluster else None)
         past = past_use(con, lake, window, quota_rules(config).but(question.rules))
         found = answer_question(con, quota_rules(config), window, question, past)
-    for note in notes(found, question, window) if output != "json" else ():
-        say(note)
+    for level, note in notes(found, question, window) if output != "json" else ():
+        _LOG.log(level, note)
     print_answer(found, question, window, output, sys.stdout)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -22,6 +23,7 @@ from gpureport.values.text.rows import Output, print_rows
 
 if TYPE_CHECKING:
     from gpureport.doctor import Evidence, Finding
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -65,9 +67,11 @@ def doctor(config: Config, environ: Mapping[str, str], look: Look, output: Outpu
     if seen:
         print_findings(seen, output, sys.stdout)
     sentences = [f"{each.cluster}: {each.sentence}" if len(found) > 1 else each.sentence for each in found if each.sentence]
-    for line in (*sentences, *(f"warning: {failure}" for failure in failures[1:])) if failures else ():
-        print(line, file=sys.stderr)
     if failures:
+        for line in sentences:
+            _LOG.info(line)
+        for failure in failures[1:]:
+            _LOG.warning(failure)
         raise failures[0]
     sentence = "; ".join(sentences)
     if any(finding.is_loss for findings in seen.values() for finding in findings):
@@ -104,7 +108,7 @@ def _examine(config: Config, environ: Mapping[str, str], look: Look) -> _Examine
     if evidence is None:
         return _Examined(config.cluster, failure=failed)
     for warning in evidence.warnings:
-        print(f"warning: the answer may be partial: {warning}", file=sys.stderr)
+        _LOG.warning(f"the answer may be partial: {warning}")
     findings = tuple(examine(evidence, catalog_of(config), config.export.backfill_days))
     return _Examined(config.cluster, findings, conclusion(findings, evidence), failed)
 
@@ -135,7 +139,7 @@ def _look_at_state(config: Config, environ: Mapping[str, str]) -> tuple[Evidence
         return None, error
 
 
-def examine_files(config: Config, is_repairing: bool, output: Output, say: Callable[[str], None]) -> str:
+def examine_files(config: Config, is_repairing: bool, output: Output) -> str:
     """Print the files of the lake that are damaged or missing, and what repairs each; the verdict.
 
     IncompleteError, with the verdict, where some are and stay. A repair computes facts again, and takes damaged snapshots and all
@@ -151,12 +155,12 @@ def examine_files(config: Config, is_repairing: bool, output: Output, say: Calla
     if not damaged:
         return f"all {count:,} files of the lake at {lake} are as they were written"
     if is_repairing:
-        return repair(config, lake, damaged, say)
+        return repair(config, lake, damaged)
     file_count = len({each.stored.name for each in damaged})
     raise IncompleteError(f"{file_count:,} of {count:,} files of the lake at {lake} are damaged or missing; see above")
 
 
-def repair(config: Config, lake: Lake, damaged: Sequence[Damage], say: Callable[[str], None]) -> str:
+def repair(config: Config, lake: Lake, damaged: Sequence[Damage]) -> str:
     """Remove unreadable files from the lake, all samples of such a day, and compute facts again; the verdict."""
     sampled = {each.key for each in damaged if each.is_samples}
     lake.remove(
@@ -166,7 +170,7 @@ def repair(config: Config, lake: Lake, damaged: Sequence[Damage], say: Callable[
         if not table.startswith("facts/") and day_key(each.cluster, each.date) in sampled
     )
     lake.remove(Partition(each.table, *day_of(each.key), (each.stored,), lake) for each in damaged if each.stored.is_observed)
-    failures = [*_computed_again(config, sorted({day_of(each.key) for each in damaged if each.table.startswith("facts/")}), say)]
+    failures = [*_computed_again(config, sorted({day_of(each.key) for each in damaged if each.table.startswith("facts/")}))]
     again = ", ".join(f"{cluster} {day}" for cluster, day in sorted(map(day_of, sampled)))
     if failures:
         raise IncompleteError(
@@ -175,12 +179,12 @@ def repair(config: Config, lake: Lake, damaged: Sequence[Damage], say: Callable[
     return f"{len(damaged):,} files are repaired or taken out of the lake{f'; export or import again: {again}' if again else ''}"
 
 
-def _computed_again(config: Config, days: Sequence[tuple[str, date]], say: Callable[[str], None]) -> Iterator[str]:
+def _computed_again(config: Config, days: Sequence[tuple[str, date]]) -> Iterator[str]:
     """Compute days; those that cannot be."""
     for cluster, day in days:
         try:
             for line in compute(config, [day], cluster):
-                say(line)
+                _LOG.info(line)
         except LakeError as error:
-            say(f"warning: {error}")
+            _LOG.warning(error)
             yield f"{cluster} {day}"

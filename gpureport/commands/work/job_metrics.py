@@ -6,6 +6,7 @@ known is left out, never 0. The text is valid both as OpenMetrics and in Prometh
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -22,6 +23,7 @@ from gpureport.config import Metrics
 from gpureport.values.catalog import PUBLISHER, PUBLISHER_LABEL
 from gpureport.values.errors import GpureportError, OutputError, SourceError, UsageError
 
+_LOG = logging.getLogger(__name__)
 LAST_SUCCESS = "gpureport_run_last_success_timestamp_seconds"
 _SNAPSHOT = "gpureport_snapshot"
 LAST_SNAPSHOT = f"{_SNAPSHOT}_last_success_timestamp_seconds"
@@ -56,16 +58,14 @@ class Night:
         return self.exit_code in (0, 3, 4)
 
 
-def publish(night: Night, settings: Metrics, warn: Callable[[str], None]) -> None:
+def publish(night: Night, settings: Metrics) -> None:
     """Write and push what is configured; a failure is a warning, for the night's work is done."""
     if not settings.is_wanted:
         return
-    _publish(_Job("gpureport", night.instance, LAST_SUCCESS, night.is_success), settings, list(_values(night)), warn)
+    _publish(_Job("gpureport", night.instance, LAST_SUCCESS, night.is_success), settings, list(_values(night)))
 
 
-def publish_snapshot(
-    settings: Metrics, cluster: str, ended_at: datetime, failure: GpureportError | None, warn: Callable[[str], None]
-) -> None:
+def publish_snapshot(settings: Metrics, cluster: str, ended_at: datetime, failure: GpureportError | None) -> None:
     """Write and push whether a snapshot was taken whole; its textfile lies beside that of the run."""
     if not settings.is_wanted:
         return
@@ -76,7 +76,7 @@ def publish_snapshot(
     path = Path(settings.file)
     file = str(path.with_name(f"{path.stem}-snapshot-{cluster}{path.suffix}")) if settings.file else ""
     job = _Job("gpureport_snapshot", cluster, LAST_SNAPSHOT, failure is None)
-    _publish(job, settings.model_copy(update={"file": file}), values, warn)
+    _publish(job, settings.model_copy(update={"file": file}), values)
 
 
 class _Job(NamedTuple):
@@ -88,12 +88,12 @@ class _Job(NamedTuple):
     is_success: bool
 
 
-def _publish(job: _Job, settings: Metrics, values: Sequence[Value], warn: Callable[[str], None]) -> None:
+def _publish(job: _Job, settings: Metrics, values: Sequence[Value]) -> None:
     for how in (_write, _push):
         try:
             how(job, settings, values)
         except (OutputError, SourceError, UsageError) as error:
-            warn(f"the job's metrics are not published: {error}")
+            _LOG.warning(f"the job's metrics are not published: {error}")
 
 
 def _values(night: Night) -> Iterator[Value]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -21,7 +22,7 @@ from gpureport.values.runtime.stopping import EXIT_CODE, is_terminated
 from gpureport.values.tables import SOURCE
 from gpureport.values.window import Window, to_ms
 
-Say = Callable[[str], None]
+_LOG = logging.getLogger(__name__)
 _DAYS_AT_ONCE = 7
 _RECOMPUTE_SECONDS = 3600
 _SNAPSHOT_MS = 600_000
@@ -62,28 +63,28 @@ class NightPlan:
     with_state: bool = True
 
 
-def run(plan: NightPlan, say: Say, clock: Callable[[], float]) -> reporting.Reported | None:
+def run(plan: NightPlan, clock: Callable[[], float]) -> reporting.Reported | None:
     """Export and compute the day, the days missing before it and the recent ones that grew; then the report of the day.
 
     Then metrics of the run are published, whatever came of it; a second run at the same time leaves at once and publishes none.
     """
     watch = Watch(clock)
     try:
-        with exclusive_run(plan.config.lake), _published(plan, say, watch):
-            return _work(plan, say, watch)
+        with exclusive_run(plan.config.lake), _published(plan, watch):
+            return _work(plan, watch)
     except LakeBusyError:
-        say(f"another run over {plan.config.lake} is at work; this one leaves")
+        _LOG.info(f"another run over {plan.config.lake} is at work; this one leaves")
         return None
 
 
 @contextmanager
-def _published(plan: NightPlan, say: Say, watch: Watch) -> Iterator[None]:
+def _published(plan: NightPlan, watch: Watch) -> Iterator[None]:
     """Metrics of the night that the block is, however it ends; none of one that leaves to another run."""
     start = watch.clock()
 
     def tell(exit_code: int, failure: str = "") -> None:
         ended_at = plan.now + timedelta(seconds=watch.clock() - start)
-        _publish(plan, Night(plan.config.cluster, ended_at, exit_code, failure=failure), watch, say)
+        _publish(plan, Night(plan.config.cluster, ended_at, exit_code, failure=failure), watch)
 
     try:
         yield
@@ -96,43 +97,43 @@ def _published(plan: NightPlan, say: Say, watch: Watch) -> Iterator[None]:
     tell(watch.exit_code)
 
 
-def _work(plan: NightPlan, say: Say, watch: Watch) -> reporting.Reported:
+def _work(plan: NightPlan, watch: Watch) -> reporting.Reported:
     """One cluster that cannot be read does not keep the others from their report; its failure is given after it."""
     reporting.check(plan.config)  # hours of fetching should not come before it
     failures: list[SourceError] = []
     found_day = False
     for config in collecting.each_source(plan.config, plan.environ, plan.last_day):
-        cluster = _Cluster(replace(plan, config=config), say, watch)
+        cluster = _Cluster(replace(plan, config=config), watch)
         found_day = cluster.read(failures) or found_day
     if failures and not found_day:
         raise failures[0]
     try:
-        written = report_and_tidy(plan, say, watch)
+        written = report_and_tidy(plan, watch)
     except GpureportError as error:
         if failures:
-            say(f"warning: {error}")
+            _LOG.warning(error)
             raise failures[0] from error
         raise
     if failures and written.failure:
-        say(f"warning: {written.failure}")
+        _LOG.warning(written.failure)
     for failure in failures[1:]:
-        say(f"warning: {failure}")
+        _LOG.warning(failure)
     if failures:
         raise failures[0]
     return written
 
 
-def report_and_tidy(plan: NightPlan, say: Say, watch: Watch) -> reporting.Reported:
+def report_and_tidy(plan: NightPlan, watch: Watch) -> reporting.Reported:
     """The report, then what becomes of old days, whatever the report says of this one."""
     try:
         with watch.stage("report"):
             written = _reported(plan)
     except Exception:
-        _tidy(plan, say, watch)
+        _tidy(plan, watch)
         raise
     watch.has_report = True
     watch.exit_code = written.failure.exit_code if written.failure else 0
-    _tidy(plan, say, watch)
+    _tidy(plan, watch)
     return written
 
 
@@ -148,7 +149,7 @@ def _reported(plan: NightPlan) -> reporting.Reported:
     return written
 
 
-def _tidy(plan: NightPlan, say: Say, watch: Watch) -> None:
+def _tidy(plan: NightPlan, watch: Watch) -> None:
     with watch.stage("housekeeping"):
         lake = open_lake(plan.config.lake)
         is_bucket = isinstance(lake.storage.place, ObjectAddress)
@@ -156,7 +157,7 @@ def _tidy(plan: NightPlan, say: Say, watch: Watch) -> None:
         first_to_change = plan.now.date() - timedelta(days=1 + plan.config.export.restate_days)
         lake.pack_facts(first_to_change, PACKED_A_NIGHT if is_bucket else None)
         for line in describe_pruned(prune(lake, plan.config.retention, plan.now.date())):
-            say(line)
+            _LOG.info(line)
         lake.tidy()
 
 
@@ -165,7 +166,6 @@ class _Cluster:
     """A night of one cluster."""
 
     plan: NightPlan
-    say: Say
     watch: Watch
 
     def read(self, failures: list[SourceError]) -> bool:
@@ -188,11 +188,8 @@ class _Cluster:
         if not (plan.with_state and plan.config.kubernetes.enabled) or self._is_seen_lately():
             return
         with self.watch.stage("snapshot"):
-            beside = observing.snapshot_beside(plan.config, plan.environ, plan.now)
-        for line in beside.lines:
-            self.say(line)
-        if beside.failure:
-            failures.append(beside.failure)
+            failure = observing.snapshot_beside(plan.config, plan.environ, plan.now)
+        failures += [failure] if failure else []
 
     def _is_seen_lately(self) -> bool:
         """Whether a snapshot of the cluster is so new that another one says nothing more."""
@@ -226,18 +223,17 @@ class _Cluster:
         except NoSeriesError as error:
             is_held = day in self._days_of("device_sample")
             if not is_held and reporting.has_no_accelerators(config, day):
-                self.say(f"{day}: Kubernetes lists no node with accelerators, and Prometheus has no series of one")
+                _LOG.info(f"{day}: Kubernetes lists no node with accelerators, and Prometheus has no series of one")
                 self._compute(day)
                 return True
             if day == self.plan.last_day:
                 raise
-            self.say(f"{day} {'stays as it is' if is_held else 'stays missing'}: {error}")
+            _LOG.info(f"{day} {'stays as it is' if is_held else 'stays missing'}: {error}")
             if not is_held:
                 return False
         else:
             self.watch.sample_counts[config.cluster] += exported.sample_count if exported.is_written else 0
-            for line in collecting.describe_export(exported):
-                self.say(line)
+            collecting.tell_export(exported)
         self._compute(day)
         return True
 
@@ -255,17 +251,17 @@ class _Cluster:
         if due := [day for day in days if not reporting.has_facts(self.plan.config, day)]:
             with self.watch.stage("compute"):
                 for line in reporting.compute(self.plan.config, due, self.plan.config.cluster):
-                    self.say(line)
+                    _LOG.info(line)
 
 
-def _publish(plan: NightPlan, night: Night, watch: Watch, say: Say) -> None:
+def _publish(plan: NightPlan, night: Night, watch: Watch) -> None:
     done = replace(night, stage_seconds=watch.stage_seconds, sample_counts=dict(watch.sample_counts))
-    with _database(plan, watch.has_report, say) as database:
-        publish(replace(done, database=database), plan.config.metrics, lambda text: say(f"warning: {text}"))
+    with _database(plan, watch.has_report) as database:
+        publish(replace(done, database=database), plan.config.metrics)
 
 
 @contextmanager
-def _database(plan: NightPlan, has_report: bool, say: Say) -> Iterator[Path | None]:
+def _database(plan: NightPlan, has_report: bool) -> Iterator[Path | None]:
     """The report's DuckDB file where metrics are to be had from it; one that cannot be fetched only costs those."""
     if not (has_report and plan.config.metrics.is_wanted):
         yield None
@@ -275,5 +271,5 @@ def _database(plan: NightPlan, has_report: bool, say: Say) -> Iterator[Path | No
         try:
             database = stack.enter_context(delivering.report_here(plan.config.out, delivering.DATABASE)) / delivering.DATABASE
         except StoreError as error:
-            say(f"warning: the run's metrics lack what the report says: {error}")
+            _LOG.warning(f"the run's metrics lack what the report says: {error}")
         yield database if database and database.exists() else None

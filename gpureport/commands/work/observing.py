@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import logging
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from gpureport.config import Config
 from gpureport.values.errors import GpureportError, SourceError
 from gpureport.values.window import rfc3339
 
-Say = Callable[[str], None]
+_LOG = logging.getLogger(__name__)
 
 
 def import_files(config: Config, files: Sequence[Path], now: datetime) -> Imported:
@@ -29,7 +29,7 @@ def import_state(config: Config, folder: Path, observed_at: datetime | None, now
     return snapshot.import_folder(config.lake, folder, config.cluster, observed_at or read_observed_at(folder), now)
 
 
-def take_snapshots(configs: Sequence[Config], environ: Mapping[str, str], now: datetime, say: Say) -> None:
+def take_snapshots(configs: Sequence[Config], environ: Mapping[str, str], now: datetime) -> None:
     """The state of each cluster at this moment into the lake; a failure of one is raised when the others are read."""
     from gpureport.commands.work.job_metrics import publish_snapshot  # a snapshot beside an export should not wait for it
 
@@ -39,14 +39,13 @@ def take_snapshots(configs: Sequence[Config], environ: Mapping[str, str], now: d
         try:
             taken = _take(config, environ, now)
             failure = taken.failure
-            for line in describe_snapshot(taken):
-                say(line)
+            tell_snapshot(taken)
         except GpureportError as error:
             failure = error
-        publish_snapshot(config.metrics, config.cluster, now, failure, lambda text: say(f"warning: {text}"))
+        publish_snapshot(config.metrics, config.cluster, now, failure)
         failures += [failure] if failure else []
     for failure in failures[1:]:
-        say(f"warning: {failure}")
+        _LOG.warning(failure)
     if failures:
         raise failures[0]
 
@@ -55,38 +54,27 @@ def _take(config: Config, environ: Mapping[str, str], now: datetime) -> Snapshot
     return snapshot.take_snapshot(config.lake, open_cluster(config.kubernetes, environ), config.cluster, now)
 
 
-@dataclass(frozen=True)
-class Beside:
-    """Result of a snapshot beside a larger job: lines to print, and an error to raise, when the job is done."""
-
-    lines: tuple[str, ...] = ()
-    failure: SourceError | None = None
-
-    def conclude(self, say: Say) -> None:
-        """Say what there is to say; raise what went wrong."""
-        for line in self.lines:
-            say(line)
-        if self.failure:
-            raise self.failure
-
-
-def snapshot_beside(config: Config, environ: Mapping[str, str], now: datetime) -> Beside:
-    """A snapshot where a cluster is configured; a source that fails is kept for later, so that the job is done first."""
+def snapshot_beside(config: Config, environ: Mapping[str, str], now: datetime) -> SourceError | None:
+    """A snapshot beside a larger job, where a cluster is configured; the error to raise when that job is done."""
     try:
         taken = _take(config, environ, now)
-        return Beside(tuple(describe_snapshot(taken)), taken.failure)
     except NoClusterError:
-        return Beside(
-            (f"no Kubernetes cluster to read, so claims and quotas stay unknown; {HOW_TO_NAME_A_CLUSTER}, or --no-kubernetes",)
+        _LOG.info(
+            f"no Kubernetes cluster to read, so claims and quotas stay unknown; {HOW_TO_NAME_A_CLUSTER}, or --no-kubernetes"
         )
+        return None
     except SourceError as error:
-        return Beside(failure=error)
+        return error
+    tell_snapshot(taken)
+    return taken.failure
 
 
-def describe_snapshot(taken: Snapshot) -> list[str]:
-    """Result of an observation, a line each, with what is missing or partial."""
+def tell_snapshot(taken: Snapshot) -> None:
+    """Log what was observed, and what is missing or partial."""
     counts = [f"{taken.row_counts.get(name, 0):,} in {name}" for name in ("node", "pod", "device", "claim", "quota")]
-    lines = [f"state of {rfc3339(taken.observed_at)} from {taken.origin}: {', '.join(counts)}"]
+    _LOG.info(f"state of {rfc3339(taken.observed_at)} from {taken.origin}: {', '.join(counts)}")
     if taken.refused:
-        lines.append(f"warning: not allowed to list {', '.join(taken.refused)}; see the rules in docs/operations.md")
-    return lines + [f"warning: {each.asked}: {warning}" for each in taken.listed for warning in each.warnings]
+        _LOG.warning(f"not allowed to list {', '.join(taken.refused)}; see the rules in docs/operations.md")
+    for each in taken.listed:
+        for warning in each.warnings:
+            _LOG.warning(f"{each.asked}: {warning}")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import logging
+from collections.abc import Mapping
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,12 +19,10 @@ from gpureport.store import Place
 from gpureport.values.runtime.resources import RECORDING
 from gpureport.values.window import Window, day_start, parse_date, parse_instant
 
+_LOG = logging.getLogger(__name__)
 DEMO_CLUSTER = "h200-recording"
 DEMO_END = date(2026, 11, 1)
 DEMO_WINDOW = Window(parse_instant("2026-11-20T23:51:40Z"), parse_instant("2026-11-20T23:59:40Z"))
-
-
-Say = Callable[[str], None]
 
 
 def demo(config: Config, out: Path, now: datetime) -> Reported:
@@ -43,7 +42,7 @@ def _renew(lake: Path) -> None:
         migrate(lake)
 
 
-def demo_cluster(config: Config, out: Path, now: datetime, days: int = 7, gpus: int = 56, say: Say = lambda _: None) -> Reported:
+def demo_cluster(config: Config, out: Path, now: datetime, days: int = 7, gpus: int = 56) -> Reported:
     """A simulated cluster's last days and as many before, with prices, quotas and trouble in known places, reported by team.
 
     ``truth.json`` says what was planted.
@@ -53,17 +52,17 @@ def demo_cluster(config: Config, out: Path, now: datetime, days: int = 7, gpus: 
     plan = demo_plan(gpus, 2 * days, DEMO_END - timedelta(days=2 * days))
     own = config.model_copy(update={"lake": out / "lake", "cluster": "demo", **_demo_settings(config)})
     _renew(out / "lake")
-    say(f"simulating {gpus} GPUs for {2 * days} days")
+    _LOG.info(f"simulating {gpus} GPUs for {2 * days} days")
     with out_errors(out):
         fill_lake(plan, own.lake, own.cluster)
         write_truth(plan, out)
     with TemporaryDirectory() as folder:
         for observed_at, state in write_states(plan, Path(folder)):
             import_state(own, state, observed_at, max(now, observed_at))
-    say(f"computing {plan.days} days")
+    _LOG.info(f"computing {plan.days} days")
     for number in range(0, plan.days, 14):
         compute(own, plan.dates[number : number + 14])
-    say(f"writing the report of {days} days")
+    _LOG.info(f"writing the report of {days} days")
     return report(own, Window(day_start(DEMO_END - timedelta(days=days)), day_start(DEMO_END)), out, now)
 
 

@@ -1,49 +1,48 @@
-"""The log on standard error: lines for people, or JSON objects of one run for a log store."""
+"""The log on standard error, by the standard ``logging``: lines for people, or JSON objects of one run for a log store."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
-from dataclasses import dataclass
+import logging
 from datetime import UTC, datetime
 from typing import Literal
+from uuid import uuid4
 
 from gpureport.values.text.safe import printable, to_json
 
 LogFormat = Literal["text", "json"]
 
-_WARNING = "warning: "
+_BEFORE = {logging.WARNING: "warning: ", logging.ERROR: "gpureport: "}
 
 
-@dataclass
-class Log:
-    """Log of a command. ``run_id`` is the same in all lines of a run, and unique to it."""
+class Lines(logging.Formatter):
+    """Form of the log of a run. ``run_id`` is the same in all of its lines, and unique to it."""
 
-    clock: Callable[[], datetime]
-    run_id: str
-    command: str = ""
-    format: LogFormat = "text"
+    def __init__(self, form: LogFormat) -> None:
+        super().__init__()
+        self.form = form
+        self.command = ""
+        self.run_id = uuid4().hex
 
-    def say(self, line: str) -> None:
-        """One line; what begins with ``warning: `` has that level."""
-        if line.startswith(_WARNING):
-            self._write("warning", line.removeprefix(_WARNING), line)
-        else:
-            self._write("info", line, line)
+    def format(self, record: logging.LogRecord) -> str:
+        """One line; the reason of a command's end has its ``exit_code`` too."""
+        message = record.getMessage()
+        if self.form == "text":
+            return printable(_BEFORE.get(record.levelno, "") + message)
+        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        entry = {
+            "time": at,
+            "level": record.levelname.lower(),
+            "run_id": self.run_id,
+            "command": self.command,
+            "message": message,
+        }
+        return to_json(entry | {name: value for name, value in vars(record).items() if name == "exit_code"})
 
-    def warn(self, text: str) -> None:
-        """Something that the operator should look at."""
-        self._write("warning", text, _WARNING + text)
 
-    def fail(self, text: str, exit_code: int) -> None:
-        """Reason of the command's end, and its exit code."""
-        self._write("error", text, f"gpureport: {text}", exit_code=exit_code)
-
-    def _write(self, level: str, message: str, line: str, **more: int) -> None:
-        if self.format == "json":
-            at = self.clock().astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-            entry = {"time": at, "level": level, "run_id": self.run_id, "command": self.command, "message": message, **more}
-            line = to_json(entry)
-        else:
-            line = printable(line)
-        print(line, file=sys.stderr)
+def start_log(form: LogFormat) -> Lines:
+    """The log of a new run on standard error, in place of the log of the run before it."""
+    lines, handler, logger = Lines(form), logging.StreamHandler(), logging.getLogger("gpureport")
+    handler.setFormatter(lines)
+    logger.handlers = [handler]
+    logger.setLevel(logging.INFO)
+    return lines
