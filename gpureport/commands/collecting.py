@@ -50,9 +50,9 @@ def export(invocation: options.Invocation, /, day: str | None, no_kubernetes: bo
         return
     for each in collecting.each_source(config, invocation.environ, chosen):
         with_state = each.kubernetes.enabled and not no_kubernetes
-        failure = observing.snapshot_beside(each, invocation.environ, invocation.now) if with_state else None
+        taken = observing.snapshot_beside(each, invocation.environ, invocation.now) if with_state else None
         collecting.tell_export(collecting.export(each, invocation.environ, chosen))
-        if failure:
+        if taken and (failure := observing.tell_beside(taken)):
             raise failure
     click.echo(str(config.lake))
 

@@ -188,8 +188,9 @@ class _Cluster:
         if not (plan.with_state and plan.config.kubernetes.enabled) or self._is_seen_lately():
             return
         with self.watch.stage("snapshot"):
-            failure = observing.snapshot_beside(plan.config, plan.environ, plan.now)
-        failures += [failure] if failure else []
+            taken = observing.snapshot_beside(plan.config, plan.environ, plan.now)
+        if failure := observing.tell_beside(taken):
+            failures.append(failure)
 
     def _is_seen_lately(self) -> bool:
         """Whether a snapshot of the cluster is so new that another one says nothing more."""

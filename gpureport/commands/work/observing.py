@@ -54,19 +54,25 @@ def _take(config: Config, environ: Mapping[str, str], now: datetime) -> Snapshot
     return snapshot.take_snapshot(config.lake, open_cluster(config.kubernetes, environ), config.cluster, now)
 
 
-def snapshot_beside(config: Config, environ: Mapping[str, str], now: datetime) -> SourceError | None:
-    """A snapshot beside a larger job, where a cluster is configured; the error to raise when that job is done."""
+def snapshot_beside(config: Config, environ: Mapping[str, str], now: datetime) -> Snapshot | SourceError | NoClusterError:
+    """A snapshot beside a larger job; an error is kept, so that the job is done first."""
     try:
-        taken = _take(config, environ, now)
-    except NoClusterError:
+        return _take(config, environ, now)
+    except (NoClusterError, SourceError) as error:
+        return error
+
+
+def tell_beside(taken: Snapshot | SourceError | NoClusterError) -> SourceError | None:
+    """Log a snapshot beside a larger job; the error to raise when all is done, which no cluster to read is not."""
+    if isinstance(taken, NoClusterError):
         _LOG.info(
             f"no Kubernetes cluster to read, so claims and quotas stay unknown; {HOW_TO_NAME_A_CLUSTER}, or --no-kubernetes"
         )
         return None
-    except SourceError as error:
-        return error
-    tell_snapshot(taken)
-    return taken.failure
+    if isinstance(taken, Snapshot):
+        tell_snapshot(taken)
+        return taken.failure
+    return taken
 
 
 def tell_snapshot(taken: Snapshot) -> None:
