@@ -17,7 +17,7 @@ from gpureport.commands.options import Invocation
 from gpureport.values.errors import GpureportError, UsageError
 from gpureport.values.runtime.garbage import imported
 from gpureport.values.runtime.stopping import EXIT_CODE, INTERRUPTED, TERMINATED, forget_output, is_terminated
-from gpureport.values.text.log import Lines, start_log
+from gpureport.values.text.log import start_log
 
 _LOG = logging.getLogger(__name__)
 _QUERY_INTERRUPTED = "Query interrupted"
@@ -100,20 +100,15 @@ def cli(context: click.Context, config_path: Path | None) -> None:
 
     Example: gpureport demo
     """
-    environ, now, lines = context.obj or (os.environ, datetime.now(UTC), _new_log(os.environ))
+    environ, now, lines = context.obj or (os.environ, datetime.now(UTC), start_log(os.environ))
     lines.command = context.invoked_subcommand or ""
     context.obj = Invocation(config_path, environ, now, lines)
-
-
-def _new_log(environ: Mapping[str, str]) -> Lines:
-    """A new run's; the environment decides its form already before there is a configuration, for errors in that."""
-    return start_log("json" if environ.get("GPUREPORT_LOG_FORMAT") == "json" else "text")
 
 
 def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] | None = None, now: datetime | None = None) -> int:
     """Run a command; the exit code of the contract (0, 1 failure, 2 usage, 3 findings, 4 coverage, 5 source)."""
     environ = os.environ if environ is None else environ
-    lines = _new_log(environ)
+    lines = start_log(environ)
     shared = (environ, now or datetime.now(UTC), lines)
     try:
         cli.main(args=None if arguments is None else list(arguments), obj=shared, standalone_mode=False)

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
+import duckdb
+
 from gpureport.compute.query import Query, needed
+from gpureport.compute.quotas import RULES
+
+
+def empty_rule_tables(con: duckdb.DuckDBPyConnection) -> None:
+    """The tables that schedulers' rules make, without rows: for queries over nothing."""
+    con.execute("create schema if not exists day")
+    for table in (table for rule in RULES for table in rule.makes):
+        con.register("made", table.schema.empty_table())
+        con.execute(f"create or replace table {table.name} as from made")
+        con.unregister("made")
 
 
 def touched(

@@ -47,7 +47,7 @@ def test_the_environment_chooses_the_format(tmp_path: Path, capsys: pytest.Captu
 def test_a_name_cannot_move_the_cursor_or_forge_an_object(capsys: pytest.CaptureFixture[str]) -> None:
     name = 'pod\x1b[2J\r"},{"level":"error"'
     for wanted in ("text", "json"):
-        start_log(wanted)  # type: ignore[arg-type]
+        start_log({"GPUREPORT_LOG_FORMAT": wanted})
         logging.getLogger("gpureport.some.module").warning(f"{name} is odd")
     text, as_json = capsys.readouterr().err.splitlines()
     assert text == 'warning: pod\\x1b[2J\\r"},{"level":"error" is odd'
@@ -56,7 +56,7 @@ def test_a_name_cannot_move_the_cursor_or_forge_an_object(capsys: pytest.Capture
 
 
 def test_what_the_log_names_is_not_read_as_a_format(capsys: pytest.CaptureFixture[str]) -> None:
-    start_log("text")
+    start_log({})
     logging.getLogger("gpureport").warning("100 %s of it")
     assert capsys.readouterr().err == "warning: 100 %s of it\n"
 

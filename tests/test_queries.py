@@ -20,13 +20,13 @@ import duckdb
 import pytest
 from documents import queries as query_docs
 from query_text import parameters, tables_read
-from rebuilding import touched
+from rebuilding import empty_rule_tables, touched
 
 from gpureport import lake
 from gpureport.compute.fact_views import limits
 from gpureport.compute.intervals import INTERVALS
 from gpureport.compute.query import SUBJECTS, Query, build, dictionary, functions, load, of_life
-from gpureport.compute.quotas import RULES, Asked, Rule, empty_rule_tables, quota_graph
+from gpureport.compute.quotas import RULES, Asked, Rule, quota_graph
 from gpureport.config import findings
 from gpureport.schedulers.model import Rules
 from gpureport.values.runtime import resources

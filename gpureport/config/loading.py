@@ -123,9 +123,8 @@ def load_config(
 ) -> tuple[Config, list[str]]:
     """The configuration and the warnings that came with it; ``flags`` are dotted names, those set to None are absent.
 
-    With ``only`` no more of it than these keys.
-
-    UsageError for an unknown key, a value out of range, or a file that is not there or no TOML.
+    With ``only`` no more of it than these keys. UsageError for an unknown key, a value out of range, or a file that is not there
+    or no TOML.
     """
     values = _with_lake_apart(_read_file(path))
     seed, warnings = _seed_names(environ)
@@ -204,7 +203,7 @@ class _Environment(EnvSettingsSource):
         super().__init__(cast("type[BaseSettings]", Config), env_prefix=PREFIX, env_nested_delimiter="__")
 
     def _load_env_vars(self) -> dict[str, str | None]:
-        own = {name.lower(): text for name, text in sorted(self._environ.items()) if name.startswith(PREFIX)}
+        own = {name.lower(): text for name, text in self._environ.items() if name.startswith(PREFIX)}
         return {name.replace("_lake__delta", "_lake_delta"): text for name, text in own.items()}
 
     def decode_complex_value(self, field_name: str, field: Any, value: Any) -> Any:

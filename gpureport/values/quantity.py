@@ -11,8 +11,6 @@ from typing import Any
 NANO = 1_000_000_000
 _GRAMMAR = re.compile(r"[+-]?(?![\d.]{31})(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?[0-2]?\d|[numkMGTPE]|[KMGTPE]i)?", re.ASCII)
 """Kubernetes' grammar, with at most 30 digits: it keeps 19. The client's parser takes more: ``NaN``, ``1_000``, ``1K``."""
-_MOST_DIGITS = 80
-"""Of a product of 30 digits with the largest suffix, in billionths."""
 
 
 def nano_units(written: Any) -> int | None:
@@ -32,7 +30,7 @@ def _parsed(written: str) -> int | None:
 
     if not _GRAMMAR.fullmatch(written):
         return None
-    with localcontext(prec=_MOST_DIGITS):
+    with localcontext(prec=80):  # 30 digits, times the largest suffix, in billionths
         nano: Decimal = parse_quantity(written) * NANO
     return ceil(nano)
 

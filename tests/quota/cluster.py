@@ -11,9 +11,10 @@ from pathlib import Path
 
 import duckdb
 import pyarrow as pa
+from rebuilding import empty_rule_tables
 
 from gpureport.compute.query import build, load, needed
-from gpureport.compute.quotas import QUOTA_FACTS, build_quota_facts, empty_rule_tables
+from gpureport.compute.quotas import QUOTA_FACTS, build_quota_facts
 from gpureport.lake import open_lake, views
 from gpureport.schedulers.model import Rules
 from gpureport.values.tables import TABLE_BY_NAME

@@ -128,7 +128,7 @@ def build_quota_facts(
     has_quotas = True
     for node in needed(quota_graph(), (made.QUOTA_UNIT.name, *targets), given):
         if isinstance(node, Rule):
-            _put(con, node, node.make(con, asked) if has_quotas else _empty(node))
+            _put(con, node, node.make(con, asked) if has_quotas else [each.schema.empty_table() for each in node.makes])
         elif not has_quotas:
             build_empty(con, node)
         elif node.table == "day.quota_amount":
@@ -139,16 +139,6 @@ def build_quota_facts(
             _cut(con, node.table, asked.limits)
         if node.table == made.QUOTA_UNIT.name:
             has_quotas = bool(con.execute(f"select 1 from {node.table} limit 1").fetchone())
-
-
-def empty_rule_tables(con: duckdb.DuckDBPyConnection) -> None:
-    """The tables that rules make, without rows: for queries over nothing."""
-    for rule in RULES:
-        _put(con, rule, _empty(rule))
-
-
-def _empty(rule: Rule) -> list[pa.Table]:
-    return [table.schema.empty_table() for table in rule.makes]
 
 
 def _cut(con: duckdb.DuckDBPyConnection, table: str, within: Mapping[str, str]) -> None:

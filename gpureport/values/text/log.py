@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Literal
 from uuid import uuid4
@@ -39,9 +40,13 @@ class Lines(logging.Formatter):
         return to_json(entry | {name: value for name, value in vars(record).items() if name == "exit_code"})
 
 
-def start_log(form: LogFormat) -> Lines:
-    """The log of a new run on standard error, in place of the log of the run before it."""
-    lines, handler, logger = Lines(form), logging.StreamHandler(), logging.getLogger("gpureport")
+def start_log(environ: Mapping[str, str]) -> Lines:
+    """The log of a new run on standard error, in place of the log of the run before it.
+
+    The environment decides its form before there is a configuration: for errors in that.
+    """
+    lines = Lines("json" if environ.get("GPUREPORT_LOG_FORMAT") == "json" else "text")
+    handler, logger = logging.StreamHandler(), logging.getLogger("gpureport")
     handler.setFormatter(lines)
     logger.handlers = [handler]
     logger.setLevel(logging.INFO)
