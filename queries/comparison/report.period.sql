@@ -47,21 +47,16 @@ ledger as (
 ),
 
 bucket as (
-    select
-        period,
-        cluster,
-        coalesce(sum(gpu_hours) filter (where bucket = 'effective'), 0) as effective_gpu_hours,
-        coalesce(sum(gpu_hours) filter (where bucket = 'underutilized'), 0) as underutilized_gpu_hours,
-        coalesce(sum(gpu_hours) filter (where bucket = 'active_unmeasured'), 0) as active_unmeasured_gpu_hours,
-        coalesce(sum(gpu_hours) filter (where bucket = 'allocated_unmeasured'), 0) as allocated_unmeasured_gpu_hours,
-        coalesce(sum(gpu_hours) filter (where bucket = 'allocated_idle'), 0) as allocated_idle_gpu_hours,
-        coalesce(sum(gpu_hours) filter (where bucket = 'reserved_idle'), 0) as reserved_idle_gpu_hours,
-        coalesce(sum(gpu_hours) filter (where bucket = 'fragmented'), 0) as fragmented_gpu_hours,
-        coalesce(sum(gpu_hours) filter (where bucket = 'free'), 0) as free_gpu_hours,
-        coalesce(sum(gpu_hours) filter (where bucket = 'unavailable'), 0) as unavailable_gpu_hours,
-        coalesce(sum(gpu_hours) filter (where bucket = 'unknown'), 0) as unknown_gpu_hours
+    select *
     from ledger
-    group by period, cluster
+    pivot (
+        coalesce(sum(gpu_hours), 0) as gpu_hours
+        for bucket in (
+            'effective', 'underutilized', 'active_unmeasured', 'allocated_unmeasured', 'allocated_idle', 'reserved_idle', 'fragmented', 'free',
+            'unavailable', 'unknown'
+        )
+        group by period, cluster
+    )
 ),
 
 cost as (
