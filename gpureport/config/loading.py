@@ -9,6 +9,7 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import reduce
 from pathlib import Path
@@ -226,19 +227,14 @@ def _seed_names(environ: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
     if (enabled := environ.get(_SEED_ENABLED)) is not None:
         found["enabled"] = enabled
     if (text := environ.get(_SEED_THRESHOLD)) is not None:
-        threshold = _number(text)
-        if threshold is None or not 0 < threshold <= 1:
+        threshold = 0.0
+        with suppress(ValueError):
+            threshold = float(text)
+        if not 0 < threshold <= 1:
             warnings.append(f"{_SEED_THRESHOLD}={text!r} is outside (0, 1]; {meaning.DEFAULT_MEMORY_THRESHOLD_RATIO} is used")
             threshold = meaning.DEFAULT_MEMORY_THRESHOLD_RATIO
         found["memory_threshold_ratio"] = threshold
     return {"saturation": found} if found else {}, warnings
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
 
 
 def _sections(flags: Mapping[str, Any]) -> dict[str, Any]:

@@ -186,8 +186,29 @@ def test_a_long_wait_is_named_with_what_others_leave_unused(con: duckdb.DuckDBPy
     assert found.detail == f"p95 wait ≥ 5 h (2–4 GPUs). {others}"
 
 
+def test_hours_that_the_waiting_team_itself_leaves_idle_or_another_cluster_has_are_none_of_others(
+    con: duckdb.DuckDBPyConnection,
+) -> None:
+    """The pod that waits is of a namespace whose team has a label; none of the team's pods of that size ever ran."""
+    con.execute("insert into period.workload values ('lab', 'research', 'hold-0', '', 'Pod', 'hold-0', 'science')")
+    con.execute("insert into report.gpu_hour_ledger values ('lab', 'serving', 'x', '', 'M', '2026-11-20', 'allocated_idle', 5.0)")
+    con.execute("insert into report.gpu_hour_ledger values ('far', 'web', 'y', '', 'M', '2026-11-20', 'allocated_idle', 30.0)")
+    con.execute("insert into report.gpu_hour_ledger values ('far', '', '', '', 'M', '2026-11-20', 'fragmented', 7.0)")
+    con.execute("insert into period.pod_wait values ('lab', 'research', 'big-0', '', '8', null, 18000.0, 40.0)")
+    found = _answers(con)["Pending and starved"]
+    assert found.headline == "science, 40 GPU-h pending"
+    assert found.detail.endswith(" 4 GPU-h unallocated but fragmented; 5 GPU-h idle in allocations of others.")
+    with opened_tables(con, {}) as tables:
+        assert answers(tables, HEADER, Money("$"), "science")[3].headline == "science, 40 GPU-h pending"
+        assert answers(tables, HEADER, Money("$"), "serving")[3].headline == "No pending pods"
+
+
 def test_without_waits_that_is_said_and_without_their_table_there_is_no_data(con: duckdb.DuckDBPyConnection) -> None:
-    assert _answers(con)["Pending and starved"].headline == "No pending pods"
+    found = _answers(con)["Pending and starved"]
+    assert (found.headline, found.detail) == (
+        "No pending pods",
+        "4 GPU-h unallocated but fragmented; 24 GPU-h idle in allocations.",
+    )
     con.execute("drop table period.pod_wait")
     assert _answers(con)["Pending and starved"].headline == "No data"
 

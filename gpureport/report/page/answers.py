@@ -234,17 +234,17 @@ class _Asked:
         title = "Pending and starved"
         waits = self.tables.rows(
             """
-            select cluster, coalesce(any_value(pod.team), namespace) as team, size,
+            select cluster, coalesce(any_value(known.team), namespace) as team, size,
                 sum(sum(pending_gpu_hours)) over (partition by cluster, namespace) as gpu_hours,
                 quantile_cont(coalesce(waiting_seconds, placing_seconds), 0.95) as p95,
                 quantile_cont(if(waiting_seconds is null, placing_seconds, 1e18), 0.95) > p95 as is_least
-            from period.pod_wait left join page.pod as pod using (cluster, namespace, pod, pod_uid)
+            from period.pod_wait left join page.team as known using (cluster, namespace)
             where coalesce(waiting_seconds, placing_seconds) is not null
             group by cluster, namespace, size order by gpu_hours desc nulls last, sum(pending_gpu_hours) desc nulls last
             """
         )
         waits = [each for each in waits if self.team in ("", each["team"])]
-        why = self._because()
+        why = self._because(waits[0] if waits else {})
         if not waits:
             return Answer(
                 title,
@@ -268,7 +268,8 @@ class _Asked:
     def tab_of_waits(self) -> str:
         return "quotas" if self.row("select 1 from report.quota_fair_share where $team is not null limit 1") else "capacity"
 
-    def _because(self) -> str:
+    def _because(self, first: Mapping[str, Any]) -> str:
+        """What could have served the wait, or any where there is none: hours of its own cluster, idle ones of other teams."""
         pair = self.row("""
             select cluster, quota, borrower, sum(contested_gpu_hours) as gpu_hours from report.quota_pair
             where $team in ('', quota) group by all order by gpu_hours desc nulls last limit 1
@@ -278,11 +279,17 @@ class _Asked:
             whose = f"{formats.gpu_hours(pair['gpu_hours'])} guaranteed to {pair['quota']}{self.where(pair)}"
             said.append(f"borrowed by {pair['borrower']}: {whose}")
         if not self.team:
-            whole = self.whole
-            if self.is_notable(whole.of("fragmented")):
-                said.append(f"{formats.gpu_hours(whole.of('fragmented'))} unallocated but fragmented")
-            if self.is_notable(whole.of(*IDLE)):
-                said.append(f"{formats.gpu_hours(whole.of(*IDLE))} idle in allocations of others")
+            there = self.tables.rows(
+                "select team is not distinct from $waits as waits, bucket, sum(gpu_hours) as gpu_hours from page.use "
+                "where $cluster in ('', cluster) group by all",
+                waits=first.get("team"),
+                cluster=first.get("cluster", ""),
+            )
+            others = hours_by(there, "waits").get("False", Hours({}))
+            if self.is_notable(others.of("fragmented")):
+                said.append(f"{formats.gpu_hours(others.of('fragmented'))} unallocated but fragmented")
+            if self.is_notable(others.of(*IDLE)):
+                said.append(f"{formats.gpu_hours(others.of(*IDLE))} idle in allocations{' of others' if first else ''}")
         return "; ".join(said)[:1].upper() + "; ".join(said)[1:] + ("." if said else "")
 
     def health(self) -> Answer:
