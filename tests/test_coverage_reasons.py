@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 from gpureport import lake
-from gpureport.compute.query import build, define_functions, load, needed
+from gpureport.compute.query import LIVES, build, define_functions, load, needed
 from gpureport.config.findings import expectations
 from gpureport.values.tables import TABLE_BY_NAME
 
@@ -40,6 +40,7 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyC
     with duckdb.connect() as con:
         lake.views(con, empty, TABLE_BY_NAME)
         define_functions(con)
+        con.execute("; ".join(f"create schema if not exists {life}" for life in LIVES))  # no test's rollback takes them away
         for query in needed(QUERIES, READ):
             build(con, query, PARAMS)
         yield con

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
@@ -237,9 +237,5 @@ def retention_days(connection: Connection) -> float | None:
         return None
     text = str(data.get("storageRetention", ""))
     found = re.match(r"(?:\d+(?:ms|[ywdhms]))+", text)
-    days = _sum_of_days(re.findall(r"(\d+)(ms|[ywdhms])", found[0])) if found else 0.0
-    return days or None
-
-
-def _sum_of_days(parts: Iterable[tuple[str, str]]) -> float:
-    return sum(int(number) * _DAYS[unit] for number, unit in parts)
+    parts = re.findall(r"(\d+)(ms|[ywdhms])", found[0]) if found else []
+    return sum(int(number) * _DAYS[unit] for number, unit in parts) or None

@@ -170,7 +170,7 @@ def answer(
     recorded = _outcome(con, window, _RECORDED)
     _usable(con, 0.0)
     left_out = replay_steps(con, known, known.scopes)
-    errors = _errors(con)
+    errors = {tuple(key): error for *key, error in con.execute(_ERRORS).fetchall()}
     _stand(con, _REPLAYED)
     build_quota_facts(con, rules, window, _standing(_AFTER_REPLAY), targets=_AFTER_REPLAY)
     replayed = _outcome(con, window, _REPLAYED)
@@ -231,10 +231,6 @@ def _added_gpus(con: duckdb.DuckDBPyConnection, question: Question, clusters: Se
     if row is None or row[0] is None:
         raise UsageError("no node of the window is known, so its GPUs are not; say how many GPUs more with --add-gpus")
     return question.added_gpus + question.added_nodes * float(row[0])
-
-
-def _errors(con: duckdb.DuckDBPyConnection) -> dict[tuple[str, ...], float]:
-    return {tuple(key): error for *key, error in con.execute(_ERRORS).fetchall()}
 
 
 def _usable(con: duckdb.DuckDBPyConnection, added_gpus: float) -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import duckdb
 import pytest
 
+from gpureport.compute.query import define_functions
 from gpureport.report.page.answers import Answer, answers
 from gpureport.report.page.overview import overview
 from gpureport.report.page.tables import Tables, opened_tables
@@ -30,6 +31,7 @@ LEDGER = [
 
 
 def _fill(con: duckdb.DuckDBPyConnection, ledger: list[tuple[str, str, str, float]]) -> None:
+    define_functions(con)
     con.execute("create schema report; create schema facts; create schema period")
     con.execute("""
         create table report.gpu_hour_ledger (
@@ -37,7 +39,13 @@ def _fill(con: duckdb.DuckDBPyConnection, ledger: list[tuple[str, str, str, floa
             gpu_hours double
         );
         create table report.container (cluster varchar, namespace varchar, pod varchar, pod_uid varchar);
-        create table report.device (cluster varchar, device_uuid varchar, gpu_instance_id varchar, gpu_index varchar);
+        create table report.device (
+            cluster varchar, device_uuid varchar, gpu_instance_id varchar, gpu_index varchar, xid_error_count bigint default 0,
+            any_throttle_ratio double default 0, thermal_violation_ratio double, power_violation_ratio double
+        );
+        create table report.scheduler_pressure as
+            select 'lab' as cluster, 'gpu' as resource, timestamp '2026-11-20 00:00:00' as hour_start_at,
+                3600.0 as observed_seconds, 0.0 as demand_observed_seconds, 0.0 as unscheduled_units_avg;
         create table period.price as select 'M' as gpu_model, date '2026-11-20' as day, 2.0 as hour_cost;
         create table report.rightsizing (
             cluster varchar, namespace varchar, workload_kind varchar, workload varchar, freed_gpu_hours double, verdict varchar
@@ -62,7 +70,13 @@ def _fill(con: duckdb.DuckDBPyConnection, ledger: list[tuple[str, str, str, floa
             "insert into report.gpu_hour_ledger values ('lab', ?, ?, '', 'M', '2026-11-20', ?, ?)",
             [namespace, pod, bucket, hours],
         )
-    con.execute("insert into report.device values ('lab', 'GPU-1', '', '3')")
+    _device(con, "GPU-1", "3")
+
+
+def _device(con: duckdb.DuckDBPyConnection, uuid: str, index: str) -> None:
+    con.execute(
+        "insert into report.device (cluster, device_uuid, gpu_instance_id, gpu_index) values ('lab', ?, '', ?)", [uuid, index]
+    )
 
 
 def _finding(con: duckdb.DuckDBPyConnection, code: str, severity: str, evidence: str) -> None:
@@ -108,7 +122,7 @@ def test_names_that_two_clusters_have_are_told_apart(con: duckdb.DuckDBPyConnect
         "insert into report.gpu_hour_ledger select 'far', * exclude (cluster) replace (30 as gpu_hours)"
         " from report.gpu_hour_ledger where namespace = 'serving' and bucket = 'underutilized'"
     )
-    con.execute("insert into report.device values ('far', 'GPU-1', '', '3')")
+    con.execute("insert into report.device select * replace ('far' as cluster) from report.device where device_uuid = 'GPU-1'")
     for _ in range(2):
         _finding(con, "GR401", "critical", "XID 79")
     con.execute("update report.finding set cluster = 'far' where rowid = 1")
@@ -157,13 +171,20 @@ def test_what_is_not_measured_is_no_zero() -> None:
 
 
 def test_gpus_that_were_free_in_every_hour_can_be_returned_too(con: duckdb.DuckDBPyConnection) -> None:
+    """Of a model and cluster, and whole ones: two halves of two models are none, nor is one that is now here, now there."""
     con.execute("""
         create or replace table report.gpu_hours_over_time as select * from (values
-            ('', 'M', timestamp '2026-11-20 00:00:00', 4e0, 2e0, 0e0), ('', 'M', timestamp '2026-11-20 01:00:00', 4e0, 1e0, 1e0)
-        ) as course(team, gpu_model, hour_start_at, usable_gpu_hours, allocated_gpu_hours, unnamed_gpu_hours)
+            ('', 'lab', 'M', timestamp '2026-11-20 00:00:00', 4e0, 2e0, 0e0),
+            ('', 'lab', 'M', timestamp '2026-11-20 01:00:00', 4e0, 0e0, 1e0),
+            ('', 'lab', 'N', timestamp '2026-11-20 00:00:00', 1e0, 5e-1, 0e0),
+            ('', 'lab', 'O', timestamp '2026-11-20 00:00:00', 1e0, 5e-1, 0e0),
+            ('', 'far', 'M', timestamp '2026-11-20 00:00:00', 1e0, 0e0, 0e0),
+            ('', 'far', 'M', timestamp '2026-11-20 01:00:00', 1e0, 1e0, 0e0),
+            ('', 'far', 'N', timestamp '2026-11-20 00:00:00', 1e0, 1.5e0, 0e0)
+        ) as course(team, cluster, gpu_model, hour_start_at, usable_gpu_hours, allocated_gpu_hours, unnamed_gpu_hours)
     """)
     found = _answers(con)["GPUs to return"]
-    assert found.headline == "3 of 4"  # 24 h idle over 24 h, and 2 free: 4 - 2, and 4 - 1 - 1
+    assert found.headline == "3 of 4"  # 24 h idle over 24 h, and 2 free in lab: 4 - 2, then 4 - 0 - 1; in far 1 - 0, then 1 - 1
     assert found.detail.startswith("1 idle on average · 2 free in every hour · ")
 
 
@@ -213,6 +234,31 @@ def test_without_waits_that_is_said_and_without_their_table_there_is_no_data(con
     assert _answers(con)["Pending and starved"].headline == "No data"
 
 
+def test_pods_that_no_source_lists_are_not_said_to_be_none(con: duckdb.DuckDBPyConnection) -> None:
+    con.execute("delete from report.scheduler_pressure")
+    found = _answers(con)["Pending and starved"]
+    assert found.headline == "No data"
+    assert found.detail.startswith("No source lists the pods that request GPUs. 4 GPU-h ")
+
+
+def test_errors_and_throttling_that_no_exporter_reports_are_not_said_to_be_none(con: duckdb.DuckDBPyConnection) -> None:
+    _device(con, "GPU-2", "4")
+    assert _answers(con)["GPU health"].detail == "No XID error. No throttling or slowdown above the thresholds."
+    con.execute("update report.device set xid_error_count = null where device_uuid = 'GPU-2'")
+    con.execute("update report.device set any_throttle_ratio = null, power_violation_ratio = 0.0")
+    found = _answers(con)["GPU health"]
+    assert found.detail == "No XID error on the 1 of 2 GPUs that report it. No throttling or slowdown above the thresholds."
+    con.execute("update report.device set power_violation_ratio = null")
+    found = _answers(con)["GPU health"]
+    assert (found.headline, found.detail) == (
+        "No sick GPU found",
+        "No XID error on the 1 of 2 GPUs that report it. Throttling is unknown.",
+    )
+    con.execute("update report.device set xid_error_count = null")
+    found = _answers(con)["GPU health"]
+    assert (found.headline, found.detail) == ("No data", "XID errors are unknown. Throttling is unknown.")
+
+
 def test_a_sick_gpu_is_named_by_node_and_number(con: duckdb.DuckDBPyConnection) -> None:
     assert _answers(con)["GPU health"].headline == "No sick GPU found"
     _finding(con, "GR302", "warning", "throttled 30 % of the time")
@@ -224,7 +270,8 @@ def test_a_sick_gpu_is_named_by_node_and_number(con: duckdb.DuckDBPyConnection) 
 
 
 def test_errors_that_ask_for_other_actions_are_lines_of_their_own(con: duckdb.DuckDBPyConnection) -> None:
-    con.execute("insert into report.device values ('lab', 'GPU-2', '', '4'), ('lab', 'GPU-5', '', '5')")
+    _device(con, "GPU-2", "4")
+    _device(con, "GPU-5", "5")
     for device, severity, xid in (("GPU-1", "critical", "119"), ("GPU-5", "critical", "119"), ("GPU-2", "info", "63")):
         _finding(con, "GR401", severity, f"XID {xid}")
         con.execute("update report.finding set device_uuid = ?, detail = ? where detail = ''", [device, xid])
@@ -279,12 +326,16 @@ def test_energy_is_told_with_its_range_where_that_is_known_of_all_of_it(con: duc
     con.execute(
         "create or replace table report.energy as select 'lab' as cluster, 'research' as namespace, 7.2e6 as energy_joules"
     )
-    rows = "('cluster', 'lab', 5.4e6, 0.05), ('cluster', 'edge', 1.8e6, 0.01), ('day', '2026-11-20', 7.2e6, 0.9)"
+    rows = (
+        "('cluster', 'lab', 5.4e6, 0.05, 60.0), ('cluster', 'edge', 1.8e6, 0.01, 36.0), ('day', '2026-11-20', 7.2e6, 0.9, 96.0)"
+    )
     con.execute(f"""create or replace table report.energy_balance as select * from (values {rows})
-        as balance(dimension, value, energy_joules, energy_accuracy_ratio)""")
+        as balance(dimension, value, energy_joules, energy_accuracy_ratio, measured_gpu_hours)""")
     assert _answers(con)["Cost"].headline == "Energy 2 kWh ± 4.0 %"  # 5 % of 1.5 and 1 % of 0.5 kWh
     con.execute("update report.energy_balance set energy_accuracy_ratio = null where value = 'edge'")
     assert _answers(con)["Cost"].headline == "Energy 2 kWh"
+    con.execute("update report.energy_balance set measured_gpu_hours = 35 where value = 'edge'")
+    assert _answers(con)["Cost"].headline == "Energy ≥ 2 kWh"  # 95 of 96 GPU-hours
 
 
 def test_a_team_has_its_own_answers(con: duckdb.DuckDBPyConnection) -> None:

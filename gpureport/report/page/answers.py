@@ -14,6 +14,8 @@ from gpureport.values.text import formats
 
 _TRACE = 0.0005
 """Share of capacity from which hours are worth a word."""
+_UNMEASURED = 0.005
+"""Share of the hours from which on a sum that lacks them is a lower bound."""
 _HIGH, _MEDIUM = 0.99, 0.9
 _SIZES = {"share": "share of a GPU", "1": "1 GPU", "2-4": "2–4 GPUs", "5-8": "5–8 GPUs", "more": "more than 8 GPUs"}
 """Size classes of requests."""
@@ -144,7 +146,7 @@ class _Asked:
             headline = f"{formats.percent(hours.share('active_unmeasured'))} active"
             parts.append("SM activity is not measured")
         else:
-            least = "≥ " if unmeasured > 0.005 * hours.capacity else ""
+            least = "≥ " if unmeasured > _UNMEASURED * hours.capacity else ""
             headline = f"{least}{formats.percent(hours.share('effective'))} effective"
         if (mean := self.row(_UTILIZATION).get("mean")) is not None:
             parts.append(f"mean GPU utilization {formats.percent(mean)}")
@@ -194,12 +196,10 @@ class _Asked:
         teams = self.tables.rows(_GIVE_BACK, team=self.team)
         idle, freed = (sum(each[name] or 0.0 for each in teams) for name in ("idle", "freed"))
         spare = self.row("""
-            select sum(spare) as gpus from (
-                select gpu_model, min(spare) as spare from (
-                    select gpu_model, hour_start_at, sum(usable_gpu_hours - allocated_gpu_hours - coalesce(unnamed_gpu_hours, 0))
-                            as spare
-                    from report.gpu_hours_over_time where $team = '' group by all
-                ) group by all
+            select sum(greatest(0, floor(spare + 1e-6))) as gpus from (
+                select cluster, gpu_model,
+                    min(usable_gpu_hours - allocated_gpu_hours - coalesce(unnamed_gpu_hours, 0)) as spare
+                from report.gpu_hours_over_time where $team = '' group by all
             )
         """)
         parts = [] if self.is_unmeasured else [f"{_per(idle, self.hours)} idle on average"]
@@ -207,7 +207,7 @@ class _Asked:
             parts.append(f"use of {_per(self.unmeasured, self.hours)} not measured")
         if self.is_notable(freed):
             parts.append(f"{_per(freed, self.hours)} by a MIG profile or smaller model")
-        if whole_spare := int(float(spare.get("gpus") or 0) + 1e-6):
+        if whole_spare := int(spare.get("gpus") or 0):
             parts.append(f"{whole_spare} free in every hour")
         need = {} if self.team else self.row("select * from report.gpu_need where gpu_model = '(all)' and $team = ''")
         if need.get("active_gpus_p95") is not None and len(self.header.clusters) == 1:
@@ -246,13 +246,14 @@ class _Asked:
         waits = [each for each in waits if self.team in ("", each["team"])]
         why = self._because(waits[0] if waits else {})
         if not waits:
-            return Answer(
-                title,
-                "No pending pods" if self.tables.has("period.pod_wait") else "No data",
-                why,
-                tab=self.tab_of_waits,
-                link=TABS[self.tab_of_waits],
-            )
+            seen = self.row("""
+                select count(*) as hours from report.scheduler_pressure
+                where greatest(observed_seconds, demand_observed_seconds) > 0 and $team is not null
+            """)
+            is_seen = self.tables.has("period.pod_wait") and seen.get("hours")
+            why = why if is_seen else f"No source lists the pods that request GPUs. {why}".strip()
+            headline = "No pending pods" if is_seen else "No data"
+            return Answer(title, headline, why, tab=self.tab_of_waits, link=TABS[self.tab_of_waits])
         first = waits[0]
         wait = f"p95 wait {'≥ ' if first['is_least'] else ''}{formats.duration(first['p95'])}"
         size = _SIZES.get(first["size"], "size unknown")
@@ -304,13 +305,8 @@ class _Asked:
             team=self.team,
         )
         if not found:
-            return Answer(
-                "GPU health",
-                "No sick GPU found",
-                "No XID error, throttling or slowdown above the thresholds.",
-                tab="gpus",
-                link="GPUs",
-            )
+            headline, detail = self._no_trouble()
+            return Answer("GPU health", headline, detail, tab="gpus", link="GPUs")
         critical = {_place(each) + self.where(each): each for each in reversed(found) if each["gravity"] == 0}
         nodes = {(each["cluster"], each["node_name"]) for each in found}
         if critical:
@@ -319,8 +315,9 @@ class _Asked:
             headline = f"{formats.counted(len(found), 'warning')} on {formats.counted(len(nodes), 'node')}"
         shown: dict[str, str] = {}
         for each in found:
+            trouble = str(each["evidence"]).partition("; allocated to ")[0]
             shown.setdefault(
-                f"{each['code']} {each['node_name']} {each['cluster']}", f"{_place(each)}{self.where(each)}: {_trouble(each)}"
+                f"{each['code']} {each['node_name']} {each['cluster']}", f"{_place(each)}{self.where(each)}: {trouble}"
             )
         detail = " · ".join(list(shown.values())[:2]) + (
             f" · {formats.counted(len(shown) - 2, 'more finding')}" if len(shown) > 2 else ""
@@ -329,6 +326,20 @@ class _Asked:
         return Answer(
             "GPU health", headline, detail, "bad" if critical else "warn", found[0]["confidence"], "gpus", query, "GPUs"
         )
+
+    def _no_trouble(self) -> tuple[str, str]:
+        """What it is worth that nothing was found: what no exporter reports is not said to be absent."""
+        known = self.row("""
+            select count(*) as gpus, count(xid_error_count) as errors,
+                count(coalesce(any_throttle_ratio, thermal_violation_ratio, power_violation_ratio)) as slowdowns
+            from report.device where gpu_instance_id = '' and $team is not null
+        """)
+        found = (
+            ("No XID error", "XID errors are", known.get("errors")),
+            ("No throttling or slowdown above the thresholds", "Throttling is", known.get("slowdowns")),
+        )
+        said = (f"{none}{_among(count, known['gpus'])}." if count else f"{what} unknown." for none, what, count in found)
+        return "No sick GPU found" if any(count for *_, count in found) else "No data", " ".join(said)
 
     def cost(self) -> Answer:
         """Cost, and its certainty."""
@@ -373,14 +384,18 @@ class _Asked:
             """).get("total")
             for table, figure in (("energy", "energy_joules"), ("cost", "co2e_grams"))
         )
-        accuracy = self.row("""
-            select sum(energy_joules * energy_accuracy_ratio) / sum(energy_joules) as ratio from report.energy_balance
-            where dimension = if($team = '', 'cluster', 'team') and $team in ('', value) and energy_joules > 0
-            having count(energy_accuracy_ratio) = count(*)
+        found = self.row("""
+            select sum(measured_gpu_hours) as gpu_hours,
+                if(bool_and(energy_joules = 0 or energy_accuracy_ratio is not null),
+                    sum(energy_joules * energy_accuracy_ratio) / sum(energy_joules), null) as accuracy_ratio
+            from report.energy_balance where dimension = if($team = '', 'cluster', 'team') and $team in ('', value)
         """)
-        within = f" ± {formats.percent(accuracy['ratio'])}" if accuracy.get("ratio") else ""
-        told = [f"{formats.energy(joules)}{within}"] if joules else []
-        return [*told, f"{formats.significant(grams / 1e6)} t CO₂e{within}"] if grams else told
+        due = self.whole.of(*ALLOCATED) if self.team else self.whole.capacity - self.whole.of("unavailable")
+        measured = found.get("gpu_hours")
+        least = "≥ " if measured is not None and measured < (1 - _UNMEASURED) * due else ""
+        within = f" ± {formats.percent(found['accuracy_ratio'])}" if found.get("accuracy_ratio") else ""
+        told = [f"{least}{formats.energy(joules)}{within}"] if joules else []
+        return [*told, f"{least}{formats.significant(grams / 1e6)} t CO₂e{within}"] if grams else told
 
 
 def difference(tables: Tables) -> str:
@@ -390,10 +405,10 @@ def difference(tables: Tables) -> str:
     return formats.UNKNOWN if off is None else formats.significant(round(off, 3) + 0.0)
 
 
+def _among(count: int, gpus: int) -> str:
+    return "" if count == gpus else f" on the {count:,} of {formats.counted(gpus, 'GPU')} that report it"
+
+
 def _place(finding: Mapping[str, Any]) -> str:
     gpu = f" / GPU {finding['gpu_index']}" if finding.get("gpu_index") else ""
     return f"{finding['node_name'] or finding['subject']}{gpu}"
-
-
-def _trouble(finding: Mapping[str, Any]) -> str:
-    return str(finding["evidence"]).partition("; allocated to ")[0]

@@ -113,10 +113,6 @@ SIGNALS: tuple[Signal, ...] = (
 SIGNAL_BY_NAME = {signal.name: signal for signal in SIGNALS}
 
 
-def _value_type(signal: Signal) -> pa.DataType:
-    return pa.int32() if signal.kind in ("bitmask", "code") else pa.float64()
-
-
 # What exporters print: DCGM gives ratios with six decimals, NVML milliwatts and millijoules.
 _DECIMALS = {"ratio": 6, "watts": 3, "joules": 3}
 
@@ -124,7 +120,8 @@ _DECIMALS = {"ratio": 6, "watts": 3, "joules": 3}
 def signal_columns(signal: Signal) -> list[Column]:
     """A signal's columns in ``device_sample``: its value; a counter's growth; where a code changed."""
     decimals = _DECIMALS.get(signal.unit)
-    columns = [Column(signal.name, _value_type(signal), signal.doc, True, decimals)]
+    kind = pa.int32() if signal.kind in ("bitmask", "code") else pa.float64()
+    columns = [Column(signal.name, kind, signal.doc, True, decimals)]
     if signal.kind == "counter":
         columns += [
             Column(

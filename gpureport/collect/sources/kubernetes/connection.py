@@ -248,7 +248,7 @@ class Connection:
         return False
 
     def _refusal(self, path: str, status: int, body: bytes) -> Exception:
-        text = _message(body)
+        text = exchange.shortened(_status(body).get("message") or body.decode("utf-8", "replace")) or "nothing"
         if status in exchange.AGAIN:
             return _BrokenError(f"status {status}: {text}")
         if status == 401:
@@ -274,10 +274,6 @@ def _status(body: bytes) -> Mapping[str, Any]:
 def _token(body: bytes) -> str:
     metadata = _status(body).get("metadata")
     return str(metadata.get("continue") or "") if isinstance(metadata, dict) else ""
-
-
-def _message(body: bytes) -> str:
-    return exchange.shortened(_status(body).get("message") or body.decode("utf-8", "replace")) or "nothing"
 
 
 def _cause(error: BaseException) -> str:
