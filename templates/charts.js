@@ -139,7 +139,7 @@ const DAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 const drawWeek = async (figure, data) => {
   const columns = table(data);
   const sums = summed(data, [columns.allocated_idle_gpu_hours, columns.usable_gpu_hours], (row) => `${columns.weekday.values[row]} ${columns.hour_of_day.values[row]}`);
-  const shares = new Map([...sums].map(([key, [idle, usable]]) => [key, usable ? (idle ?? 0) / usable : null]));
+  const shares = new Map([...sums].map(([key, [idle, usable]]) => [key, usable && idle !== null ? idle / usable : null]));
   const most = Math.max(...[...shares.values()].map((share) => share ?? 0), 0.01);
   const cells = (day) => Array.from({ length: 24 }, (_, hour) => {
     const share = shares.get(`${day + 1} ${hour}`);

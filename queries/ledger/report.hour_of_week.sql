@@ -1,4 +1,4 @@
--- Allocated and idle GPU-hours by weekday and hour of day, in the report's time zone.
+-- Allocated and idle GPU-hours by weekday and hour of the report's time zone; idle: null if not measured.
 --
 -- grain:  cluster, weekday, hour_of_day
 -- reads:  report.gpu_hours_over_time
@@ -7,6 +7,13 @@
 --          allocated_ratio, allocated_idle_ratio
 --   hour_count        hours of the window that are added up here
 --   usable_gpu_hours  h seen in which GPUs could be used
+with measured as (
+    select
+        * exclude (allocated_idle_gpu_hours),
+        if(allocated_gpu_hours > 0 and active_gpu_hours + allocated_idle_gpu_hours = 0, null, allocated_idle_gpu_hours) as allocated_idle_gpu_hours
+    from report.gpu_hours_over_time
+)
+
 select
     cluster,
     isodow(local_time(hour_start_at, $timezone))::utinyint as weekday,
@@ -15,5 +22,5 @@ select
     sum(columns('^(usable_gpu_hours|allocated_gpu_hours|unnamed_gpu_hours|allocated_idle_gpu_hours)$')),
     sum(allocated_gpu_hours) / nullif(sum(usable_gpu_hours - unnamed_gpu_hours), 0) as allocated_ratio,
     sum(allocated_idle_gpu_hours) / nullif(sum(usable_gpu_hours - unnamed_gpu_hours), 0) as allocated_idle_ratio
-from report.gpu_hours_over_time
+from measured
 group by all

@@ -25,7 +25,7 @@ used as (
     select
         columns('^(cluster|namespace|pod|pod_uid)$'),
         sum(gpu_hours) as allocated_gpu_hours,
-        coalesce(sum(gpu_hours) filter (where bucket = 'allocated_idle'), 0) as allocated_idle_gpu_hours
+        if(bool_and(bucket = 'allocated_unmeasured'), null, coalesce(sum(gpu_hours) filter (where bucket = 'allocated_idle'), 0)) as allocated_idle_gpu_hours
     from period.ledger
     where bucket in ('allocated_idle', 'effective', 'underutilized', 'active_unmeasured', 'allocated_unmeasured')
     group by cluster, namespace, pod, pod_uid
@@ -59,6 +59,7 @@ select
     if(count(*) = count(restarted.restarts), sum(restarted.restarts), null)::bigint as restart_count,
     if(count(*) = count(restarted.down_gpu_hours), sum(restarted.down_gpu_hours), null) as restart_gpu_hours,
     unknown_reasons([
+        ('allocated_idle_gpu_hours', if(sum(used.allocated_idle_gpu_hours) is null, 'not_collected', null)),
         ('restart_count', if(restart_count is null, 'not_collected', null)), ('restart_gpu_hours', if(restart_gpu_hours is null, 'not_collected', null))
     ]) as unknown_reasons
 from used

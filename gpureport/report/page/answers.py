@@ -316,16 +316,13 @@ class _Asked:
         shown: dict[str, str] = {}
         for each in found:
             trouble = str(each["evidence"]).partition("; allocated to ")[0]
-            shown.setdefault(
-                f"{each['code']} {each['node_name']} {each['cluster']}", f"{_place(each)}{self.where(each)}: {trouble}"
-            )
-        detail = " · ".join(list(shown.values())[:2]) + (
-            f" · {formats.counted(len(shown) - 2, 'more finding')}" if len(shown) > 2 else ""
-        )
+            key = f"{each['code']} {each['node_name']} {each['cluster']}"
+            shown.setdefault(key, f"{_place(each)}{self.where(each)}: {trouble}")
+        more = [formats.counted(len(shown) - 2, "more finding")] if len(shown) > 2 else []
+        detail = " · ".join([*list(shown.values())[:2], *more])
         query = found[0]["device_uuid"] if found[0]["device_uuid"] else found[0]["node_name"]
-        return Answer(
-            "GPU health", headline, detail, "bad" if critical else "warn", found[0]["confidence"], "gpus", query, "GPUs"
-        )
+        tone = "bad" if critical else "warn"
+        return Answer("GPU health", headline, detail, tone, found[0]["confidence"], "gpus", query, "GPUs")
 
     def _no_trouble(self) -> tuple[str, str]:
         """What it is worth that nothing was found: what no exporter reports is not said to be absent."""
@@ -338,7 +335,8 @@ class _Asked:
             ("No XID error", "XID errors are", known.get("errors")),
             ("No throttling or slowdown above the thresholds", "Throttling is", known.get("slowdowns")),
         )
-        said = (f"{none}{_among(count, known['gpus'])}." if count else f"{what} unknown." for none, what, count in found)
+        among = {n: "" if n == known["gpus"] else f" on {n:,} of {known['gpus']:,} GPUs" for *_, n in found if n}
+        said = (f"{none}{among[count]}." if count else f"{what} unknown." for none, what, count in found)
         return "No sick GPU found" if any(count for *_, count in found) else "No data", " ".join(said)
 
     def cost(self) -> Answer:
@@ -403,10 +401,6 @@ def difference(tables: Tables) -> str:
     sql = "select sum(abs(difference_gpu_hours)) as off from report.gpu_hour_balance where dimension = 'cluster'"
     off = tables.row(sql).get("off")
     return formats.UNKNOWN if off is None else formats.significant(round(off, 3) + 0.0)
-
-
-def _among(count: int, gpus: int) -> str:
-    return "" if count == gpus else f" on the {count:,} of {formats.counted(gpus, 'GPU')} that report it"
 
 
 def _place(finding: Mapping[str, Any]) -> str:
