@@ -160,8 +160,8 @@ def test_what_is_not_measured_is_no_zero() -> None:
         _fill(con, [("serving", "web-0", "effective", 24.0), ("research", "hold-0", "allocated_unmeasured", 48.0)])
         found = _answers(con)
         assert (found["Largest waste"].headline, found["Largest waste"].detail) == (
-            "None",
-            "The use of 48 GPU-h is not measured.",
+            "None known",
+            "No allocated GPU is known to be idle or underutilized; 48 GPU-h not measured.",
         )
         assert found["GPUs to return"].detail == "0 idle on average · use of 2 not measured"
         con.execute("delete from report.gpu_hour_ledger where bucket = 'effective'")
@@ -347,6 +347,18 @@ def test_hours_without_sm_activity_are_active_and_not_called_ineffective(con: du
     found = _answers(con)["Capacity use"]
     assert found.headline == "50.0 % active"  # 48 of 96, by the name that older lakes have for it
     assert "SM activity is not measured" in found.detail
+
+
+def test_hours_without_sm_activity_are_not_said_to_be_well_used(con: duckdb.DuckDBPyConnection) -> None:
+    con.execute("update report.gpu_hour_ledger set bucket = 'active_unmeasured' where bucket = 'underutilized'")
+    waste = _answers(con)["Largest waste"].detail
+    assert waste.endswith(" In all: 24 GPU-h idle, 36 GPU-h of unknown SM activity.")
+    con.execute("delete from report.gpu_hour_ledger where bucket = 'allocated_idle'")
+    waste = _answers(con)["Largest waste"]
+    assert (waste.headline, waste.detail) == (
+        "None known",
+        "No allocated GPU is known to be idle or underutilized; 36 GPU-h of unknown SM activity.",
+    )
 
 
 def test_money_goes_with_a_symbol_before_and_a_code_behind() -> None:

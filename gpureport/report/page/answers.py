@@ -175,20 +175,22 @@ class _Asked:
             for found, word in ((idle, "idle"), (under, "underutilized (SM activity below 50 %)"))
             if found and self.is_notable(found["gpu_hours"])
         ]
+        amounts = {
+            "idle": IDLE, "underutilized": ("underutilized",), "of unknown SM activity": ("active_unmeasured",),
+            "not measured": ("allocated_unmeasured",),
+        }  # fmt: skip
+        known = {word: self.whole.of(*buckets) for word, buckets in amounts.items()}
+        said = ", ".join(f"{formats.gpu_hours(hours)} {word}" for word, hours in known.items() if self.is_notable(hours))
         if not told:
-            unknown = f"The use of {formats.gpu_hours(self.unmeasured)} is not measured."
-            detail = unknown if self.is_notable(self.unmeasured) else "No allocated GPU was idle or underutilized."
-            return Answer("Largest waste", "No data" if self.is_unmeasured else "None", detail, tab="workloads", link="Workloads")
+            headline = "No data" if self.is_unmeasured else "None known" if said else "None"
+            detail = f"No allocated GPU {'is known to be' if said else 'was'} idle or underutilized{said and f'; {said}'}."
+            return Answer("Largest waste", headline, detail, tab="workloads", link="Workloads")
         told.sort(key=lambda each: -each[0])
-        whole = self.whole
         first, rest = told[0][1], told[1:]
         pods = f" in {formats.counted(first['pods'], 'pod')}"
         named = [f"{each['team']} / {each['workload']}{self.where(each)}" for _, each, _ in told]
         second = f" {'Also' if named[-1] == named[0] else f'Next: {named[1]},'} {rest[0][2]}." if rest else ""
-        totals = (
-            f" In all: {formats.gpu_hours(whole.of(*IDLE))} idle, {formats.gpu_hours(whole.of('underutilized'))} underutilized."
-        )
-        detail = f"{told[0][2]}{pods}{self.money.tail(first['cost'], is_least=first['is_partial'])}.{second}{totals}"
+        detail = f"{told[0][2]}{pods}{self.money.tail(first['cost'], is_least=first['is_partial'])}.{second} In all: {said}."
         return Answer("Largest waste", named[0], detail, "warn", self.confidence, "workloads", link="Workloads")
 
     def return_(self) -> Answer:
@@ -251,9 +253,10 @@ class _Asked:
                 where greatest(observed_seconds, demand_observed_seconds) > 0 and $team is not null
             """)
             is_seen = self.tables.has("period.pod_wait") and seen.get("hours")
-            why = why if is_seen else f"No source lists the pods that request GPUs. {why}".strip()
-            headline = "No pending pods" if is_seen else "No data"
-            return Answer(title, headline, why, tab=self.tab_of_waits, link=TABS[self.tab_of_waits])
+            unseen = ("No data", f"No source lists the pods that request GPUs. {why}".strip())
+            return Answer(
+                title, *(("No pending pods", why) if is_seen else unseen), tab=self.tab_of_waits, link=TABS[self.tab_of_waits]
+            )
         first = waits[0]
         wait = f"p95 wait {'≥ ' if first['is_least'] else ''}{formats.duration(first['p95'])}"
         size = _SIZES.get(first["size"], "size unknown")
@@ -305,8 +308,7 @@ class _Asked:
             team=self.team,
         )
         if not found:
-            headline, detail = self._no_trouble()
-            return Answer("GPU health", headline, detail, tab="gpus", link="GPUs")
+            return Answer("GPU health", *self._no_trouble(), tab="gpus", link="GPUs")
         critical = {_place(each) + self.where(each): each for each in reversed(found) if each["gravity"] == 0}
         nodes = {(each["cluster"], each["node_name"]) for each in found}
         if critical:
