@@ -253,10 +253,9 @@ class _Asked:
                 where greatest(observed_seconds, demand_observed_seconds) > 0 and $team is not null
             """)
             is_seen = self.tables.has("period.pod_wait") and seen.get("hours")
-            unseen = ("No data", f"No source lists the pods that request GPUs. {why}".strip())
-            return Answer(
-                title, *(("No pending pods", why) if is_seen else unseen), tab=self.tab_of_waits, link=TABS[self.tab_of_waits]
-            )
+            none = "No source lists the pods that request GPUs."
+            told = ("No pending pods", why) if is_seen else ("No data", f"{none} {why}".strip())
+            return Answer(title, *told, tab=self.tab_of_waits, link=TABS[self.tab_of_waits])
         first = waits[0]
         wait = f"p95 wait {'≥ ' if first['is_least'] else ''}{formats.duration(first['p95'])}"
         size = _SIZES.get(first["size"], "size unknown")
