@@ -321,8 +321,7 @@ class _Asked:
             shown.setdefault(key, f"{_place(each)}{self.where(each)}: {trouble}")
         more = [formats.counted(len(shown) - 2, "more finding")] if len(shown) > 2 else []
         detail = " · ".join([*list(shown.values())[:2], *more])
-        query = found[0]["device_uuid"] if found[0]["device_uuid"] else found[0]["node_name"]
-        tone = "bad" if critical else "warn"
+        tone, query = "bad" if critical else "warn", found[0]["device_uuid"] or found[0]["node_name"]
         return Answer("GPU health", headline, detail, tone, found[0]["confidence"], "gpus", query, "GPUs")
 
     def _no_trouble(self) -> tuple[str, str]:
