@@ -192,7 +192,7 @@ const drawForecast = async (figure, data) => {
 
 const drawQuotas = async (figure, data) => {
   const columns = table(data);
-  const rows = rowsOf(data).filter((row) => raw(columns.is_parent ?? { words: [], values: [] }, row) !== "yes" && ((columns.guaranteed_gpu_hours?.values[row] ?? 0) > 0 || (columns.delivered_gpu_hours?.values[row] ?? 0) > 0)).slice(0, 24);
+  const rows = rowsOf(data).filter((row) => raw(columns.is_parent, row) !== "yes" && ((columns.guaranteed_gpu_hours?.values[row] ?? 0) > 0 || (columns.delivered_gpu_hours?.values[row] ?? 0) > 0)).slice(0, 24);
   if (!rows.length) { figure.hidden = true; return; }
   const value = (name, row) => columns[name]?.values[row] ?? 0;
   const most = Math.max(...rows.map((row) => Math.max(value("guaranteed_gpu_hours", row), value("delivered_gpu_hours", row) + value("unmet_gpu_hours", row))), 1e-9);

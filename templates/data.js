@@ -82,7 +82,11 @@ const WRITE = {
 
 const isText = (column) => column.words !== undefined;
 const isNumeric = (column) => !isText(column);
-const raw = (column, row) => (isText(column) ? (column.values[row] === null ? null : column.words[column.values[row]]) : column.values[row]);
+// Null of a column that the page lacks, for nothing in it has data.
+const raw = (column, row) => {
+  const found = column?.values[row] ?? null;
+  return found !== null && isText(column) ? column.words[found] : found;
+};
 const written = (column, row) => {
   const found = raw(column, row);
   if (found === null) return UNKNOWN;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -51,6 +52,27 @@ def test_a_day_without_data_is_blank_in_charts(browser: Browser, tmp_path: Path)
     rows = {row.locator("th").inner_text(): row.locator("td.number").inner_text() for row in days.all()}
     assert [*rows] == ["16 Nov", "17 Nov", "18 Nov"]
     assert [text == "—" for text in rows.values()] == [False, True, False]
+    page.close()
+
+
+def test_with_one_signal_and_no_model_every_tab_opens(browser: Browser, tmp_path: Path) -> None:
+    """Columns without data are not in the page; a chart that would use one goes without."""
+    start = int(datetime(2026, 11, 20, tzinfo=UTC).timestamp())
+    series = ('UUID="GPU-a",Hostname="n1",pod="p",namespace="x"} 40', 'UUID="GPU-b",Hostname="n1"} 0')
+    lines = [f"DCGM_FI_DEV_GPU_UTIL{{{each} {start + second}" for second in range(0, 7200, 60) for each in series]
+    file, lake = tmp_path / "metrics.txt", ("--lake", str(tmp_path / "lake"))
+    file.write_text("\n".join(["# TYPE DCGM_FI_DEV_GPU_UTIL gauge", *lines, "# EOF\n"]))
+    gpureport("import", str(file), *lake)
+    gpureport("compute", "--date", "2026-11-20", *lake)
+    gpureport("report", "--since", "2026-11-20", *lake, "--out", str(tmp_path / "out"), "--only", "html")
+    page, complaints = new_page(browser), []
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.goto((tmp_path / "out" / "report.html").as_uri() + "#capacity")
+    page.locator("figure h3", has_text="unknown model").wait_for()
+    for tab in page.locator(".tabs a").all():
+        tab.click()
+        page.wait_for_timeout(150)
+    assert complaints == []
     page.close()
 
 
