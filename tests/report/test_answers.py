@@ -45,7 +45,7 @@ def _fill(con: duckdb.DuckDBPyConnection, ledger: list[tuple[str, str, str, floa
         );
         create table report.scheduler_pressure as
             select 'lab' as cluster, 'gpu' as resource, timestamp '2026-11-20 00:00:00' as hour_start_at,
-                3600.0 as observed_seconds, 0.0 as demand_observed_seconds, 0.0 as unscheduled_units_avg;
+                3600e0 as observed_seconds, 0e0 as demand_observed_seconds, 0e0 as unscheduled_units_avg;
         create table period.price as select 'M' as gpu_model, date '2026-11-20' as day, 2.0 as hour_cost;
         create table report.rightsizing (
             cluster varchar, namespace varchar, workload_kind varchar, workload varchar, freed_gpu_hours double, verdict varchar
@@ -359,6 +359,20 @@ def test_hours_without_sm_activity_are_not_said_to_be_well_used(con: duckdb.Duck
         "None known",
         "No allocated GPU is known to be idle or underutilized; 36 GPU-h of unknown SM activity.",
     )
+
+
+def test_the_trend_has_active_hours_whose_sm_activity_is_not_measured(con: duckdb.DuckDBPyConnection) -> None:
+    """Of four GPUs three are active in each of two hours, of one of them the SM activity is known: half of it is effective."""
+    con.execute("update report.gpu_hour_ledger set bucket = 'active_unmeasured' where namespace = 'serving'")
+    con.execute("""
+        create or replace table report.gpu_hours_over_time as select 'lab' as cluster, *, 0e0 as unnamed_gpu_hours,
+            0e0 as allocated_idle_gpu_hours from (values ('M', 3e0, 2e0, 2e0, null), ('N', 1e0, 1e0, 1e0, 5e-1))
+                as course(gpu_model, usable_gpu_hours, allocated_gpu_hours, active_gpu_hours, effective_gpu_hours),
+            (values (timestamp '2026-11-20 00:00:00'), (timestamp '2026-11-20 01:00:00')) as hour(hour_start_at)
+    """)
+    with opened_tables(con, {}) as tables:
+        drawn = str(overview(tables, HEADER, Money("$"), {}).trend)
+    assert drawn.count("Effective 0.5, Active, SM activity not measured 2.5, Free 1") == 2
 
 
 def test_money_goes_with_a_symbol_before_and_a_code_behind() -> None:

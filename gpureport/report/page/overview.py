@@ -201,7 +201,7 @@ def _from_hours(tables: Tables, zone: str, unit: str) -> list[drawings.Column]:
     rows = tables.rows(
         """
         select date_trunc($unit, local_time(hour_start_at, $zone)) as at, count(distinct hour_start_at) as hours,
-            sum(effective_gpu_hours) as effective, sum(active_gpu_hours - effective_gpu_hours) as other,
+            sum(effective_gpu_hours) as effective, sum(active_gpu_hours - coalesce(effective_gpu_hours, 0)) as other,
             sum(allocated_idle_gpu_hours) as idle, sum(coalesce(unnamed_gpu_hours, 0))
             + sum(allocated_gpu_hours - coalesce(active_gpu_hours + allocated_idle_gpu_hours, 0)) as unknown,
             sum(usable_gpu_hours - allocated_gpu_hours - coalesce(unnamed_gpu_hours, 0)) as free
