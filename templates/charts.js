@@ -140,6 +140,7 @@ const drawWeek = async (figure, data) => {
   const columns = table(data);
   const sums = summed(data, [columns.allocated_idle_gpu_hours, columns.usable_gpu_hours], (row) => `${columns.weekday.values[row]} ${columns.hour_of_day.values[row]}`);
   const shares = new Map([...sums].map(([key, [idle, usable]]) => [key, usable && idle !== null ? idle / usable : null]));
+  if (![...shares.values()].some((share) => share !== null)) { figure.hidden = true; return; }
   const most = Math.max(...[...shares.values()].map((share) => share ?? 0), 0.01);
   const cells = (day) => Array.from({ length: 24 }, (_, hour) => {
     const share = shares.get(`${day + 1} ${hour}`);
@@ -162,6 +163,7 @@ const drawForecast = async (figure, data) => {
     if (!models.has(model)) models.set(model, []);
     models.get(model).push(row);
   }
+  if (![...models.values()].some((rows) => rows.length > 1)) { figure.hidden = true; return; } // one day is no line
   const box = make("div", { class: "small" });
   const at = (column, row) => { const found = row === null ? null : column?.values[row]; return found === null || found === undefined ? null : found / 24; };
   const isForecast = rowsOf(data).some((row) => at(columns.expected_gpu_hours, row) !== null);
@@ -195,17 +197,21 @@ const drawQuotas = async (figure, data) => {
   const rows = rowsOf(data).filter((row) => raw(columns.is_parent, row) !== "yes" && ((columns.guaranteed_gpu_hours?.values[row] ?? 0) > 0 || (columns.delivered_gpu_hours?.values[row] ?? 0) > 0)).slice(0, 24);
   if (!rows.length) { figure.hidden = true; return; }
   const value = (name, row) => columns[name]?.values[row] ?? 0;
+  const isGuaranteed = (row) => (columns.guaranteed_gpu_hours?.values[row] ?? null) !== null;
   const most = Math.max(...rows.map((row) => Math.max(value("guaranteed_gpu_hours", row), value("delivered_gpu_hours", row) + value("unmet_gpu_hours", row))), 1e-9);
   const lines = rows.map((row) => {
     const delivered = value("delivered_gpu_hours", row), borrowed = Math.min(delivered, value("borrowed_gpu_hours", row)), unmet = value("unmet_gpu_hours", row), guaranteed = value("guaranteed_gpu_hours", row);
+    const told = isGuaranteed(row) ? significant(guaranteed) : UNKNOWN;
     const wide = (hours) => `${(100 * hours) / most}%`;
-    const bar = drawn("svg", { class: "bar", style: "height:16px;overflow:visible", role: "img", "aria-label": `delivered ${significant(delivered)}, of it borrowed ${significant(borrowed)}, not met ${significant(unmet)}, guaranteed ${significant(guaranteed)} GPU-h` });
-    bar.append(drawn("rect", { class: "c-effective", x: 0, width: wide(delivered - borrowed), height: 16 }), drawn("rect", { class: "c-underutilized", x: wide(delivered - borrowed), width: wide(borrowed), height: 16 }), drawn("rect", { class: "pending", x: wide(delivered), width: wide(unmet), height: 16 }), drawn("line", { x1: wide(guaranteed), x2: wide(guaranteed), y1: -3, y2: 19, stroke: "var(--fg)", "stroke-width": 2 }));
-    return make("tr", {}, make("th", { scope: "row" }, `${raw(columns.quota, row)}`), make("td", { class: "wide" }, `${raw(columns.scheduler, row)} · ${raw(columns.resource, row)}`), make("td", { style: "width:55%" }, bar), make("td", { class: "number" }, `${significant(delivered)} of ${significant(guaranteed)}`));
+    const bar = drawn("svg", { class: "bar", style: "height:16px;overflow:visible", role: "img", "aria-label": `delivered ${significant(delivered)}, of it borrowed ${significant(borrowed)}, not met ${significant(unmet)}, guaranteed ${told} GPU-h` });
+    bar.append(drawn("rect", { class: isGuaranteed(row) ? "c-effective" : "c-active_unmeasured", x: 0, width: wide(delivered - borrowed), height: 16 }), drawn("rect", { class: "c-underutilized", x: wide(delivered - borrowed), width: wide(borrowed), height: 16 }), drawn("rect", { class: "pending", x: wide(delivered), width: wide(unmet), height: 16 }));
+    if (isGuaranteed(row)) bar.append(drawn("line", { x1: wide(guaranteed), x2: wide(guaranteed), y1: -3, y2: 19, stroke: "var(--fg)", "stroke-width": 2 }));
+    return make("tr", {}, make("th", { scope: "row" }, `${raw(columns.quota, row)}`), make("td", { class: "wide" }, `${raw(columns.scheduler, row)} · ${raw(columns.resource, row)}`), make("td", { style: "width:55%" }, bar), make("td", { class: "number" }, `${significant(delivered)} of ${told}`));
   });
+  const without = rows.every(isGuaranteed) ? [] : [["c-active_unmeasured", "Delivered, no guarantee"]];
   const classes = [null, "wide", null, "number"];
   figure.append(make("div", { class: "scroll", role: "region", "aria-label": "Chart of quotas", tabindex: "0" }, make("table", {}, make("caption", { class: "spoken" }, "Quotas"), make("thead", {}, make("tr", {}, ...["Quota", "Scheduler and resource", "GPU-hours", "Delivered of guaranteed"].map((title, index) => make("th", { scope: "col", class: classes[index] }, title)))), make("tbody", {}, ...lines))),
-    make("ul", { class: "legend" }, ...legendOf([["c-effective", "Delivered within the guarantee"], ["c-underutilized", "Borrowed"], ["pending", "Guaranteed, requested and not delivered"]]).children, make("li", {}, make("i", { style: "width:2px;background:var(--fg)" }), "Guarantee")));
+    make("ul", { class: "legend" }, ...legendOf([["c-effective", "Delivered within the guarantee"], ["c-underutilized", "Borrowed"], ["pending", "Guaranteed, requested and not delivered"], ...without]).children, make("li", {}, make("i", { style: "width:2px;background:var(--fg)" }), "Guarantee")));
 };
 
 // Cumulative shares of time over percent, by cluster and model: what the table's quantiles tell.

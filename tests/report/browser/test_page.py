@@ -10,6 +10,7 @@ from typing import Any, Literal
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from golden_case import gpureport
+from kube.lake import RECORDING as RECORDED
 from playwright.sync_api import Browser, Page
 
 from .conftest import Opened, new_page
@@ -68,11 +69,32 @@ def test_with_one_signal_and_no_model_every_tab_opens(browser: Browser, tmp_path
     page, complaints = new_page(browser), []
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.goto((tmp_path / "out" / "report.html").as_uri() + "#capacity")
-    page.locator("figure h3", has_text="unknown model").wait_for()
+    page.locator("figure", has_text="Blank: hours without data.").wait_for()
+    assert page.locator("figure", has_text="Allocated GPUs by model").is_hidden()  # one day is no line
     for tab in page.locator(".tabs a").all():
         tab.click()
         page.wait_for_timeout(150)
     assert complaints == []
+    page.close()
+
+
+def test_a_quota_without_a_guarantee_is_not_said_to_have_one_of_0(browser: Browser, tmp_path: Path) -> None:
+    """Kubernetes' own limit what is used and guarantee nothing; no exporter, so nobody knows of idle hours either."""
+    lake = ("--lake", str(tmp_path / "lake"))
+    gpureport("import", "--kubernetes", str(RECORDED), "--cluster", "lab", *lake)
+    gpureport("compute", "--date", "2026-11-21", *lake)
+    gpureport("report", "--since", "2026-11-21", *lake, "--out", str(tmp_path / "out"), "--only", "html")
+    page = new_page(browser)
+    page.goto((tmp_path / "out" / "report.html").as_uri() + "#quotas")
+    chart = page.get_by_role("region", name="Chart of quotas")
+    told = {
+        row.locator("td").first.inner_text(): row.locator("td.number").inner_text() for row in chart.locator("tbody tr").all()
+    }
+    assert told["kubernetes · requests.nvidia.com/gpu"].endswith(" of —")
+    assert told["volcano · nvidia.com/gpu"] == "1 of 0.5"
+    page.locator(".tabs a", has_text="Capacity").click()
+    page.locator("figure", has_text="Blank: hours without data.").wait_for()
+    assert page.locator("figure", has_text="Idle GPUs by weekday").is_hidden()
     page.close()
 
 
