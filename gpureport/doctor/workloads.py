@@ -100,7 +100,7 @@ def _refuted(seen: Habits, pods: Sequence[Labels]) -> dict[tuple[str, str], str]
     found = {}
     for each in seen.owned:
         pod = each.workload.namespace, each.workload.pod
-        if pod not in asking and address.get(pod, "") == names.scraped_host(each.labels):
+        if pod not in asking and address.get(pod) and address[pod] == names.scraped_host(each.labels):
             found[pod] = "its address is scraped"
         elif pod in known - asking:
             found[pod] = "requests no accelerator"

@@ -259,6 +259,14 @@ def test_pods_that_cannot_hold_a_device_are_told_with_the_evidence() -> None:
     assert found["pod_labels"] == "pods named on the devices that were looked at: 2"
 
 
+def test_a_pod_and_a_scrape_of_unknown_addresses_are_not_one() -> None:
+    """Series from a file carry no instance, and without kube-state-metrics no pod has an address."""
+    named = {name: text for name, text in DEVICE.items() if name != "instance"} | {"pod": "train", "namespace": "ns"}
+    codes = {finding.code: finding.status for finding in workloads(named)}
+    assert codes["pod_labels"] == "ok"
+    assert "refuted_holders" not in codes
+
+
 def test_a_pod_that_requests_a_gpu_is_a_holder_though_it_is_named_like_the_job() -> None:
     pod = {"pod": "train-x7k2p", "namespace": "ml", "container": "c"}
     asks = {"__name__": "kube_pod_container_resource_requests", "resource": "nvidia_com_gpu", **pod}
