@@ -234,6 +234,22 @@ def test_without_waits_that_is_said_and_without_their_table_there_is_no_data(con
     assert _answers(con)["Pending and starved"].headline == "No data"
 
 
+def test_who_borrowed_a_teams_guarantee_is_told_on_its_page_too(con: duckdb.DuckDBPyConnection) -> None:
+    """The same GPUs by two resources are not added up."""
+    con.execute("insert into report.gpu_hour_ledger values ('lab', 'vision', 'v-0', '', 'M', '2026-11-20', 'effective', 1.0)")
+    con.execute("insert into period.pod_wait values ('lab', 'vision', 'v-1', '', '1', null, 18000.0, 10.0)")
+    con.execute("""
+        create table report.quota_pair as
+        select 'lab' as cluster, 'nos' as scheduler, 'vision/q' as quota, 'serving/q' as borrower, *
+        from (values ('nvidia.com/gpu', 30e0), ('nos.nebuly.com/gpu-memory', 28e0)) as pair(resource, contested_gpu_hours);
+        create table report.quota_pod as select 'lab' as cluster, 'nos' as scheduler, 'vision/q' as quota, 'vision' as namespace
+    """)
+    borrowed = "Borrowed by serving/q: 30 GPU-h guaranteed to vision/q"
+    assert f" {borrowed}; 4 GPU-h " in _answers(con)["Pending and starved"].detail
+    assert _answers(con, "vision")["Pending and starved"].detail.endswith(f" {borrowed}.")
+    assert "orrowed" not in _answers(con, "research")["Pending and starved"].detail
+
+
 def test_pods_that_no_source_lists_are_not_said_to_be_none(con: duckdb.DuckDBPyConnection) -> None:
     con.execute("delete from report.scheduler_pressure")
     found = _answers(con)["Pending and starved"]

@@ -151,11 +151,8 @@ class _Asked:
         if (mean := self.row(_UTILIZATION).get("mean")) is not None:
             parts.append(f"mean GPU utilization {formats.percent(mean)}")
         average = _per(allocated, self.hours)
-        of = (
-            f"{average} {'GPU' if average == '1' else 'GPUs'} on average"
-            if self.team
-            else f"{formats.gpu_hours(hours.capacity)} of capacity"
-        )
+        gpus = f"{average} {'GPU' if average == '1' else 'GPUs'} on average"
+        of = gpus if self.team else f"{formats.gpu_hours(hours.capacity)} of capacity"
         return Answer("Capacity use", headline, " · ".join([*parts, of]), "", self.confidence, "capacity", link="Capacity")
 
     def _worst(self, *buckets: str) -> Mapping[str, Any]:
@@ -274,8 +271,10 @@ class _Asked:
     def _because(self, first: Mapping[str, Any]) -> str:
         """What could have served the wait, or any where there is none: hours of its own cluster, idle ones of other teams."""
         pair = self.row("""
-            select cluster, quota, borrower, sum(contested_gpu_hours) as gpu_hours from report.quota_pair
-            where $team in ('', quota) group by all order by gpu_hours desc nulls last limit 1
+            select cluster, scheduler, resource, quota, borrower, sum(contested_gpu_hours) as gpu_hours from report.quota_pair
+            where $team = '' or (cluster, scheduler, quota) in (select (cluster, scheduler, quota) from report.quota_pod
+                join page.team using (cluster, namespace) where team = $team)
+            group by all order by gpu_hours desc nulls last limit 1
         """)
         said = []
         if pair and self.is_notable(pair["gpu_hours"]):
