@@ -323,6 +323,11 @@ def test_costs_of_waste_and_of_gpus_to_return_are_lower_bounds_only_where_their_
     found = _answers(con)
     assert "40 GPU-h underutilized (SM activity below 50 %) in 1 pod, ≥ $72." in found["Largest waste"].detail
     assert found["GPUs to return"].detail.endswith("cost of the allocated ones: $48")  # 24 idle hours, all with a price
+    with opened_tables(con, {}) as tables:
+        assert {each.name: each.cost for each in overview(tables, HEADER, Money("$"), {}).teams} == {
+            "serving": "≥ $96",
+            "research": "$48",
+        }
     con.execute(row, [*hold, "allocated_idle"])
     assert _answers(con)["GPUs to return"].detail.endswith("cost of the allocated ones: ≥ $48")
 

@@ -263,12 +263,13 @@ def _team(
         if now and before == 0
         else ""
     )
+    cost = "" if own["cost"] is None else f"{'≥ ' if own['unpriced'] else ''}{money(own['cost'])}"
     findings = [(severity, own[severity]) for severity in ("critical", "warning", "info") if own[severity]]
     return Team(
         name, _gpus(use.of(*ALLOCATED) / hours), drawings.bar(use), formats.percent(use.effective_share),
         formats.significant(round(use.of(*IDLE), 1)) if use.of("allocated_unmeasured") < use.of(*ALLOCATED, *IDLE) else "",
         "" if own["pending"] is None else formats.significant(round(own["pending"], 1)),
-        "" if own["cost"] is None else money(own["cost"]), formats.energy(own["joules"]) if own["joules"] else "",
+        cost, formats.energy(own["joules"]) if own["joules"] else "",
         change, drawings.spark(course), tuple(findings), file,
     )  # fmt: skip
 
@@ -280,6 +281,7 @@ _BY_TEAM = {
         join {_NAMESPACE} group by all
     """,
     "cost": "select team, sum(cost) from page.use where team != '' group by all",
+    "unpriced": "select team, bool_or(cost is null) from page.use where team != '' group by all",
     "joules": f"select of_team, sum(energy_joules) from report.energy join {_NAMESPACE} group by all",
     "before": f"""
         select of_team, sum(allocated_gpu_hours - allocated_change_gpu_hours) from report.namespace_change
@@ -287,9 +289,7 @@ _BY_TEAM = {
     """,
     "now": f"select of_team, sum(allocated_gpu_hours) from report.namespace_change join {_NAMESPACE} group by all",
     **{
-        severity: f"""
-            select team, count(*) from page.finding where severity = '{severity}' group by all
-        """
+        severity: f"select team, count(*) from page.finding where severity = '{severity}' group by all"
         for severity in ("critical", "warning", "info")
     },
 }
