@@ -330,6 +330,9 @@ def test_costs_of_waste_and_of_gpus_to_return_are_lower_bounds_only_where_their_
         }
     con.execute(row, [*hold, "allocated_idle"])
     assert _answers(con)["GPUs to return"].detail.endswith("cost of the allocated ones: ≥ $48")
+    con.execute(row, ["", "", "free"])
+    with opened_tables(con, {}) as tables:
+        assert [cost for _, _, cost in overview(tables, HEADER, Money("$"), {}).rest] == ["≥ $48"]
 
 
 def test_without_prices_the_cost_is_unknown_and_not_zero(con: duckdb.DuckDBPyConnection) -> None:

@@ -71,7 +71,8 @@ def overview(tables: Tables, header: Header, money: Money, files: Mapping[str, s
     findings = _findings(tables, team)
     drawn, unit = _trend(tables, header, team)
     rest = tables.rows("""
-        select if(bucket = 'unknown', 'Allocation unknown', 'Unallocated') as title, sum(gpu_hours) as hours, sum(cost) as cost
+        select if(bucket = 'unknown', 'Allocation unknown', 'Unallocated') as title, sum(gpu_hours) as hours, sum(cost) as cost,
+            if(bool_or(cost is null), '≥ ', '') as least
         from page.use where team = '' group by all order by title desc
     """)
     hours = header.window.seconds / 3600
@@ -90,7 +91,8 @@ def overview(tables: Tables, header: Header, money: Money, files: Mapping[str, s
         trend_zone="UTC" if team else header.timezone,
         teams=tuple(teams),
         rest=[
-            (each["title"], _gpus(each["hours"] / hours), money(each["cost"]) if each["cost"] else "") for each in rest if hours
+            (each["title"], _gpus(each["hours"] / hours), each["least"] + money(each["cost"]) if each["cost"] else "")
+            for each in rest
         ],
         has_cost=any(each.cost for each in teams),
         has_change=any(each.change for each in teams),
