@@ -288,10 +288,9 @@ class _Asked:
                 cluster=first.get("cluster", ""),
             )
             others = hours_by(there, "waits").get("False", Hours({}))
-            if self.is_notable(others.of("fragmented")):
-                said.append(f"{formats.gpu_hours(others.of('fragmented'))} unallocated but fragmented")
-            if self.is_notable(others.of(*IDLE)):
-                said.append(f"{formats.gpu_hours(others.of(*IDLE))} idle in allocations{' of others' if first else ''}")
+            idle = f"idle in allocations{' of others' if first else ''}"
+            amounts = ((others.of("fragmented"), "unallocated but fragmented"), (others.of(*IDLE), idle))
+            said += [f"{formats.gpu_hours(hours)} {what}" for hours, what in amounts if self.is_notable(hours)]
         return "; ".join(said)[:1].upper() + "; ".join(said)[1:] + ("." if said else "")
 
     def health(self) -> Answer:
