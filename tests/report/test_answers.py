@@ -282,6 +282,16 @@ def test_a_sick_gpu_is_named_by_node_and_number(con: duckdb.DuckDBPyConnection) 
     assert found.detail.startswith("node-1 / GPU 3: XID 79 GPU has fallen off the bus, 2 times · ")
 
 
+def test_a_findings_place_is_no_code(con: duckdb.DuckDBPyConnection) -> None:
+    """What concerns no node, holder or model is of the cluster, whatever its reason."""
+    for code, detail in (("GR001", "no_exporter"), ("GR701", "NVIDIA H200")):
+        _finding(con, code, "warning", detail)
+        con.execute("update report.finding set detail = evidence, node_name = '', device_uuid = '' where code = ?", [code])
+    with opened_tables(con, {}) as tables:
+        lines = overview(tables, HEADER, Money("$"), {}).findings
+    assert {each["code"]: each["where"] for each in lines} == {"GR001": "lab", "GR701": "NVIDIA H200"}
+
+
 def test_errors_that_ask_for_other_actions_are_lines_of_their_own(con: duckdb.DuckDBPyConnection) -> None:
     _device(con, "GPU-2", "4")
     _device(con, "GPU-5", "5")
