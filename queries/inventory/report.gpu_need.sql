@@ -1,12 +1,11 @@
 -- GPUs that were enough: how many were allocated, and how many active, in the median hour, in 95 of 100 hours, and at most.
 --
--- A GPU that is active for half an hour counts as half of one there: a floor. Unknown where that is known for less than
--- figure_min_coverage of the allocated, or usable, time. GPUs to add for waits below wait_hours_max are those that overdue pods waited for;
--- pods that a quota held back are left out (whatif --wait-below places pods on more nodes).
+-- A GPU that is active for half an hour, of what the window has of it, counts as half of one there: a floor. Unknown where that is known
+-- for less than figure_min_coverage of the time. GPUs to add are those that pods of no held-back quota, overdue by wait_hours_max, waited for.
 --
 -- grain:  cluster, gpu_model
 -- reads:  period.pod_wait, report.gpu_hours_over_time
--- params: figure_min_coverage_ratio, wait_hours_max
+-- params: figure_min_coverage_ratio, since_at, until_at, wait_hours_max
 -- columns: cluster, gpu_model, hour_count, usable_gpus_avg, allocated_gpus_p50, allocated_gpus_p95, allocated_gpus_max, active_gpus_p50,
 --          active_gpus_p95, active_gpus_max, overdue_gpus_p95, unknown_reasons
 --   gpu_model           model; '(all)' for all of the cluster, whose busiest hours need not be those of each model
@@ -16,11 +15,12 @@ with hour as (
         cluster,
         coalesce(gpu_model, '(all)') as gpu_model,
         hour_start_at,
-        sum(usable_gpu_hours) as usable_gpus,
-        sum(allocated_gpu_hours) as allocated_gpus,
-        sum(unnamed_gpu_hours) as unnamed_gpus,
-        sum(active_gpu_hours) as active_gpus,
-        sum(active_gpu_hours + allocated_idle_gpu_hours) as known_gpus
+        3600000 / overlap_ms(hour_start_at, hour_start_at + interval 1 hour, $since_at::timestamp, $until_at::timestamp) as per_hour,
+        per_hour * sum(usable_gpu_hours) as usable_gpus,
+        per_hour * sum(allocated_gpu_hours) as allocated_gpus,
+        per_hour * sum(unnamed_gpu_hours) as unnamed_gpus,
+        per_hour * sum(active_gpu_hours) as active_gpus,
+        per_hour * sum(active_gpu_hours + allocated_idle_gpu_hours) as known_gpus
     from report.gpu_hours_over_time
     group by grouping sets ((cluster, gpu_model, hour_start_at), (cluster, hour_start_at))
 ),
