@@ -197,7 +197,7 @@ def _read_file(path: Path | None) -> dict[str, Any]:
 
 
 class _Environment(EnvSettingsSource):
-    """What ``GPUREPORT_SECTION__KEY`` of an environment say, also where there is no such key."""
+    """Settings of ``GPUREPORT_SECTION__KEY`` in an environment, unknown keys among them."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
@@ -208,7 +208,7 @@ class _Environment(EnvSettingsSource):
         return {name.replace("_lake__delta", "_lake_delta"): text for name, text in own.items()}
 
     def decode_complex_value(self, field_name: str, field: Any, value: Any) -> Any:
-        """A list or table of JSON; what is none goes on as text, for pydantic to refuse by its key."""
+        """A list or table of JSON; other text as it is, for pydantic to refuse by its key."""
         try:
             return json.loads(value) if value[:1] in "[{" else value
         except ValueError:

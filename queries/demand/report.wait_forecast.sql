@@ -1,7 +1,7 @@
 -- Expected wait by namespace, size and models, from the last 20 pods of the class, where that was closer in the past than the median.
 --
 -- Back-tested on each pod that was given a place by what was known before it was created: of its class, and the median of all pods.
--- Unknown where over a tenth of these 20 and of waiting pods have waited longer than the p90.
+-- Unknown while pods that wait longer than the p90 are over a tenth of these 20 and all that wait.
 --
 -- grain:  cluster, namespace, size, wanted_model
 -- reads:  period.pod_wait

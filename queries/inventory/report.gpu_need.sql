@@ -1,7 +1,7 @@
 -- GPUs that were enough: how many were allocated, and how many active, in the median hour, in 95 of 100 hours, and at most.
 --
--- A GPU that is active for half an hour, of what the window has of it, counts as half of one there: a floor. Unknown where that is known
--- for less than figure_min_coverage of the time. GPUs to add are those that pods of no held-back quota, overdue by wait_hours_max, waited for.
+-- A GPU that is active for half of an hour, or of its part in the window, counts as half: a floor. Unknown where that is known for less
+-- than figure_min_coverage of the time. GPUs to add: those that pods overdue by wait_hours_max wait for, without pods that a quota holds back.
 --
 -- grain:  cluster, gpu_model
 -- reads:  period.pod_wait, report.gpu_hours_over_time

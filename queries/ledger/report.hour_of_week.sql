@@ -1,4 +1,4 @@
--- Allocated and idle GPU-hours by weekday and hour of the report's time zone; idle: null if not measured.
+-- Allocated and idle GPU-hours by weekday and hour of the report's time zone; idle unknown without signals.
 --
 -- grain:  cluster, weekday, hour_of_day
 -- reads:  report.gpu_hours_over_time

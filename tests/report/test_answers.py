@@ -345,6 +345,17 @@ def test_costs_of_waste_and_of_gpus_to_return_are_lower_bounds_only_where_their_
         assert [cost for _, _, cost in overview(tables, HEADER, Money("$"), {}).rest] == ["≥ $48"]
 
 
+def test_idle_hours_cost_what_their_own_models_cost(con: duckdb.DuckDBPyConnection) -> None:
+    """24 idle hours at $2, and 10 busy ones of the same workload at $8: $48 as in the cost, not 24 / 34 of $128."""
+    con.execute("insert into period.price values ('N', '2026-11-20', 8.0)")
+    con.execute(
+        "insert into report.gpu_hour_ledger values ('lab', 'research', 'hold-0', '', 'N', '2026-11-20', 'effective', 10.0)"
+    )
+    found = _answers(con)
+    assert found["GPUs to return"].detail.endswith("cost of the allocated ones: $48")
+    assert "($48 idle)" in found["Cost"].detail
+
+
 def test_without_prices_the_cost_is_unknown_and_not_zero(con: duckdb.DuckDBPyConnection) -> None:
     con.execute("drop table period.price")
     found = _answers(con)["Cost"]

@@ -26,12 +26,13 @@ _GIVE_BACK = """
     ),
     workload as (
         select team, cluster, namespace, workload, kind, sum(gpu_hours) as held, sum(cost) as cost,
-            bool_or(cost is null) as is_partial,
-            coalesce(sum(gpu_hours) filter (where bucket in ('allocated_idle', 'reserved_idle')), 0) as unused
-        from page.use where namespace != '' and $team in ('', team) group by all
+            bool_or(cost is null) as is_partial, coalesce(sum(gpu_hours) filter (where is_unused), 0) as unused,
+            coalesce(sum(cost) filter (where is_unused), 0) as unused_cost
+        from (select *, bucket in ('allocated_idle', 'reserved_idle') as is_unused from page.use)
+        where namespace != '' and $team in ('', team) group by all
     )
     select team, sum(unused) as idle, sum(coalesce(fit.freed, 0) * (1 - unused / held)) as freed,
-        sum(cost * (unused + coalesce(fit.freed, 0) * (1 - unused / held)) / held) as cost,
+        sum(unused_cost + (cost - unused_cost) * coalesce(fit.freed, 0) / held) as cost,
         bool_or(is_partial and unused + coalesce(fit.freed, 0) > 0) as is_partial
     from workload left join fit using (cluster, namespace, workload, kind) where held > 0
     group by team order by sum(unused + coalesce(fit.freed, 0) * (1 - unused / held)) desc, team
@@ -269,7 +270,7 @@ class _Asked:
         return "quotas" if self.row("select 1 from report.quota_fair_share where $team is not null limit 1") else "capacity"
 
     def _because(self, first: Mapping[str, Any]) -> str:
-        """What could have served the wait, or any where there is none: hours of its own cluster, idle ones of other teams."""
+        """Hours that could have served the wait: of its own cluster, idle ones of other teams; without a wait all."""
         pair = self.row("""
             select cluster, scheduler, resource, quota, borrower, sum(contested_gpu_hours) as gpu_hours from report.quota_pair
             where $team = '' or (cluster, scheduler, quota) in (select (cluster, scheduler, quota) from report.quota_pod
@@ -323,7 +324,7 @@ class _Asked:
         return Answer("GPU health", headline, detail, tone, found[0]["confidence"], "gpus", query, "GPUs")
 
     def _no_trouble(self) -> tuple[str, str]:
-        """What it is worth that nothing was found: what no exporter reports is not said to be absent."""
+        """Headline and detail without a finding: signals that no exporter reports are unknown, not absent."""
         known = self.row("""
             select count(*) as gpus, count(xid_error_count) as errors,
                 count(coalesce(any_throttle_ratio, thermal_violation_ratio, power_violation_ratio)) as slowdowns
@@ -387,8 +388,7 @@ class _Asked:
             from report.energy_balance where dimension = if($team = '', 'cluster', 'team') and $team in ('', value)
         """)
         due = self.whole.of(*ALLOCATED) if self.team else self.whole.capacity - self.whole.of("unavailable")
-        measured = found.get("gpu_hours")
-        least = "≥ " if measured is not None and measured < (1 - _UNMEASURED) * due else ""
+        least = "≥ " if (found.get("gpu_hours") or due) < (1 - _UNMEASURED) * due else ""
         within = f" ± {formats.percent(found['accuracy_ratio'])}" if found.get("accuracy_ratio") else ""
         told = [f"{least}{formats.energy(joules)}{within}"] if joules else []
         return [*told, f"{least}{formats.significant(grams / 1e6)} t CO₂e{within}"] if grams else told
