@@ -14,6 +14,7 @@ from kube.lake import import_state
 from kube.telemetry import write_telemetry
 
 from gpureport.cli import main
+from gpureport.collect.sources import exchange
 
 RECORDING = Path(__file__).parent.parent / "data" / "fixtures" / "h200-recording" / "metrics.openmetrics.txt.gz"
 DEMO_AT = datetime(2026, 11, 21, 5, tzinfo=UTC)
@@ -30,6 +31,9 @@ settings.register_profile(
 )
 settings.load_profile("the same examples")
 
+RETRIES = exchange.RETRIES
+exchange.RETRIES = 1  # a server that is dead in a test stays dead
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """How often the suite damages a lake, cuts its power and changes it under readers; `make soak` does more."""
@@ -43,6 +47,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def flips(request: pytest.FixtureRequest) -> int:
     """How many bits flip."""
     return int(request.config.getoption("--flips"))
+
+
+@pytest.fixture
+def retries() -> int:
+    """Further attempts of a question, outside of tests."""
+    return RETRIES
 
 
 @pytest.fixture

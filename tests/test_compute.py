@@ -17,13 +17,14 @@ from lake_rows import DAY, arrow, contents, facts, owner, sample
 
 from gpureport.collect.sources.provenance import Origin, source_table
 from gpureport.commands.work import reporting
+from gpureport.commands.work.settings import report_settings
 from gpureport.compute import day as compute
 from gpureport.compute import intervals
 from gpureport.compute.day import ComputeSettings, compute_days
 from gpureport.compute.identity import MadeWith, made_with, recorded
 from gpureport.compute.period import ReportSettings, WindowTables, differing_days, report_tables
 from gpureport.compute.query import Query, connection, load
-from gpureport.config import Config
+from gpureport.config import Config, load_config
 from gpureport.lake import Lake, open_lake
 from gpureport.values.catalog import load_catalog
 from gpureport.values.errors import LakeError, QueryError
@@ -306,12 +307,12 @@ def test_report_tables_stand_in_the_connection(told):
 def test_disabled_saturation_is_null_with_a_reason(tmp_path):
     lake = fill(tmp_path / "lake", [([sample("GPU-a", 0, 3600, sm_active_ratio=0.5)], [owner("GPU-a", "a", 0, 3600)])])
     compute_days(lake, [("c", DAY)], ComputeSettings())
-    asked = "select sm_active_avg, unknown_reasons['sm_active_avg'] from report.container"
+    asked = "select observed_seconds, sm_active_avg, unknown_reasons['sm_active_avg'] from report.container"
+    configured, _ = load_config(None, {"GPU_SATURATION_METRICS_ENABLED": "false"}, {})
     with connection() as con:
-        WindowTables(con, lake, WINDOW, ReportSettings()).build(["report.container"])
-        assert con.sql(asked).fetchall() == [(0.5, None)]
-        WindowTables(con, lake, WINDOW, ReportSettings(saturation_enabled=False)).build(["report.container"])
-        assert con.sql(asked).fetchall() == [(None, "disabled")]
+        for config, expected in ((Config(), (3600, 0.5, None)), (configured, (3600, None, "disabled"))):
+            WindowTables(con, lake, WINDOW, report_settings(config)).build(["report.container"])
+            assert con.sql(asked).fetchall() == [expected]
 
 
 def test_every_null_figure_has_its_reason_and_no_other_has_one(told):

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpureport.config import Config, load_config
+from gpureport.store import ObjectAddress
 from gpureport.values.errors import UsageError
 
 
@@ -133,6 +134,11 @@ def test_lists_and_tables_may_come_from_the_environment() -> None:
         ("[prometheus]\npassword_file = 'x'", "prometheus.password_file was removed: write it into promtool's HTTP client file"),
         ("[[clusters]]\nname = 'a'\nprometheus.headers = {}", "clusters.0.prometheus.headers was removed: write it into"),
         ("[thresholds]\nio_sm_ratio = 0.2", "thresholds.io_sm_ratio was removed: leave it out"),
+        ("[thresholds]\nwait_pods_min = 3", "thresholds.wait_pods_min was removed: leave it out"),
+        ("[kubernetes]\nread_timeout_seconds = 3", "kubernetes.read_timeout_seconds was removed: leave it out"),
+        ("[[clusters]]\nname = 'a'\nkubernetes.retries = 3", "clusters.0.kubernetes.retries was removed: leave it out"),
+        ("[object_store]\nregion = 'eu'", "object_store.region was removed: set AWS_REGION in the environment"),
+        ("[object_store]\nca_file = 'a.pem'", "object_store.ca_file was removed: set AWS_CA_BUNDLE in the environment"),
         ("[prometheus]\ncache = 1", "unknown key 'prometheus.cache'"),
         ("[object_store]\nprofile = 'night'", "object_store.profile was removed: set AWS_PROFILE in the environment"),
         ("[report.notify]\nsmtp_username = 'a'", "report.notify.smtp_username was removed: write USER:PASSWORD into a file"),
@@ -143,6 +149,17 @@ def test_a_key_of_an_earlier_version_says_what_replaces_it(tmp_path: Path, text:
     (tmp_path / "gpureport.toml").write_text(text)
     with pytest.raises(UsageError, match=words):
         load_config(tmp_path / "gpureport.toml", {}, {})
+
+
+def test_ca_certificates_that_are_not_there_are_refused_where_they_are_needed(tmp_path: Path) -> None:
+    environ = {"AWS_CA_BUNDLE": str(tmp_path / "ca.pem")}
+    assert load_config(None, environ, {})[0].lake == Path("lake")
+    with pytest.raises(UsageError, match=r"AWS_CA_BUNDLE = .*: this file is not there"):
+        load_config(None, environ, {"lake": "s3://bucket/lake"})
+    (tmp_path / "ca.pem").write_text("")
+    lake = load_config(None, environ, {"lake": "s3://bucket/lake"})[0].lake
+    assert isinstance(lake, ObjectAddress)
+    assert lake.reach.ca_file == str(tmp_path / "ca.pem")
 
 
 def test_the_configuration_travels_to_worker_processes() -> None:

@@ -49,8 +49,7 @@ def document(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     text.write_text(metrics())
     for arguments in (
         ["import", str(text), "--lake", lake],
-        ["compute", "--date", "2026-03-01", "--lake", lake],
-        ["compute", "--date", "2026-03-02", "--lake", lake],
+        ["compute", "--since", "2026-03-01", "--until", "2026-03-03", "--lake", lake],
         ["report", "--since", "2026-03-02", "--only", "json,duckdb", "--lake", lake, "--out", str(out)],
     ):
         assert main(arguments, environ={}, now=NOW) == 0

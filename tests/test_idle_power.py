@@ -69,11 +69,11 @@ def empty(tmp_path: Path) -> Lake:
 
 def test_a_day_without_free_time_borrows_from_the_27_days_before_it_and_never_from_a_later_one(empty: Lake) -> None:
     """Each GPU, of a model of its own, was free at 80 W on one other day."""
-    free_on = {"GPU-1": -1, "GPU-27": -27, "GPU-28": -28, "GPU-later": 1}
-    for device, days in free_on.items():
-        other = DAY + timedelta(days=days)
+    free_on = {"GPU-28": -28, "GPU-27": -27, "GPU-1": -1, "GPU-later": 1}
+    others = {device: DAY + timedelta(days=days) for device, days in free_on.items()}
+    for device, other in others.items():
         fill(empty, other, [{device: (80.0, False)}], model="")
-        computed(empty, other)
+    compute_days(empty, [("c", other) for other in others.values()], ComputeSettings())
     fill(empty, DAY, [{device: (300.0, True)} for device in free_on], model="")
     assert computed(empty, DAY) == {
         "GPU-1": (80.0, "observed"),

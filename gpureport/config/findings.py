@@ -31,21 +31,14 @@ class Thresholds(Section):
     """From where something is worth a line; each name is that of a parameter of the SQL."""
 
     findings_gpu_hours: float = Field(1.0, ge=0, description="GPU-hours at stake, at least, for a finding to be reported")
-    observed_seconds_min: float = Field(600.0, ge=0, description="s of data on a container's devices before it is judged")
     idle_ratio: Ratio = Field(0.9, description="share of allocated time without activity at which a container counts as idle")
     workload_idle_ratio: Ratio = Field(0.5, description="the same share of all pods of a workload together")
     unseen_ratio: Ratio = Field(0.1, description="share of expected time without data from which a node is reported")
-    unnamed_ratio: float = Field(0.01, ge=0, le=1, description="accepted share of a GPU's time with activity and no pod")
-    counter_difference_ratio: Ratio = Field(0.2, description="share by which a GPU's energy counter and its power may differ")
     busy_ratio: Ratio = Field(0.8, description="engine activity or GPU utilization at which low SM activity is ineffective")
     ineffective_sm_ratio: Ratio = Field(0.5, description="mean SM activity below which a busy container is ineffective")
-    bandwidth_dram_ratio: Ratio = Field(0.5, description="mean DRAM activity at which work is bound by memory bandwidth")
     throttle_ratio: float = Field(0.05, ge=0, le=1, description="accepted share of time with power capping or thermal throttling")
-    hw_throttle_ratio: float = Field(0.01, ge=0, le=1, description="share of time with hardware slowdown that is accepted")
     wait_hours_max: float = Field(4.0, ge=0, description="h of waiting for a node at which a wait counts as long")
-    wait_pods_min: float = Field(3.0, ge=1, description="pods that a namespace must have before their waiting is judged")
     lead_time_days: float = Field(90.0, ge=0, description="days that it takes to get more GPUs; a shorter runway is a finding")
-    fit_hours_min: float = Field(24.0, ge=0, description="h of a workload on GPUs before a smaller one is named")
     fit_headroom_ratio: float = Field(0.2, ge=0, le=10, description="share by which a smaller GPU must exceed what was needed")
 
 

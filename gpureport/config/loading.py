@@ -20,7 +20,7 @@ from pydantic_settings import BaseSettings, EnvSettingsSource
 
 from gpureport.config import meaning
 from gpureport.config.findings import Suppression, Thresholds
-from gpureport.config.section import ClusterName, Section
+from gpureport.config.section import ClusterName, Section, existing
 from gpureport.config.servers import ClusterSource, Export, Kubernetes, Metrics, Prometheus, Retention
 from gpureport.store import ObjectAddress, Place, Reach, parse_place
 from gpureport.values.errors import UsageError
@@ -48,13 +48,12 @@ class ObjectStore(Section):
     """Connection to the storage; credentials come from the environment, a profile or a role."""
 
     endpoint_url: Annotated[str, AfterValidator(_without_secrets)] = ""
-    region: str = ""
-    ca_file: str = ""
 
     def reach(self, environ: Mapping[str, str]) -> Reach:
-        """These settings with what the environment adds: credentials, and where copies lie."""
+        """These settings with what the environment adds: credentials, CA certificates, and where copies lie."""
         caches = environ.get("XDG_CACHE_HOME") or Path(environ.get("HOME") or "/") / ".cache"
-        return Reach(**self.model_dump(), cache=Path(caches) / "gpureport", environ=dict(environ))
+        ca_file = existing("AWS_CA_BUNDLE", environ.get("AWS_CA_BUNDLE", ""))
+        return Reach(self.endpoint_url, ca_file, cache=Path(caches) / "gpureport", environ=dict(environ))
 
 
 class Config(Section):
@@ -253,11 +252,14 @@ _REMOVED = {
     r"object_store\.credentials_file": "set AWS_SHARED_CREDENTIALS_FILE in the environment",
     r"object_store\.profile": "set AWS_PROFILE in the environment",
     r"object_store\.cache": "set XDG_CACHE_HOME in the environment",
+    r"object_store\.region": "set AWS_REGION in the environment, or region in the profile",
+    r"object_store\.ca_file": "set AWS_CA_BUNDLE in the environment",
     r"metrics\.(username|password_file)": "write it into promtool's HTTP client file of metrics.http_config_file",
     r"report\.notify\.smtp_(username|password_file)": "write USER:PASSWORD into a file, report.notify.smtp_login_file",
-    r"object_store\.(read_timeout_seconds|retries)|kubernetes\.page_size": "leave it out",
-    r".*\.(connect_timeout_seconds|max_concurrency|recompute_minutes|boundness_seconds_min)": "leave it out",
-    r"thresholds\.(compute_sm|io_sm|latency_engine|latency_sm)_ratio|thresholds\.io_pcie_bytes_per_second": "leave it out",
+    r"(.*\.)?(kubernetes|object_store)\.read_timeout_seconds|kubernetes\.page_size": "leave it out",
+    r".*\.(retries|connect_timeout_seconds|max_concurrency|recompute_minutes|boundness_seconds_min)": "leave it out",
+    r"thresholds\.(compute_sm|io_sm|latency_engine|latency_sm|bandwidth_dram|counter_difference|hw_throttle|unnamed)_ratio"
+    r"|thresholds\.(io_pcie_bytes_per_second|fit_hours_min|observed_seconds_min|wait_pods_min)": "leave it out",
 }
 """Keys of earlier versions, and what replaces them."""
 _KIND_OF_UNION = re.compile(r"dict\[")

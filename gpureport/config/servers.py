@@ -24,7 +24,6 @@ class Prometheus(Section):
     identity: Literal["", "aws", "google", "azure"] = ""
     read_timeout_seconds: Seconds = 120.0
     max_concurrency: int = Field(2, gt=0, le=64)
-    retries: int = Field(9, ge=0, le=20)
 
 
 KubernetesSystem = Literal["dra", "kubernetes", "nos", "scheduler-plugins", "kueue", "koordinator", "volcano", "kai"]
@@ -39,8 +38,6 @@ class Kubernetes(Section):
     context: str = ""
     namespaces: tuple[Annotated[str, formed(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", "the name of a namespace")], ...] = ()
     systems: tuple[KubernetesSystem, ...] = get_args(KubernetesSystem)
-    read_timeout_seconds: Seconds = 60.0
-    retries: int = Field(9, ge=0, le=20)
 
 
 class ClusterSource(Section):

@@ -74,7 +74,6 @@ def settings_of(reach: Reach, profile: Mapping[str, str]) -> dict[str, str]:
     """The library's settings: the environment's, under them the profile's, over them the configuration's."""
     found = {f"aws_{name.removeprefix('aws_')}": profile[name] for name in _OF_PROFILE if profile.get(name)}
     found |= {name.lower(): reach.environ[name] for name in _OF_ENVIRONMENT if reach.environ.get(name)}
-    found |= {name: value for name, value in (("aws_endpoint_url", reach.endpoint_url), ("aws_region", reach.region)) if value}
     endpoint = reach.endpoint_url or found.pop("aws_endpoint_url_s3", "") or found.pop("aws_endpoint_url", "")
     found.pop("aws_endpoint_url_s3", None)
     if endpoint:  # a name per bucket would need a certificate and an entry in the name server for each

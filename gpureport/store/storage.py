@@ -26,7 +26,6 @@ class Reach:
     """Connection to the storage; '' leaves the setting to the environment and to AWS' shared files."""
 
     endpoint_url: str = ""
-    region: str = ""
     ca_file: str = ""
     read_timeout_seconds: float = 60.0
     retries: int = 4

@@ -2,7 +2,7 @@
 --
 -- grain:  code, cluster, namespace, pod, pod_uid, node_name, detail
 -- reads:  facts.device_power_day, facts.ownership, period.capacity, period.ledger, period.signal_day
--- params: counter_difference_ratio, findings_gpu_hours, observed_seconds_min, since_at, unseen_ratio, until_at
+-- params: findings_gpu_hours, since_at, unseen_ratio, until_at
 with capacity as (
     select
         cluster,
@@ -78,9 +78,9 @@ disputed as (
         using (cluster, device_uuid)
     group by all
     having
-        sum(power.counter_seconds) >= $observed_seconds_min
+        sum(power.counter_seconds) >= 600
         and abs(sum(power.counter_joules) - sum(power.integral_joules))
-        > $counter_difference_ratio * greatest(sum(power.counter_joules), sum(power.integral_joules))
+        > 0.2 * greatest(sum(power.counter_joules), sum(power.integral_joules))
 ),
 
 found as (

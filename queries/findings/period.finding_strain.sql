@@ -1,11 +1,11 @@
 -- Findings: limiting factors of containers on their devices, such as bandwidth, input and output, latency, power, heat, hardware, memory;
 -- and containers of workloads that would fit a MIG instance, or a smaller model of the cluster.
 --
--- None of a device that was seen for less than observed_seconds_min while held.
+-- None of a device that was seen for less than ten minutes while held.
 --
 -- grain:  code, cluster, namespace, workload_kind, workload, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, gpu_model, detail
 -- reads:  facts.container_day, period.boundness, period.fit
--- params: findings_gpu_hours, fit_hours_min, observed_seconds_min
+-- params: findings_gpu_hours
 -- source: period.boundness; period.fit
 -- columns:
 --   detail  of one that would fit elsewhere: the profile, else the model
@@ -13,7 +13,7 @@
 with limited as (
     from period.boundness
     where
-        device_seconds >= $observed_seconds_min
+        device_seconds >= 600
         and (
             is_ineffective or is_bandwidth_bound or is_io_bound or is_latency_bound
             or is_power_limited or is_heat_limited or is_hardware_limited or is_work_rejected
@@ -117,5 +117,5 @@ select
 from period.fit
 where
     (profile != '' or smaller_model != '')
-    and allocated_gpu_hours >= $fit_hours_min
+    and allocated_gpu_hours >= 24
     and coalesce(allocated_gpu_hours * (1 - 1 / instance_count), allocated_gpu_hours) >= $findings_gpu_hours

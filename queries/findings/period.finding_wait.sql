@@ -4,7 +4,7 @@
 --
 -- grain:  code, cluster, namespace, detail
 -- reads:  period.demand_runway, period.pod_wait
--- params: lead_time_days, since_at, until_at, wait_hours_max, wait_pods_min
+-- params: lead_time_days, since_at, until_at, wait_hours_max
 -- columns:
 --   detail  what they requested, or the model
 with summed as (
@@ -36,7 +36,7 @@ select
     ) as evidence,
     first_seen_at
 from summed
-where pod_count >= $wait_pods_min and wait_hours_p95 >= $wait_hours_max
+where pod_count >= 3 and wait_hours_p95 >= $wait_hours_max
 
 union all by name
 

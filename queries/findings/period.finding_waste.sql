@@ -3,12 +3,12 @@
 -- Read from the ledger. Allocated time without data on activity counts neither way; where that is more than half of the allocated time
 -- (figure_min_coverage), there is no finding. The pods of a workload are judged together: a workload of several pods is idle where
 -- its pods come to workload_idle_ratio of their time; else those of its pods count that are idle by themselves. Labels come and go a
--- sampling step after their pod, so a GPU that changes hands often is active for minutes without a name: unnamed_ratio of its time is
+-- sampling step after their pod, so a GPU that changes hands often is active for minutes without a name: 1 % of its time is
 -- left to that.
 --
 -- grain:  code, cluster, namespace, workload_kind, workload, pod, pod_uid, node_name, device_uuid, detail
 -- reads:  facts.ownership, period.ledger, period.workload
--- params: figure_min_coverage_ratio, findings_gpu_hours, idle_ratio, unnamed_ratio, workload_idle_ratio
+-- params: figure_min_coverage_ratio, findings_gpu_hours, idle_ratio, workload_idle_ratio
 -- source: period.ledger; how sure its holder is: facts.ownership
 with allocated as (
     select
@@ -150,7 +150,7 @@ found as (
         min(first_hour_at) filter (where cause = 'nobody_named') as first_seen_at
     from period.ledger
     group by cluster, node_name, device_uuid
-    having sum(gpu_hours) filter (where cause = 'nobody_named') >= greatest($findings_gpu_hours, $unnamed_ratio * sum(gpu_hours))
+    having sum(gpu_hours) filter (where cause = 'nobody_named') >= greatest($findings_gpu_hours, 0.01 * sum(gpu_hours))
     union all by name
     select
         if(cause = 'unsliced', 'GR601', 'GR602') as code,

@@ -4,7 +4,6 @@
 --
 -- grain:  cluster, namespace, workload_kind, workload, container, gpu_model
 -- reads:  period.fit
--- params: fit_hours_min
 -- source: period.fit; geometry and models: queries/catalog/mig_profile.csv, gpu_model.csv
 -- columns: cluster, namespace, workload_kind, workload, container, gpu_model, pod, pod_uid, node_name, device_uuid, pod_count, verdict,
 --          profile, smaller_model, instance_count, freed_gpu_hours, allocated_gpu_hours, busiest_sm_active_ratio, busiest_sm_occupancy_ratio, busiest_dram_active_ratio, sm_active_max,
@@ -20,7 +19,7 @@ select
     columns('^(cluster|namespace|workload_kind|workload|container|gpu_model|pod|pod_uid|node_name|device_uuid|pod_count)$'),
     case
         when not is_known then 'unknown'
-        when allocated_gpu_hours < $fit_hours_min then 'too short'
+        when allocated_gpu_hours < 24 then 'too short'
         when profile != '' or smaller_model != '' then 'fits'
         when is_catalogued then 'nothing smaller here'
         else 'model not in the catalog'

@@ -4,7 +4,7 @@
 --
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id
 -- reads:  period.figure, period.sum
--- params: bandwidth_dram_ratio, busy_ratio, figure_min_coverage_ratio, hw_throttle_ratio, ineffective_sm_ratio, throttle_ratio
+-- params: busy_ratio, figure_min_coverage_ratio, ineffective_sm_ratio, throttle_ratio
 -- source: period.figure; rules: NVIDIA's guidance on profiling metrics (SM activity of 0.8 is needed for good use, below 0.5 is likely ineffective)
 with figure as (
     select
@@ -50,7 +50,7 @@ ruled as (
     select
         measured.*,
         measured.sm_active_avg >= 0.8 as is_compute_bound,
-        measured.dram_active_avg >= $bandwidth_dram_ratio and measured.sm_active_avg < $ineffective_sm_ratio as is_bandwidth_bound,
+        measured.dram_active_avg >= 0.5 and measured.sm_active_avg < $ineffective_sm_ratio as is_bandwidth_bound,
         -- An instance's SM activity says nothing against the links of the whole board; nor does that of a device which does nothing.
         if(
             measured.gpu_instance_id = '',
@@ -60,7 +60,7 @@ ruled as (
         measured.gpu_usage_avg >= 0.4 and measured.sm_active_avg < 0.25 as is_slow_to_start,
         measured.power_throttle_ratio > $throttle_ratio as is_power_limited,
         measured.thermal_throttle_ratio > $throttle_ratio as is_heat_limited,
-        measured.hw_throttle_ratio > $hw_throttle_ratio as is_hardware_limited,
+        measured.hw_throttle_ratio > 0.01 as is_hardware_limited,
         measured.memory_pressure_ratio > 0 as is_memory_pressured,
         measured.busy_ratio >= $busy_ratio and measured.sm_active_avg < $ineffective_sm_ratio as is_low
     from measured

@@ -41,7 +41,7 @@ WRONG: list[Any] = [
     float("nan"),
     "1KB",
 ]
-HASTE = {"GPUREPORT_PROMETHEUS__RETRIES": "0", "GPUREPORT_PROMETHEUS__READ_TIMEOUT_SECONDS": "0.2"}
+HASTE = {"GPUREPORT_PROMETHEUS__READ_TIMEOUT_SECONDS": "0.2"}
 TODAY = date(2026, 11, 21)
 
 
@@ -75,8 +75,7 @@ def use(config: Config) -> None:
         assert not age or age_ago(TODAY, age) < TODAY
     assert TODAY - timedelta(days=config.export.backfill_days + config.export.restate_days) < TODAY + timedelta(days=1)
     with socket.socket() as waiting:
-        for source in (config.prometheus, config.kubernetes):
-            waiting.settimeout(source.read_timeout_seconds * 5)
+        waiting.settimeout(config.prometheus.read_timeout_seconds * 5)
     with connection(compute_settings(config).memory_limit) as con:
         con.execute("select count(*) from range(100_000)")
 

@@ -147,6 +147,7 @@ def test_the_configuration_loads_as_the_program_reads_it(manifests: list[Manifes
     file = tmp_path / "gpureport.toml"
     file.write_text(toml(manifests))
     environ = environment(manifests)
+    ca = environ.pop("AWS_CA_BUNDLE", "")
     config, warnings = load_config(file, environ, {})
     assert warnings == []
     mounts = [mount["mountPath"] for pod in pods(manifests) for mount in pod["containers"][0]["volumeMounts"]]
@@ -156,7 +157,7 @@ def test_the_configuration_loads_as_the_program_reads_it(manifests: list[Manifes
     given = http(manifests)
     named = [path for section in given.values() for key, path in section.items() if key.endswith("_file")]
     assert (prometheus.http_config_file != "") == bool(given)
-    for file_named in (*named, prometheus.http_config_file, credentials, config.object_store.ca_file):
+    for file_named in (*named, prometheus.http_config_file, credentials, ca):
         assert not file_named or str(Path(file_named).parent) in mounts
 
 
@@ -193,6 +194,7 @@ def test_where_all_is_on_object_storage_there_is_no_volume_and_its_keys_come_fro
     file = tmp_path / "gpureport.toml"
     file.write_text(toml(chart(OBJECTS)))
     named = {"AWS_SHARED_CREDENTIALS_FILE": "/secrets/objects/credentials", "AWS_PROFILE": "night"}
+    named["AWS_CA_BUNDLE"] = "/secrets/objects-ca/ca.crt"
     assert environment(chart(OBJECTS)) == {"XDG_CACHE_HOME": "/tmp", **named}  # noqa: S108
     config, _ = load_config(file, {}, {})
     assert (str(config.lake), str(config.out)) == ("s3://gpu-lake/prod", "s3://gpu-lake/report")
@@ -202,6 +204,7 @@ def test_where_all_is_on_object_storage_there_is_no_volume_and_its_keys_come_fro
 
 def test_a_lake_on_object_storage_and_a_report_on_the_volume_need_both(tmp_path: Path) -> None:
     made = chart(ROLE)
+    assert environment(made)["AWS_REGION"] == "eu-central-1"
     assert len(of_kind(made, "PersistentVolumeClaim")) == 1
     [account] = of_kind(made, "ServiceAccount")
     assert "eks.amazonaws.com/role-arn" in account["metadata"]["annotations"]

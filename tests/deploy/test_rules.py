@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kube.api_server import FAST, api_server, kubeconfig, listing, recorded_routes, status
+from kube.api_server import api_server, kubeconfig, listing, recorded_routes, status
 from kube.lake import NOW
 from prometheus.replay import Answer, Asked, Reply, as_json
 
@@ -131,11 +131,9 @@ def test_no_call_without_its_rule_and_no_rule_without_its_call(
     calls: set[Permission] = set()
     with api_server(held_to(rules, calls)) as server:
         environ = {
-            **FAST,
             "KUBECONFIG": str(kubeconfig(tmp_path, server.url)),
             "GPUREPORT_LAKE": str(tmp_path / "lake"),
             "GPUREPORT_PROMETHEUS__URL": "http://127.0.0.1:9",
-            "GPUREPORT_PROMETHEUS__RETRIES": "0",
         }
         assert main(["--config", str(config), "snapshot"], environ, NOW) == 0
         assert main(["--config", str(config), "run"], environ, NOW) == 5  # no Prometheus there: but the state was read
@@ -148,7 +146,7 @@ def test_no_call_without_its_rule_and_no_rule_without_its_call(
 def test_the_authoriser_of_this_test_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rules = Rules(rules_of(kustomization("base")).permitted - {("", "/pods", "list")}, is_namespaced=False)
     with api_server(held_to(rules, set())) as server:
-        environ = {**FAST, "KUBECONFIG": str(kubeconfig(tmp_path, server.url)), "GPUREPORT_LAKE": str(tmp_path / "lake")}
+        environ = {"KUBECONFIG": str(kubeconfig(tmp_path, server.url)), "GPUREPORT_LAKE": str(tmp_path / "lake")}
         assert main(["snapshot"], environ, NOW) == 5
     assert "not allowed to list pods" in capsys.readouterr().err
 
@@ -157,7 +155,7 @@ def test_a_namespace_alone_gives_the_rows_of_that_namespace(tmp_path: Path) -> N
     """The replay gives every namespace's list the same objects, so rows say which lists were read, and how often."""
     from kube.lake import ask
 
-    environ = {**FAST, "GPUREPORT_LAKE": str(tmp_path / "lake"), "GPUREPORT_KUBERNETES__NAMESPACES": '["research"]'}
+    environ = {"GPUREPORT_LAKE": str(tmp_path / "lake"), "GPUREPORT_KUBERNETES__NAMESPACES": '["research"]'}
     with api_server(in_namespaces(recorded_routes())) as server:
         environ["KUBECONFIG"] = str(kubeconfig(tmp_path, server.url))
         assert main(["snapshot"], environ, NOW) == 0

@@ -56,8 +56,6 @@ def test_of_configured_clusters_one_that_cannot_be_read_does_not_hide_the_others
     doctor: Doctor, shared: str, tmp_path: Path
 ) -> None:
     clusters = f"""
-        [prometheus]
-        retries = 0
         [[clusters]]
         name = "far"
         prometheus.url = "http://127.0.0.1:{free_port()}"

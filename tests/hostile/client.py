@@ -11,6 +11,8 @@ from kube.api_server import kubeconfig
 
 from gpureport.collect.export import load_loops
 from gpureport.collect.snapshot import take_snapshot
+from gpureport.collect.sources import exchange
+from gpureport.collect.sources.kubernetes import connection as kubernetes
 from gpureport.collect.sources.kubernetes import open_cluster
 from gpureport.collect.sources.prometheus import Matcher, Server, list_series, open_connection, read
 from gpureport.commands.work import job_metrics
@@ -22,22 +24,21 @@ from gpureport.values.window import Window, parse_instant
 
 WINDOW = Window(parse_instant("2026-11-20T00:00:00Z"), parse_instant("2026-11-20T00:02:00Z"))
 ASKED = [Matcher("__name__", "=", "DCGM_FI_DEV_GPU_UTIL")]
-IMPATIENT = {"retries": 0, "read_timeout_seconds": 1.0}
-PATIENT = {"retries": 0, "read_timeout_seconds": 30.0}
+IMPATIENT_SECONDS, PATIENT_SECONDS = 1.0, 30.0
 DRIPS = ("drip", "headers")
 
 
-def ask_prometheus(url: str, path: str, **settings: float) -> None:
-    connection = open_connection(Prometheus(url=url, **settings), {})
+def ask_prometheus(url: str, path: str, seconds: float) -> None:
+    connection = open_connection(Prometheus(url=url, read_timeout_seconds=seconds), {})
     if path == "series":
         list_series(connection, ASKED, WINDOW)
     else:
         read(connection, Server("", "", path), ASKED, WINDOW)  # type: ignore[arg-type]
 
 
-def ask_kubernetes(url: str, folder: Path, **settings: float) -> None:
-    config = kubeconfig(folder, url)
-    cluster = open_cluster(Kubernetes(kubeconfig=str(config), **settings), {})
+def ask_kubernetes(url: str, folder: Path, seconds: float) -> None:
+    kubernetes._READ_SECONDS = seconds
+    cluster = open_cluster(Kubernetes(kubeconfig=str(kubeconfig(folder, url))), {})
     take_snapshot(folder / "lake", cluster, "c", WINDOW.start_at)
 
 
@@ -47,17 +48,18 @@ def push(url: str) -> None:
 
 
 def main(url: str, folder: Path, attacks: list[str]) -> None:
+    exchange.RETRIES = 0
     load_loops(load_catalog([]))
     for attack in attacks:
         name, what = attack.split(":")
         try:
-            settings = IMPATIENT if name in DRIPS else PATIENT
+            seconds = IMPATIENT_SECONDS if name in DRIPS else PATIENT_SECONDS
             if what == "pushgateway":
                 push(f"{url}/{name}")
             elif what == "kubernetes":
-                ask_kubernetes(f"{url}/{name}", folder, **settings)
+                ask_kubernetes(f"{url}/{name}", folder, seconds)
             else:
-                ask_prometheus(f"{url}/{name}", what, **settings)
+                ask_prometheus(f"{url}/{name}", what, seconds)
             print(json.dumps([attack, 0, ""]))
         except GpureportError as error:
             print(json.dumps([attack, error.exit_code, str(error)]))

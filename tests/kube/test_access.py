@@ -13,7 +13,7 @@ from gpureport.cli import main
 from gpureport.collect.sources.kubernetes.connection import is_in_cluster, open_client
 from gpureport.config import Kubernetes
 from gpureport.values.errors import UsageError
-from kube.api_server import FAST, TOKEN, api_server, kubeconfig, recorded_routes, snapshot
+from kube.api_server import TOKEN, api_server, kubeconfig, recorded_routes, snapshot
 from kube.lake import NOW, ask
 
 USAGE, SOURCE = 2, 5
@@ -21,7 +21,7 @@ USAGE, SOURCE = 2, 5
 
 def failed(capsys: pytest.CaptureFixture[str], code: int, *arguments: str, environ: dict[str, str] | None = None) -> str:
     capsys.readouterr()
-    assert main(["snapshot", *arguments], environ={**FAST, **(environ or {})}, now=NOW) == code
+    assert main(["snapshot", *arguments], environ=environ or {}, now=NOW) == code
     sentence = capsys.readouterr().err
     assert sentence.startswith("gpureport: ")
     assert sentence.count("\n") == 1
@@ -65,7 +65,7 @@ def test_the_environment_names_the_kubeconfig(variable: str, tmp_path: Path) -> 
     (tmp_path / ".kube").mkdir()
     with api_server(recorded_routes()) as server:
         file = kubeconfig(tmp_path / ".kube", server.url, "config")
-        environ = {**FAST, variable: str(file if variable == "KUBECONFIG" else tmp_path)}
+        environ = {variable: str(file if variable == "KUBECONFIG" else tmp_path)}
         assert main(["snapshot", "--lake", str(tmp_path / "lake")], environ=environ, now=NOW) == 0
     assert ask(tmp_path / "lake", "select count(*) from lake.pod") == [(21,)]
 

@@ -6,7 +6,7 @@ import json
 import re
 import socket
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -15,10 +15,9 @@ from lake_rows import seen
 from prometheus.replay import Answer, Asked
 
 from gpureport.cli import main
+from gpureport.collect.sources.kubernetes import connection
 from kube.api_server import (
-    BRIEF,
     CLAIMS,
-    FAST,
     PODS,
     Reply,
     api_server,
@@ -38,10 +37,10 @@ from kube.lake import NOW, RECORDING, ask
 SOURCE = 5
 
 
-def refused(capsys: pytest.CaptureFixture[str], config: Path, lake: Path, environ: Mapping[str, str] = FAST) -> str:
+def refused(capsys: pytest.CaptureFixture[str], config: Path, lake: Path) -> str:
     """The one sentence of a snapshot that fails, and that nothing was written of the pods."""
     capsys.readouterr()
-    assert snapshot(config, lake, environ=environ) == SOURCE
+    assert snapshot(config, lake) == SOURCE
     *_, sentence = (said := capsys.readouterr().err).splitlines()
     assert sentence.startswith("gpureport: ")
     assert "Traceback" not in said
@@ -275,10 +274,15 @@ def no_http(connection: socket.socket) -> None:
     [(silent, "timed out"), (half_then_silent, "timed out"), (dripping, "not whole|timed out"), (no_http, "no answer")],
 )
 def test_a_server_that_does_not_come_to_an_end_is_left(
-    talk: Callable[[socket.socket], None], word: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    talk: Callable[[socket.socket], None],
+    word: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(connection, "_READ_SECONDS", 0.4)
     with raw_server(talk) as url:
-        assert re.search(word, refused(capsys, kubeconfig(tmp_path, url), tmp_path / "lake", BRIEF))
+        assert re.search(word, refused(capsys, kubeconfig(tmp_path, url), tmp_path / "lake"))
 
 
 def test_a_server_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -310,7 +314,7 @@ def test_a_snapshot_that_fails_leaves_the_ones_before(tmp_path: Path) -> None:
             "--lake",
             str(tmp_path / "lake"),
         ]
-        assert main(arguments, environ=FAST, now=NOW + timedelta(minutes=1)) == SOURCE
+        assert main(arguments, environ={}, now=NOW + timedelta(minutes=1)) == SOURCE
     after = seen(tmp_path / "lake")
     assert {name: after[name] for name in before} == before
 
@@ -346,7 +350,7 @@ def test_a_cluster_that_is_gone_does_not_cost_the_others(tmp_path: Path) -> None
         )
         (tmp_path / "two.toml").write_text(f"[metrics]\nfile = '{tmp_path}/job.prom'\n{clusters}")
         arguments = ["--config", str(tmp_path / "two.toml"), "snapshot", "--lake", str(tmp_path / "lake")]
-        assert main(arguments, environ=FAST, now=NOW) == SOURCE
+        assert main(arguments, environ={}, now=NOW) == SOURCE
     assert ask(tmp_path / "lake", "select distinct cluster from lake.pod") == [("b",)]
     assert 'gpureport_snapshot_success{cluster="a"} 0.0' in (tmp_path / "job-snapshot-a.prom").read_text()
     assert 'gpureport_snapshot_success{cluster="b"} 1.0' in (tmp_path / "job-snapshot-b.prom").read_text()

@@ -65,7 +65,7 @@ class Night:
         return ["run", *servers, "--cluster", "lab", *lake, *out, "--keep-samples", "1d", *more]
 
     def run(self, folder: Path, *more: str, now: datetime = TONIGHT) -> int:
-        return main(self.arguments(folder, *more), environ={**self.environ, "GPUREPORT_PROMETHEUS__RETRIES": "1"}, now=now)
+        return main(self.arguments(folder, *more), environ=self.environ, now=now)
 
     def start(self, folder: Path) -> subprocess.Popen[str]:
         """The same as a process, with a group of its own; it writes ``cpu`` when it is done."""

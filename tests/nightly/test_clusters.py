@@ -56,7 +56,7 @@ def one_server(tmp_path: Path) -> Iterator[str]:
 
 
 def test_one_server_that_holds_several_clusters_is_told_apart_by_a_label(one_server: str, tmp_path: Path) -> None:
-    config = f'[prometheus]\nurl = "{one_server}"\ncluster_label = "k8s_cluster"\nretries = 0\n'
+    config = f'[prometheus]\nurl = "{one_server}"\ncluster_label = "k8s_cluster"\n'
     assert run(tmp_path, config, "--no-kubernetes") == 0
     # Half a day is expected of each GPU from its first sample on: 21 and 41 samples of 30 s.
     assert fleet(tmp_path) == {
@@ -92,8 +92,6 @@ def test_each_cluster_has_its_servers_and_one_that_is_down_does_not_keep_the_oth
     ):
         kubeconfig(tmp_path, api.url)
         config = f"""
-            [prometheus]
-            retries = 0
             [kubernetes]
             kubeconfig = "{tmp_path / "kubeconfig"}"
             [[clusters]]
@@ -119,8 +117,8 @@ def test_a_cluster_that_was_there_yesterday_and_cannot_be_read_is_unknown_and_no
             for day in days:
                 flags = ["--date", day, "--cluster", site, "--prometheus-url", url, "--no-kubernetes", *lake]
                 assert main(["export", *flags], environ=environ, now=datetime(2026, 11, 22, 1, 30, tzinfo=UTC)) == 0
-    for day in ("2026-11-20", "2026-11-21"):
-        assert main(["compute", "--date", day, *lake], environ={}, now=datetime(2026, 11, 22, 1, 30, tzinfo=UTC)) == 0
+    days = ["--since", "2026-11-20", "--until", "2026-11-22"]
+    assert main(["compute", *days, *lake], environ={}, now=datetime(2026, 11, 22, 1, 30, tzinfo=UTC)) == 0
     with report_tables(tmp_path / "lake", "2026-11-21", now=datetime(2026, 11, 22, 2, tzinfo=UTC)) as con:
         found = dict(con.rows("select cluster, (device_count, coverage_ratio) from report.fleet"))
     assert found["us"] == (1, 0)
@@ -134,7 +132,7 @@ def test_a_night_after_all_gpu_nodes_were_scaled_away_has_no_capacity_and_is_no_
     (tmp_path / "state" / "nodes.json").write_text(json.dumps({"kind": "NodeList", "apiVersion": "v1", "items": [node]}))
     state = ["--kubernetes", str(tmp_path / "state"), "--observed-at", "2026-11-21T08:00:00Z", "--lake", str(tmp_path / "lake")]
     with prometheus(program("PROMETHEUS_BIN"), tmp_path / "blocks", tmp_path / "server") as url:
-        config = f'[prometheus]\nurl = "{url}"\nretries = 0\n'
+        config = f'[prometheus]\nurl = "{url}"\n'
         assert run(tmp_path, config, "--no-kubernetes") == 0
         night_after = datetime(2026, 11, 22, 1, 30, tzinfo=UTC)
         assert run(tmp_path, config, "--no-kubernetes", now=night_after) == 5  # nothing says that there was none
@@ -175,7 +173,7 @@ def test_snapshot_reads_every_cluster_that_names_its_kubernetes(tmp_path: Path) 
 def test_a_finding_that_does_not_exist_is_refused_before_any_server_is_asked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    config = '[prometheus]\nurl = "http://127.0.0.1:9"\nretries = 0\n[kubernetes]\nenabled = false\n[report]\nfail_on = "GR999"\n'
+    config = '[prometheus]\nurl = "http://127.0.0.1:9"\n[kubernetes]\nenabled = false\n[report]\nfail_on = "GR999"\n'
     assert run(tmp_path, config) == 2
     assert "--fail-on 'GR999' is not a finding" in capsys.readouterr().err
     assert run(tmp_path, config.replace("GR999", "info")) == 5

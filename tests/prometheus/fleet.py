@@ -32,9 +32,9 @@ TEXT = text_of(
 
 
 def environment(**settings: str) -> Mapping[str, str]:
-    """This process's environment without settings of its user's, and one try for each request."""
+    """This process's environment without settings of its user's."""
     own = {name: value for name, value in os.environ.items() if not name.startswith("GPUREPORT_")}
-    return {**own, "GPUREPORT_PROMETHEUS__RETRIES": "0", **settings}
+    return {**own, **settings}
 
 
 def export_command(url: str, lake: Path, *more: str, day: str = DAY.isoformat()) -> Sequence[str]:

@@ -65,12 +65,16 @@ def _escaped(value: str) -> str:
     return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
-def connect(url: str, environ: Mapping[str, str] | None = None, http: str = "", **settings: object) -> Connection:
-    """A connection that does not try twice unless told to; ``http`` is the text of promtool's HTTP client file."""
-    chosen = {"retries": 0, "read_timeout_seconds": 60, **settings}
+def connect(
+    url: str, environ: Mapping[str, str] | None = None, http: str = "", retries: int = 0, **settings: object
+) -> Connection:
+    """A connection that tries ``retries`` times more; ``http`` is the text of promtool's HTTP client file."""
+    chosen = {"read_timeout_seconds": 60, **settings}
     with NamedTemporaryFile("w", suffix=".yml", encoding="utf-8") as file:
         if http:
             file.write(http)
             file.flush()
             chosen["http_config_file"] = file.name
-        return open_connection(Prometheus.model_validate({"url": url, **chosen}), environ or {})
+        connection = open_connection(Prometheus.model_validate({"url": url, **chosen}), environ or {})
+    connection.retries = retries
+    return connection

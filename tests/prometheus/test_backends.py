@@ -73,7 +73,7 @@ def test_a_partial_answer_of_a_victoria_metrics_cluster_is_a_warning() -> None:
 
 def test_an_export_with_warnings_says_so_in_the_lake(tmp_path: Path) -> None:
     with replaying(backends.thanos(STORE_DOWN)) as server:
-        prometheus = PrometheusSettings(url=server.url, retries=0)
+        prometheus = PrometheusSettings(url=server.url)
         settings = ExportSettings(prometheus, {}, load_catalog(), "lab", samples_per_group=1_000_000, keep_raw=False)
         exported = export_day(settings, tmp_path, DAY, lambda done, total: None)
     assert exported.warnings == (STORE_DOWN,)
@@ -132,11 +132,11 @@ def test_a_server_that_says_how_long_to_wait_is_given_that_long(monkeypatch: pyt
     assert waits == [7.0]
 
 
-def test_the_attempts_of_a_question_outlast_a_restart(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_attempts_of_a_question_outlast_a_restart(retries: int, monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[float] = []
     monkeypatch.setattr(exchange.time, "sleep", waits.append)
     with replaying({"/api/v1/series": Reply(503, b"starting", "text/plain")}) as server, pytest.raises(SourceError):
-        list_series(connect(server.url, retries=PrometheusSettings().retries), [GPU], WINDOW)
+        list_series(connect(server.url, retries=retries), [GPU], WINDOW)
     assert 60 <= sum(waits) <= 150
 
 

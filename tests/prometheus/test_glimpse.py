@@ -57,7 +57,7 @@ def test_every_series_is_in_exactly_one_group_whatever_one_metric_shows(series: 
 
 
 def settings_of(url: str, path: str = "auto", **more: Any) -> ExportSettings:
-    prometheus = PrometheusSettings.model_validate({"url": url, "read_path": path, "retries": 0, "max_concurrency": 1, **more})
+    prometheus = PrometheusSettings.model_validate({"url": url, "read_path": path, "max_concurrency": 1, **more})
     return ExportSettings(prometheus, {}, load_catalog(), "lab", samples_per_group=1, keep_raw=True)
 
 

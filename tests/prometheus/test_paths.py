@@ -54,7 +54,7 @@ def test_the_version_and_external_labels_are_found(prometheus2: str) -> None:
 
 
 def exported_lake(url: str, path: str, lake: Path, samples_per_group: int = 6_000_000, concurrency: int = 1) -> Exported:
-    prometheus = PrometheusSettings.model_validate({"url": url, "read_path": path, "retries": 0, "max_concurrency": concurrency})
+    prometheus = PrometheusSettings.model_validate({"url": url, "read_path": path, "max_concurrency": concurrency})
     settings = ExportSettings(prometheus, {}, load_catalog(), "lab", keep_raw=True, samples_per_group=samples_per_group)
     return export_day(settings, lake, DAY, lambda done, total: None)
 

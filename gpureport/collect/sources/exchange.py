@@ -23,6 +23,8 @@ from urllib3.response import BaseHTTPResponse
 
 Body = bytes | bytearray
 CONNECT_SECONDS = 10.0
+RETRIES = 9
+"""Further attempts: nine span a minute, in which a server may restart."""
 AGAIN = frozenset({408, 429, 500, 502, 503, 504})
 """Status codes that another attempt may better."""
 ANSWER_READ_TIMEOUTS = 5

@@ -68,8 +68,6 @@ def check(config: Config) -> None:
     report_settings(config)
     catalog_of(config)
     existing("metrics.http_config_file", config.metrics.http_config_file)
-    if not (isinstance(config.lake, Path) and isinstance(config.out, Path)):
-        existing("object_store.ca_file", config.object_store.ca_file)
     out, lake = config.out, config.lake
     if isinstance(out, Path) and out.exists() and not out.is_dir():
         raise UsageError(f"{out} is a file; give a folder for the report (--out, or out in the configuration)")

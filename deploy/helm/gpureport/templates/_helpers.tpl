@@ -124,21 +124,23 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- $out := default (printf "%s/report" .Values.storage.mountPath) .Values.objectStorage.report }}
 {{- $own := dict "cluster" .Values.cluster "lake" $lake "out" $out "prometheus" $prometheus "kubernetes" $kubernetes }}
 {{- if include "gpureport.hasObjects" . }}
-{{- $store := dict }}
-{{- with .Values.objectStorage }}
-{{- if .endpointUrl }}{{ $_ := set $store "endpoint_url" .endpointUrl }}{{ end }}
-{{- if .region }}{{ $_ := set $store "region" .region }}{{ end }}
-{{- if .ca.configMapName }}{{ $_ := set $store "ca_file" (printf "/secrets/objects-ca/%s" .ca.key) }}{{ end }}
-{{- end }}
-{{- if $store }}{{ $_ := set $own "object_store" $store }}{{ end }}
+{{- with .Values.objectStorage.endpointUrl }}{{ $_ := set $own "object_store" (dict "endpoint_url" .) }}{{ end }}
 {{- end }}
 {{- mergeOverwrite (deepCopy .Values.config) $own | toToml }}
 {{- end }}
 
-{{- /* The environment of a container: where copies of objects lie, the file with their credentials, and extraEnv. */ -}}
+{{- /* The environment of a container: where copies of objects lie, region, CA and credentials of their storage, and extraEnv. */ -}}
 {{- define "gpureport.env" -}}
 {{- if include "gpureport.hasObjects" . }}
 - { name: XDG_CACHE_HOME, value: /tmp }
+{{- with .Values.objectStorage }}
+{{- if .region }}
+- { name: AWS_REGION, value: {{ .region | quote }} }
+{{- end }}
+{{- if .ca.configMapName }}
+- { name: AWS_CA_BUNDLE, value: "/secrets/objects-ca/{{ .ca.key }}" }
+{{- end }}
+{{- end }}
 {{- with .Values.objectStorage.credentials }}
 {{- if .secretName }}
 - { name: AWS_SHARED_CREDENTIALS_FILE, value: "/secrets/objects/{{ .key }}" }

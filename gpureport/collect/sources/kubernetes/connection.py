@@ -27,6 +27,7 @@ from gpureport.values.errors import AuthError, SourceError, UsageError
 if TYPE_CHECKING:
     from kubernetes.client.api_client import ApiClient
 
+_READ_SECONDS = 60.0
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 HOW_TO_NAME_A_CLUSTER = (
     "give --kubeconfig FILE, set KUBECONFIG, or run in a pod whose service account may list (see docs/operations.md)"
@@ -169,11 +170,11 @@ class Connection:
     def get(self, path: str, decode: Decode = orjson.loads, **query: str | int) -> Any:
         """The decoded JSON of a path; tried again where that may help."""
         given_up_at = time.monotonic() + exchange.LONGEST_QUESTION_SECONDS
-        for attempt in range(self.settings.retries + 1):
+        for attempt in range(exchange.RETRIES + 1):
             try:
                 return self._believed(path, query, decode)
             except _BrokenError as error:
-                if attempt == self.settings.retries or time.monotonic() > given_up_at:
+                if attempt == exchange.RETRIES or time.monotonic() > given_up_at:
                     raise SourceError(f"{self.url}{path}: {error}; retry later, or check the server") from error
                 self.waits.append(exchange.pause(attempt))
         raise AssertionError("the last attempt returns or raises")
@@ -194,7 +195,7 @@ class Connection:
             raise
 
     def _within_deadline(self, path: str, query: Mapping[str, str | int], decode: Decode) -> Any:
-        with exchange.Deadline(exchange.ANSWER_READ_TIMEOUTS * self.settings.read_timeout_seconds) as deadline:
+        with exchange.Deadline(exchange.ANSWER_READ_TIMEOUTS * _READ_SECONDS) as deadline:
             try:
                 answer = self._get(path, query, decode)
                 deadline.check()
@@ -213,7 +214,7 @@ class Connection:
         asked = self.client.param_serialize(
             "GET", path, query_params=list(query.items()), header_params=dict(_HEADERS), auth_settings=["BearerToken"]
         )
-        timeout = (exchange.CONNECT_SECONDS, self.settings.read_timeout_seconds)
+        timeout = (exchange.CONNECT_SECONDS, _READ_SECONDS)
         try:
             response = self.client.call_api(*asked, _request_timeout=timeout).response
         except ApiException as error:  # what the client makes of a failed handshake

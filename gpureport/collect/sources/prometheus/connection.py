@@ -64,7 +64,7 @@ class Connection:
     """Requests to one server; every method raises SourceError's family with one sentence."""
 
     def __init__(self, settings: PrometheusSettings, client: PrometheusConnect) -> None:
-        self.settings = settings
+        self.settings, self.retries = settings, exchange.RETRIES
         self.url = settings.url.rstrip("/")
         self._http: requests.Session = client._session
         self._timeout = (exchange.CONNECT_SECONDS, settings.read_timeout_seconds)
@@ -87,12 +87,12 @@ class Connection:
     def ask(self, method: str, path: str, read: Callable[[requests.Response], Answer], **arguments: Any) -> Answer:
         """Result of ``read`` for a successful reply, its body read from ``raw``; tried again where that may help."""
         given_up_at = time.monotonic() + exchange.LONGEST_QUESTION_SECONDS
-        for attempt in range(self.settings.retries + 1):
+        for attempt in range(self.retries + 1):
             try:
                 with exchange.Deadline(exchange.ANSWER_READ_TIMEOUTS * self.settings.read_timeout_seconds) as deadline:
                     return self._once(method, path, read, arguments, deadline)
             except _BrokenError as broken:
-                if attempt == self.settings.retries or time.monotonic() > given_up_at:
+                if attempt == self.retries or time.monotonic() > given_up_at:
                     raise broken.error from broken.__cause__
                 exchange.pause(attempt, broken.wait_seconds)
         raise AssertionError("the last attempt returns or raises")
