@@ -124,7 +124,8 @@ running as (
         columns('^(cluster|source|resource)$'),
         changed_at as start_at,
         lead(changed_at) over in_order as end_at,
-        coalesce(sum(columns(* exclude (cluster, source, resource, changed_at))) over in_order, 0)
+        -- Parts of GPUs that came and went leave 1e-16: none is 0.
+        coalesce(round(sum(columns(* exclude (cluster, source, resource, changed_at))) over in_order, 9) + 0, 0)
     from summed
     window in_order as (partition by cluster, source, resource order by changed_at)
 ),

@@ -11,10 +11,10 @@ from built_once import built_once
 
 from .killed_run import Night, fill, tonight
 
-KILLS = 2
+KILLS = 1
 """How often the suite kills the nightly run over a folder, and over a bucket; `make soak` does 200 times each."""
 KILLS_OF_A_CHAIN = 2
-"""How often one night is killed before it is let go."""
+"""How often one night is killed at most before it is let go."""
 RESTARTS = 2
 """How often Prometheus is stopped and started during nights; `make soak` does it 20 times."""
 
@@ -26,10 +26,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A chain of kills for every seed."""
-    if "chain_seed" in metafunc.fixturenames:
+    """Chains of kills, each with its seed."""
+    if "chain" in metafunc.fixturenames:
         kills = metafunc.config.getoption("--kills", KILLS)
-        metafunc.parametrize("chain_seed", range(-(-kills // KILLS_OF_A_CHAIN)))
+        starts = range(0, kills, KILLS_OF_A_CHAIN)
+        metafunc.parametrize("chain", [(seed, min(KILLS_OF_A_CHAIN, kills - at)) for seed, at in enumerate(starts)])
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,6 @@ from store.servers import BUCKET, KEYS
 from gpureport.config import load_config
 from gpureport.store import Bucket, Folder, ObjectAddress, Place
 
-from .conftest import KILLS_OF_A_CHAIN
 from .killed_run import Night, killed_after
 from .wholeness import assert_as_never_disturbed, assert_nothing_is_half_there
 
@@ -41,13 +40,13 @@ def begun(request: pytest.FixtureRequest, night: Night, nights: Path, tmp_path: 
 
 
 def test_a_night_that_is_killed_and_run_again_is_as_one_that_was_not(
-    chain_seed: int, begun: tuple[Night, Place], nights: Path, tmp_path: Path
+    chain: tuple[int, int], begun: tuple[Night, Place], nights: Path, tmp_path: Path
 ) -> None:
-    night, lake = begun
-    moments = random.Random(chain_seed)
+    (night, lake), (seed, kill_count) = begun, chain
+    moments = random.Random(seed)
     span = float((nights / "after" / "cpu").read_text())
     kills = 0
-    while kills < KILLS_OF_A_CHAIN:
+    while kills < kill_count:
         if killed_after(night.start(tmp_path), moments.uniform(IMPORT_SECONDS, span)):
             assert_nothing_is_half_there(tmp_path, nights, lake=lake)
             kills += 1

@@ -100,7 +100,7 @@ def test_days_computed_at_once_have_the_facts_of_each_alone(tmp_path: Path) -> N
 
     Beside it a cluster whose nodes, pods and devices have the same names, on one of the days.
     """
-    plan = demo_plan(16, 3, date(2026, 3, 1))
+    plan = demo_plan(8, 3, date(2026, 3, 1))
     alone, at_once = tmp_path / "alone", tmp_path / "at-once"
     for cluster in ("sim", "twin"):
         fill_lake(plan, alone, cluster, workers=1)
