@@ -157,7 +157,7 @@ running as (
         columns('^(cluster|source|node_name|resource)$'),
         changed_at as start_at,
         lead(changed_at) over in_order as end_at,
-        coalesce(sum(columns(* exclude (cluster, source, node_name, resource, changed_at))) over in_order, 0)
+        coalesce(round(sum(columns(* exclude (cluster, source, node_name, resource, changed_at))) over in_order, 9) + 0, 0)
     from summed
     window in_order as (partition by cluster, source, node_name, resource order by changed_at)
 )
