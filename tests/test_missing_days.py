@@ -17,22 +17,22 @@ DEAD = {"GPU-b": "H100", "GPU-c": "L40S"}
 """Of the cluster that was exported on 2 March only."""
 
 
-def power(uuid: str, node: str, model: str, *days: int) -> list[str]:
+def unused(uuid: str, node: str, model: str, *days: int) -> list[str]:
     """A sample every ten minutes of each of these days of March."""
     labels = f'UUID="{uuid}",Hostname="{node}",modelName="{model}",gpu="0",instance="{node}:9400",job="dcgm"'
     starts = [int(datetime(2026, 3, day, tzinfo=UTC).timestamp()) for day in days]
-    return [f"DCGM_FI_DEV_POWER_USAGE{{{labels}}} 100 {start + second}" for start in starts for second in range(0, 86_400, 600)]
+    return [f"DCGM_FI_DEV_GPU_UTIL{{{labels}}} 0 {start + second}" for start in starts for second in range(0, 86_400, 600)]
 
 
 @pytest.fixture(scope="module")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """eu has days 1 to 4, with GPU-s on the first of them alone; us has day 2."""
     folder = tmp_path_factory.mktemp("missing")
-    eu = [*power("GPU-a", "n1", "H100", 1, 2, 3, 4), *power("GPU-s", "n2", "H100", 1)]
-    us = [line for uuid, model in DEAD.items() for line in power(uuid, "n1", model, 2)]
+    eu = [*unused("GPU-a", "n1", "H100", 1, 2, 3, 4), *unused("GPU-s", "n2", "H100", 1)]
+    us = [line for uuid, model in DEAD.items() for line in unused(uuid, "n1", model, 2)]
     for cluster, lines in (("eu", eu), ("us", us)):
         file = folder / f"{cluster}.txt"
-        file.write_text("\n".join(["# TYPE DCGM_FI_DEV_POWER_USAGE gauge", *lines, "# EOF\n"]))
+        file.write_text("\n".join(["# TYPE DCGM_FI_DEV_GPU_UTIL gauge", *lines, "# EOF\n"]))
         call("import", str(file), "--cluster", cluster, "--lake", str(folder / "lake"))
     call("compute", "--since", "2026-03-01", "--until", "2026-03-05", "--lake", str(folder / "lake"))
     return folder / "lake"

@@ -2,7 +2,8 @@
 --
 -- Where somebody is named on a GPU or its instances on a day, the rest of its seen time is known to be unallocated. Where no one is
 -- named all day, that is known too, unless it was busy (active for more than 1 % of the time, by engine activity or utilization),
--- or kube-state-metrics lists pods with accelerators on its node and the node names none: then labels are missing.
+-- or kube-state-metrics lists pods with accelerators on its node and the node names none: then labels are missing. Where nothing names
+-- anybody in the whole cluster, nor lists the node, only a GPU that is seen to do nothing has no holder.
 --
 -- grain:  cluster, device_uuid, day
 -- reads:  facts.device_day, facts.node_day, facts.ownership, period.device_day
@@ -25,7 +26,8 @@ with gpu as (
 activity as (
     select
         columns('^(cluster|device_uuid|day)$'),
-        sum(active_seconds) as active_seconds
+        sum(active_seconds) as active_seconds,
+        sum(unreported_seconds) >= 0.99 * sum(observed_seconds) as is_unreported
     from facts.device_day
     group by all
 ),
@@ -70,6 +72,7 @@ judged as (
         named.device_uuid is null and gpu.device_seconds > 0 and (
             coalesce(activity.active_seconds, 0) > 0.01 * gpu.device_seconds
             or (named_node.node_name is null and coalesce(node.accelerator_pod_count, 0) > 0)
+            or (coalesce(activity.is_unreported, false) and named_cluster.cluster is null and node.cluster is null)
         ) as is_unnamed
     from gpu
     left join activity

@@ -1,6 +1,6 @@
 -- Activity of a GPU at one sample: true, false, or null where no signal is known. The report's one definition of "active".
 --
--- A context that is merely open shows 6e-5 engine activity, not 0; a copy over PCIe is work without a kernel.
+-- A context that is merely open shows 6e-5 engine activity, not 0; a copy over PCIe is work without a kernel, but work needs no copy.
 --
 -- parameters:
 --   gpu_util_ratio             share of time with a kernel running, 0..1
@@ -15,6 +15,6 @@ create macro is_active(
     gpu_util_ratio > 0,
     gr_engine_active_ratio >= 0.001,
     sm_active_ratio >= 0.001,
-    pcie_tx_bytes_per_second >= 1e8,
-    pcie_rx_bytes_per_second >= 1e8
+    nullif(pcie_tx_bytes_per_second >= 1e8, false),
+    nullif(pcie_rx_bytes_per_second >= 1e8, false)
 )

@@ -36,7 +36,8 @@ summed as (
             quantile_disc(allocated_gpus, [0.5, 0.95, 1]), null
         ) as allocated,
         if(
-            sum(known_gpus) >= $figure_min_coverage_ratio * sum(allocated_gpus) and allocated is not null, quantile_disc(active_gpus, [0.5, 0.95, 1]), null
+            sum(known_gpus) >= $figure_min_coverage_ratio * (sum(allocated_gpus) + coalesce(sum(unnamed_gpus), 0)) and allocated is not null,
+            quantile_disc(active_gpus, [0.5, 0.95, 1]), null
         ) as active
     from hour
     group by cluster, gpu_model

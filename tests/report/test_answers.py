@@ -406,6 +406,19 @@ def test_hours_without_sm_activity_are_not_said_to_be_well_used(con: duckdb.Duck
     )
 
 
+def test_hours_of_which_nobody_knows_the_holder_are_neither_unallocated_nor_without_waste(con: duckdb.DuckDBPyConnection) -> None:
+    con.execute("update report.gpu_hour_ledger set bucket = 'unknown', namespace = '' where bucket = 'allocated_idle'")
+    found = _answers(con)
+    assert found["Capacity use"].headline == "≥ 12.5 % effective"  # 12 of 96
+    assert found["Capacity use"].detail.startswith("≥ 50.0 % allocated · ")
+    con.execute("update report.gpu_hour_ledger set bucket = 'unknown', namespace = ''")
+    found = _answers(con)
+    assert (found["Capacity use"].headline, found["Largest waste"].headline) == ("Unknown", "No data")
+    assert found["Capacity use"].detail == "Who holds the GPUs is not known · 96 GPU-h of capacity"
+    assert found["Largest waste"].detail == "No allocated GPU is known to be idle or underutilized; 96 GPU-h unknown."
+    assert (found["GPUs to return"].headline, found["GPUs to return"].detail) == ("No data", "4 unknown")
+
+
 def test_the_trend_has_active_hours_whose_sm_activity_is_not_measured(con: duckdb.DuckDBPyConnection) -> None:
     """Of four GPUs three are active in each of two hours, of one of them the SM activity is known: half of it is effective."""
     con.execute("update report.gpu_hour_ledger set bucket = 'active_unmeasured' where namespace = 'serving'")

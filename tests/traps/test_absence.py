@@ -189,3 +189,24 @@ def test_nvidia_smi_leaves_out_what_does_not_apply_and_that_is_unknown(said: Sai
     assert rows[""]["gpu_util_ratio_avg"] is None
     assert rows[""]["power_watts_avg"] == about(71.15)
     assert rows["1"]["memory_used_ratio_avg"] == pytest.approx(0.25)
+
+
+@samples("DCGM_FI_DEV_SM_CLOCK{$gpu} 139x9", is_alone=True)
+def test_a_gpu_of_which_neither_use_nor_holder_is_told_is_not_free(said: Said) -> None:
+    # Ten minutes of clocks from an exporter that names no pod on any GPU.
+    hours = {
+        (row["bucket"], row["cause"]): row["gpu_hours"] for row in said.rows("report.gpu_hour_ledger") if row["cause"] != "unseen"
+    }
+    assert hours == {("unknown", "no_permission"): about(10 / 60)}
+
+
+@samples("DCGM_FI_DEV_GPU_UTIL{$gpu} 0x9", is_alone=True)
+def test_a_gpu_that_is_seen_to_do_nothing_and_names_nobody_is_free(said: Said) -> None:
+    hours = {row["bucket"]: row["gpu_hours"] for row in said.rows("report.gpu_hour_ledger") if row["cause"] != "unseen"}
+    assert hours == {"free": about(10 / 60)}
+
+
+@samples("DCGM_FI_PROF_PCIE_TX_BYTES{$gpu,$p} 1000x9", is_alone=True)
+def test_little_traffic_alone_is_not_idleness(said: Said) -> None:
+    hours = {row["bucket"]: row["gpu_hours"] for row in said.rows("report.gpu_hour_ledger") if row["namespace"]}
+    assert hours == {"allocated_unmeasured": about(10 / 60)}

@@ -95,7 +95,7 @@ def activity(
         ):
             found[row] = 3 if not has_sm else 1 if sm[row] >= 500_000 else 2
         else:
-            found[row] = 0 if has_util or has_engine or has_sm or has_sent or has_received else UNKNOWN
+            found[row] = 0 if has_util or has_engine or has_sm else UNKNOWN
     return found
 
 

@@ -99,7 +99,7 @@ class _Asked:
     @property
     def confidence(self) -> str:
         ratio = self.header.coverage_ratio
-        if ratio is None:
+        if ratio is None or self.is_unmeasured:
             return ""
         return "high" if ratio >= _HIGH else "medium" if ratio >= _MEDIUM else "low"
 
@@ -114,8 +114,9 @@ class _Asked:
 
     @property
     def is_unmeasured(self) -> bool:
-        """Whether that is all of them."""
-        return 0 < self.unmeasured == self.whole.of(*ALLOCATED)
+        """Whether that is all of them, or the allocation of all GPUs is unknown."""
+        is_unknown = self.whole.of("unknown") > (1 - _UNMEASURED) * self.whole.capacity
+        return is_unknown or 0 < self.unmeasured == self.whole.of(*ALLOCATED)
 
     def is_notable(self, gpu_hours: float | None) -> bool:
         return (gpu_hours or 0.0) > _TRACE * self.whole.capacity
@@ -132,23 +133,24 @@ class _Asked:
         hours = self.whole
         if not hours.capacity:
             return Answer("Capacity use", "No data", "No GPU-hour is in the data of this period.")
-        allocated = hours.of(*ALLOCATED)
-        parts = [] if self.team else [f"{formats.percent(allocated / hours.capacity)} allocated"]
+        allocated, unmeasured = hours.of(*ALLOCATED), hours.of("active_unmeasured", "allocated_unmeasured")
+        at_least = ["≥ " if lacking > _UNMEASURED * hours.capacity else "" for lacking in (hours.of("unknown"), unmeasured)]
+        parts = [] if self.team else [f"{at_least[0]}{formats.percent(allocated / hours.capacity)} allocated"]
         parts += [
             f"{formats.percent(hours.share(*names))} {word}"
             for word, names in (("underutilized", ("underutilized",)), ("idle", IDLE), ("unknown", ("unknown",)))
             if self.is_notable(hours.of(*names))
         ]
-        unmeasured = hours.of("active_unmeasured", "allocated_unmeasured")
-        if self.is_unmeasured:
-            headline = f"{formats.percent(hours.share('allocated_unmeasured'))} allocated"
+        if not allocated and self.is_unmeasured:
+            headline, parts = "Unknown", ["Who holds the GPUs is not known"]
+        elif self.is_unmeasured:
+            headline = f"{at_least[0]}{formats.percent(hours.share('allocated_unmeasured'))} allocated"
             parts = [*parts[1:], "use is not measured"]
         elif unmeasured and not hours.of("effective", "underutilized"):
-            headline = f"{formats.percent(hours.share('active_unmeasured'))} active"
+            headline = f"{at_least[0]}{formats.percent(hours.share('active_unmeasured'))} active"
             parts.append("SM activity is not measured")
         else:
-            least = "≥ " if unmeasured > _UNMEASURED * hours.capacity else ""
-            headline = f"{least}{formats.percent(hours.share('effective'))} effective"
+            headline = f"{max(at_least)}{formats.percent(hours.share('effective'))} effective"
         if (mean := self.row(_UTILIZATION).get("mean")) is not None:
             parts.append(f"mean GPU utilization {formats.percent(mean)}")
         average = _per(allocated, self.hours)
@@ -175,7 +177,7 @@ class _Asked:
         ]
         amounts = {
             "idle": IDLE, "underutilized": ("underutilized",), "of unknown SM activity": ("active_unmeasured",),
-            "not measured": ("allocated_unmeasured",),
+            "not measured": ("allocated_unmeasured",), **({} if told else {"unknown": ("unknown",)}),
         }  # fmt: skip
         known = {word: self.whole.of(*buckets) for word, buckets in amounts.items()}
         said = ", ".join(f"{formats.gpu_hours(hours)} {word}" for word, hours in known.items() if self.is_notable(hours))
@@ -207,6 +209,8 @@ class _Asked:
             parts.append(f"use of {_per(self.unmeasured, self.hours)} not measured")
         if self.is_notable(freed):
             parts.append(f"{_per(freed, self.hours)} by a MIG profile or smaller model")
+        if self.is_notable(self.whole.of("unknown")):
+            parts.append(f"{_per(self.whole.of('unknown'), self.hours)} unknown")
         if whole_spare := int(spare.get("gpus") or 0):
             parts.append(f"{whole_spare} free in every hour")
         need = {} if self.team else self.row("select * from report.gpu_need where gpu_model = '(all)' and $team = ''")
