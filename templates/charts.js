@@ -138,8 +138,9 @@ const pendingByHour = async () => {
 const DAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 const drawWeek = async (figure, data) => {
   const columns = table(data);
-  const sums = summed(data, [columns.allocated_idle_gpu_hours, columns.usable_gpu_hours], (row) => `${columns.weekday.values[row]} ${columns.hour_of_day.values[row]}`);
-  const shares = new Map([...sums].map(([key, [idle, usable]]) => [key, usable && idle !== null ? idle / usable : null]));
+  const sums = summed(data, [columns.allocated_idle_gpu_hours, columns.usable_gpu_hours, columns.unnamed_gpu_hours], (row) => `${columns.weekday.values[row]} ${columns.hour_of_day.values[row]}`);
+  const shareOf = (idle, known) => (known > 0 && idle !== null ? idle / known : null);
+  const shares = new Map([...sums].map(([key, [idle, usable, unnamed]]) => [key, shareOf(idle, usable - (unnamed ?? 0))]));
   if (![...shares.values()].some((share) => share !== null)) { figure.hidden = true; return; }
   const most = Math.max(...[...shares.values()].map((share) => share ?? 0), 0.01);
   const cells = (day) => Array.from({ length: 24 }, (_, hour) => {

@@ -1,9 +1,8 @@
 -- Requested and allocatable units of each accelerator resource in steps; nothing changes within a step.
 --
--- In OpenCost's sense (pending pods bound or not, requests of containers, all nodes; here of every resource) and in Kubernetes' sense
--- (effective requests, what waits for a place apart from what has one, nodes that take nothing apart). Never add sources, nor resources:
--- the resource gpu is all of them, in GPUs.
--- A figure is null where its source was silent about it: 0 means looked at and none.
+-- In OpenCost's sense (pending pods bound or not, requests of containers, all nodes; here of every resource) and in Kubernetes' sense (effective
+-- requests, what waits for a place apart from what has one, nodes that take nothing apart). Never add sources, nor resources: the resource gpu
+-- is all of them, in GPUs. A figure is null where its source was silent about it: 0 means looked at and none.
 --
 -- grain:  cluster, source, resource, start_at
 -- reads:  day.allocatable, day.gpu_allocatable, day.gpu_request, day.kube_series, day.request, day.state_snapshot, lake.sample

@@ -1,8 +1,7 @@
 -- Accelerators of each container: make, model, memory and duty cycle, in cAdvisor's shape.
 --
--- Means are weighted by time over the window. What was measured of the holder comes before what is the whole device's; the scope
--- columns say which it is. Never add rows of scope device over containers. On a MIG instance the duty cycle is 100 x its engine's
--- activity.
+-- Means are weighted by time over the window. What was measured of the holder comes before what is the whole device's; the scope columns say
+-- which it is. Never add rows of scope device over containers. On a MIG instance the duty cycle is 100 x its engine's activity.
 --
 -- grain:  cluster, namespace, pod, pod_uid, container, id, gpu_instance_id
 -- reads:  facts.device_signal, facts.pod_hour, period.sum

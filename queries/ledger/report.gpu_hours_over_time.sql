@@ -1,7 +1,7 @@
 -- GPUs per hour: capacity, allocated, active and effective.
 --
--- Time without data has no hour here. What is allocated and neither active nor idle has no signal. The allocation is unknown where the GPU was
--- active and no pod is named. Nodes without telemetry, or without labels, count by requests, their activity as unknown.
+-- Time without data has no hour here. What is allocated and neither active nor idle has no signal. The allocation is unknown where the GPU was active and no
+-- pod is named. Nodes without telemetry, or without labels, count by requests, their activity as unknown.
 --
 -- grain:  cluster, gpu_model, hour_start_at
 -- reads:  facts.ledger_hour, facts.node_allocation, period.capacity, period.holder_day, period.unseen_allocation

@@ -1,8 +1,8 @@
--- Allocated and idle GPU-hours by weekday and hour of the report's time zone; idle unknown without signals.
+-- Allocated and idle GPU-hours by weekday and hour of the report's time zone; idle unknown where use is known for less than figure_min_coverage.
 --
 -- grain:  cluster, weekday, hour_of_day
 -- reads:  report.gpu_hours_over_time
--- params: timezone
+-- params: figure_min_coverage_ratio, timezone
 -- columns: cluster, weekday, hour_of_day, hour_count, usable_gpu_hours, allocated_gpu_hours, unnamed_gpu_hours, allocated_idle_gpu_hours,
 --          allocated_ratio, allocated_idle_ratio
 --   hour_count        hours of the window that are added up here
@@ -10,7 +10,8 @@
 with measured as (
     select
         * exclude (allocated_idle_gpu_hours),
-        if(allocated_gpu_hours > 0 and active_gpu_hours + allocated_idle_gpu_hours = 0, null, allocated_idle_gpu_hours) as allocated_idle_gpu_hours
+        if(active_gpu_hours + allocated_idle_gpu_hours < $figure_min_coverage_ratio * allocated_gpu_hours, null, allocated_idle_gpu_hours)
+            as allocated_idle_gpu_hours
     from report.gpu_hours_over_time
 )
 

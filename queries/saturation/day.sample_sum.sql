@@ -1,9 +1,8 @@
 -- Sums over the samples, the only scan: numerators and denominators of every saturation and energy figure, per hour or interval of a device.
 --
--- A segment is an hour, an interval of it (day.ownership_interval), or a single row that a change of owners cuts. A segment begins in its hour, so its
--- start alone is the key.
--- Sums weigh each row by the time it is in force; what was never seen is null, not 0. Time is whole milliseconds here, and where
--- a column comes as a decimal its products are whole numbers too: several times as fast as doubles, and exact in any order.
+-- A segment is an hour, an interval of it (day.ownership_interval), or a single row that a change of owners cuts. A segment begins in its hour,
+-- so its start alone is the key. Sums weigh each row by the time it is in force; what was never seen is null, not 0. Time is whole milliseconds
+-- here, and where a column comes as a decimal its products are whole numbers too: several times as fast as doubles, and exact in any order.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, start_at
 -- reads:  day.ownership_interval, lake.device_sample

@@ -1,10 +1,9 @@
 -- Needs of the containers of a workload that are alone on one GPU, and the smallest MIG profile and model in which each of them fits.
 --
--- Need is that of the busiest hour (SM activity, occupancy, DRAM activity) and the largest memory of any of its pods, with
--- fit_headroom_ratio to spare. A profile fits where its part of the SMs, of the memory's bandwidth and of the memory is enough; of those
--- that do the one of which most fit on a GPU. Smaller models are those that the cluster has, compared by dense FP16 throughput, memory
--- bandwidth and memory. Not here: several GPUs at once (MIG instances do not reach each other), shared ones, instances, and what never
--- worked.
+-- Need is that of the busiest hour (SM activity, occupancy, DRAM activity) and the largest memory of any of its pods, with fit_headroom_ratio to
+-- spare. A profile fits where its part of the SMs, of the memory's bandwidth and of the memory is enough; of those that do the one of which most
+-- fit on a GPU. Smaller models are those that the cluster has, compared by dense FP16 throughput, memory bandwidth and memory. Not here: several
+-- GPUs at once (MIG instances do not reach each other), shared ones, instances, and what never worked.
 --
 -- grain:  cluster, namespace, workload_kind, workload, container, gpu_model
 -- reads:  facts.container_day, facts.device_day, facts.ownership, period.workload

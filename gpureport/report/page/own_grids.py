@@ -121,14 +121,16 @@ _CONTAINERS = f"""
 """
 _DEVICES = """
     with hours as (
-        select cluster, device_uuid, gpu_instance_id, sum(gpu_hours) as capacity,
+        select cluster, device_uuid, gpu_instance_id, sum(gpu_hours) filter (where bucket != 'unknown') as known,
             coalesce(sum(gpu_hours) filter (where namespace != '' and bucket != 'reserved_idle'), 0) as allocated,
-            coalesce(sum(gpu_hours) filter (where bucket in ('allocated_idle', 'reserved_idle')), 0) as idle_gpu_hours,
+            bool_or(bucket not in ('allocated_unmeasured', 'unknown', 'free', 'fragmented', 'unavailable')) as is_measured,
+            coalesce(sum(gpu_hours) filter (where bucket in ('allocated_idle', 'reserved_idle')), 0) as idle,
+            if(is_measured or not bool_or(bucket in ('allocated_unmeasured', 'unknown')), idle, null) as idle_gpu_hours,
             string_agg(distinct nullif(namespace, ''), ', ') as namespaces
         from report.gpu_hour_ledger group by all
     ),
     whole as (
-        select cluster, device_uuid, sum(allocated) / nullif(sum(capacity), 0) as allocated_ratio,
+        select cluster, device_uuid, sum(allocated) / nullif(sum(known), 0) as allocated_ratio,
             count(*) > 1 as has_instances from hours group by all
     ),
     found as (
@@ -136,7 +138,7 @@ _DEVICES = """
         from page.finding where device_uuid != '' group by all
     )
     select device.*, namespaces,
-        if(device.gpu_instance_id = '', whole.allocated_ratio, allocated / nullif(capacity, 0)) as allocated_ratio,
+        if(device.gpu_instance_id = '', whole.allocated_ratio, allocated / nullif(known, 0)) as allocated_ratio,
         if(device.gpu_instance_id = '' and has_instances, null, idle_gpu_hours) as idle_gpu_hours,
         energy_joules / 3.6e6 as energy_kwh, finding
     from report.device as device
