@@ -121,10 +121,9 @@ class Header:
     @property
     def lacks(self) -> tuple[str, ...]:
         """A sentence for each cluster of which the lake has not all days."""
-        asked = len(list(self.window.days()))
-        return tuple(
-            f"{cluster}: the lake has {days} of the period's {asked} days." for cluster, days in self.lacking_days.items()
-        )
+        of = f"of the period's {len(list(self.window.days()))} days"
+        held = {cluster: f"{days} {of}" if days else "no telemetry of the period" for cluster, days in self.lacking_days.items()}
+        return tuple(f"{cluster}: the lake has {each}." for cluster, each in held.items())
 
     @property
     def is_whole_hours(self) -> bool:
