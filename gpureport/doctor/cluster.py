@@ -26,6 +26,8 @@ def cluster_findings(evidence: Evidence) -> list[Finding]:
     if not kube.series:
         text = "no series of kube-state-metrics: how long a pod lived, and what it requested, is unknown"
         absent = Finding("kube_state_metrics", "missing", "Kubernetes state", text, _LIFE)
+        if kube.has_snapshots:
+            absent = Finding("kube_state_metrics", "note", "Kubernetes state", "no series of kube-state-metrics, but snapshots")
         return [*_host_labels(evidence), *node_findings(evidence), absent]
     present = Finding("kube_state_metrics", "ok", "Kubernetes state", ", ".join(sorted(kube.series)))
     if kube.is_relabelled:

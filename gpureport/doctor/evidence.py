@@ -150,6 +150,7 @@ class KubeState:
     """Names of all nodes that are known."""
     is_relabelled: bool = False
     """The scrape's labels displaced kube-state-metrics' own: a pod is in ``exported_pod``."""
+    has_snapshots: bool = False
 
 
 @dataclass(frozen=True)

@@ -141,7 +141,8 @@ def _kube(con: DuckDBPyConnection) -> evidence.KubeState:
     requests = {name: count for name, count in con.execute(_REQUESTS).fetchall() if name and evidence.is_accelerator(name)}
     series = dict(con.execute(_KUBE_SERIES).fetchall())
     nodes = frozenset([*allocatable, *hardware, *(name for (name,) in con.execute(_NODE_NAMES).fetchall())])
-    return evidence.KubeState(series, allocatable, hardware, requests, nodes, _count(con, _RELABELLED) > 0)
+    counts = (_count(con, sql) for sql in (_RELABELLED, "select count(*) from lake.source where kind = 'kubernetes'"))
+    return evidence.KubeState(series, allocatable, hardware, requests, nodes, *(count > 0 for count in counts))
 
 
 def _by_node(con: DuckDBPyConnection, metric: str) -> dict[str, dict[str, int]]:

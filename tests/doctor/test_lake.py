@@ -99,6 +99,12 @@ def test_a_day_that_the_lake_does_not_hold_is_a_failure(doctor: Doctor, lake: Pa
     assert "holds nothing for 2026-11-19" in told.err
 
 
+def test_snapshots_serve_in_place_of_kube_state_metrics(recorded_cluster: Path, doctor: Doctor) -> None:
+    told = doctor("--lake", str(recorded_cluster / "lake"), "--date", "2026-11-21", "-o", "json", now=NOW)
+    [row] = told.of("kube_state_metrics")
+    assert (row["status"], row["costs"], row["found"]) == ("note", [], "no series of kube-state-metrics, but snapshots")
+
+
 def test_several_clusters_of_a_day_must_be_chosen_from(doctor: Doctor, tmp_path: Path) -> None:
     file = tmp_path / "one.txt"
     file.write_text('DCGM_FI_DEV_GPU_UTIL{UUID="GPU-1",Hostname="n1"} 5 1795176000\n# EOF\n')
