@@ -271,7 +271,7 @@ const drawCost = async (figure, data) => {
   if (rows.length > 20) figure.append(make("p", { class: "soft" }, `20 of ${rows.length} teams; all are in the table below.`));
 };
 
-const ENERGIES = [["c-active_unmeasured", "Active", "active_joules"], ["c-allocated_idle", "Allocated, idle", "allocated_idle_joules"], ["c-free", "Idle baseline", "idle_joules"], ["c-unknown", "Unattributed", "unattributed_joules"]];
+const ENERGIES = [["c-active_unmeasured", "Active", "active_joules"], ["c-allocated_idle", "Allocated, idle", "allocated_idle_joules"], ["c-free", "Idle baseline", "idle_joules"], ["c-allocated_unmeasured", "Active or idle", "unsplit_joules"], ["c-unknown", "Unattributed", "unattributed_joules"]];
 const drawEnergy = async (figure, data) => {
   const columns = table(data);
   const dimension = rowsOf(data).filter((row) => raw(columns.dimension, row) === "day").length > 1 ? "day" : "GPU model";

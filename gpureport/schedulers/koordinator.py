@@ -44,7 +44,7 @@ def redistribute(amount: int, siblings: Sequence[Sibling], rounding: Rounding) -
     Who requests no more than its floor has what it requests, or the floor if it does not lend. The others start at their
     floors and split the rest by weight; what one gets beyond its request is split again among those still short.
     """
-    runtime = {each.name: _start(each) for each in siblings}
+    runtime = {each.name: min(each.request, each.floor) if each.may_lend else each.floor for each in siblings}
     hungry = [each for each in siblings if each.request > each.floor]
     rest = amount - sum(runtime.values())
     while rest > 0 and sum(each.weight for each in hungry) > 0:
@@ -54,10 +54,6 @@ def redistribute(amount: int, siblings: Sequence[Sibling], rounding: Rounding) -
         runtime |= {each.name: min(runtime[each.name], each.request) for each in hungry}
         hungry = [each for each in hungry if runtime[each.name] < each.request]
     return runtime
-
-
-def _start(sibling: Sibling) -> int:
-    return min(sibling.request, sibling.floor) if sibling.may_lend else sibling.floor
 
 
 def _parts(amount: int, hungry: Sequence[Sibling], rounding: Rounding) -> dict[str, int]:

@@ -1,10 +1,9 @@
 -- Energy of each GPU per ownership interval: measured, idle part, and how the rest is split.
 --
--- Idle is the baseline's part of what was measured, never more than all of it: in active time and in the rest, each as a whole, so
--- that the noise of samples around the baseline makes no energy. Sums of intervals that are shared out sample by sample are in
--- day.power_step instead.
--- Where the baseline is unknown all that was measured counts as above it, and whoever reads it says that it is the total.
--- Where the counter's growth in an hour is under a quarter of ∫P by 10 kJ or more, one of them is wrong: the hour's energy is unknown.
+-- Idle is the baseline's part of what was measured, never more than all of it: in active time and in the rest, each as a whole, so that the
+-- noise of samples around the baseline makes no energy. Sums of intervals that are shared out sample by sample are in day.power_step
+-- instead. Where the baseline is unknown all that was measured counts as above it, and whoever reads it says that it is the total. Where
+-- the counter's growth in an hour is under a quarter of ∫P by 10 kJ or more, one of them is wrong: the hour's energy is unknown.
 --
 -- grain:  cluster, device_uuid, start_at
 -- reads:  day.allocated_interval, day.device_layout, day.energy_edge, day.idle_baseline, day.ownership_interval, day.sample_sum, day.sharer_series

@@ -1,9 +1,9 @@
 -- Energy of the GPUs by hour, namespace, node and model: of holders, and unallocated.
 --
 -- Rows add up to what was measured. An unallocated row has the namespace '': what free GPUs drew, and what is unattributed. Amounts and
--- seconds are of GPUs whose energy is known, but for gpu_seconds and used_gpu_seconds.
+-- seconds are of GPUs whose energy is known, but for gpu_seconds and used_gpu_seconds. Where the idle baseline is unknown, so are parts.
 --
--- revision: 5
+-- revision: 6
 -- grain:  cluster, hour_start_at, namespace, is_allocated, node_name, gpu_model
 -- reads:  facts.container_hour, facts.device_hour, facts.device_power_hour, facts.power_hour
 -- params: since_at, until_at
@@ -11,8 +11,7 @@
 --          unattributed_joules, never_active_joules, share_error_joules, energy_joules, corrected_joules, sm_active_joules, measured_seconds, measured_gpu_seconds,
 --          device_measured_seconds_max, power_watts, sm_active_gpu_seconds, gpu_seconds, used_gpu_seconds, unmeasured_gpu_seconds
 --   namespace                    workload namespace; '' of the unallocated part
---   energy_joules                J in all: active, held, idle and unattributed; null where none is known
---   idle_joules                  J of the idle baseline; unknown counts as 0, for then all is above it
+--   energy_joules                J in all: active, held, idle and unattributed, and of which these are unknown; null where none is known
 --   never_active_joules          J of containers that were not active on the device in all of the day
 --   measured_seconds             s whose energy is known, of each holder; of the unallocated part the time without a holder
 --   gpu_seconds                  s x its part of the GPU, measured or not; 0 of the unallocated part
@@ -79,8 +78,9 @@ part as (
     select
         columns('^(cluster|hour_start_at|namespace)$'),
         true as is_allocated,
-        columns('^(node_name|gpu_model|energy_method|active_joules|allocated_idle_joules)$'),
-        if(active_joules is null, null, coalesce(idle_joules, 0)) as idle_joules,
+        columns('^(node_name|gpu_model|energy_method)$'),
+        if(idle_joules is null, null, columns('^(active|allocated_idle|idle)_joules$')),
+        active_joules + allocated_idle_joules + coalesce(idle_joules, 0) as energy_joules,
         if(active_joules is null, null, 0) as unattributed_joules,
         if(is_never_active, allocated_idle_joules + coalesce(idle_joules, 0), active_joules * 0) as never_active_joules,
         corrected_ratio,
@@ -90,7 +90,7 @@ part as (
         device_measured_seconds,
         gpu_seconds,
         gpu_seconds * used_ratio as used_gpu_seconds,
-        gpu_seconds * sm_active_ratio as sm_active_gpu_seconds
+        if(idle_joules is null, null, gpu_seconds * sm_active_ratio) as sm_active_gpu_seconds
     from holder
     union all by name
     select
@@ -122,10 +122,12 @@ part as (
 whole as (
     select
         * exclude (corrected_ratio),
-        active_joules + allocated_idle_joules + idle_joules + unattributed_joules as energy_joules,
         energy_joules * corrected_ratio as corrected_joules,
         if(sm_active_gpu_seconds is null, null, active_joules) as sm_active_joules
-    from part
+    from (
+        select * replace (coalesce(energy_joules, active_joules + allocated_idle_joules + idle_joules + unattributed_joules) as energy_joules)
+        from part
+    ) as energy
     order by all
 )
 

@@ -1,10 +1,9 @@
 -- Energy of each holder on each of its GPUs or MIG instances per hour: active, and idle while allocated.
 --
--- One holder of a whole GPU has all above idle; several share it, by their own utilization where that is measured, else by what
--- Kepler shows of them (day.power_util), else in equal parts; holders of MIG instances by activity (day.power_activity),
--- several of one as those of a whole GPU (day.instance_util). Where the baseline is unknown all that was measured counts as
--- above it. Idle is shared out beside it as hours are: by what each was given of the GPU where that is known, else in equal parts; under MIG by
--- compute slices of the whole GPU.
+-- One holder of a whole GPU has all above idle; several share it, by their own utilization where that is measured, else by what Kepler
+-- shows of them (day.power_util), else in equal parts; holders of MIG instances by activity (day.power_activity), several of one as those
+-- of a whole GPU (day.instance_util). Where the baseline is unknown all that was measured counts as above it. Idle is shared out beside it
+-- as hours are: by what each was given of the GPU where that is known, else in equal parts; under MIG by compute slices of the whole GPU.
 -- Over a gap of the counter's samples the one who certainly held the GPU throughout has its growth (day.gap_holder).
 --
 -- revision: 10

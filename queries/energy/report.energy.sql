@@ -7,9 +7,9 @@
 -- reads:  facts.device_hour, facts.device_power_hour, facts.energy_hour, facts.reserved_power_hour, period.sensor_accuracy, period.team
 -- params: timezone
 -- columns: cluster, day, namespace, node_name, gpu_model, team, energy_joules, energy_kwh, energy_method, corrected_joules, energy_accuracy_ratio, active_joules, allocated_idle_joules,
---          idle_joules, unattributed_joules, never_active_joules, reserved_joules, power_watts_avg, measured_seconds, unknown_reasons
---   energy_joules        J in all: active, held, idle and unattributed
---   idle_joules          J of the idle baseline: of holders while they held, and of GPUs that were free; unknown counts as 0
+--          idle_joules, unattributed_joules, unsplit_joules, never_active_joules, reserved_joules, power_watts_avg, measured_seconds, unknown_reasons
+--   energy_joules        J in all: active, held, idle, unattributed and unsplit
+--   idle_joules          J of the idle baseline: of holders while they held, and of GPUs that were free
 --   reserved_joules      J of the unallocated part that GPUs drew while a claim of the namespace had them and no container held them
 --   power_watts_avg      W, energy_joules over the time that was measured
 --   measured_seconds     s whose energy is known, of each holder on its own; of the unallocated part the time without a holder
@@ -57,12 +57,21 @@ summed as (
         any_value(accuracy.accuracy_ratio) as sensor_ratio,
         sensor_ratio + if(sum(part.energy_joules) > 0, sum(part.share_error_joules) / sum(part.energy_joules), 0) as energy_accuracy_ratio,
         coalesce(sum(columns('^(energy|active|allocated_idle|idle|unattributed|never_active)_joules$')), 0) as "\0",
+        count(part.unattributed_joules) as part_count,
         sum(part.reserved_joules) as seen_reserved_joules,
         coalesce(sum(part.measured_seconds), 0) as measured_seconds
     from part
     left join period.sensor_accuracy as accuracy
         using (gpu_model)
     group by part.cluster, part.day, part.namespace, part.node_name, part.gpu_model
+),
+
+split as (
+    select
+        *,
+        sign(part_count) * round(energy_joules - active_joules - allocated_idle_joules - idle_joules - unattributed_joules, 6) as unsplit_joules,
+        if(unsplit_joules > 0 and active_joules + allocated_idle_joules + idle_joules = 0, 'idle_unknown', null) as split_reason
+    from summed
 )
 
 select
@@ -71,13 +80,13 @@ select
     summed.energy_joules,
     summed.energy_joules / 3.6e6 as energy_kwh,
     coalesce(summed.energy_method, 'none') as energy_method,
-    summed.* similar to '^(corrected_joules|energy_accuracy_ratio|active_joules)$',
-    summed.allocated_idle_joules,
-    summed.* similar to '^(idle_joules|unattributed_joules|never_active_joules)$',
+    summed.* similar to '^(corrected_joules|energy_accuracy_ratio)$',
+    if(summed.split_reason is null, columns(['active_joules', 'allocated_idle_joules', 'idle_joules']), null),
+    summed.* similar to '^(unattributed_joules|unsplit_joules|never_active_joules)$',
     if(listed.is_in_snapshot, summed.seen_reserved_joules, null) as reserved_joules,
     summed.energy_joules / nullif(summed.measured_seconds, 0) as power_watts_avg,
     summed.measured_seconds,
-    unknown_reasons([
+    unknown_reasons([(name, summed.split_reason) for name in ['active_joules', 'allocated_idle_joules', 'idle_joules']] || [
         ('corrected_joules', case when summed.corrected_joules is null then if(summed.energy_joules > 0, 'older_facts', 'not_collected') end),
         ('energy_accuracy_ratio', case
             when summed.energy_accuracy_ratio is null then if(summed.sensor_ratio is null, 'accuracy_unknown', 'older_facts')
@@ -85,7 +94,7 @@ select
         ('reserved_joules', if(listed.is_in_snapshot, null, 'not_looked_at')),
         ('power_watts_avg', if(summed.measured_seconds = 0, 'no_time', null))
     ]) as unknown_reasons
-from summed
+from split as summed
 left join period.team as team
     using (cluster, namespace)
 left join listed

@@ -9,11 +9,10 @@
 -- params: timezone
 -- source: facts.energy_hour, facts.power_day; label of the namespace that owners.team_label names
 -- columns: cluster, dimension, value, energy_joules, energy_kwh, energy_method, corrected_joules, energy_accuracy_ratio, active_joules, allocated_idle_joules, idle_joules,
---          unattributed_joules, never_active_joules, power_watts_avg, hour_power_watts_max, sm_active_watts, measured_gpu_hours, unknown_reasons
+--          unattributed_joules, unsplit_joules, never_active_joules, power_watts_avg, hour_power_watts_max, sm_active_watts, measured_gpu_hours, unknown_reasons
 --   dimension             cluster, day, node_name, gpu_model, team, namespace or workload: what the row is for
 --   value                 which of them; workloads as namespace/kind/name
---   energy_joules         J in all: active, held, idle and unattributed
---   idle_joules           J of the idle baseline; unknown counts as 0
+--   energy_joules         J in all: active, held, idle, unattributed and unsplit
 --   power_watts_avg       W, mean over its hours: in each, a GPU's energy over the time it was measured, added over GPUs
 --   sm_active_watts       W above idle per unit of SM activity of a whole GPU, where that is known
 with named as (
@@ -89,10 +88,12 @@ rated as (
 
 holder as (
     select
-        allocated.* exclude (measured_seconds, idle_joules, known_gpu_seconds),
+        allocated.* exclude (measured_seconds, active_joules, allocated_idle_joules, sm_active_gpu_seconds, known_gpu_seconds),
+        if(allocated.idle_joules is null, null, allocated.active_joules) as active_joules,
+        if(allocated.idle_joules is null, null, allocated.allocated_idle_joules) as allocated_idle_joules,
+        if(allocated.idle_joules is null, null, allocated.sm_active_gpu_seconds) as sm_active_gpu_seconds,
         device.energy_method,
         allocated.active_joules * share_error_ratio(allocated.method, allocated.equal_seconds, allocated.active_seconds) as share_error_joules,
-        coalesce(allocated.idle_joules, 0) as idle_joules,
         allocated.active_joules + allocated.allocated_idle_joules + coalesce(allocated.idle_joules, 0) as energy_joules,
         energy_joules * device.corrected_joules / nullif(device.measured_joules, 0) as corrected_joules,
         if(
@@ -164,8 +165,10 @@ judged as (
             when dimension = 'workload' then 'added_by_day'
             else 'no_time'
         end as watts_reason,
+        round(energy_joules - coalesce(active_joules + allocated_idle_joules + idle_joules, 0) - unattributed_joules, 6) as unsplit_joules,
+        if(unsplit_joules > 0 and coalesce(active_joules + allocated_idle_joules + idle_joules, 0) = 0, 'idle_unknown', null) as split_reason,
         case
-            when sm_active_gpu_seconds is null then 'not_collected'
+            when sm_active_gpu_seconds is null then coalesce(split_reason, 'not_collected')
             when sm_active_gpu_seconds = 0 then 'not_active'
         end as sm_reason
     from each_dimension
@@ -177,12 +180,11 @@ select
     energy_method,
     if(uncounted_count = 0, corrected_joules, null) as corrected_joules,
     if(range_reason is null, (rated_joules + range_joules) / energy_joules, null) as energy_accuracy_ratio,
-    active_joules,
-    allocated_idle_joules,
-    columns('^(idle_joules|unattributed_joules|never_active_joules|power_watts_avg|hour_power_watts_max)$'),
+    if(split_reason is null, columns(['active_joules', 'allocated_idle_joules', 'idle_joules']), null),
+    columns('^(unattributed_joules|unsplit_joules|never_active_joules|power_watts_avg|hour_power_watts_max)$'),
     if(sm_reason is null, sm_active_joules / sm_active_gpu_seconds, null) as sm_active_watts,
     measured_gpu_hours,
-    unknown_reasons([
+    unknown_reasons([(name, split_reason) for name in ['active_joules', 'allocated_idle_joules', 'idle_joules']] || [
         ('corrected_joules', if(uncounted_count > 0, 'older_facts', null)),
         ('energy_accuracy_ratio', range_reason),
         ('power_watts_avg', watts_reason),

@@ -1,7 +1,6 @@
 -- Free capacity of Koordinator's devices: identity, topology, allocated and free, healthy or not.
 --
--- As they were at the last snapshot, beside means over the window. Koordinator does not know what is held under a GPU's other
--- names.
+-- As they were at the last snapshot, beside means over the window. Koordinator does not know what is held under a GPU's other names.
 --
 -- grain:  cluster, node_name, device_type, minor, device_id
 -- reads:  facts.device_capacity

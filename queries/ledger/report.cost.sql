@@ -67,7 +67,7 @@ charged as (
             when is_allocated then -idle_joules
             else sum(if(is_allocated, idle_joules, 0)) over (partition by cluster, hour_start_at, node_name, gpu_model)
         end as charged_joules
-    from facts.energy_hour
+    from (select * replace (coalesce(idle_joules, 0) as idle_joules) from facts.energy_hour) as energy
     window pool as (partition by cluster, gpu_model)
 ),
 

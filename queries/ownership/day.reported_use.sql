@@ -1,10 +1,9 @@
 -- Containers that ran with a device by Koordinator's annotation or the kubelet, over time.
 --
--- A pod keeps the devices that it was given, so one snapshot of them reports all runs of its containers. Koordinator gives devices to pods: the
--- containers of it that request an extended resource hold them, all where none does. Only devices that are found in the
--- telemetry or by UUID are here: by UUID, by the MIG instance in the id, by the name on the node (nvidia0), by the claim's device.
--- The kubelet gives a device to one container at a time, replicas aside: a run that only a snapshot shows as over ended when
--- the device's next began.
+-- A pod keeps the devices that it was given, so one snapshot of them reports all runs of its containers. Koordinator gives devices to pods:
+-- the containers of it that request an extended resource hold them, all where none does. Only devices that are found in the telemetry or by
+-- UUID are here: by UUID, by the MIG instance in the id, by the name on the node (nvidia0), by the claim's device. The kubelet gives a
+-- device to one container at a time, replicas aside: a run that only a snapshot shows as over ended when the device's next began.
 --
 -- grain:  cluster, source, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, start_at
 -- reads:  day.container_run, lake.device, lake.device_label, lake.pod_device

@@ -1,11 +1,10 @@
 -- Holders of each device over time: the one table that every later figure reads.
 --
--- Sharing mode, by the first that holds, with its evidence:
--- named in turn on one device: time-sliced?, for labels alone do not show from when to when; several at once: shared-claim where they
--- name one resource claim, mps or time-sliced as their node says, else time-sliced (MPS snapshots the same); a MIG instance, or
--- a request for one: mig; one holder of a device that its node or its own request says is handed out several times, on an exporter
--- that names one holder at most (no virtual GPUs): mps, or time-sliced?, for others may hold it unnamed; else exclusive.
--- A node that shares with virtual GPUs names whoever is there: one holder is then exclusive.
+-- Sharing mode, by the first that holds, with its evidence: named in turn on one device: time-sliced?, for labels alone do not show from
+-- when to when; several at once: shared-claim where they name one resource claim, mps or time-sliced as their node says, else time-sliced
+-- (MPS snapshots the same); a MIG instance, or a request for one: mig; one holder of a device that its node or its own request says is
+-- handed out several times, on an exporter that names one holder at most (no virtual GPUs): mps, or time-sliced?, for others may hold it
+-- unnamed; else exclusive. A node that shares with virtual GPUs names whoever is there: one holder is then exclusive.
 --
 -- revision: 3
 -- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at

@@ -210,3 +210,18 @@ def test_a_gpu_that_is_seen_to_do_nothing_and_names_nobody_is_free(said: Said) -
 def test_little_traffic_alone_is_not_idleness(said: Said) -> None:
     hours = {row["bucket"]: row["gpu_hours"] for row in said.rows("report.gpu_hour_ledger") if row["namespace"]}
     assert hours == {"allocated_unmeasured": about(10 / 60)}
+
+
+@samples(
+    """
+    DCGM_FI_DEV_GPU_UTIL{$gpu,$p} 100x9
+    DCGM_FI_DEV_POWER_USAGE{$gpu,$p} 300x9
+""",
+    is_alone=True,
+)
+def test_energy_without_a_known_idle_baseline_has_no_known_parts(said: Said) -> None:
+    # Ten minutes at 300 W of a GPU of no known model that was never idle.
+    found = [*said.rows("report.energy"), *said.rows("report.energy_balance")]
+    for row in (row for row in found if row.get("namespace") == "ns" or row.get("dimension") in ("cluster", "workload")):
+        assert (row["energy_joules"], row["unsplit_joules"], row["unattributed_joules"]) == (about(180_000), about(180_000), 0)
+        assert {reason(row, f"{part}_joules") for part in ("active", "allocated_idle", "idle")} == {"idle_unknown"}
