@@ -17,18 +17,12 @@ with allocated as (
         ledger.namespace,
         coalesce(sum(ledger.gpu_hours) filter (where ledger.bucket = 'allocated_idle'), 0) as allocated_idle_gpu_hours,
         coalesce(sum(ledger.gpu_hours) filter (where ledger.bucket = 'reserved_idle'), 0) as reserved_idle_gpu_hours,
-        coalesce(
-            sum(ledger.gpu_hours) filter (where ledger.bucket = 'underutilized'), 0
-        ) as underutilized_gpu_hours,
+        bool_or(ledger.bucket like '%unmeasured') and not bool_or(ledger.bucket = 'effective') as lacks_sm,
+        coalesce(sum(ledger.gpu_hours) filter (where ledger.bucket = 'underutilized'), if(lacks_sm, null, 0)) as underutilized_gpu_hours,
         -- Hours of one model without a price leave the sum unknown.
         if(
-            bool_and(price.hour_cost is not null) filter (
-                where ledger.bucket in ('allocated_idle', 'reserved_idle')
-            ),
-            sum(ledger.gpu_hours * price.hour_cost) filter (
-                where ledger.bucket in ('allocated_idle', 'reserved_idle')
-            ),
-            null
+            bool_and(price.hour_cost is not null) filter (where ledger.bucket in ('allocated_idle', 'reserved_idle')),
+            sum(ledger.gpu_hours * price.hour_cost) filter (where ledger.bucket in ('allocated_idle', 'reserved_idle')), null
         ) as idle_cost
     from period.ledger as ledger
     left join period.price as price on coalesce(ledger.gpu_model, '') = price.gpu_model and ledger.day = price.day
@@ -53,5 +47,7 @@ select
         rows between unbounded preceding and current row
     ) / sum(idle_gpu_hours) over (partition by cluster) as cumulative_idle_ratio,
     idle_cost,
-    if(idle_cost is null, map(['idle_cost'], ['not_configured']), map([]::varchar[], []::varchar[])) as unknown_reasons
+    unknown_reasons([
+        ('idle_cost', if(idle_cost is null, 'not_configured', null)), ('underutilized_gpu_hours', if(underutilized_gpu_hours is null, 'not_collected', null))
+    ]) as unknown_reasons
 from idle
