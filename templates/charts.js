@@ -261,7 +261,7 @@ const bars = (figure, caption, rows, parts, write) => {
   figure.append(make("table", { class: "bars" }, make("caption", { class: "spoken" }, caption), make("tbody", {}, ...lines)), legendOf(used));
 };
 
-const COSTS = [["c-active_unmeasured", "Active", "active_cost"], ["c-allocated_idle", "Idle", "idle_cost"], ["c-free", "Unallocated", "unallocated_cost"], ["c-unavailable", "Unavailable", "unavailable_cost"], ["c-unknown", "Allocation unknown", "unknown_cost"]];
+const COSTS = [["c-active_unmeasured", "Active", "active_cost"], ["c-allocated_idle", "Idle", "idle_cost"], ["c-allocated_unmeasured", "Use not measured", "unmeasured_cost"], ["c-free", "Unallocated", "unallocated_cost"], ["c-unavailable", "Unavailable", "unavailable_cost"], ["c-unknown", "Allocation unknown", "unknown_cost"]];
 const drawCost = async (figure, data) => {
   const columns = table(data);
   const sums = summed(data, COSTS.map(([, , name]) => columns[name]), (row) => raw(columns.team, row) || "No team");

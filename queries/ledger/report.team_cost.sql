@@ -5,8 +5,8 @@
 --
 -- grain:  cluster, team, namespace, workload_kind, workload
 -- reads:  period.charge
--- columns: cluster, team, namespace, workload_kind, workload, gpu_hours, priced_gpu_hours, total_cost, active_cost, idle_cost, unallocated_cost,
---          unavailable_cost, unknown_cost, unknown_reasons
+-- columns: cluster, team, namespace, workload_kind, workload, gpu_hours, priced_gpu_hours, total_cost, active_cost, idle_cost, unmeasured_cost,
+--          unallocated_cost, unavailable_cost, unknown_cost, unknown_reasons
 --   team              the namespace's team, else the namespace; '' where unallocated
 --   gpu_hours         h of whole GPUs
 --   idle_cost         allocated or reserved, and not active
@@ -17,8 +17,11 @@ with summed as (
         coalesce(sum(gpu_hours) filter (where hour_cost is not null), 0) as priced_gpu_hours,
         sum(hours_cost) as total_cost,
         -- 0 where there are no such hours, null where none has a price.
-        sum(hours_cost * (bucket in ('effective', 'underutilized', 'active_unmeasured', 'allocated_unmeasured'))::int) as active_cost,
-        sum(hours_cost * (bucket in ('allocated_idle', 'reserved_idle'))::int) as idle_cost,
+        bool_or(bucket in ('effective', 'underutilized', 'active_unmeasured', 'allocated_idle', 'reserved_idle'))
+        or not bool_or(bucket = 'allocated_unmeasured') as is_measured,
+        if(is_measured, sum(hours_cost * (bucket in ('effective', 'underutilized', 'active_unmeasured'))::int), null) as active_cost,
+        if(is_measured, sum(hours_cost * (bucket in ('allocated_idle', 'reserved_idle'))::int), null) as idle_cost,
+        sum(hours_cost * (bucket = 'allocated_unmeasured')::int) as unmeasured_cost,
         sum(hours_cost * (bucket in ('free', 'fragmented'))::int) as unallocated_cost,
         sum(hours_cost * (bucket = 'unavailable')::int) as unavailable_cost,
         sum(hours_cost * (bucket = 'unknown')::int) as unknown_cost
@@ -27,9 +30,9 @@ with summed as (
 )
 
 select
-    *,
+    * exclude (is_measured),
     unknown_reasons([
-        (name, if(total_cost is null, 'not_configured', null))
-        for name in ['total_cost', 'active_cost', 'idle_cost', 'unallocated_cost', 'unavailable_cost', 'unknown_cost']
+        (name, case when total_cost is null then 'not_configured' when name in ('active_cost', 'idle_cost') and not is_measured then 'not_collected' end)
+        for name in ['total_cost', 'active_cost', 'idle_cost', 'unmeasured_cost', 'unallocated_cost', 'unavailable_cost', 'unknown_cost']
     ]) as unknown_reasons
 from summed
