@@ -1,7 +1,7 @@
 -- Allocated and total GPUs of each model on each whole day of the past, built over all those days at once.
 --
--- A day counts for trends where its GPUs were seen for nearly all of it: those of the day, or of the day before where they were more. A
--- node on which telemetry names no holder all day is taken from requests and placements where these are known.
+-- A day counts for trends where its GPUs were seen for nearly all of it, and not active for an unknown holder: those of the day, or of the
+-- day before where they were more. A node on which telemetry names no holder all day is taken from requests and placements where these are known.
 --
 -- grain:  cluster, gpu_model, day
 -- reads:  facts.device_day, facts.ledger_day, facts.node_allocation
@@ -32,7 +32,7 @@ device_day as (
         ledger.* similar to '^(cluster|device_uuid|day)$',
         coalesce(place.node_name, '') as node_name,
         coalesce(model.gpu_model, '') as gpu_model,
-        sum(ledger.gpu_seconds) filter (where ledger.activity != 'unseen') as seen_seconds,
+        sum(ledger.gpu_seconds) filter (where ledger.activity in ('inactive', 'untold') or (ledger.activity != 'unseen' and ledger.pod != '')) as seen_seconds,
         sum(ledger.gpu_seconds) filter (where ledger.activity != 'unseen' and (ledger.outage = '' or ledger.pod != '')) as usable_seconds,
         sum(ledger.gpu_seconds) filter (where ledger.activity != 'unseen' and ledger.pod != '' and not ledger.is_reserved) as held_seconds
     from facts.ledger_day as ledger

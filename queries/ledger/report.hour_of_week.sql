@@ -7,21 +7,20 @@
 --          allocated_ratio, allocated_idle_ratio
 --   hour_count        hours of the window that are added up here
 --   usable_gpu_hours  h seen in which GPUs could be used
-with measured as (
+with summed as (
     select
-        * exclude (allocated_idle_gpu_hours),
-        if(active_gpu_hours + allocated_idle_gpu_hours < $figure_min_coverage_ratio * allocated_gpu_hours, null, allocated_idle_gpu_hours)
-            as allocated_idle_gpu_hours
+        cluster,
+        isodow(local_time(hour_start_at, $timezone))::utinyint as weekday,
+        hour(local_time(hour_start_at, $timezone))::utinyint as hour_of_day,
+        count(distinct hour_start_at) as hour_count,
+        sum(columns('^(usable_gpu_hours|allocated_gpu_hours|unnamed_gpu_hours|allocated_idle_gpu_hours)$')),
+        coalesce(sum(active_gpu_hours + allocated_idle_gpu_hours), 0) >= $figure_min_coverage_ratio * sum(allocated_gpu_hours) as is_measured
     from report.gpu_hours_over_time
+    group by all
 )
 
 select
-    cluster,
-    isodow(local_time(hour_start_at, $timezone))::utinyint as weekday,
-    hour(local_time(hour_start_at, $timezone))::utinyint as hour_of_day,
-    count(distinct hour_start_at) as hour_count,
-    sum(columns('^(usable_gpu_hours|allocated_gpu_hours|unnamed_gpu_hours|allocated_idle_gpu_hours)$')),
-    sum(allocated_gpu_hours) / nullif(sum(usable_gpu_hours - unnamed_gpu_hours), 0) as allocated_ratio,
-    sum(allocated_idle_gpu_hours) / nullif(sum(usable_gpu_hours - unnamed_gpu_hours), 0) as allocated_idle_ratio
-from measured
-group by all
+    * exclude (is_measured) replace (if(is_measured, allocated_idle_gpu_hours, null) as allocated_idle_gpu_hours),
+    allocated_gpu_hours / nullif(usable_gpu_hours - unnamed_gpu_hours, 0) as allocated_ratio,
+    if(is_measured, summed.allocated_idle_gpu_hours, null) / nullif(usable_gpu_hours - unnamed_gpu_hours, 0) as allocated_idle_ratio
+from summed
