@@ -69,7 +69,8 @@ summed as (
 split as (
     select
         *,
-        sign(part_count) * round(energy_joules - active_joules - allocated_idle_joules - idle_joules - unattributed_joules, 6) as unsplit_joules,
+        energy_joules - active_joules - allocated_idle_joules - idle_joules - unattributed_joules as rest_joules,
+        if(part_count > 0 and rest_joules > 1e-9 * energy_joules, round(rest_joules, 6), 0) as unsplit_joules,
         if(unsplit_joules > 0 and active_joules + allocated_idle_joules + idle_joules = 0, 'idle_unknown', null) as split_reason
     from summed
 )

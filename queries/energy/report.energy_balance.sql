@@ -165,7 +165,8 @@ judged as (
             when dimension = 'workload' then 'added_by_day'
             else 'no_time'
         end as watts_reason,
-        round(energy_joules - coalesce(active_joules + allocated_idle_joules + idle_joules, 0) - unattributed_joules, 6) as unsplit_joules,
+        energy_joules - coalesce(active_joules + allocated_idle_joules + idle_joules, 0) - unattributed_joules as rest_joules,
+        if(rest_joules > 1e-9 * energy_joules, round(rest_joules, 6), 0) as unsplit_joules,
         if(unsplit_joules > 0 and coalesce(active_joules + allocated_idle_joules + idle_joules, 0) = 0, 'idle_unknown', null) as split_reason,
         case
             when sm_active_gpu_seconds is null then coalesce(split_reason, 'not_collected')
