@@ -209,7 +209,7 @@ class _Asked:
             parts.append(f"use of {_per(self.unmeasured, self.hours)} not measured")
         if self.is_notable(freed):
             parts.append(f"{_per(freed, self.hours)} by a MIG profile or smaller model")
-        if self.is_notable(self.whole.of("unknown")):
+        if self.whole.of("unknown") > _UNMEASURED * self.whole.capacity:
             parts.append(f"{_per(self.whole.of('unknown'), self.hours)} unknown")
         if whole_spare := int(spare.get("gpus") or 0):
             parts.append(f"{whole_spare} free in every hour")
