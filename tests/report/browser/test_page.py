@@ -95,6 +95,8 @@ def test_a_quota_without_a_guarantee_is_not_said_to_have_one_of_0(browser: Brows
     page.locator(".tabs a", has_text="Capacity").click()
     page.locator("figure", has_text="Blank: hours without data.").wait_for()
     assert page.locator("figure", has_text="Idle GPUs by weekday").is_hidden()
+    page.locator(".tabs a", has_text="Overview").click()
+    page.get_by_text("lab: the lake has no telemetry of the period.").wait_for()
     page.close()
 
 
