@@ -53,7 +53,7 @@ const local = (time) => new Date(typeof time === "string" ? `${time.replace(" ",
 
 const instant = (time) => Date.parse(`${time.replace(" ", "T").replace("Z", "")}Z`);
 
-const dayOf = (time) => new Date(typeof time === "string" ? `${time.slice(0, 10)}T00:00Z` : time).toLocaleDateString("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
+const dayOf = (time) => new Date(typeof time === "string" ? `${time.slice(0, 10)}T00:00Z` : time).toLocaleDateString("en-GB", { day: "numeric", month: "short", timeZone: "UTC" }).replace("Sept", "Sep");
 
 // Names of days where there are several, of hours otherwise, as many as fit.
 const timeLabels = (svg, times, x, width, height) => {
@@ -167,13 +167,15 @@ const drawForecast = async (figure, data) => {
   if (![...models.values()].some((rows) => rows.length > 1)) { figure.hidden = true; return; } // one day is no line
   const box = make("div", { class: "small" });
   const at = (column, row) => { const found = row === null ? null : column?.values[row]; return found === null || found === undefined ? null : found / 24; };
+  const isCounted = (row) => row !== null && raw(columns.kind, row) !== "left out"; // nor is it whole
+  if (!rowsOf(data).some(isCounted)) { figure.hidden = true; return; }
   const isForecast = rowsOf(data).some((row) => at(columns.expected_gpu_hours, row) !== null);
   if (!isForecast) figure.querySelector("figcaption").textContent = "Allocated GPUs by model, day by day";
   for (const [model, unordered] of models) {
     const rows = daily(unordered, (row) => raw(columns.day, row));
     const series = ["low_gpu_hours", "expected_gpu_hours", "high_gpu_hours", "usable_gpu_hours"].map((name) => rows.map((row) => at(columns[name], row)));
     const [low, expected, high, usable] = series;
-    const past = rows.map((row) => at(held, row));
+    const past = rows.map((row) => (isCounted(row) ? at(held, row) : null));
     const top = ceiling(Math.max(...[...high, ...usable, ...past].map((value) => value ?? 0)));
     const width = widthOf(figure, models.size), height = 150;
     const svg = frame(width, height, top, `${MODEL(model)}: allocated GPUs${isForecast ? " and forecast" : ""}`);

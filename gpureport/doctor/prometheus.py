@@ -164,22 +164,19 @@ def _kube(ask: _Questions, catalog: Catalog, series: Mapping[str, int]) -> evide
     requests = ask.vector(f"count by (resource) ({ask.where(_named('kube_pod_container_resource_requests'), _ACCELERATORS)})")
     by_slot = _hardware(ask) if "kube_node_labels" in known else {}
     hardware = {node: evidence.resource_vendor(min(resources)) for node, resources in capacity.items()} | by_slot
+    named = ask.vector(f"count by ({_NODES}) ({ask.where(_named('kube_node_info'))})")
     return evidence.KubeState(
         series=known,
         allocatable=allocatable,
         hardware=hardware,
         requests={labels["resource"]: int(count) for labels, count in requests},
-        nodes=frozenset([*allocatable, *hardware, *_node_names(ask)]),
+        nodes=frozenset([*allocatable, *hardware, *(evidence.node_of(labels) for labels, _ in named)]),
         is_relabelled="exported_pod" in ask.label_names([_named("kube_pod_info")]),
     )
 
 
 def _named(metric: str) -> Matcher:
     return Matcher(METRIC_LABEL, "=", metric)
-
-
-def _node_names(ask: _Questions) -> list[str]:
-    return [evidence.node_of(labels) for labels, _ in ask.vector(f"count by ({_NODES}) ({ask.where(_named('kube_node_info'))})")]
 
 
 def _by_node(ask: _Questions, metric: str) -> dict[str, dict[str, int]]:

@@ -2,8 +2,8 @@
 --
 -- Where somebody is named on a GPU or its instances on a day, the rest of its seen time is known to be unallocated. Where no one is named all day,
 -- that is known too, unless it was busy (active for more than 1 % of the time, by engine activity or utilization), or kube-state-metrics lists
--- pods with accelerators on its node and the node names none: then labels are missing. Where nothing names anybody in the whole cluster, nor
--- lists the node, only a GPU that is seen to do nothing has no holder.
+-- pods with accelerators on its node and the node names none: then labels are missing. Where no source of the cluster names a pod or lists the
+-- node, only a GPU without activity is known to be unallocated.
 --
 -- grain:  cluster, device_uuid, day
 -- reads:  facts.device_day, facts.node_day, facts.ownership, period.device_day

@@ -123,7 +123,7 @@ running as (
         columns('^(cluster|source|resource)$'),
         changed_at as start_at,
         lead(changed_at) over in_order as end_at,
-        -- Parts of GPUs that came and went leave 1e-16: none is 0.
+        -- Sums of parts of GPUs leave 1e-16 where no part is left.
         coalesce(round(sum(columns(* exclude (cluster, source, resource, changed_at))) over in_order, 9) + 0, 0)
     from summed
     window in_order as (partition by cluster, source, resource order by changed_at)

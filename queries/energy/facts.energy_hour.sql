@@ -1,7 +1,7 @@
 -- Energy of the GPUs by hour, namespace, node and model: of holders, and unallocated.
 --
 -- Rows add up to what was measured. An unallocated row has the namespace '': what free GPUs drew, and what is unattributed. Amounts and
--- seconds are of GPUs whose energy is known, but for gpu_seconds and used_gpu_seconds. Where the idle baseline is unknown, so are parts.
+-- seconds are of GPUs whose energy is known, but for gpu_seconds and used_gpu_seconds. Parts are unknown where the idle baseline is.
 --
 -- revision: 6
 -- grain:  cluster, hour_start_at, namespace, is_allocated, node_name, gpu_model
@@ -11,7 +11,7 @@
 --          unattributed_joules, never_active_joules, share_error_joules, energy_joules, corrected_joules, sm_active_joules, measured_seconds, measured_gpu_seconds,
 --          device_measured_seconds_max, power_watts, sm_active_gpu_seconds, gpu_seconds, used_gpu_seconds, unmeasured_gpu_seconds
 --   namespace                    workload namespace; '' of the unallocated part
---   energy_joules                J in all: active, held, idle and unattributed, and of which these are unknown; null where none is known
+--   energy_joules                J in all, also where its parts are unknown; null where none is known
 --   never_active_joules          J of containers that were not active on the device in all of the day
 --   measured_seconds             s whose energy is known, of each holder; of the unallocated part the time without a holder
 --   gpu_seconds                  s x its part of the GPU, measured or not; 0 of the unallocated part

@@ -8,7 +8,7 @@
 -- params: timezone
 -- columns: cluster, day, namespace, node_name, gpu_model, team, energy_joules, energy_kwh, energy_method, corrected_joules, energy_accuracy_ratio, active_joules, allocated_idle_joules,
 --          idle_joules, unattributed_joules, unsplit_joules, never_active_joules, reserved_joules, power_watts_avg, measured_seconds, unknown_reasons
---   energy_joules        J in all: active, held, idle, unattributed and unsplit
+--   energy_joules        J in all: active, allocated idle, idle, unattributed and unsplit
 --   idle_joules          J of the idle baseline: of holders while they held, and of GPUs that were free
 --   reserved_joules      J of the unallocated part that GPUs drew while a claim of the namespace had them and no container held them
 --   power_watts_avg      W, energy_joules over the time that was measured

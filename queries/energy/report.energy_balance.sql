@@ -12,7 +12,7 @@
 --          unattributed_joules, unsplit_joules, never_active_joules, power_watts_avg, hour_power_watts_max, sm_active_watts, measured_gpu_hours, unknown_reasons
 --   dimension             cluster, day, node_name, gpu_model, team, namespace or workload: what the row is for
 --   value                 which of them; workloads as namespace/kind/name
---   energy_joules         J in all: active, held, idle, unattributed and unsplit
+--   energy_joules         J in all: active, allocated idle, idle, unattributed and unsplit
 --   power_watts_avg       W, mean over its hours: in each, a GPU's energy over the time it was measured, added over GPUs
 --   sm_active_watts       W above idle per unit of SM activity of a whole GPU, where that is known
 with named as (

@@ -3,7 +3,7 @@
 -- Holders are those of the hour in which the error was first seen. How much work an error cost is not known here.
 --
 -- grain:  code, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail
--- reads:  facts.device_day, facts.memory_error, facts.ownership, facts.xid_event
+-- reads:  facts.device_day, facts.memory_error, facts.ownership, facts.xid_event, period.holder_day
 -- params: since_at, until_at, xid_classes
 -- source: facts.xid_event, facts.memory_error; classes: queries/catalog/xid.csv, after NVIDIA's XID catalog
 with class as (
@@ -94,7 +94,8 @@ select
     if(class.class is null, 'low', 'high') as confidence,
     concat(
         'XID ', summed.xid_code, ' (', coalesce(class.name || '; ' || class.class || ': ' || class.meaning, 'not in the catalog'), '), at least ',
-        if(summed.event_count = 1, 'once', summed.event_count || ' times'), '; allocated to ', coalesce(nullif(array_to_string(summed.holders[:3], ', '), ''), 'no pod'),
+        if(summed.event_count = 1, 'once', summed.event_count || ' times'),
+        coalesce('; allocated to ' || nullif(array_to_string(summed.holders[:3], ', '), ''), if(holder.cause != '', '; allocation unknown', '; allocated to no pod')),
         if(len(summed.holders) > 3, ' and ' || (len(summed.holders) - 3) || ' more', '')
     ) as evidence,
     coalesce(class.severity, 'info') as severity
@@ -102,6 +103,8 @@ from summed
 left join class on summed.xid_code = class.xid_code
 left join device
     using (cluster, device_uuid)
+left join period.holder_day as holder
+    on summed.cluster = holder.cluster and summed.device_uuid = holder.device_uuid and summed.first_seen_at::date = holder.day
 union all by name
 select
     'GR404' as code,

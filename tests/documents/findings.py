@@ -13,7 +13,7 @@ _INTRO = """# Findings
 `report.finding` has a row for each finding, with its evidence, the GPU-hours at stake, what to do, and the SQL that shows it.
 Generated from `queries/catalog/finding.csv`, `queries/catalog/xid.csv` and `gpureport/config/findings.py`.
 
-- A code never changes its meaning. Too little data gives no finding: a GPU must be seen for ten minutes.
+- A code never changes its meaning. Too little data gives no finding: of throttling and SM activity, under ten minutes.
 - `gpureport report --fail-on warning` ends with exit code 3 if there is a warning or worse; a code (`GR101`) works too, and so
   does `report.fail_on` in the configuration.
 - Words such as `idle_ratio` are [thresholds](#thresholds).

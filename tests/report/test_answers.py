@@ -414,9 +414,11 @@ def test_hours_of_which_nobody_knows_the_holder_are_neither_unallocated_nor_with
     con.execute("update report.gpu_hour_ledger set bucket = 'unknown', namespace = ''")
     found = _answers(con)
     assert (found["Capacity use"].headline, found["Largest waste"].headline) == ("Unknown", "No data")
-    assert found["Capacity use"].detail == "Who holds the GPUs is not known · 96 GPU-h of capacity"
-    assert found["Largest waste"].detail == "No allocated GPU is known to be idle or underutilized; 96 GPU-h unknown."
-    assert (found["GPUs to return"].headline, found["GPUs to return"].detail) == ("No data", "4 unknown")
+    assert found["Capacity use"].detail == "Allocation unknown · 96 GPU-h of capacity"
+    assert (
+        found["Largest waste"].detail == "No allocated GPU is known to be idle or underutilized; 96 GPU-h of unknown allocation."
+    )
+    assert (found["GPUs to return"].headline, found["GPUs to return"].detail) == ("No data", "allocation of 4 unknown")
 
 
 def test_the_trend_has_active_hours_whose_sm_activity_is_not_measured(con: duckdb.DuckDBPyConnection) -> None:

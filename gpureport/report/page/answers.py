@@ -142,7 +142,7 @@ class _Asked:
             if self.is_notable(hours.of(*names))
         ]
         if not allocated and self.is_unmeasured:
-            headline, parts = "Unknown", ["Who holds the GPUs is not known"]
+            headline, parts = "Unknown", ["Allocation unknown"]
         elif self.is_unmeasured:
             headline = f"{at_least[0]}{formats.percent(hours.share('allocated_unmeasured'))} allocated"
             parts = [*parts[1:], "use is not measured"]
@@ -177,7 +177,7 @@ class _Asked:
         ]
         amounts = {
             "idle": IDLE, "underutilized": ("underutilized",), "of unknown SM activity": ("active_unmeasured",),
-            "not measured": ("allocated_unmeasured",), **({} if told else {"unknown": ("unknown",)}),
+            "not measured": ("allocated_unmeasured",), **({} if told else {"of unknown allocation": ("unknown",)}),
         }  # fmt: skip
         known = {word: self.whole.of(*buckets) for word, buckets in amounts.items()}
         said = ", ".join(f"{formats.gpu_hours(hours)} {word}" for word, hours in known.items() if self.is_notable(hours))
@@ -210,7 +210,7 @@ class _Asked:
         if self.is_notable(freed):
             parts.append(f"{_per(freed, self.hours)} by a MIG profile or smaller model")
         if self.whole.of("unknown") > _UNMEASURED * self.whole.capacity:
-            parts.append(f"{_per(self.whole.of('unknown'), self.hours)} unknown")
+            parts.append(f"allocation of {_per(self.whole.of('unknown'), self.hours)} unknown")
         if whole_spare := int(spare.get("gpus") or 0):
             parts.append(f"{whole_spare} free in every hour")
         need = {} if self.team else self.row("select * from report.gpu_need where gpu_model = '(all)' and $team = ''")
@@ -319,7 +319,7 @@ class _Asked:
             headline = f"{formats.counted(len(found), 'warning')} on {formats.counted(len(nodes), 'node')}"
         shown: dict[str, str] = {}
         for each in found:
-            trouble = str(each["evidence"]).partition("; allocated to ")[0]
+            trouble = str(each["evidence"]).partition("; alloc")[0]
             key = f"{each['code']} {each['node_name']} {each['cluster']}"
             shown.setdefault(key, f"{_place(each)}{self.where(each)}: {trouble}")
         more = [formats.counted(len(shown) - 2, "more finding")] if len(shown) > 2 else []
@@ -362,7 +362,7 @@ class _Asked:
         parts = [
             f"{self.money(spent[name])} {name}{idle if name == 'allocated' else ''}"
             for name in ("allocated", "unallocated", "allocation unknown")
-            if spent[name] and (spent[name] != spent["whole"] or (name == "allocated" and idle))
+            if spent[name] and (spent[name] != spent["whole"] or idle or name == "allocation unknown")
         ]
         if is_partial := spent["priced_ratio"] < 1 - _TRACE:
             parts.append(f"{formats.percent(spent['priced_ratio'])} of GPU-hours have a price")
