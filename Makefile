@@ -37,22 +37,28 @@ demo: $(VENV)/.installed ## Write reports of a simulated cluster (out/demo) and 
 
 # Bytecode is kept wherever tests run: each worker and child process would compile everything anew.
 test test-busy review-month soak: export PYTHONDONTWRITEBYTECODE :=
-# glibc keeps more freed memory at hand, as in the image.
-test test-busy review-month soak: export GLIBC_TUNABLES := glibc.malloc.tcache_count=2000
+# jemalloc where it can be had, as in the image.
+ALLOCATOR := $(CURDIR)/.cache/allocator
+PYTEST = LD_PRELOAD=$$(ls $(ALLOCATOR)/libjemalloc.so.2 2> /dev/null) $(PY) -m pytest
 
-test: $(VENV)/.installed-dev servers browser deploy-tools release-tools ## Run all tests
-	@$(PY) -m pytest -n $(WORKERS) --dist worksteal
+.PHONY: allocator
 
-test-busy: $(VENV)/.installed-dev servers browser deploy-tools release-tools ## Run all tests beside as many busy processes as there are cores
+allocator:
+	@sh tests/fetch-allocator.sh $(ALLOCATOR)
+
+test: $(VENV)/.installed-dev allocator servers browser deploy-tools release-tools ## Run all tests
+	@$(PYTEST) -n $(WORKERS) --dist worksteal
+
+test-busy: $(VENV)/.installed-dev allocator servers browser deploy-tools release-tools ## Run all tests beside as many busy processes as there are cores
 	@hogs=; for core in $$(seq $$(nproc)); do $(PY) -c 'while True: pass' & hogs="$$hogs $$!"; done; trap "kill $$hogs" EXIT; \
-	$(PY) -m pytest -n $(WORKERS) --dist worksteal
+	$(PYTEST) -n $(WORKERS) --dist worksteal
 
 review-month: $(VENV)/.installed-dev ## Test the findings of 300 simulated GPUs over 30 days (minutes)
-	@$(PY) -m pytest tests/simulate/test_review.py -p no:cacheprovider --review-gpus 300 --review-days 30
+	@$(PYTEST) tests/simulate/test_review.py -p no:cacheprovider --review-gpus 300 --review-days 30
 
 soak: $(VENV)/.installed-dev servers ## Kill the nightly run 400 times and run it again (hours), restart its Prometheus, damage lakes, cut their power, read beside writers
-	@$(PY) -m pytest tests/nightly/test_killed.py tests/nightly/test_restarts.py -p no:cacheprovider --kills 200 --restarts 20
-	@$(PY) -m pytest tests/test_lake_damage.py tests/test_lake_power.py -p no:cacheprovider --flips 1000 --power-losses 200 --publishes 1000
+	@$(PYTEST) tests/nightly/test_killed.py tests/nightly/test_restarts.py -p no:cacheprovider --kills 200 --restarts 20
+	@$(PYTEST) tests/test_lake_damage.py tests/test_lake_power.py -p no:cacheprovider --flips 1000 --power-losses 200 --publishes 1000
 
 lint: $(VENV)/.installed-dev ## Formatting, lint, types, import directions, SQL style
 	@$(VENV)/bin/ruff format --check .
