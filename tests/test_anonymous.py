@@ -119,7 +119,7 @@ def test_pseudonyms_are_another_reports_only_with_its_secret(
     (tmp_path / "salt").write_text("0123456789abcdef")
     [of_shared] = containers(shared)
     assert pseudonyms(named, read_salt(tmp_path / "salt")) == [of_shared]
-    unsaid = report(lake, tmp_path / "unsaid", "--anonymise")["gpureport.duckdb"]
+    unsaid = report(lake, tmp_path / "unsaid", "--anonymise", "--only", "duckdb")["gpureport.duckdb"]
     (tmp_path / "of nobody").write_bytes(unsaid)
     [of_nobody] = containers(tmp_path / "of nobody")
     assert len({of_shared, of_nobody, *pseudonyms(named, read_salt(None))}) == 3
