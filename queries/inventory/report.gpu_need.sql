@@ -1,7 +1,7 @@
 -- GPUs that were enough: how many were allocated, and how many active, in the median hour, in 95 of 100 hours, and at most.
 --
--- A GPU that is active for half of an hour, or of its part in the window, counts as half: a floor. Unknown where that is known for less
--- than figure_min_coverage of the time. GPUs to add: those that pods overdue by wait_hours_max wait for, without pods that a quota holds back.
+-- A GPU active for half of an hour, or of its part in the window, counts as half: a floor. Hours known for less than figure_min_coverage do not
+-- count; unknown where the window is. GPUs to add: those that pods overdue by wait_hours_max wait for, without pods that a quota holds back.
 --
 -- grain:  cluster, gpu_model
 -- reads:  period.pod_wait, report.gpu_hours_over_time
@@ -20,7 +20,8 @@ with hour as (
         per_hour * sum(allocated_gpu_hours) as allocated_gpus,
         per_hour * sum(unnamed_gpu_hours) as unnamed_gpus,
         per_hour * sum(active_gpu_hours) as active_gpus,
-        per_hour * sum(active_gpu_hours + allocated_idle_gpu_hours) as known_gpus
+        per_hour * sum(active_gpu_hours + allocated_idle_gpu_hours) as known_gpus,
+        known_gpus >= $figure_min_coverage_ratio * (allocated_gpus + coalesce(unnamed_gpus, 0)) as is_known
     from report.gpu_hours_over_time
     group by grouping sets ((cluster, gpu_model, hour_start_at), (cluster, hour_start_at))
 ),
@@ -37,7 +38,7 @@ summed as (
         ) as allocated,
         if(
             sum(known_gpus) >= $figure_min_coverage_ratio * (sum(allocated_gpus) + coalesce(sum(unnamed_gpus), 0)) and allocated is not null,
-            quantile_disc(active_gpus, [0.5, 0.95, 1]), null
+            quantile_disc(active_gpus, [0.5, 0.95, 1]) filter (where is_known), null
         ) as active
     from hour
     group by cluster, gpu_model

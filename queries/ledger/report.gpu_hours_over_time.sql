@@ -1,7 +1,7 @@
 -- GPUs per hour: capacity, allocated, active and effective.
 --
--- Time without data has no hour here. What is allocated and neither active nor idle has no signal. The allocation is unknown where the GPU was active and no
--- pod is named. Nodes without telemetry, or without labels, count by requests, their activity as unknown.
+-- Time without data has no hour here. What is allocated and neither active nor idle has no signal; if all has none, both are unknown. The allocation
+-- is unknown where the GPU was active and no pod is named. Nodes without telemetry, or without labels, count by requests, their activity as unknown.
 --
 -- grain:  cluster, gpu_model, hour_start_at
 -- reads:  facts.ledger_hour, facts.node_allocation, period.capacity, period.holder_day, period.unseen_allocation
@@ -50,8 +50,8 @@ step as (
         ledger.*,
         coalesce(model.gpu_model, '') as gpu_model,
         ledger.pod != '' and not ledger.is_reserved as is_allocated,
-        ledger.activity in ('effective', 'ineffective', 'busy')
-        or (not ledger.is_reserved and coalesce(holder_day.cause, '') != '') as needs_holder
+        ledger.activity in ('effective', 'ineffective', 'busy') as is_active,
+        is_active or (not ledger.is_reserved and coalesce(holder_day.cause, '') != '') as needs_holder
     from facts.ledger_hour as ledger
     left join model
         on
@@ -65,7 +65,7 @@ step as (
             and ledger.hour_start_at::date = holder_day.day
     where
         is_in_period(ledger.hour_start_at, $since_at, $until_at)
-        and (ledger.outage = '' or ledger.pod != '' or ledger.activity in ('effective', 'ineffective', 'busy'))
+        and (ledger.outage = '' or ledger.pod != '' or is_active)
         and ledger.activity != 'unseen'
         and not coalesce(model.is_silent, false)
 ),
@@ -95,15 +95,14 @@ hour as (
         sum(gpu_seconds) / 3600 as usable_gpu_hours,
         coalesce(sum(gpu_seconds) filter (where is_allocated), 0) / 3600 as allocated_gpu_hours,
         coalesce(sum(gpu_seconds) filter (where not is_allocated and needs_holder), 0) / 3600 as unnamed_gpu_hours,
-        coalesce(
-            sum(gpu_seconds) filter (where is_allocated and activity in ('effective', 'ineffective', 'busy')), 0
-        ) / 3600 as active_gpu_hours,
+        if(bool_and(activity = 'untold') filter (where is_allocated), null, 0) as least,
+        coalesce(sum(gpu_seconds) filter (where is_allocated and is_active), least) / 3600 as active_gpu_hours,
         if(
             bool_or(is_allocated and activity = 'busy') and not bool_or(is_allocated and activity in ('effective', 'ineffective')),
             null,
-            coalesce(sum(gpu_seconds) filter (where is_allocated and activity = 'effective'), 0) / 3600
+            coalesce(sum(gpu_seconds) filter (where is_allocated and activity = 'effective'), least) / 3600
         ) as effective_gpu_hours,
-        coalesce(sum(gpu_seconds) filter (where is_allocated and activity = 'inactive'), 0) / 3600 as allocated_idle_gpu_hours
+        coalesce(sum(gpu_seconds) filter (where is_allocated and activity = 'inactive'), least) / 3600 as allocated_idle_gpu_hours
     from step
     group by all
     union all by name

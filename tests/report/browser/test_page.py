@@ -225,7 +225,7 @@ def test_no_script_but_the_pages_own_may_run(opened: Opened) -> None:
 
 
 CONTRAST = "color-contrast"
-"""As slow as all other rules three times, tab by tab; it looks at all tabs at once. Colors are of the scheme, all else of the width."""
+"""Three times as slow as all other rules; it looks at all tabs at once. Colors are of the scheme, all else is of the width."""
 
 
 @pytest.mark.parametrize("width", [1440, 390])
