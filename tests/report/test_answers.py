@@ -345,6 +345,17 @@ def test_costs_of_waste_and_of_gpus_to_return_are_lower_bounds_only_where_their_
         assert [cost for _, _, cost in overview(tables, HEADER, Money("$"), {}).rest] == ["≥ $48"]
 
 
+def test_shares_of_a_team_are_lower_bounds_where_its_use_is_not_measured(con: duckdb.DuckDBPyConnection) -> None:
+    """12 of 60 hours are effective; of 12 no use is measured, or only that the GPU is active. Of research all is."""
+    row = "insert into report.gpu_hour_ledger values ('lab', 'serving', 'web-7d4b9c8f6d-x2x4z', '', 'M', '2026-11-20', ?, 12)"
+    for bucket, idle in (("allocated_unmeasured", "≥ 0"), ("active_unmeasured", "0")):
+        con.execute(row, [bucket])
+        with opened_tables(con, {}) as tables:
+            teams = {each.name: (each.effective, each.idle) for each in overview(tables, HEADER, Money("$"), {}).teams}
+        assert teams == {"serving": ("≥ 20.0 %", idle), "research": ("0 %", "24")}
+        con.execute("delete from report.gpu_hour_ledger where bucket = ?", [bucket])
+
+
 def test_idle_hours_cost_what_their_own_models_cost(con: duckdb.DuckDBPyConnection) -> None:
     """24 idle hours at $2, and 10 busy ones of the same workload at $8: $48 as in the cost, not 24 / 34 of $128."""
     con.execute("insert into period.price values ('N', '2026-11-20', 8.0)")

@@ -14,7 +14,7 @@ from gpureport.values.text import formats
 
 _TRACE = 0.0005
 """Share of capacity from which hours are worth a word."""
-_UNMEASURED = 0.005
+UNMEASURED = 0.005
 """Share of the hours from which on a sum that lacks them is a lower bound."""
 _HIGH, _MEDIUM = 0.99, 0.9
 _SIZES = {"share": "share of a GPU", "1": "1 GPU", "2-4": "2–4 GPUs", "5-8": "5–8 GPUs", "more": "more than 8 GPUs"}
@@ -115,7 +115,7 @@ class _Asked:
     @property
     def is_unmeasured(self) -> bool:
         """Whether that is all of them, or the allocation of all GPUs is unknown."""
-        is_unknown = self.whole.of("unknown") > (1 - _UNMEASURED) * self.whole.capacity
+        is_unknown = self.whole.of("unknown") > (1 - UNMEASURED) * self.whole.capacity
         return is_unknown or 0 < self.unmeasured == self.whole.of(*ALLOCATED)
 
     def is_notable(self, gpu_hours: float | None) -> bool:
@@ -134,7 +134,7 @@ class _Asked:
         if not hours.capacity:
             return Answer("Capacity use", "No data", "No GPU-hour is in the data of this period.")
         allocated, unmeasured = hours.of(*ALLOCATED), hours.of("active_unmeasured", "allocated_unmeasured")
-        at_least = ["≥ " if lacking > _UNMEASURED * hours.capacity else "" for lacking in (hours.of("unknown"), unmeasured)]
+        at_least = ["≥ " if lacking > UNMEASURED * hours.capacity else "" for lacking in (hours.of("unknown"), unmeasured)]
         parts = [] if self.team else [f"{at_least[0]}{formats.percent(allocated / hours.capacity)} allocated"]
         parts += [
             f"{formats.percent(hours.share(*names))} {word}"
@@ -209,7 +209,7 @@ class _Asked:
             parts.append(f"use of {_per(self.unmeasured, self.hours)} not measured")
         if self.is_notable(freed):
             parts.append(f"{_per(freed, self.hours)} by a MIG profile or smaller model")
-        if self.whole.of("unknown") > _UNMEASURED * self.whole.capacity:
+        if self.whole.of("unknown") > UNMEASURED * self.whole.capacity:
             parts.append(f"allocation of {_per(self.whole.of('unknown'), self.hours)} unknown")
         if whole_spare := int(spare.get("gpus") or 0):
             parts.append(f"{whole_spare} free in every hour")
@@ -392,7 +392,7 @@ class _Asked:
             from report.energy_balance where dimension = if($team = '', 'cluster', 'team') and $team in ('', value)
         """)
         due = self.whole.of(*ALLOCATED) if self.team else self.whole.capacity - self.whole.of("unavailable")
-        least = "≥ " if (found.get("gpu_hours") or due) < (1 - _UNMEASURED) * due else ""
+        least = "≥ " if (found.get("gpu_hours") or due) < (1 - UNMEASURED) * due else ""
         within = f" ± {formats.percent(found['accuracy_ratio'])}" if found.get("accuracy_ratio") else ""
         told = [f"{least}{formats.energy(joules)}{within}"] if joules else []
         return [*told, f"{least}{formats.significant(grams / 1e6)} t CO₂e{within}"] if grams else told

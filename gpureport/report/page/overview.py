@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from gpureport.report.header import Header
 from gpureport.report.page import drawings
-from gpureport.report.page.answers import Answer, answers, difference, ledger
+from gpureport.report.page.answers import UNMEASURED, Answer, answers, difference, ledger
 from gpureport.report.page.tables import Tables
 from gpureport.report.page.words import ALLOCATED, BUCKETS, IDLE, Bucket, Hours, Money, hours_by
 from gpureport.values.text import formats
@@ -258,18 +258,17 @@ def _team(
 ) -> Team:
     own: dict[str, Any] = {figure: found.get(name) for figure, found in figures.items()}
     before, now = own["before"], own["now"]
-    change = (
-        f"{(now / before - 1) * 100:+.0f} %".replace("-", "−")
-        if before and now is not None
-        else "new"
-        if now and before == 0
-        else ""
-    )
+    change = "new" if now and before == 0 else ""
+    if before and now is not None:
+        change = f"{(now / before - 1) * 100:+.0f} %".replace("-", "−")
+    lacking = (use.of("active_unmeasured", "allocated_unmeasured"), use.of("allocated_unmeasured"))
+    least = ["≥ " if each > UNMEASURED * use.of(*ALLOCATED) else "" for each in lacking]
+    effective = formats.UNKNOWN if use.effective_share is None else least[0] + formats.percent(use.effective_share)
     cost = "" if own["cost"] is None else f"{'≥ ' if own['unpriced'] else ''}{money(own['cost'])}"
     findings = [(severity, own[severity]) for severity in ("critical", "warning", "info") if own[severity]]
     return Team(
-        name, _gpus(use.of(*ALLOCATED) / hours), drawings.bar(use), formats.percent(use.effective_share),
-        formats.significant(round(use.of(*IDLE), 1)) if use.of("allocated_unmeasured") < use.of(*ALLOCATED, *IDLE) else "",
+        name, _gpus(use.of(*ALLOCATED) / hours), drawings.bar(use), effective,
+        least[1] + formats.significant(round(use.of(*IDLE), 1)) if lacking[1] < use.of(*ALLOCATED, *IDLE) else "",
         "" if own["pending"] is None else formats.significant(round(own["pending"], 1)),
         cost, formats.energy(own["joules"]) if own["joules"] else "",
         change, drawings.spark(course), tuple(findings), file,
