@@ -68,7 +68,8 @@ _OF_THE_DAY = (
 _AROUND_THE_DAY = (
     *_KEPT,
     "day.snapshot_life",
-    "day.granted_share",
+    "day.device_grant",
+    "day.gpu_node",
     "day.reservation",
     "day.authoritative_use",
     "day.fragmentation",
