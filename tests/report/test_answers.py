@@ -207,6 +207,17 @@ def test_a_long_wait_is_named_with_what_others_leave_unused(con: duckdb.DuckDBPy
     assert found.detail == f"p95 wait ≥ 5 h (2–4 GPUs). {others}"
 
 
+def test_the_longest_wait_is_named_and_no_short_one_of_more_gpus_hides_it(con: duckdb.DuckDBPyConnection) -> None:
+    row = "insert into period.pod_wait values ('lab', ?, ?, '', '1', ?, null, ?)"
+    con.execute(row, ["vision", "v", 3600.0, 100.0])  # 100 GPUs for an hour
+    con.execute(row, ["serving", "s", 7200.0, 2.0])
+    found = _answers(con)["Pending and starved"]
+    assert (found.headline, found.detail.partition(".")[0]) == ("p95 wait 2 h", "Longest: serving, 1 GPU")
+    con.execute(row, ["research", "r", 18000.0, 20.0])
+    found = _answers(con)["Pending and starved"]
+    assert (found.headline, found.tone) == ("research, 20 GPU-h pending", "bad")
+
+
 def test_hours_that_the_waiting_team_itself_leaves_idle_or_another_cluster_has_are_none_of_others(
     con: duckdb.DuckDBPyConnection,
 ) -> None:

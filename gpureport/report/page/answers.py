@@ -244,7 +244,8 @@ class _Asked:
                 quantile_cont(if(waiting_seconds is null, placing_seconds, 1e18), 0.95) > p95 as is_least
             from period.pod_wait left join page.team as known using (cluster, namespace)
             where coalesce(waiting_seconds, placing_seconds) is not null
-            group by cluster, namespace, size order by gpu_hours desc nulls last, sum(pending_gpu_hours) desc nulls last
+            group by cluster, namespace, size order by least(p95, 14400) desc, gpu_hours desc nulls last,
+                sum(pending_gpu_hours) desc nulls last, cluster, namespace, size
             """
         )
         waits = [each for each in waits if self.team in ("", each["team"])]
