@@ -293,6 +293,15 @@ def test_a_sick_gpu_is_named_by_node_and_number(con: duckdb.DuckDBPyConnection) 
     assert found.detail.startswith("node-1 / GPU 3: XID 79 GPU has fallen off the bus, 2 times · ")
 
 
+def test_gpus_without_a_number_are_counted_each(con: duckdb.DuckDBPyConnection) -> None:
+    """Two GPUs of node-1, one with two errors, of which the exporter does not say the number."""
+    con.execute("update report.device set gpu_index = ''")
+    for code in ("GR401", "GR404", "GR401"):
+        _finding(con, code, "critical", "XID 79")
+    con.execute("update report.finding set device_uuid = 'GPU-2' where rowid = 2")
+    assert _answers(con)["GPU health"].headline == "2 GPUs need action"
+
+
 def test_a_findings_place_is_no_code(con: duckdb.DuckDBPyConnection) -> None:
     """What concerns no node, holder or model is of the cluster, whatever its reason."""
     for code, detail in (("GR001", "no_exporter"), ("GR701", "NVIDIA H200")):

@@ -312,7 +312,7 @@ class _Asked:
         )
         if not found:
             return Answer("GPU health", *self._no_trouble(), tab="gpus", link="GPUs")
-        critical = {_place(each) + self.where(each): each for each in reversed(found) if each["gravity"] == 0}
+        critical = {(each["cluster"], each["device_uuid"] or _place(each)) for each in found if each["gravity"] == 0}
         nodes = {(each["cluster"], each["node_name"]) for each in found}
         if critical:
             headline = f"{formats.counted(len(critical), 'GPU')} {'needs' if len(critical) == 1 else 'need'} action"
