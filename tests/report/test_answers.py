@@ -376,6 +376,14 @@ def test_shares_of_a_team_are_lower_bounds_where_its_use_is_not_measured(con: du
         con.execute("delete from report.gpu_hour_ledger where bucket = ?", [bucket])
 
 
+def test_a_team_that_is_new_for_seconds_has_no_percentage(con: duckdb.DuckDBPyConnection) -> None:
+    """44 s are 0.0122222222 GPU-hours at nine digits, and their change 0.012222222: the rest is rounding, not use before."""
+    con.execute("""create table report.namespace_change as select 'lab' as cluster, 'research' as namespace, 0e0 as
+        previous_allocated_gpu_hours, 0.0122222222 as allocated_gpu_hours, 0.012222222 as allocated_change_gpu_hours""")
+    with opened_tables(con, {}) as tables:
+        assert {each.name: each.change for each in overview(tables, HEADER, Money("$"), {}).teams}["research"] == "new"
+
+
 def test_idle_hours_cost_what_their_own_models_cost(con: duckdb.DuckDBPyConnection) -> None:
     """24 idle hours at $2, and 10 busy ones of the same workload at $8: $48 as in the cost, not 24 / 34 of $128."""
     con.execute("insert into period.price values ('N', '2026-11-20', 8.0)")

@@ -277,16 +277,12 @@ def _team(
 
 _NAMESPACE = "(select distinct cluster, namespace, team as of_team from page.pod) as pod using (cluster, namespace)"
 _BY_TEAM = {
-    "pending": f"""
-        select of_team, sum(pending_gpu_hours) from period.pod_wait
-        join {_NAMESPACE} group by all
-    """,
+    "pending": f"select of_team, sum(pending_gpu_hours) from period.pod_wait join {_NAMESPACE} group by all",
     "cost": "select team, sum(cost) from page.use where team != '' group by all",
     "unpriced": "select team, bool_or(cost is null) from page.use where team != '' group by all",
     "joules": f"select of_team, sum(energy_joules) from report.energy join {_NAMESPACE} group by all",
     "before": f"""
-        select of_team, sum(allocated_gpu_hours - allocated_change_gpu_hours) from report.namespace_change
-        join {_NAMESPACE} group by all
+        select of_team, sum(previous_allocated_gpu_hours) from report.namespace_change join {_NAMESPACE} group by all
     """,
     "now": f"select of_team, sum(allocated_gpu_hours) from report.namespace_change join {_NAMESPACE} group by all",
     **{
