@@ -474,6 +474,16 @@ def test_the_trend_has_active_hours_whose_sm_activity_is_not_measured(con: duckd
     assert drawn.count("Effective 0.5, Active, SM activity not measured 2.5, Free 1") == 2
 
 
+def test_the_previous_period_is_named_by_days_of_the_time_zone(con: duckdb.DuckDBPyConnection) -> None:
+    """From midnight to midnight in Berlin, which is an hour before midnight UTC."""
+    con.execute("""create table report.period as select 'before' as period, timestamp '2026-11-12 23:00:00' as since_at,
+        timestamp '2026-11-19 23:00:00' as until_at""")
+    with opened_tables(con, {}) as tables:
+        for zone, since in (("Europe/Berlin", "2026-11-13"), ("UTC", "2026-11-12")):
+            header = replace(HEADER, settings={"timezone": zone})
+            assert overview(tables, header, Money("$"), {}).compared == f"Change against {since} to 2026-11-19."
+
+
 def test_money_goes_with_a_symbol_before_and_a_code_behind() -> None:
     assert [Money(each)(1234.5) for each in ("$", "EUR", "")] == ["$1,234", "1,234 EUR", "1,234"]
     assert Money("$")(None) == "—"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 from markupsafe import Markup
@@ -102,7 +102,7 @@ def overview(tables: Tables, header: Header, money: Money, files: Mapping[str, s
         ],
         finding_count=sum(each["times"] for each in findings),
         models=_models(tables),
-        compared=_compared(tables),
+        compared=_compared(tables, header.timezone),
     )
 
 
@@ -123,11 +123,12 @@ def _models(tables: Tables) -> str:
     return " · ".join(f"{row['gpus']:,} × {row['value'] or 'unknown model'}" for row in rows)
 
 
-def _compared(tables: Tables) -> str:
+def _compared(tables: Tables, zone: str) -> str:
     row = tables.row("select min(since_at) as since, max(until_at) as until from report.period where period = 'before'")
     if not row.get("since"):
         return "No comparison: the previous period is not complete in the data."
-    return f"Change against {row['since']:%Y-%m-%d} to {row['until'] - timedelta(seconds=1):%Y-%m-%d}."
+    start, last = (local(each.replace(tzinfo=UTC), zone) for each in (row["since"], row["until"] - timedelta(seconds=1)))
+    return f"Change against {start:%Y-%m-%d} to {last:%Y-%m-%d}."
 
 
 def _findings(tables: Tables, team: str) -> list[dict[str, Any]]:
