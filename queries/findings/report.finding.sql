@@ -85,35 +85,9 @@ select
     found.first_seen_at,
     suppressed.why.until as suppressed_until,
     coalesce(suppressed.why.reason, '') as suppression,
-    replace(
-        replace(
-            replace(
-                replace(
-                    replace(
-                        replace(
-                            replace(
-                                rule.sql,
-                                '{namespace}',
-                                replace(found.namespace, '''', '''''')
-                            ),
-                            '{workload}',
-                            replace(found.workload, '''', '''''')
-                        ),
-                        '{pod}',
-                        replace(found.pod, '''', '''''')
-                    ),
-                    '{node_name}',
-                    replace(found.node_name, '''', '''''')
-                ),
-                '{device_uuid}',
-                replace(found.device_uuid, '''', '''''')
-            ),
-            '{gpu_model}',
-            replace(found.gpu_model, '''', '''''')
-        ),
-        '{detail}',
-        replace(found.detail, '''', '''''')
-    ) as sql,
+    array_to_string(list_transform(
+        string_split_regex(rule.sql, '[{}]'), lambda part: coalesce(replace(to_json(found) ->> part, '''', ''''''), part)
+    ), '') as sql,
     if(
         found.gpu_hours is null,
         map { 'gpu_hours': 'not_estimated', 'at_stake_cost': 'not_estimated' },
