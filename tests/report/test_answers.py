@@ -359,7 +359,9 @@ def test_costs_of_waste_and_of_gpus_to_return_are_lower_bounds_only_where_their_
             "research": "$48",
         }
     con.execute(row, [*hold, "allocated_idle"])
-    assert _answers(con)["GPUs to return"].detail.endswith("cost of the allocated ones: ≥ $48")
+    found = _answers(con)
+    assert found["GPUs to return"].detail.endswith("cost of the allocated ones: ≥ $48")
+    assert found["Cost"].detail.startswith("≥ $144 allocated (≥ $48 idle) · $48 unallocated · ")
     con.execute(row, ["", "", "free"])
     with opened_tables(con, {}) as tables:
         assert [cost for _, _, cost in overview(tables, HEADER, Money("$"), {}).rest] == ["≥ $48"]

@@ -345,31 +345,35 @@ class _Asked:
 
     def cost(self) -> Answer:
         """Cost, and its certainty."""
-        spent = self.row("""
-            select sum(cost) as whole, sum(cost) filter (where namespace != '') as allocated,
-                sum(cost) filter (where bucket in ('allocated_idle', 'reserved_idle')) as idle,
-                sum(cost) filter (where bucket in ('free', 'fragmented', 'unavailable')) as unallocated,
-                sum(cost) filter (where bucket = 'unknown' and namespace = '') as "allocation unknown",
+        priced = self.tables.rows(
+            """
+            select part, sum(cost) as cost, if(bool_or(cost is null), '≥ ', '') as least,
                 sum(gpu_hours) filter (where cost is not null) / sum(gpu_hours) as priced_ratio
-            from page.use where $team in ('', team)
-        """)
+            from (select *, unnest(['whole', if(bucket in ('allocated_idle', 'reserved_idle'), 'idle', null), case
+                when namespace != '' then 'allocated' when bucket = 'unknown' then 'allocation unknown' else 'unallocated' end
+            ]) as part from page.use where $team in ('', team)) group by part
+            """,
+            team=self.team,
+        )
+        spent = {each["part"]: each for each in priced if each["cost"] is not None}
         energy = self._energy()
         sure = f"Data coverage {formats.percent(self.header.coverage_ratio)}, difference to capacity {difference(self.tables)}"
-        if not spent or spent["whole"] is None:
+        if not spent:
             headline = f"Energy {energy[0]}" if energy else "No prices configured"
             detail = f"Cost needs [prices] in the configuration. {sure}."
             return Answer("Cost", headline, detail, "", self.confidence, "energy", link="Energy and cost")
-        idle = f" ({self.money(spent['idle'])} idle)" if spent["idle"] else ""
+        told = {part: each["least"] + self.money(each["cost"]) for part, each in spent.items() if each["cost"]}
+        idle = f" ({told['idle']} idle)" if "idle" in told else ""
         parts = [
-            f"{self.money(spent[name])} {name}{idle if name == 'allocated' else ''}"
+            f"{told[name]} {name}{idle if name == 'allocated' else ''}"
             for name in ("allocated", "unallocated", "allocation unknown")
-            if spent[name] and (spent[name] != spent["whole"] or idle or name == "allocation unknown")
+            if name in told and (spent[name]["cost"] != spent["whole"]["cost"] or idle or name == "allocation unknown")
         ]
-        if is_partial := spent["priced_ratio"] < 1 - _TRACE:
-            parts.append(f"{formats.percent(spent['priced_ratio'])} of GPU-hours have a price")
+        if is_partial := (ratio := spent["whole"]["priced_ratio"]) < 1 - _TRACE:
+            parts.append(f"{formats.percent(ratio)} of GPU-hours have a price")
         return Answer(
             "Cost",
-            ("≥ " if is_partial else "") + self.money(spent["whole"]),
+            ("≥ " if is_partial else "") + self.money(spent["whole"]["cost"]),
             f"{' · '.join([*parts, *energy])}. {sure}.",
             "",
             self.confidence,
