@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import polars as pl
 import pytest
 from golden_case import NOON, NOW
 from hypothesis import given, settings
@@ -19,6 +20,8 @@ from hypothesis import strategies as st
 
 from gpureport.cli import main
 from gpureport.compute.query import build, load
+from gpureport.report.comparison import _bridge
+from gpureport.report.results import Result
 
 QUERIES = load()
 HOUR = 3600
@@ -213,6 +216,22 @@ def fill(con: duckdb.DuckDBPyConnection, ledger: str, capacity: str, rows: list[
         con.execute(f"insert into {ledger} values ('c', ?, 'm', 'ns', ?, ?, ?)", [device, workload, bucket, hours])
     for device in {"0", *(row[0] for row in rows)}:
         con.execute(f"insert into {capacity} values ('c', '', ?, 'm', ?)", [device, 100 * per_hour])
+
+
+def test_a_sum_of_steps_is_unknown_where_those_of_a_model_are() -> None:
+    """Of model A the effective hours are unknown, so it has no step that ended: -4 would be said to be all."""
+    steps = [
+        ("A", "before", 1, None),
+        ("A", "after", 11, None),
+        ("B", "before", 1, 10.0),
+        ("B", "ended", 5, -4.0),
+        ("B", "after", 11, 6.0),
+    ]
+    names = ("gpu_model", "step", "position", "gpu_hours")
+    frame = pl.DataFrame(steps, schema=names, orient="row").with_columns(measure=pl.lit("effective"))
+    assert _bridge(Result(QUERIES["report.gpu_hour_bridge"], frame))[1] == [
+        ["effective", step, None] for step in ("before", "ended", "after")
+    ]
 
 
 @settings(max_examples=40)

@@ -164,12 +164,10 @@ def _periods(result: Result) -> _Rows:
 
 
 def _bridge(result: Result) -> _Rows:
-    """Clusters and models added; a step that is unknown of one of them is unknown."""
-    steps = (
-        result.rows.group_by("measure", "position", "step", maintain_order=True)
-        .agg(pl.col("gpu_hours"))
-        .sort("measure", "position")
-    )
+    """Clusters and models added; steps of a measure that is unknown of one of them, where it lists none, are unknown."""
+    unknown = pl.col("gpu_hours").is_null().any().over("measure")
+    rows = result.rows.with_columns(pl.when(~unknown).then("gpu_hours"))
+    steps = rows.group_by("measure", "position", "step", maintain_order=True).agg("gpu_hours").sort("measure", "position")
     return ["measure", "step", "gpu_hours"], [[m, step, _sum(pl.Series(hours))] for m, _, step, hours in steps.iter_rows()]
 
 
