@@ -11,6 +11,7 @@ import pytest
 from gpureport.compute.query import define_functions
 from gpureport.report.page.answers import Answer, answers
 from gpureport.report.page.overview import overview
+from gpureport.report.page.own_grids import TOP
 from gpureport.report.page.tables import Tables, opened_tables
 from gpureport.report.page.words import Money
 from gpureport.values.window import Window, parse_date
@@ -376,6 +377,19 @@ def test_shares_of_a_team_are_lower_bounds_where_its_use_is_not_measured(con: du
             teams = {each.name: (each.effective, each.idle) for each in overview(tables, HEADER, Money("$"), {}).teams}
         assert teams == {"serving": ("≥ 20.0 %", idle), "research": ("0 %", "24")}
         con.execute("delete from report.gpu_hour_ledger where bucket = ?", [bucket])
+
+
+def test_a_top_team_has_no_zero_and_no_sum_that_lacks_most_hours_or_prices(con: duckdb.DuckDBPyConnection) -> None:
+    """SM activity is unknown of 40 of 64 hours, then of 24 of 48; 4 of 52 hours have no price."""
+    row = "insert into report.gpu_hour_ledger values ('lab', ?, ?, '', ?, '2026-11-20', ?, ?)"
+    con.execute(row, ["research", "hold-0", "M", "active_unmeasured", 40])
+    con.execute(row, ["serving", "web-7d4b9c8f6d-x2x4z", "N", "effective", 4])
+    sql = TOP["teams"][0]
+    for hours, effective in ((40, None), (24, 0)):
+        con.execute("update report.gpu_hour_ledger set gpu_hours = ? where bucket = 'active_unmeasured'", [hours])
+        with opened_tables(con, {}) as tables:
+            found = {row["team"]: (row["effective_gpu_hours"], row["cost"]) for row in tables.rows(sql, hours=24)}
+        assert found == {"research": (effective, 2 * (24 + hours)), "serving": (16, None)}
 
 
 def test_a_team_that_is_new_for_seconds_has_no_percentage(con: duckdb.DuckDBPyConnection) -> None:

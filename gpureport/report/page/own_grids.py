@@ -20,15 +20,16 @@ _FINDINGS = """
     order by number
 """
 _SUMS = """
-            if(bool_or(bucket in ('effective', 'underutilized', 'allocated_idle')), 0, null) as known,
+            sum(if(bucket like '%unmeasured', -gpu_hours, gpu_hours)) filter (where bucket != 'reserved_idle') as measured,
+            if(measured >= 0, 0, null) as known,
             if(bool_or(bucket != 'allocated_unmeasured'), 0, null) as known_idle,
             coalesce(sum(gpu_hours) filter (where bucket != 'reserved_idle'), 0) as allocated_gpu_hours,
             coalesce(sum(gpu_hours) filter (where bucket = 'effective'), known) as effective_gpu_hours,
             coalesce(sum(gpu_hours) filter (where bucket = 'underutilized'), known) as underutilized_gpu_hours,
             coalesce(sum(gpu_hours) filter (where bucket in ('allocated_idle', 'reserved_idle')), known_idle) as idle_gpu_hours,
-            sum(cost) as cost
+            if(bool_and(cost is not null), sum(cost), null) as cost
 """
-"""Hours by use; none are 0 where the use is measured, and unknown where it is not."""
+"""Hours by use; none are 0 where the use of half of them is measured, else unknown, as is a cost where hours lack a price."""
 _TEAMS = f"""
     select team, {_SUMS}, allocated_gpu_hours / $hours as gpus
     from page.use where team != '' group by team order by allocated_gpu_hours desc nulls last, team
@@ -42,7 +43,8 @@ _WORKLOADS = f"""
     hours as (
         select
             cluster, team, namespace, workload, kind, string_agg(distinct gpu_model, ', ' order by gpu_model) as gpu_model,
-            sum(cost) filter (where bucket in ('allocated_idle', 'reserved_idle')) as idle_cost, {_SUMS}
+            if(bool_or(cost is null and bucket like '%idle'), null, sum(cost) filter (where bucket like '%idle')) as idle_cost,
+            {_SUMS}
         from page.use where namespace != '' group by all
     ),
     figures as (
@@ -72,7 +74,8 @@ _WORKLOADS = f"""
     left join figures using (cluster, namespace, workload, kind)
     left join energy using (cluster, namespace, workload, kind)
     left join found using (cluster, namespace, workload, kind)
-    order by idle_gpu_hours + 0.5 * underutilized_gpu_hours desc, allocated_gpu_hours desc, namespace, workload
+    order by coalesce(idle_gpu_hours, 0) + 0.5 * coalesce(underutilized_gpu_hours, 0) desc, allocated_gpu_hours desc, cluster,
+        namespace, workload, kind
 """
 _BOUND = "(select cluster, namespace, pod, pod_uid, container, string_agg(distinct bound_by, ', ') as bound_by"
 _LARGEST = """
