@@ -100,7 +100,9 @@ def _run(stage: Stage, command: str) -> None:
 def run_read_only(stage: Stage, data: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """The image's program as its user, without privileges, where only /mnt (the folder ``data``) and /tmp can be written."""
     uid, _, gid = stage.user.partition(":")
+    environ = [f"{name}={value.replace('$PATH', '/usr/bin:/bin')}" for name, value in stage.environ.items()]
     command = [
+        *("env", "-i", *environ),
         *("setpriv", f"--reuid={uid}", f"--regid={gid}", "--clear-groups", "--no-new-privs", "--bounding-set=-all"),
         *(stage.entrypoint, *arguments),
     ]
@@ -115,8 +117,7 @@ def run_read_only(stage: Stage, data: Path, *arguments: str) -> subprocess.Compl
         cd /tmp
         exec {shlex.join(command)}
     """
-    environ = {name: value.replace("$PATH", "/usr/bin:/bin") for name, value in stage.environ.items()}
-    return _in_namespace(stage, steps, environ)
+    return _in_namespace(stage, steps, {"PATH": "/usr/bin:/bin"})
 
 
 def _in_namespace(stage: Stage, script: str, environ: dict[str, str]) -> subprocess.CompletedProcess[str]:

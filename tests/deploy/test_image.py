@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import tomllib
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,16 @@ def test_the_lock_holds_what_is_tested_with_by_hash_and_all_that_the_program_nee
     assert [entry.split()[0] for entry in entries if "--hash=sha256:" not in entry] == []
 
 
+def compiled_in(folder: Path) -> Counter[str]:
+    """How often each loop is there as machine code."""
+    return Counter(path.name.partition("-")[0].rpartition(".")[2] for path in folder.rglob("*.nbc"))
+
+
+def every_loop() -> set[str]:
+    source = "".join(path.read_text() for path in (ROOT / "gpureport").rglob("*.py"))
+    return {*re.findall(r"^@compiled\ndef (\w+)", source, re.MULTILINE)}
+
+
 @pytest.mark.skipif(not os.environ.get("GPUREPORT_IMAGE_STEPS"), reason="installs everything anew: `make image-steps` does it")
 def test_the_steps_make_a_program_that_runs_as_nobody_where_nothing_else_can_be_written(tmp_path: Path) -> None:
     if os.geteuid():
@@ -69,6 +80,9 @@ def test_the_steps_make_a_program_that_runs_as_nobody_where_nothing_else_can_be_
     assert told.returncode == 0, told.stderr
     assert "cannot be preloaded" not in told.stderr
     assert (data / "demo" / "report.html").stat().st_uid == 65532
+    brought = compiled_in(image.root / "opt" / "gpureport" / "lib" / "loops")
+    assert compiled_in(data / "tmp" / "numba") - brought == Counter()
+    assert every_loop() <= {*brought}
     elsewhere = run_read_only(image, data, "demo", "--out", "/opt/gpureport/demo")
     assert elsewhere.returncode == 1
     assert "Read-only file system" in elsewhere.stderr

@@ -6,7 +6,13 @@ process compiles anew. Modules with such loops are imported where they are used:
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar, cast
 
 import numba
@@ -15,6 +21,16 @@ Number = Any
 """A number within a compiled loop, of the width that its computation gives it: numba shows, and a type checker cannot."""
 
 Loop = TypeVar("Loop", bound=Callable[..., object])
+
+
+def unpack(brought: Path, kept: Path) -> None:
+    """Put the code that an image brings where it is kept: numba takes it only from a folder that it may write to."""
+    with suppress(OSError), TemporaryDirectory(dir=kept.parent) as aside:  # else it is compiled anew
+        shutil.copytree(brought, Path(aside, "loops")).rename(kept)
+
+
+if kept := os.environ.get("NUMBA_CACHE_DIR"):
+    unpack(Path(sys.prefix, "lib", "loops"), Path(kept))
 
 
 def compiled(loop: Loop) -> Loop:
