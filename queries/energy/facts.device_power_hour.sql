@@ -4,7 +4,7 @@
 -- Unallocated is what was used above idle while the GPU was unallocated, by active instances without a holder, and over gaps of the counter
 -- in which no one certainly held it throughout.
 --
--- revision: 6
+-- revision: 7
 -- grain:  cluster, device_uuid, hour_start_at
 -- reads:  day.claim_snapshot, day.energy_gap, day.gap_holder, day.power_activity, day.power_interval, day.power_step, facts.power_hour, facts.reserved_power_hour, lake.device_sample
 -- columns: cluster, device_uuid, hour_start_at, layout, idle_watts, idle_source, measured_joules, counter_seconds, counter_joules,
@@ -151,7 +151,7 @@ split as (
         ),
         changed.step_joules,
         if(snapshot.cluster is null, null, coalesce(reserved.reserved_joules, 0)) as reserved_joules,
-        gap.gap_joules,
+        gap.free_gap_joules as gap_joules,
         if(judged.cluster is null, null, coalesce(refused.refused_joules, 0)) as refused_joules,
         coalesce(seen.measured_joules, 0) + coalesce(gap.gap_joules, 0) as all_joules,
         coalesce(allocated.attributed_joules, 0) as attributed_joules,

@@ -3,17 +3,17 @@
 -- Rows add up to what was measured. An unallocated row has the namespace '': what free GPUs drew, and what is unattributed. Amounts and
 -- seconds are of GPUs whose energy is known, but for gpu_seconds and used_gpu_seconds. Parts are unknown where the idle baseline is.
 --
--- revision: 6
+-- revision: 7
 -- grain:  cluster, hour_start_at, namespace, is_allocated, node_name, gpu_model
 -- reads:  facts.container_hour, facts.device_hour, facts.device_power_hour, facts.power_hour
 -- params: since_at, until_at
 -- columns: cluster, hour_start_at, namespace, is_allocated, node_name, gpu_model, energy_method, active_joules, allocated_idle_joules, idle_joules,
---          unattributed_joules, never_active_joules, share_error_joules, energy_joules, corrected_joules, sm_active_joules, measured_seconds, measured_gpu_seconds,
+--          unattributed_joules, gap_joules, never_active_joules, share_error_joules, energy_joules, corrected_joules, sm_active_joules, measured_seconds, measured_gpu_seconds,
 --          device_measured_seconds_max, power_watts, sm_active_gpu_seconds, gpu_seconds, used_gpu_seconds, unmeasured_gpu_seconds
 --   namespace                    workload namespace; '' of the unallocated part
 --   energy_joules                J in all, also where its parts are unknown; null where none is known
 --   never_active_joules          J of containers that were not active on the device in all of the day
---   measured_seconds             s whose energy is known, of each holder; of the unallocated part the time without a holder
+--   measured_seconds             s whose energy is known, of each holder; of the unallocated part that of parts without a holder
 --   gpu_seconds                  s x its part of the GPU, measured or not; 0 of the unallocated part
 --   used_gpu_seconds             gpu_seconds x engine activity, else GPU utilization; null where neither is known of some of them
 with place as (
@@ -103,12 +103,12 @@ part as (
         0 as allocated_idle_joules,
         -- What is left of a difference of sums is no energy.
         greatest(0, round(coalesce(board.idle_joules, 0) - coalesce(allocated.idle_joules, 0), 6)) as idle_joules,
-        board.unattributed_joules,
+        board.* similar to '^(unattributed_joules|gap_joules)$',
         0 as never_active_joules,
         board.corrected_ratio,
         0 as share_error_joules,
-        board.measured_seconds - board.held_seconds as measured_seconds,
         greatest(0, round(board.measured_seconds - coalesce(allocated.gpu_seconds, 0), 6)) as measured_gpu_seconds,
+        greatest(board.measured_seconds - board.held_seconds, measured_gpu_seconds) as measured_seconds,
         board.measured_seconds as device_measured_seconds,
         0 as gpu_seconds,
         0 as used_gpu_seconds,
@@ -142,7 +142,7 @@ select
     sum(measured_seconds) filter (where energy_joules is not null) as measured_seconds,
     sum(measured_gpu_seconds) filter (where energy_joules is not null) as measured_gpu_seconds,
     max(device_measured_seconds) filter (where energy_joules is not null) as device_measured_seconds_max,
-    sum(energy_joules / nullif(device_measured_seconds, 0)) as power_watts,
+    sum((energy_joules - coalesce(gap_joules, 0)) / nullif(device_measured_seconds, 0)) as power_watts,
     sum(sm_active_gpu_seconds) filter (where energy_joules is not null) as sm_active_gpu_seconds,
     sum(gpu_seconds) as gpu_seconds,
     if(count(used_gpu_seconds) = count(*), sum(used_gpu_seconds), null) as used_gpu_seconds,

@@ -11,8 +11,8 @@
 --   energy_joules        J in all: active, allocated idle, idle, unattributed and unsplit
 --   idle_joules          J of the idle baseline: of holders while they held, and of GPUs that were free
 --   reserved_joules      J of the unallocated part that GPUs drew while a claim of the namespace had them and no container held them
---   power_watts_avg      W, energy_joules over the time that was measured
---   measured_seconds     s whose energy is known, of each holder on its own; of the unallocated part the time without a holder
+--   power_watts_avg      W, energy_joules less growth over gaps, over the time that was measured
+--   measured_seconds     s whose energy is known, of each holder on its own; of the unallocated part that of parts without a holder
 with place as (
     select
         columns('^(cluster|device_uuid|hour_start_at)$'),
@@ -56,7 +56,7 @@ summed as (
         sum(part.corrected_joules) as corrected_joules,
         any_value(accuracy.accuracy_ratio) as sensor_ratio,
         sensor_ratio + if(sum(part.energy_joules) > 0, sum(part.share_error_joules) / sum(part.energy_joules), 0) as energy_accuracy_ratio,
-        coalesce(sum(columns('^(energy|active|allocated_idle|idle|unattributed|never_active)_joules$')), 0) as "\0",
+        coalesce(sum(columns('^(energy|active|allocated_idle|idle|unattributed|gap|never_active)_joules$')), 0) as "\0",
         count(part.unattributed_joules) as part_count,
         sum(part.reserved_joules) as seen_reserved_joules,
         coalesce(sum(part.measured_seconds), 0) as measured_seconds
@@ -85,7 +85,7 @@ select
     if(summed.split_reason is null, columns(['active_joules', 'allocated_idle_joules', 'idle_joules']), null),
     summed.* similar to '^(unattributed_joules|unsplit_joules|never_active_joules)$',
     if(listed.is_in_snapshot, summed.seen_reserved_joules, null) as reserved_joules,
-    summed.energy_joules / nullif(summed.measured_seconds, 0) as power_watts_avg,
+    (summed.energy_joules - summed.gap_joules) / nullif(summed.measured_seconds, 0) as power_watts_avg,
     summed.measured_seconds,
     unknown_reasons([(name, summed.split_reason) for name in ['active_joules', 'allocated_idle_joules', 'idle_joules']] || [
         ('corrected_joules', case when summed.corrected_joules is null then if(summed.energy_joules > 0, 'older_facts', 'not_collected') end),
