@@ -16,7 +16,7 @@
 --   active_joules_kepler      J above idle by Kepler's shares, active or not, beside ours
 --   idle_watts                W, the whole device's power at idle
 --   observed_seconds          s in which the device was seen while held
---   sm_active_watts           W above idle per unit of SM activity: active_joules over the seconds of full SM activity
+--   sm_active_watts           W above idle per unit of SM activity: active_watts_avg over the mean SM activity
 --   active_seconds            s of active time of the device
 with device as (
     select
@@ -81,7 +81,7 @@ total as (
 judged as (
     select
         charged.*,
-        total.sm_active_ratio_seconds,
+        total.sm_active_ratio_seconds / total.sm_active_seen_seconds as sm_active_ratio,
         -- Above an unknown baseline is everything: that is the total, and not what the work used.
         contains(charged.idle_source, 'unknown') as is_total,
         case when charged.active_joules is null then charged.unmeasured_reason when is_total then 'idle_unknown' end as above_reason,
@@ -94,9 +94,10 @@ judged as (
             when charged.measured_seconds < $figure_min_coverage_ratio * charged.observed_seconds then 'low_coverage'
         end as watts_reason,
         case
-            when above_reason is not null then above_reason
-            when total.sm_active_ratio_seconds is null then 'not_collected'
+            when watts_reason is not null then watts_reason
+            when total.sm_active_seen_seconds < $figure_min_coverage_ratio * charged.observed_seconds then 'low_coverage'
             when total.sm_active_ratio_seconds = 0 then 'not_active'
+            when total.sm_active_ratio_seconds is null then 'not_collected'
         end as sm_reason
     from charged
     left join total
@@ -120,7 +121,7 @@ select
     if(judged.above_reason is null, judged.active_joules_unweighted, null) as active_joules_unweighted,
     judged.charged_joules,
     if(judged.above_reason is null, judged.active_watts_max, null) as active_watts_max,
-    if(judged.sm_reason is null, judged.active_joules / judged.sm_active_ratio_seconds, null) as sm_active_watts,
+    if(judged.sm_reason is null, judged.active_joules / judged.measured_seconds / judged.sm_active_ratio, null) as sm_active_watts,
     coalesce(judged.measured_seconds, 0) as measured_seconds,
     coalesce(judged.energy_method, 'none') as energy_method,
     judged.all_joules * judged.corrected_ratio as corrected_joules,
