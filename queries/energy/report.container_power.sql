@@ -85,10 +85,7 @@ judged as (
         -- Above an unknown baseline is everything: that is the total, and not what the work used.
         contains(charged.idle_source, 'unknown') as is_total,
         case when charged.active_joules is null then charged.unmeasured_reason when is_total then 'idle_unknown' end as above_reason,
-        case
-            when charged.active_joules is null then charged.unmeasured_reason
-            when charged.idle_joules is null then 'idle_unknown'
-        end as idle_reason,
+        case when charged.active_joules is null then charged.unmeasured_reason when charged.idle_joules is null then 'idle_unknown' end as idle_reason,
         case
             when above_reason is not null then above_reason
             when charged.measured_seconds < $figure_min_coverage_ratio * charged.observed_seconds then 'low_coverage'

@@ -40,6 +40,7 @@ summed as (
         shown.* similar to '^(cluster|namespace|pod|pod_uid)$',
         sum(shown.kepler_seconds) as kepler_seconds,
         sum(shown.kepler_joules) as kepler_joules,
+        sum(shown.kepler_joules) filter (where ours.above_idle_joules is not null) as compared_joules,
         max(shown.kepler_watts_max) as kepler_watts_max,
         if(bool_or(ours.is_idle_unknown), null, sum(ours.above_idle_joules)) as above_idle_joules,
         bool_or(ours.is_idle_unknown) as is_idle_unknown,
@@ -72,7 +73,7 @@ select
     kepler_joules,
     above_idle_joules,
     active_joules_kepler,
-    if(ratio_reason is null, kepler_joules / above_idle_joules, null) as kepler_ratio,
+    if(ratio_reason is null, compared_joules / above_idle_joules, null) as kepler_ratio,
     kepler_seconds,
     coalesce(measured_seconds, 0) as measured_seconds,
     unknown_reasons([
