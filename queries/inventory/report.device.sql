@@ -42,24 +42,30 @@ owned as (
     from facts.ownership
 ),
 
-followed as (
+run as (
     select
-        *,
-        max(end_at) over (
-            partition by cluster, device_uuid, gpu_instance_id
-            order by start_at, end_at
-            rows between unbounded preceding and 1 preceding
-        ) as covered_until_at
-    from owned
+        columns('^(cluster|device_uuid|gpu_instance_id)$'),
+        epoch_ms(max(end_at)) - epoch_ms(min(start_at)) as held_ms
+    from numbered_runs(owned, (cluster, device_uuid, gpu_instance_id))
     where start_at < end_at
+    group by cluster, device_uuid, gpu_instance_id, run_number
 ),
 
+-- Of that no more than what was seen of it.
 allocated as (
     select
         columns('^(cluster|device_uuid|gpu_instance_id)$'),
-        sum(epoch_ms(end_at) - epoch_ms(greatest(start_at, coalesce(covered_until_at, start_at)))) / 1000 as held_seconds
-    from followed
-    where covered_until_at is null or end_at > covered_until_at
+        least(sum(run.held_ms) / 1000, coalesce(any_value(seen.seconds), 0)) as held_seconds
+    from run
+    left join (
+        select
+            columns('^(cluster|device_uuid|gpu_instance_id)$'),
+            sum(observed_seconds) as seconds
+        from period.sum
+        where subject = 'container_device'
+        group by all
+    ) as seen
+        using (cluster, device_uuid, gpu_instance_id)
     group by all
 ),
 

@@ -38,11 +38,6 @@ energy as (
     from report.device
     where gpu_instance_id = ''
     group by cluster
-),
-
-balance as (
-    from report.gpu_hour_balance
-    where dimension = 'cluster'
 )
 
 select
@@ -67,5 +62,5 @@ select
     ), '') as reason,
     seen.last_seen_day
 from seen
-left join balance on seen.cluster = balance.cluster
+left join report.gpu_hour_balance as balance on seen.cluster = balance.cluster and balance.dimension = 'cluster'
 left join energy on seen.cluster = energy.cluster
