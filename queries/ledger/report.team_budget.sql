@@ -1,10 +1,12 @@
 -- Cost of each team in the month of the window's last day, projected to the whole month, beside its budget. Not made without prices.
 --
+-- Hours of a model without a price are in gpu_hours and not in priced_gpu_hours: a cost and its ratio beside them are lower bounds.
+--
 -- grain:  team
 -- reads:  period.charge
 -- params: budgets, since_at, until_at
 -- source: period.charge; prices.budgets of the configuration
--- columns: team, month, month_cost, projected_cost, budget_cost, budget_ratio, unknown_reasons
+-- columns: team, month, month_cost, projected_cost, gpu_hours, priced_gpu_hours, budget_cost, budget_ratio, unknown_reasons
 --   team            the namespace's team, else the namespace
 with part as (
     select
@@ -17,12 +19,7 @@ with part as (
 
 seen as (
     select sum(day_ratio) as day_ratio
-    from (
-        select distinct
-            day,
-            day_ratio
-        from part
-    ) as every_day
+    from (select distinct columns('^(day|day_ratio)$') from part) as every_day
 ),
 
 budget as (
@@ -37,7 +34,9 @@ spent as (
         part.team,
         part.month,
         sum(part.hours_cost) as month_cost,
-        sum(part.hours_cost) / any_value(seen.day_ratio) * extract('day' from last_day(part.month)) as projected_cost
+        sum(part.hours_cost) / any_value(seen.day_ratio) * extract('day' from last_day(part.month)) as projected_cost,
+        sum(part.gpu_hours) as gpu_hours,
+        coalesce(sum(part.gpu_hours) filter (where part.hour_cost is not null), 0) as priced_gpu_hours
     from part
     cross join seen
     where part.team != ''
