@@ -1,6 +1,7 @@
 -- Cost of each team in the month of the window's last day, projected to the whole month, beside its budget. Not made without prices.
 --
--- Hours of a model without a price are in gpu_hours and not in priced_gpu_hours: a cost and its ratio beside them are lower bounds.
+-- Days of which nothing is known in a cluster are none of its days. Hours of a model without a price are in gpu_hours and not in
+-- priced_gpu_hours: a cost and its ratio beside them are lower bounds.
 --
 -- grain:  team
 -- reads:  period.charge
@@ -18,8 +19,11 @@ with part as (
 ),
 
 seen as (
-    select sum(day_ratio) as day_ratio
-    from (select distinct columns('^(day|day_ratio)$') from part) as every_day
+    select
+        cluster,
+        sum(day_ratio) as day_ratio
+    from (select distinct columns('^(cluster|day|day_ratio)$') from part where bucket != 'unknown') as every_day
+    group by cluster
 ),
 
 budget as (
@@ -34,11 +38,12 @@ spent as (
         part.team,
         part.month,
         sum(part.hours_cost) as month_cost,
-        sum(part.hours_cost) / any_value(seen.day_ratio) * extract('day' from last_day(part.month)) as projected_cost,
+        sum(part.hours_cost / seen.day_ratio) * extract('day' from last_day(part.month)) as projected_cost,
         sum(part.gpu_hours) as gpu_hours,
         coalesce(sum(part.gpu_hours) filter (where part.hour_cost is not null), 0) as priced_gpu_hours
     from part
-    cross join seen
+    inner join seen
+        using (cluster)
     where part.team != ''
     group by part.team, part.month
 )
