@@ -1,7 +1,7 @@
 -- GPUs that were enough: how many were allocated, and how many active, in the median hour, in 95 of 100 hours, and at most.
 --
--- A GPU active for half of an hour, or of its part in the window, counts as half: a floor. Hours known for less than figure_min_coverage do not
--- count; unknown where the window is. GPUs to add: those that pods overdue by wait_hours_max wait for, without pods that a quota holds back.
+-- A GPU active for half of an hour, or of its part in the window, counts as half: a floor. Hours that the window cuts, beside whole ones,
+-- and hours known for less than figure_min_coverage do not count; unknown where the window is. GPUs to add: those that pods overdue by wait_hours_max wait for, without pods that a quota holds back.
 --
 -- grain:  cluster, gpu_model
 -- reads:  period.pod_wait, report.gpu_hours_over_time
@@ -24,6 +24,7 @@ with hour as (
         known_gpus >= $figure_min_coverage_ratio * (allocated_gpus + coalesce(unnamed_gpus, 0)) as is_known
     from report.gpu_hours_over_time
     group by grouping sets ((cluster, gpu_model, hour_start_at), (cluster, hour_start_at))
+    qualify per_hour = 1 or min(per_hour) over () > 1
 ),
 
 summed as (
