@@ -2,13 +2,14 @@
 --
 -- A row for each way in which it was made.
 --
--- revision: 7
+-- revision: 8
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, day, idle_source, hours_method, method, scope
 -- reads:  facts.container_hour, facts.power_hour
 -- params: since_at, until_at
--- columns: those of facts.power_hour without hour_start_at, idle_watts; day, used_gpu_seconds, known_gpu_seconds, sm_active_gpu_seconds,
+-- columns: those of facts.power_hour without hour_start_at, idle_watts; day, used_gpu_seconds, use_known_gpu_seconds, known_gpu_seconds, sm_active_gpu_seconds,
 --          sm_active_joules, idle_watt_seconds, idle_watts_seconds, active_known_count, idle_known_count
 --   used_gpu_seconds      gpu_seconds x activity of what was held; null where no activity is known
+--   use_known_gpu_seconds gpu_seconds of hours whose activity is known
 with hour as (
     select
         power.*,
@@ -16,6 +17,7 @@ with hour as (
             activity.gr_engine_active_ratio_seconds / activity.gr_engine_active_seen_seconds,
             activity.gpu_util_ratio_seconds / activity.gpu_util_seen_seconds
         ) as used_gpu_seconds,
+        if(used_gpu_seconds is null, null, power.gpu_seconds) as use_known_gpu_seconds,
         if(power.active_joules is null, null, power.gpu_seconds) as known_gpu_seconds,
         if(
             power.active_joules is null, null,

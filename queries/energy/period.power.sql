@@ -2,9 +2,11 @@
 --
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id
 -- reads:  facts.power_day
+-- params: figure_min_coverage_ratio
 -- source: facts.power_hour
 -- columns:
---   used_gpu_hours    allocated_gpu_hours x activity of what was held
+--   used_gpu_hours       allocated_gpu_hours x mean activity of what was held; null where that is known for less than figure_min_coverage
+--   use_known_gpu_hours  h of them whose activity is known
 -- Most have one row: only of the others names are listed, for lists take much memory.
 with several as (
     select columns('^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$')
@@ -28,7 +30,12 @@ select
     allocated.* similar to '^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$',
     sum(columns('^(observed|measured|active|held|allocated|activity|equal)_.*(seconds|joules|unweighted|kepler)$')),
     sum(allocated.gpu_seconds) / 3600 as allocated_gpu_hours,
-    sum(allocated.used_gpu_seconds) / 3600 as used_gpu_hours,
+    -- Facts of older revisions lack how much of it is known.
+    sum(coalesce(allocated.use_known_gpu_seconds, if(allocated.used_gpu_seconds is null, 0, allocated.gpu_seconds))) / 3600 as use_known_gpu_hours,
+    if(
+        use_known_gpu_hours > 0 and use_known_gpu_hours >= $figure_min_coverage_ratio * allocated_gpu_hours,
+        sum(allocated.used_gpu_seconds) / 3600 * allocated_gpu_hours / use_known_gpu_hours, null
+    ) as used_gpu_hours,
     if(sum(allocated.idle_known_count) = sum(allocated.active_known_count), sum(allocated.idle_joules), null) as idle_joules,
     max(allocated.active_watts_max) as active_watts_max,
     sum(allocated.clamped_count)::bigint as clamped_count,

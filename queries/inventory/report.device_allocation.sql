@@ -16,7 +16,7 @@
 --   claims                 resource claims that gave it; several are listed
 --   observed_seconds       s of them in which the device was seen
 --   allocated_gpu_hours    h of whole GPUs held: of sharers as hours_method says, of a MIG instance its compute slices
---   used_gpu_hours         allocated_gpu_hours x activity of what was held, hour by hour
+--   used_gpu_hours         allocated_gpu_hours x mean activity of what was held
 with step as (
     select
         columns('^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$'),
@@ -237,7 +237,7 @@ joined as (
         if(granted.is_found, coalesce(figure.observed_seconds, 0), null) as observed_seconds,
         power.allocated_gpu_hours,
         coalesce(power.hours_method, '') as hours_method,
-        power.used_gpu_hours,
+        power.* similar to '^use(d|_known)_gpu_hours$',
         figure.gpu_usage_avg,
         figure.sm_active_avg,
         figure.memory_used_ratio_avg,
@@ -266,11 +266,11 @@ joined as (
 )
 
 select
-    * exclude (is_found, figure_reasons, reason),
+    * exclude (is_found, figure_reasons, reason, use_known_gpu_hours),
     unknown_reasons([
         ('observed_seconds', if(observed_seconds is null, reason, null)),
         ('allocated_gpu_hours', if(allocated_gpu_hours is null, if(is_found, 'not_collected', reason), null)),
-        ('used_gpu_hours', if(used_gpu_hours is null, if(is_found, 'not_collected', reason), null)),
+        ('used_gpu_hours', if(used_gpu_hours is null, if(is_found, if(use_known_gpu_hours > 0, 'low_coverage', 'not_collected'), reason), null)),
         ('gpu_usage_avg', if(gpu_usage_avg is null, coalesce(figure_reasons['gpu_usage_avg'], reason), null)),
         ('sm_active_avg', if(sm_active_avg is null, coalesce(figure_reasons['sm_active_avg'], reason), null)),
         ('memory_used_ratio_avg', if(memory_used_ratio_avg is null, coalesce(figure_reasons['memory_used_ratio_avg'], reason), null)),
