@@ -13,7 +13,7 @@
 --   namespace                    workload namespace; '' of the unallocated part
 --   energy_joules                J in all, also where its parts are unknown; null where none is known
 --   never_active_joules          J of containers that were not active on the device in all of the day
---   measured_seconds             s whose energy is known, of each holder; of the unallocated part that of parts without a holder
+--   measured_seconds             s whose energy is known, of each holder and the unallocated part
 --   gpu_seconds                  s x its part of the GPU, measured or not; 0 of the unallocated part
 --   used_gpu_seconds             gpu_seconds x engine activity, else GPU utilization; null where neither is known of some of them
 with place as (

@@ -9,7 +9,7 @@
 -- columns: those of facts.power_hour without hour_start_at, idle_watts; day, used_gpu_seconds, use_known_gpu_seconds, known_gpu_seconds, sm_active_gpu_seconds,
 --          sm_active_joules, idle_watt_seconds, idle_watts_seconds, active_known_count, idle_known_count
 --   used_gpu_seconds      gpu_seconds x activity of what was held; null where no activity is known
---   use_known_gpu_seconds gpu_seconds of hours whose activity is known
+--   use_known_gpu_seconds gpu_seconds of known activity
 with hour as (
     select
         power.*,

@@ -19,6 +19,7 @@ listed as (
     select
         columns('^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$'),
         array_to_string(list_sort(list_distinct(flatten(list(string_split(method, ', '))))), ', ') as method,
+        array_to_string(list_sort(list_distinct(flatten(list(string_split(hours_method, ', '))))), ', ') as hours_method,
         array_to_string(list_sort(list_distinct(list(idle_source) filter (where idle_source is not null))), ', ') as idle_source
     from facts.power_day
     semi join several
@@ -30,7 +31,6 @@ select
     allocated.* similar to '^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$',
     sum(columns('^(observed|measured|active|held|allocated|activity|equal)_.*(seconds|joules|unweighted|kepler)$')),
     sum(allocated.gpu_seconds) / 3600 as allocated_gpu_hours,
-    -- Facts of older revisions lack how much of it is known.
     sum(coalesce(allocated.use_known_gpu_seconds, if(allocated.used_gpu_seconds is null, 0, allocated.gpu_seconds))) / 3600 as use_known_gpu_hours,
     if(
         use_known_gpu_hours > 0 and use_known_gpu_hours >= $figure_min_coverage_ratio * allocated_gpu_hours,
@@ -42,12 +42,7 @@ select
     sum(allocated.idle_watt_seconds) / sum(allocated.idle_watts_seconds) as idle_watts,
     coalesce(any_value(listed.idle_source), any_value(allocated.idle_source)) as idle_source,
     coalesce(any_value(listed.method), any_value(allocated.method)) as method,
-    concat_ws(
-        ', ',
-        if(bool_or(contains(allocated.hours_method, 'equal_share')), 'equal_share', null),
-        if(bool_or(contains(allocated.hours_method, 'exclusive')), 'exclusive', null),
-        if(bool_or(contains(allocated.hours_method, 'granted_share')), 'granted_share', null)
-    ) as hours_method,
+    coalesce(any_value(listed.hours_method), any_value(allocated.hours_method), '') as hours_method,
     max(allocated.scope) as scope
 from facts.power_day as allocated
 left join listed

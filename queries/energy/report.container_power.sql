@@ -86,10 +86,7 @@ judged as (
         contains(charged.idle_source, 'unknown') as is_total,
         case when charged.active_joules is null then charged.unmeasured_reason when is_total then 'idle_unknown' end as above_reason,
         case when charged.active_joules is null then charged.unmeasured_reason when charged.idle_joules is null then 'idle_unknown' end as idle_reason,
-        case
-            when above_reason is not null then above_reason
-            when charged.measured_seconds < $figure_min_coverage_ratio * charged.observed_seconds then 'low_coverage'
-        end as watts_reason,
+        coalesce(above_reason, if(charged.measured_seconds < $figure_min_coverage_ratio * charged.observed_seconds, 'low_coverage', null)) as watts_reason,
         case
             when watts_reason is not null then watts_reason
             when total.sm_active_seen_seconds < $figure_min_coverage_ratio * charged.observed_seconds then 'low_coverage'

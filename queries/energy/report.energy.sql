@@ -12,7 +12,7 @@
 --   idle_joules          J of the idle baseline: of holders while they held, and of GPUs that were free
 --   reserved_joules      J of the unallocated part that GPUs drew while a claim of the namespace had them and no container held them
 --   power_watts_avg      W, energy_joules less growth over gaps, over the time that was measured
---   measured_seconds     s whose energy is known, of each holder on its own; of the unallocated part that of parts without a holder
+--   measured_seconds     s whose energy is known, of each holder and of the unallocated part
 with place as (
     select
         columns('^(cluster|device_uuid|hour_start_at)$'),

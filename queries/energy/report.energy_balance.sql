@@ -13,7 +13,7 @@
 --   dimension             cluster, day, node_name, gpu_model, team, namespace or workload: what the row is for
 --   value                 which of them; workloads as namespace/kind/name
 --   energy_joules         J in all: active, allocated idle, idle, unattributed and unsplit
---   power_watts_avg       W, mean over its hours: in each, a GPU's energy over the time it was measured, added over GPUs
+--   power_watts_avg       W, mean of its hours' power_watts (facts.energy_hour)
 --   sm_active_watts       W above idle per unit of SM activity of a whole GPU, where that is known
 with named as (
     select

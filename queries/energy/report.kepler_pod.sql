@@ -56,10 +56,7 @@ summed as (
 judged as (
     select
         *,
-        case
-            when not is_holder then 'not_a_holder'
-            when active_joules_kepler is null then 'not_collected'
-        end as reason,
+        case when not is_holder then 'not_a_holder' when active_joules_kepler is null then 'not_collected' end as reason,
         coalesce(reason, case when is_idle_unknown then 'idle_unknown' when above_idle_joules is null then 'not_collected' end) as above_reason,
         coalesce(above_reason, if(above_idle_joules = 0, 'not_active', null)) as ratio_reason
     from summed

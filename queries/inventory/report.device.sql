@@ -33,7 +33,7 @@ with total as (
     where subject = 'device'
 ),
 
--- When anybody held it, within the hours that count; holders of a shared device are not added up.
+-- When anybody held it, within the hours that count, and no more than was seen of that; holders of a shared device are not added up.
 owned as (
     select
         * exclude (start_at, end_at),
@@ -51,20 +51,21 @@ run as (
     group by cluster, device_uuid, gpu_instance_id, run_number
 ),
 
--- Of that no more than what was seen of it.
+seen as (
+    select
+        columns('^(cluster|device_uuid|gpu_instance_id)$'),
+        sum(observed_seconds) as seconds
+    from period.sum
+    where subject = 'container_device'
+    group by all
+),
+
 allocated as (
     select
         columns('^(cluster|device_uuid|gpu_instance_id)$'),
         least(sum(run.held_ms) / 1000, coalesce(any_value(seen.seconds), 0)) as held_seconds
     from run
-    left join (
-        select
-            columns('^(cluster|device_uuid|gpu_instance_id)$'),
-            sum(observed_seconds) as seconds
-        from period.sum
-        where subject = 'container_device'
-        group by all
-    ) as seen
+    left join seen
         using (cluster, device_uuid, gpu_instance_id)
     group by all
 ),
@@ -96,7 +97,9 @@ health as (
     select
         columns('^(cluster|device_uuid|gpu_instance_id|(board|power|gpu_temp|memory_temp|sm_clock|memory_clock)_reason)$'),
         -- Without a counter it is power over the time in which that was seen: no energy of the day where it is little.
-        if(energy_joules is null and energy_gap_joules is null, power_reason, null) as seen_energy_reason,
+        if(
+            power.is_implausible and gpu_instance_id = '', 'implausible', if(energy_joules is null and energy_gap_joules is null, power_reason, null)
+        ) as energy_reason,
         case when power_reason is null then power_joules / power_seen_seconds end as power_watts_avg,
         case when power_reason is null then power_watts_max end as power_watts_max,
         power_limit_watts_max,
@@ -115,13 +118,6 @@ health as (
         ) as pcie_replay_count,
         fb_total_bytes_max as memory_total_bytes
     from judged
-),
-
-healthy as (
-    select
-        health.*,
-        if(power.is_implausible and health.gpu_instance_id = '', 'implausible', health.seen_energy_reason) as energy_reason
-    from health
     left join period.device_power as power
         using (cluster, device_uuid)
 )
@@ -193,7 +189,7 @@ select
 from period.figure as figure
 inner join total
     using (cluster, device_uuid, gpu_instance_id)
-inner join healthy as health
+inner join health
     using (cluster, device_uuid, gpu_instance_id)
 left join period.device_power as power
     on

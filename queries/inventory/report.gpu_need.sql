@@ -1,7 +1,7 @@
--- GPUs that were enough: how many were allocated, and how many active, in the median hour, in 95 of 100 hours, and at most.
+-- GPUs that were enough: allocated, and active, in the median hour, in 95 of 100 hours, and at most.
 --
--- A GPU active for half of an hour, or of its part in the window, counts as half: a floor. Hours that the window cuts, beside whole ones,
--- and hours known for less than figure_min_coverage do not count; unknown where the window is. GPUs to add: those that pods overdue by wait_hours_max wait for, without pods that a quota holds back.
+-- Half an hour active counts as half a GPU: a floor. Cut hours, beside whole ones, and hours known for less than figure_min_coverage do
+-- not count; unknown where the window is. GPUs to add: those that pods overdue by wait_hours_max wait for, without pods that a quota holds back.
 --
 -- grain:  cluster, gpu_model
 -- reads:  period.pod_wait, report.gpu_hours_over_time

@@ -1,7 +1,6 @@
 -- Cost of each team in the month of the window's last day, projected to the whole month, beside its budget. Not made without prices.
 --
--- Days of which nothing is known in a cluster are none of its days. Hours of a model without a price are in gpu_hours and not in
--- priced_gpu_hours: a cost and its ratio beside them are lower bounds.
+-- Unless all hours have a price (priced_gpu_hours) they are lower bounds.
 --
 -- grain:  team
 -- reads:  period.charge
@@ -22,7 +21,11 @@ seen as (
     select
         cluster,
         sum(day_ratio) as day_ratio
-    from (select distinct columns('^(cluster|day|day_ratio)$') from part where bucket != 'unknown') as every_day
+    from (
+        select distinct columns('^(cluster|day|day_ratio)$')
+        from part
+        where bucket != 'unknown'
+    ) as every_day
     group by cluster
 ),
 
@@ -51,9 +54,7 @@ spent as (
 select
     *,
     projected_cost / nullif(budget_cost, 0) as budget_ratio,
-    unknown_reasons([
-        ('month_cost', if(month_cost is null, 'not_configured', null)),
-        ('projected_cost', if(month_cost is null, 'not_configured', null)),
+    unknown_reasons([(name, if(month_cost is null, 'not_configured', null)) for name in ['month_cost', 'projected_cost']] || [
         ('budget_cost', if(budget_cost is null, 'not_configured', null)),
         ('budget_ratio', if(month_cost is null or coalesce(budget_cost, 0) = 0, 'not_configured', null))
     ]) as unknown_reasons
