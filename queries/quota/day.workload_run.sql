@@ -39,7 +39,7 @@ life as (
         arg_max(local_queue, snapshot_at) as local_queue,
         arg_max(priority, snapshot_at) as priority,
         arg_max(priority_class, snapshot_at) as priority_class,
-        least(min(created_at)::timestamp, min(snapshot_at)) as created_at,
+        least(coalesce(arg_min_null(if(evicted_at is null, null, released_at), snapshot_at), min(created_at))::timestamp, min(snapshot_at)) as queued_at,
         max(finished_at)::timestamp as finished_at,
         min(snapshot_at) filter (where not is_active) as inactive_at,
         arg_max_null(next_at, snapshot_at) as gone_at
@@ -180,13 +180,13 @@ run as (
 )
 
 select
-    ended.* exclude (created_at, finished_at, inactive_at, gone_at, over_at, over_reason),
+    ended.* exclude (queued_at, finished_at, inactive_at, gone_at, over_at, over_reason),
     (row_number() over (
         partition by ended.cluster, ended.workload_uid
         order by run.reserved_at nulls last
     ))::uinteger as attempt,
     coalesce(nullif(run.cluster_queue, ''), local_queue.cluster_queue, '') as cluster_queue,
-    coalesce(run.queued_at, least(ended.created_at, run.reserved_at)) as queued_at,
+    coalesce(run.queued_at, least(ended.queued_at, run.reserved_at)) as queued_at,
     run.* exclude (cluster, workload_uid, queued_at, until_at, cluster_queue, requests),
     run.until_at as ended_at,
     if(run.reserved_at is null, coalesce(last_request.waiting_message, ''), '') as waiting_message,
