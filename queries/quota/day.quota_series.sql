@@ -86,12 +86,12 @@ said as (
         or bool_or(isinf(amount_native) and field like '%_limit') over (partition by cluster, system)
 ),
 
--- Copies of one instant are one; a later one ends the earlier.
+-- Copies of one instant are one, counts of several reasons a sum; a later one ends the earlier.
 instant as (
     select
         * exclude (series_id, end_at, amount_native),
         max(end_at) as reach_at,
-        max(amount_native) as amount_native
+        if(any_value(field) = 'evicted', sum(amount_native), max(amount_native)) as amount_native
     from said
     group by all
 ),

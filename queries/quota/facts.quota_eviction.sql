@@ -3,7 +3,7 @@
 -- KAI counts by pod group, which is of the queue that its pods name. Until its counters lost the label uid, pods evicted together were
 -- each counted as often as there were of them: those are left out, for the number of pods is not in them.
 --
--- revision: 3
+-- revision: 4
 -- grain:  cluster, system, quota, hour_start_at
 -- reads:  day.quota_pod, day.quota_series, lake.sample, lake.series
 -- source: kueue_evicted_workloads_total; kai_pod_group_evicted_pods_total
