@@ -75,10 +75,7 @@ owned as (
             when deserved_native is not null then greatest(deserved_native, guaranteed_native)
             else fair_share_native
         end as own_native,
-        case
-            when system = 'volcano' then greatest(deserved_native, guaranteed_native)
-            else guaranteed_native
-        end as promised_native,
+        if(system = 'volcano', greatest(deserved_native, guaranteed_native), guaranteed_native) as promised_native,
         if(system = 'volcano', greatest(delivered_native, guaranteed_native), delivered_native) as kept_native,
         if(own_native is null, null, greatest(0, delivered_native - own_native)) as borrowed_native,
         case
@@ -172,6 +169,7 @@ select
     end as violated_native,
     case
         when cap_native is null then if(is_cap_known, false, null)
+        when system = 'kubernetes' then coalesce(demanded_native, delivered_native) >= cap_native
         when waiting_native is not null then delivered_native + waiting_native > cap_native
         else delivered_native >= cap_native and coalesce(demanded_native > delivered_native, true)
     end as is_capped
