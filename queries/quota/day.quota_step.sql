@@ -43,11 +43,7 @@ joined as (
         unit.gpus_per_native,
         unit.native_unit,
         coalesce(amount.reported_share_native, share.fair_share_native) as fair_share_native,
-        case
-            when amount.reported_share_native is not null then 'reported'
-            when share.fair_share_native is not null then 'rules'
-            else ''
-        end as share_source,
+        if(amount.reported_share_native is not null, 'reported', if(share.fair_share_native is not null, 'rules', '')) as share_source,
         if(fair_share_native is null, coalesce(share.reason, 'no_such_notion'), '') as share_reason,
         lending.lent_native as tree_lent_native,
         lending.others_borrowed_native as tree_others_borrowed_native,

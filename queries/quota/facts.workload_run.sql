@@ -1,6 +1,6 @@
 -- Attempts of Kueue's Workloads that waited or held on the day, with their GPUs and when their first pod ran.
 --
--- revision: 3
+-- revision: 4
 -- grain:  cluster, workload_uid, queued_at
 -- reads:  day.quota_unit, day.quota_watch, day.workload_run, lake.pod
 -- source: day.workload_run; pods of the same owner
@@ -54,7 +54,7 @@ select
     run.* similar to '^(cluster|cluster_queue|namespace|local_queue|workload|workload_uid|owner_kind|priority|priority_class|queued_at|reserved_at|admitted_at)$',
     ran.running_at,
     run.* similar to '^(ended_at|end_reason|preemption_reason|preemptor_uid|waiting_message)$',
-    coalesce(size.request_gpus, 0) as request_gpus
+    if(size.cluster is null, 0, size.request_gpus) as request_gpus
 from day.workload_run as run
 inner join seen
     using (cluster)

@@ -4,7 +4,7 @@
 -- reads:  period.workload_run
 -- params: since_at, until_at
 -- source: Kueue's Workloads; the preemptor is named by Kueue's message
--- columns: cluster, cluster_queue, reason, preemption_reason, preemptor_queue, evicted_count, lost_gpu_hours
+-- columns: cluster, cluster_queue, reason, preemption_reason, preemptor_queue, evicted_count, lost_gpu_hours, unknown_reasons
 --   cluster_queue      ClusterQueue that lost the workload
 --   reason             why: Preempted, PodsReadyTimeout, AdmissionCheck, …
 --   evicted_count      workloads evicted
@@ -25,7 +25,8 @@ select
     run.preemption_reason,
     coalesce(queue.cluster_queue, '') as preemptor_queue,
     count(*) as evicted_count,
-    sum(run.request_gpus * epoch_ms(run.ended_at - run.reserved_at) / 3600000)::double as lost_gpu_hours
+    if(count(run.request_gpus) = count(*), sum(run.request_gpus * epoch_ms(run.ended_at - run.reserved_at)) / 3600000, null)::double as lost_gpu_hours,
+    unknown_reasons([('lost_gpu_hours', if(lost_gpu_hours is null, 'no_gpu_equivalent', null))]) as unknown_reasons
 from period.workload_run as run
 left join queue
     on

@@ -39,9 +39,9 @@ allocated as (
     select
         cluster,
         cluster_queue,
-        sum(request_gpus) as allocated_gpus,
+        if(count(request_gpus) = count(*), sum(request_gpus), null) as allocated_gpus,
         array_to_string(list(
-            format('{}/{} {:g}', namespace, workload, request_gpus)
+            concat(namespace, '/', workload, format(' {:g}', request_gpus))
             order by request_gpus desc nulls last, namespace asc, workload asc
         )[:3], ', ') as allocated_to
     from run
@@ -77,13 +77,14 @@ select
     epoch_ms($until_at - queued_at) / 1000 as waiting_seconds,
     request_gpus,
     if(sized_count = ahead_count, coalesce(ahead_gpus, 0), null)::double as ahead_gpus,
-    coalesce(allocated_gpus, 0)::double as allocated_gpus,
+    if(allocated_to is null, 0, allocated_gpus)::double as allocated_gpus,
     coalesce(allocated_to, '') as allocated_to,
     coalesce(borrowers, '') as borrowers,
     coalesce(waiting_message, '') as waiting_message,
     unknown_reasons([
         ('request_gpus', if(request_gpus is null, 'no_gpu_equivalent', null)),
-        ('ahead_gpus', if(sized_count < ahead_count, 'no_gpu_equivalent', null))
+        ('ahead_gpus', if(sized_count < ahead_count, 'no_gpu_equivalent', null)),
+        ('allocated_gpus', if(allocated_to is not null and allocated.allocated_gpus is null, 'no_gpu_equivalent', null))
     ]) as unknown_reasons
 from ordered
 left join allocated

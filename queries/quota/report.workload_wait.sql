@@ -38,7 +38,7 @@ summed as (
         quantile_cont(wait_seconds, 0.95) filter (where is_reserved) as wait_seconds_p95,
         max(epoch_ms($until_at - queued_at) / 1000) filter (where is_waiting) as waiting_seconds_max,
         quantile_cont(start_seconds, 0.5) filter (where is_reserved) as start_seconds_p50,
-        sum(request_gpus * pending_seconds) / 3600 as pending_gpu_hours
+        if(count(request_gpus) = count(*), sum(request_gpus * pending_seconds) / 3600, null) as pending_gpu_hours
     from judged
     group by all
 )
@@ -50,6 +50,7 @@ select
         ('wait_seconds_p90', if(wait_seconds_p90 is null, 'nothing_reserved', null)),
         ('wait_seconds_p95', if(wait_seconds_p95 is null, 'nothing_reserved', null)),
         ('waiting_seconds_max', if(waiting_seconds_max is null, 'nothing_waits', null)),
-        ('start_seconds_p50', if(start_seconds_p50 is null, 'not_observed', null))
+        ('start_seconds_p50', if(start_seconds_p50 is null, 'not_observed', null)),
+        ('pending_gpu_hours', if(pending_gpu_hours is null, 'no_gpu_equivalent', null))
     ]) as unknown_reasons
 from summed
