@@ -147,6 +147,7 @@ KINDS = {
     "cohorts": ("Cohort", ""),
     "resourceflavors": ("ResourceFlavor", ""),
     "workloads": ("Workload", ""),
+    "elasticquotas": ("ElasticQuota", "nos.nebuly.com/v1alpha1"),
 }
 """Kind and version; '' for Kueue's, which a scene chooses."""
 

@@ -129,3 +129,23 @@ def test_pods_that_a_quota_refused_are_demand_that_no_pod_tells_of(found):
         found, "select compared, snapshot_count, differing_snapshot_count from report.api_agreement where compared = 'quota use'"
     )
     assert (used, snapshots, differing) == ("quota use", 3, 0)
+
+
+def changed_the_day_before(minute):
+    name, cohort = ("aaa", "zeta") if minute < -300 else ("bbb", "alpha")
+    return {
+        "elasticquotas": [{"metadata": named(name, "team"), "spec": {"min": {GPU: "8"}}}],
+        "clusterqueues": [queue("q", [{"f": {GPU: 8}}], cohort)],
+        "cohorts": [queue(each, [{"f": {GPU: 1}}], "") for each in ("alpha", "zeta")],
+        "resourceflavors": [flavor("f")],
+        "workloads": [workload("w", "q", 3, -700, -700, flavors={GPU: "f"})],
+        "nodes": [node("n0")],
+        "pods": [pod("p", "team", 4, -700, -700, "n0")],
+    }
+
+
+@scene(changed_the_day_before, minutes=[-600, -300, *range(FROM, FROM + 60, 15)])
+def test_a_quota_of_the_day_before_governs_nothing(found):
+    """bbb took aaa's place on the day before, and q went from zeta to alpha: aaa and zeta have nothing of what p and w hold."""
+    held = "select quota, demanded_native_hours, delivered_native_hours from report.quota_fair_share order by all"
+    assert rows(found, held) == [("cohort/alpha", 3, 3), ("cohort/zeta", 0, 0), ("q", 3, 3), ("team/bbb", 4, 4)]

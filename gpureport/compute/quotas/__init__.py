@@ -36,8 +36,8 @@ QUOTA_FACTS = (
     "facts.workload_run",
 )
 """Kept facts of quotas."""
-_CUT = ("day.quota_watch", "day.quota_reported")
-"""Known times, which are cut to the window; steps are cut likewise."""
+_CUT = ("day.quota_watch", "day.quota_reported", "day.quota_terms")
+"""Known times, which are cut to the window: quotas of the days around govern nothing. Steps are cut likewise."""
 
 
 @dataclass(frozen=True)
