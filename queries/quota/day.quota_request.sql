@@ -5,7 +5,7 @@
 -- without scopes while it exists, and is held from its allocation on; firstAvailable is charged as the API server does it.
 --
 -- grain:  cluster, system, quota, resource, flavor, request_uid
--- reads:  day.quota_above, day.quota_placement, day.quota_pod, day.quota_pod_interval, day.quota_terms, day.quota_unit, day.quota_watch, day.state_snapshot, day.workload_run, lake.claim, lake.device_class, lake.quota
+-- reads:  day.quota_above, day.quota_placement, day.quota_pod, day.quota_pod_interval, day.quota_terms, day.quota_unit, day.quota_watch, day.state_snapshot, day.workload_run, lake.claim, lake.device_class, lake.quota, lake.workload
 -- source: day.quota_pod_interval; Workload, PodGroup, ResourceClaim and DeviceClass objects
 -- columns:
 --   pod_gpus    the same in GPUs; null where the resource is none
@@ -15,13 +15,35 @@ with counted as (
     where watched = 'workloads'
 ),
 
+-- Pods that are done hold no quota from the first snapshot that shows it: what is left is a request of its own.
+resized as (
+    select
+        run.* similar to '^(cluster|workload_uid|attempt)$',
+        object.requests as left_requests,
+        min(object.observed_at)::timestamp as since_at
+    from day.workload_run as run
+    inner join lake.workload as object
+        using (cluster, workload_uid)
+    where object.reserved_at is not null and object.observed_at >= run.reserved_at and coalesce(object.observed_at < run.ended_at, true)
+    group by all
+),
+
 requested as (
     select
-        run.* exclude (namespace, workload, requests),
-        run.workload_uid || '/' || run.attempt as request_uid,
-        unnest(run.requests) as part
+        run.* similar to '^(cluster|cluster_queue|priority)$',
+        concat(workload_uid, '/', attempt, if(lag(since_at) over one is null, '', '/' || since_at)) as request_uid,
+        if(lag(since_at) over one is null, run.queued_at, since_at) as queued_at,
+        if(lag(since_at) over one is null, run.reserved_at, since_at) as reserved_at,
+        least(run.ended_at, lead(since_at) over one) as ended_at,
+        unnest(coalesce(left_requests, run.requests)) as part
     from day.workload_run as run
+    left join resized
+        using (cluster, workload_uid, attempt)
     where run.ended_at is null or run.ended_at > run.queued_at
+    window one as (
+        partition by cluster, workload_uid, attempt
+        order by since_at
+    )
 ),
 
 -- Until its first pod is made; some of a group's pods may be made later.

@@ -151,11 +151,7 @@ put as (
         object.start_at is not null or reported.cap is not null or reported.borrowing_limit is not null as is_cap_known,
         coalesce(reported.weight, object.weight) as weight,
         object.deserved as deserved_native,
-        case
-            when reported.cluster is null then 'object'
-            when object.cluster is null then 'series'
-            else 'both'
-        end as source,
+        if(reported.cluster is null, 'object', if(object.cluster is null, 'series', 'both')) as source,
         coalesce(object.certainty, 'certain') as certainty
     from slice
     left join object

@@ -8,7 +8,7 @@
 -- source: Workload and LocalQueue objects
 -- columns:
 --   end_reason     Finished, Deleted, Deactivated, or why it was evicted; '' where it goes on, or unknown
---   requests       what it requests or has, by pod set and resource
+--   requests       what it requests or has at first, by pod set and resource
 with seen as (
     select
         workload.*,
@@ -52,11 +52,7 @@ ended as (
     select
         *,
         coalesce(finished_at, gone_at) as over_at,
-        case
-            when finished_at is not null then 'Finished'
-            when gone_at is not null then 'Deleted'
-            else ''
-        end as over_reason
+        if(finished_at is not null, 'Finished', if(gone_at is not null, 'Deleted', '')) as over_reason
     from life
 ),
 
@@ -67,7 +63,7 @@ reservation as (
         least(seen.reserved_at::timestamp, min(snapshot_at)) as reserved_at,
         min(admitted_at)::timestamp as admitted_at,
         max(cluster_queue) as cluster_queue,
-        arg_max(requests, snapshot_at) as requests
+        arg_min(requests, snapshot_at) as requests
     from seen
     where seen.reserved_at is not null
     group by cluster, workload_uid, seen.reserved_at
@@ -164,10 +160,7 @@ run as (
         null as reserved_at,
         null as admitted_at,
         least(ended.over_at, ended.inactive_at) as until_at,
-        case
-            when ended.inactive_at < coalesce(ended.over_at, 'infinity'::timestamp) then 'Deactivated'
-            else ended.over_reason
-        end as end_reason,
+        if(ended.inactive_at < coalesce(ended.over_at, 'infinity'::timestamp), 'Deactivated', ended.over_reason) as end_reason,
         '' as preemption_reason,
         '' as preemptor_uid,
         '' as cluster_queue,

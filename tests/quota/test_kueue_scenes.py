@@ -318,3 +318,19 @@ def in_a_circle(_):
 def test_cohorts_in_a_circle_leave_their_queues_with_what_they_have(found):
     """Kueue admits nothing more there; what the queues request and hold is told all the same."""
     assert amounts(found, *FIGURES) == TRUTH
+
+
+def with_pods_that_are_done(minute):
+    done = 0 if minute < FROM + 15 else 4 if minute < FROM + 30 else 7
+    over = FROM + 45 if minute >= FROM + 45 else None
+    state = workload("w", "other", 1, FROM - 60, FROM - 60, finished=over, flavors=H100, count=8)
+    state["status"]["reclaimablePods"] = [{"name": "main", "count": done}]
+    return cluster([], [state])
+
+
+@scene(with_pods_that_are_done)
+def test_pods_that_are_done_hold_nothing_from_then_on_but_did_before(found):
+    """Of 8 pods 4 are done at 12:15 and 7 at 12:30, the last at 12:45: (8 + 4 + 1) / 4 GPU-hours."""
+    assert amounts(found, "demanded", "delivered")["other", "h100"] == (3.25, 3.25)
+    waited = "select workload, request_gpus from period.workload_run"
+    assert rows(found, waited) == [("w", 8)]
