@@ -120,16 +120,8 @@ shared as (
             when reported.system = 'volcano' then fair_reason
             else 'no_such_notion'
         end as own_reason,
-        case
-            when unmet_native_hours is not null then null
-            when reported.system = 'kubernetes' then 'no_such_notion'
-            else demand_reason
-        end as unmet_reason,
-        case
-            when violated_native_hours is not null then null
-            when reported.is_parent then 'contains_others'
-            else coalesce(unmet_reason, 'capacity_unknown')
-        end as violated_reason
+        if(unmet_native_hours is not null, null, if(reported.system = 'kubernetes', 'no_such_notion', demand_reason)) as unmet_reason,
+        if(violated_native_hours is not null, null, if(reported.is_parent, 'contains_others', coalesce(unmet_reason, 'capacity_unknown'))) as violated_reason
     from reported
 )
 
