@@ -4,7 +4,7 @@
 -- pod hold one that requests no extended resource and has no claim. Where neither the requests of a pod nor its address are known its
 -- labels stand; a pod that shares its node's address is judged by its requests alone.
 --
--- revision: 2
+-- revision: 3
 -- grain:  cluster, namespace, pod
 -- reads:  day.kube_series, day.owner_run, lake.claim_consumer, lake.pod, lake.series
 -- source: workload labels and instance of the devices' series; kube_pod_info (pod_ip, host_ip), requests of pods, resource claims of pods
@@ -52,7 +52,7 @@ request as (
     union all by name
     select
         *,
-        contains(array_to_string(map_keys(effective_requests), ' '), '/') as is_extended
+        contains(array_to_string(map_keys(effective_requests), ' '), '/') or cardinality(resource_claims) > 0 as is_extended
     from lake.pod
     union all by name
     -- A claim stands for whatever it allocates.
