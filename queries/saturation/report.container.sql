@@ -21,6 +21,7 @@ part as (
     select
         columns('^(cluster|namespace|pod|pod_uid|container)$'),
         count(*) as device_count,
+        max(device_seconds) as longest_seconds,
         max(columns('_(ratio|max|ratio_min)$')),
         if(count(xid_error_count) = count(*), sum(xid_error_count), null) as xid_error_count,
         if(count(xid_codes) = count(*), list_sort(list_distinct(flatten(list(xid_codes)))), null) as xid_codes,
@@ -124,7 +125,7 @@ found as (
     group by combination.reasons_code, combination.device_reasons
 ),
 
--- A container is seen while any of its devices is: the union of its intervals, within the hours that count.
+-- Kubernetes names holders without telemetry too: what was seen of the devices counts, and time in which several were held once, as if seen alike.
 followed as (
     select
         columns('^(cluster|namespace|pod|pod_uid|container)$'),
@@ -142,9 +143,8 @@ followed as (
 united as (
     select
         columns('^(cluster|namespace|pod|pod_uid|container)$'),
-        sum(epoch_ms(ended_at) - epoch_ms(greatest(begun_at, coalesce(covered_until_at, begun_at)))) / 1000 as observed_seconds
+        sum(overlap_ms(begun_at, ended_at, coalesce(covered_until_at, begun_at), ended_at)) / sum(epoch_ms(ended_at) - epoch_ms(begun_at)) as once_ratio
     from followed
-    where covered_until_at is null or ended_at > covered_until_at
     group by all
 ),
 
@@ -158,8 +158,8 @@ life as (
 
 select
     figure.* similar to '^(cluster|namespace|pod|pod_uid|container)$',
-    united.observed_seconds,
-    united.observed_seconds / nullif(life.lifetime_seconds, 0) as coverage_ratio,
+    greatest(figure.longest_seconds, figure.device_seconds * united.once_ratio) as observed_seconds,
+    greatest(figure.longest_seconds, figure.device_seconds * united.once_ratio) / nullif(life.lifetime_seconds, 0) as coverage_ratio,
     figure.* similar to '^(gpu_usage|gpu_util_ratio|memory_used_ratio|dram_active|sm_active|sm_occupancy|tensor_active)_avg$',
     figure.device_count,
     figure.* similar to '.*_(ratio|max|ratio_min)$',
