@@ -38,8 +38,8 @@ def con() -> Iterator[duckdb.DuckDBPyConnection]:
         span = "start_at timestamp, end_at timestamp"
         con.execute(
             f"""create schema facts; create schema day; create schema period; create schema previous;
-            create table day.state_snapshot (cluster varchar, kind varchar);
-            insert into day.state_snapshot values ('c', 'pods');
+            create table day.state_snapshot (cluster varchar, kind varchar, observed_at timestamp, stands_until_at timestamp);
+            insert into day.state_snapshot values ('c', 'pods', '2026-03-01', 'infinity');
             create table facts.claim_device ({key}, {device}, device_type varchar, profile varchar, gpu_model varchar,
                 is_admin_access boolean, share_ratio double, {span});
             create table facts.claim_use ({key}, {device}, {span});

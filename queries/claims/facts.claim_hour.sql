@@ -2,9 +2,9 @@
 --
 -- Allocated and not used is idle, whether somebody reserved it or no one. A share of a device is the part of it that it takes; where its size
 -- is unknown, an equal part with the others that have the device. Parts that come to more than the device are cut in proportion. A MIG
--- instance is its compute slices of 7 (of 4 on an A30), and watching takes nothing.
+-- instance is its compute slices of 7 (of 4 on an A30), and watching takes nothing. After the last list of pods use is unknown, but where it is seen.
 --
--- revision: 2
+-- revision: 3
 -- grain:  cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request, hour_start_at
 -- reads:  day.state_snapshot, facts.claim_device, facts.claim_reservation, facts.claim_use
 -- columns: cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request, hour_start_at, allocated_seconds, reserved_seconds,
@@ -12,13 +12,14 @@
 with allocation as (
     select
         *,
+        (
+            select max(snapshot.stands_until_at)
+            from day.state_snapshot as snapshot
+            where snapshot.kind = 'pods' and snapshot.cluster = holding.cluster and snapshot.observed_at <= holding.end_at
+        ) as pods_until_at,
         date_trunc('hour', start_at) as first_hour_at,
-        if(
-            device_type = 'mig',
-            partition_ratio(profile, gpu_model),
-            1
-        ) as part_ratio
-    from facts.claim_device
+        if(device_type = 'mig', partition_ratio(profile, gpu_model), 1) as part_ratio
+    from facts.claim_device as holding
 ),
 
 -- Where anything begins or ends on a device, and the hours.
@@ -104,23 +105,16 @@ reserved as (
         and placed.cut_at < reservation.end_at
 ),
 
-listed as (
-    select distinct cluster
-    from day.state_snapshot
-    where kind = 'pods'
-),
-
 judged as (
     select
         placed.*,
         used.interval_number is not null as is_used,
         reserved.interval_number is not null as is_reserved,
-        placed.claim_uid = '' or listed.cluster is not null as is_use_known,
+        is_used or placed.claim_uid = '' or coalesce(placed.cut_at < placed.pods_until_at, false) as is_use_known,
         placed.part_ratio * placed.taken_ratio / greatest(1, placed.all_taken_ratio) as gpu_ratio
     from sized as placed
     left join used on placed.interval_number = used.interval_number
     left join reserved on placed.interval_number = reserved.interval_number
-    left join listed on placed.cluster = listed.cluster
 )
 
 select
