@@ -63,6 +63,9 @@ offered as (
         using (cluster, observed_at, node_name)
     inner join snapshot
         using (cluster, observed_at)
+    -- Without the claims that have them their devices would look free.
+    semi join day.state_snapshot as listed
+        on device.cluster = listed.cluster and device.observed_at = listed.observed_at and listed.kind = 'resourceclaims.resource.k8s.io'
     where snapshot.kind = 'resourceslices.resource.k8s.io'
     group by all
 ),
