@@ -103,8 +103,8 @@ needed as (
             sum(allocated.dram_active_seen_seconds) >= needed_seconds, max(allocated.busiest_dram_active_ratio), null
         ) as busiest_dram_active_ratio,
         max(allocated.sm_active_ratio_max) as sm_active_ratio_max,
-        max(allocated.fb_used_bytes_max) as memory_used_bytes_max,
-        max(allocated.memory_used_ratio_max) as memory_used_ratio_max,
+        if(sum(allocated.fb_used_seen_seconds) >= needed_seconds, max(allocated.fb_used_bytes_max), null) as memory_used_bytes_max,
+        if(sum(allocated.memory_seen_seconds) >= needed_seconds, max(allocated.memory_used_ratio_max), null) as memory_used_ratio_max,
         min(allocated.first_hour_at) as first_seen_at
     from facts.container_day as allocated
     inner join alone
