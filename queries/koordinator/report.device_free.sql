@@ -31,8 +31,8 @@ mean as (
         columns('^(cluster|node_name|device_type|minor|device_id)$'),
         sum(held_seconds) as observed_seconds,
         coalesce(sum(held_seconds) filter (where is_healthy), 0) as healthy_seconds,
-        sum(free_core_percent * held_seconds) / sum(held_seconds) as free_core_percent_avg,
-        sum(free_memory_bytes * held_seconds) / sum(held_seconds) as free_memory_bytes_avg
+        sum(free_core_percent * held_seconds) / sum(held_seconds) filter (where free_core_percent is not null) as free_core_percent_avg,
+        sum(free_memory_bytes * held_seconds) / sum(held_seconds) filter (where free_memory_bytes is not null) as free_memory_bytes_avg
     from allocated
     group by all
 ),
