@@ -3,6 +3,7 @@
 -- From the best source that the device has: counters per code (exact), counts per code over a sliding window (their rises,
 -- a lower bound), or changes of the last code (the same code twice in a row shows as one). More than 100 a second are none.
 --
+-- revision: 2
 -- grain:  cluster, device_uuid, gpu_instance_id, seen_at, xid_code
 -- reads:  lake.device_sample, lake.sample, lake.series
 -- source: DCGM_EXP_XID_ERRORS_TOTAL, nvidia_smi_xid_errors_total; DCGM_EXP_XID_ERRORS_COUNT; DCGM_FI_DEV_XID_ERRORS; codes: NVIDIA XID catalog
@@ -15,6 +16,7 @@ with detail as (
         sample.cluster,
         series.device_uuid,
         series.signal,
+        concat_ws('/', series.metric, series.labels['job']) as source,
         try_cast(coalesce(series.labels['xid'], series.labels['gpu_error_xid']) as integer) as xid_code,
         sample.seen_at::timestamp as seen_at,
         max(sample.value) as value,
@@ -27,19 +29,18 @@ with detail as (
     group by all
 ),
 
+-- Exporters count from when they began, each for itself: one of them counts, the one seen most.
 best as (
-    select
-        cluster,
-        device_uuid,
-        min(signal) as signal
+    select columns('^(cluster|device_uuid|signal|source)$')
     from detail
-    group by all
+    group by cluster, device_uuid, signal, source
+    qualify row_number() over (partition by cluster, device_uuid order by signal asc, count(*) desc, source asc) = 1
 ),
 
 -- What the day before hands over at midnight are that day's errors.
 handed_over as (
     select
-        columns('^(cluster|device_uuid|signal|xid_code)$'),
+        columns('^(cluster|device_uuid|signal|source|xid_code)$'),
         arg_min(value, seen_at) as value
     from detail
     group by all
@@ -75,11 +76,11 @@ step as (
         first_seen.device_seen_at
     from detail
     semi join best
-        using (cluster, device_uuid, signal)
+        using (cluster, device_uuid, signal, source)
     left join first_seen
         using (cluster, device_uuid)
     left join handed_over
-        using (cluster, device_uuid, signal, xid_code)
+        using (cluster, device_uuid, signal, source, xid_code)
     where not detail.is_carried
 ),
 
