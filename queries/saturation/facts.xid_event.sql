@@ -51,14 +51,14 @@ first_seen as (
     select
         sample.cluster,
         sample.device_uuid,
-        min(sample.seen_at)::timestamp as device_seen_at
+        min(sample.seen_at)::timestamp + to_seconds(if(arg_min(sample.is_carried, sample.seen_at), 0, 60)) as device_seen_at
     from lake.device_sample as sample
     semi join best
         using (cluster, device_uuid)
     group by all
 ),
 
--- A series that appears after its device was seen begins with the errors that made it appear.
+-- A series that appears after its device was seen, by a minute where the device appears too, begins with the errors that made it appear.
 step as (
     select
         detail.*,
