@@ -1,9 +1,9 @@
 -- Allocated and free capacity, health and topology of Koordinator's devices.
 --
 -- Of a device that is not fit nothing is free. A GPU may be advertised under other names too (nvidia.com/gpu by the device plugin): what is held
--- under those Koordinator does not know. Where more is allocated than there is, nothing is free.
+-- under those Koordinator does not know. Where more is allocated than there is, nothing is free; where pods were not listed, nothing is known.
 --
--- revision: 2
+-- revision: 3
 -- grain:  cluster, node_name, device_type, minor, device_id, start_at
 -- reads:  day.device_grant, day.state_snapshot, lake.koordinator_device
 -- source: Koordinator's Device objects; day.device_grant
@@ -58,6 +58,8 @@ device as (
         using (cluster, observed_at)
     left join linkage
         using (gpu_partitions, minor)
+    semi join day.state_snapshot as listed
+        on device.cluster = listed.cluster and device.observed_at = listed.observed_at and listed.kind = 'pods'
 ),
 
 allocated as (
