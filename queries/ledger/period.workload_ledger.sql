@@ -15,6 +15,7 @@ select
         when ledger.pod != '' then ledger.pod || '/' || ledger.pod_uid
         else ''
     end as workload,
+    max(workload.team) as team,
     sum(ledger.gpu_hours) as gpu_hours
 from period.ledger as ledger
 left join period.workload as workload

@@ -400,6 +400,22 @@ def test_a_team_that_is_new_for_seconds_has_no_percentage(con: duckdb.DuckDBPyCo
         assert {each.name: each.change for each in overview(tables, HEADER, Money("$"), {}).teams}["research"] == "new"
 
 
+def test_the_previous_hours_of_a_team_are_of_its_namespaces_that_ended_too(con: duckdb.DuckDBPyConnection) -> None:
+    """40 hours before, 30 of them in a namespace that is gone, and 24 now: 40 % less, and not 140 % more."""
+    con.execute("""
+        insert into period.workload values ('lab', 'research', 'hold-0', '', 'Job', 'hold', 'science');
+        create schema previous;
+        create table previous.workload_ledger as
+            select 'lab' as cluster, unnest(['research', 'old', '']) as namespace, unnest(['', 'science', '']) as team;
+        create table report.namespace_change as
+            select 'lab' as cluster, unnest(['research', 'old']) as namespace,
+                unnest([10e0, 30e0]) as previous_allocated_gpu_hours, unnest([24e0, 0e0]) as allocated_gpu_hours;
+    """)
+    with opened_tables(con, {}) as tables:
+        changes = {each.name: each.change for each in overview(tables, HEADER, Money("$"), {}).teams}
+    assert changes == {"science": "−40 %", "serving": ""}
+
+
 def test_idle_hours_cost_what_their_own_models_cost(con: duckdb.DuckDBPyConnection) -> None:
     """24 idle hours at $2, and 10 busy ones of the same workload at $8: $48 as in the cost, not 24 / 34 of $128."""
     con.execute("insert into period.price values ('N', '2026-11-20', 8.0)")

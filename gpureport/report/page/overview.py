@@ -276,16 +276,14 @@ def _team(
     )  # fmt: skip
 
 
-_NAMESPACE = "(select distinct cluster, namespace, team as of_team from page.pod) as pod using (cluster, namespace)"
+_TEAM = "join page.team as known using (cluster, namespace) group by all"
 _BY_TEAM = {
-    "pending": f"select of_team, sum(pending_gpu_hours) from period.pod_wait join {_NAMESPACE} group by all",
+    "pending": f"select known.team, sum(pending_gpu_hours) from period.pod_wait {_TEAM}",
     "cost": "select team, sum(cost) from page.use where team != '' group by all",
     "unpriced": "select team, bool_or(cost is null) from page.use where team != '' group by all",
-    "joules": f"select of_team, sum(energy_joules) from report.energy join {_NAMESPACE} group by all",
-    "before": f"""
-        select of_team, sum(previous_allocated_gpu_hours) from report.namespace_change join {_NAMESPACE} group by all
-    """,
-    "now": f"select of_team, sum(allocated_gpu_hours) from report.namespace_change join {_NAMESPACE} group by all",
+    "joules": f"select known.team, sum(energy_joules) from report.energy {_TEAM}",
+    "before": f"select known.team, sum(previous_allocated_gpu_hours) from report.namespace_change {_TEAM}",
+    "now": f"select known.team, sum(allocated_gpu_hours) from report.namespace_change {_TEAM}",
     **{
         severity: f"select team, count(*) from page.finding where severity = '{severity}' group by all"
         for severity in ("critical", "warning", "info")

@@ -47,6 +47,14 @@ _FINDING = """
     left join page.team as team using (cluster, namespace)
     where suppressed_until is null
 """
+_ENDED = """
+    insert into page.team
+    select cluster, namespace, coalesce(max(owner.owner), nullif(max(ledger.team), ''), namespace)
+    from previous.workload_ledger as ledger
+    anti join page.team using (cluster, namespace)
+    left join page.owner as owner using (cluster, namespace)
+    where namespace != '' group by cluster, namespace
+"""
 _NO_PRICE = "create table page.price (gpu_model varchar, day date, hour_cost double)"
 _USE = """
     create or replace table page.use as
@@ -120,6 +128,8 @@ class Tables:
             self.con.execute(_POD)
             self.con.execute("insert into page.team select distinct cluster, namespace, team from page.pod")
             self.con.execute(_USE)
+        if self.has("previous.workload_ledger"):
+            self.con.execute(_ENDED)
         if self.has("report.finding"):
             self.con.execute(_FINDING)
         self.columns = self._read_columns()
