@@ -76,10 +76,7 @@ placed as (
 sized as (
     select
         *,
-        case
-            when is_admin_access then 0
-            else coalesce(share_ratio, 1 / claim_count)
-        end as taken_ratio,
+        if(is_admin_access, 0, coalesce(share_ratio, 1 / claim_count)) as taken_ratio,
         sum(taken_ratio) over (partition by cluster, driver, pool, device, cut_at) as all_taken_ratio
     from placed
 ),
