@@ -20,7 +20,7 @@ from gpureport.commands.work import reporting
 from gpureport.commands.work.settings import report_settings
 from gpureport.compute import day as compute
 from gpureport.compute import intervals
-from gpureport.compute.day import ComputeSettings, compute_days
+from gpureport.compute.day import ComputeResult, ComputeSettings, compute_days
 from gpureport.compute.identity import MadeWith, made_with, recorded
 from gpureport.compute.period import ReportSettings, WindowTables, differing_days, report_tables
 from gpureport.compute.query import Query, connection, load
@@ -32,6 +32,9 @@ from gpureport.values.tables import DEVICE_LABEL, DEVICE_SAMPLE, OWNER_LABEL
 from gpureport.values.window import Window
 
 WINDOW = Window.of_day(DAY)
+NEXT = date(2026, 3, 2)
+BOTH = Window(WINDOW.start_at, WINDOW.end_at + timedelta(days=1))
+ALL_AT_ONCE = [("c", DAY), ("c", NEXT), ("d", DAY)]
 
 
 def a_day_later(
@@ -66,18 +69,22 @@ TWO_DEVICES = [
 
 
 @pytest.fixture(scope="module")
-def computed(tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    """Two devices and their facts, of version 9.9; to read only."""
+def first(tmp_path_factory: pytest.TempPathFactory) -> tuple[Lake, ComputeResult]:
+    """Two devices and their facts, of version 9.9, and what was said of them; to read only."""
     lake = fill(tmp_path_factory.mktemp("computed") / "lake", TWO_DEVICES)
-    compute_days(lake, [("c", DAY)], ComputeSettings(), version="9.9")
-    return lake
+    return lake, compute_days(lake, [("c", DAY)], ComputeSettings(), version="9.9")
+
+
+@pytest.fixture
+def computed(first: tuple[Lake, ComputeResult]) -> Lake:
+    return first[0]
 
 
 @pytest.fixture(scope="module")
-def told(computed: Lake) -> Iterator[tuple[duckdb.DuckDBPyConnection, Mapping[str, Query]]]:
+def told(first: tuple[Lake, ComputeResult]) -> Iterator[tuple[duckdb.DuckDBPyConnection, Mapping[str, Query]]]:
     """A connection with the tables of their report, and its queries."""
     with connection() as con:
-        yield con, report_tables(WindowTables(con, computed, WINDOW, ReportSettings()))
+        yield con, report_tables(WindowTables(con, first[0], WINDOW, ReportSettings()))
 
 
 def test_facts_depend_on_the_settings_that_older_facts_name():
@@ -89,9 +96,8 @@ def test_facts_depend_on_the_settings_that_older_facts_name():
     }
 
 
-def test_the_facts_of_a_day_are_written(tmp_path):
-    lake = fill(tmp_path / "lake", TWO_DEVICES)
-    result = compute_days(lake, [("c", DAY)], ComputeSettings())
+def test_the_facts_of_a_day_are_written(first):
+    lake, result = first
     assert result.failures == []
     assert {table: count for table, count in result.rows.items() if count} == {
         "facts.ownership": 2,
@@ -134,76 +140,89 @@ def test_facts_say_their_version_revisions_and_settings(computed):
     assert recorded(computed.note("c", DAY)) == made
 
 
-def test_computing_twice_gives_the_same_bytes(computed, tmp_path):
-    shutil.copytree(computed.path, tmp_path / "lake")
-    again = open_lake(tmp_path / "lake")
-    compute_days(again, [("c", DAY)], ComputeSettings(threads=1), version="9.9")
-    assert contents(again) == contents(computed)
-
-
-def test_neither_the_parts_of_the_lake_matter_nor_who_sums_them(computed, tmp_path, monkeypatch):
-    (first_samples, first_owners), (more_samples, more_owners) = TWO_DEVICES
-    together = fill(tmp_path / "together", [(first_samples + more_samples, first_owners + more_owners)])
-    monkeypatch.setattr(intervals, "ROWS_WORTH_LOOPS", 0)
-    compute_days(together, [("c", DAY)], ComputeSettings())
-    assert facts(computed, "device_hour", "*") == facts(together, "device_hour", "*")
-    assert facts(computed, "container_hour", "*") == facts(together, "container_hour", "*")
-
-
-def test_holders_a_few_at_a_time_have_the_same_facts(computed, tmp_path, monkeypatch):
+def test_computing_again_with_fewer_threads_and_a_few_holders_at_a_time_gives_the_same_bytes(computed, tmp_path, monkeypatch):
     shutil.copytree(computed.path, tmp_path / "lake")
     widest = load()["facts.container_hour"]
     assert widest.parts
     parts = {widest.table: replace(widest, parts=replace(widest.parts, row_count=1))}
     monkeypatch.setattr(compute, "load", lambda: {**load(), **parts})
     again = open_lake(tmp_path / "lake")
-    assert compute_days(again, [("c", DAY)], ComputeSettings(), version="9.9").rows["facts.container_hour"] == 2
-    for table in ("container_hour", "power_hour", "ownership"):
-        assert facts(again, table, "*") == facts(computed, table, "*")
+    compute_days(again, [("c", DAY)], ComputeSettings(threads=1), version="9.9")
+    assert contents(again) == contents(computed)
 
 
-def test_numbers_are_weighed_as_decimals_where_they_fit_and_as_doubles_where_not(tmp_path):
-    """1e16 W fit no decimal of the file, the product of 1e13 W with seconds no decimal at all; as doubles 0.1 + 0.1 + 0.1 is
-    0.30000000000000004.
-    """
-    large = {"GPU-a": (1e8, pa.decimal64(18, 3)), "GPU-b": (1e13, pa.decimal64(18, 3)), "GPU-c": (1e16, pa.float64())}
+OLDER = "device_uuid, power_joules, low_util_violation_seconds, sm_active_ratio_seconds"
+AS_OLDER = [("GPU-a", 720_000.0, None, None)]
+LACKING = [each.name for each in DEVICE_SAMPLE.columns if each.nullable and each.name != "power_watts"]
+
+
+def fill_older(path: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
+    """The first device as a version wrote it that knew power alone, of a cluster of its name."""
+    lake = fill(path, TWO_DEVICES[:1], cluster="older")
+    [file] = lake.partition("device_sample", "older", DAY).files
+    rows = pq.ParquetFile(file).read()
+    with monkeypatch.context() as patched, lake.change() as change:
+        patched.setattr("gpureport.lake.commit.TABLE_BY_NAME", {})  # the rows are as files hold them
+        change.write("device_sample", "older", DAY, rows.drop_columns(LACKING), 0)
+    return lake
+
+
+def test_neither_the_parts_of_the_lake_matter_nor_who_sums_them(computed, tmp_path, monkeypatch):
+    """Whoever sums also takes samples of an older version, which lack columns."""
+    fill_older(tmp_path / "lake", monkeypatch)
+    (first_samples, first_owners), (more_samples, more_owners) = TWO_DEVICES
+    together = fill(tmp_path / "lake", [(first_samples + more_samples, first_owners + more_owners)])
+    monkeypatch.setattr(intervals, "ROWS_WORTH_LOOPS", 0)
+    compute_days(together, [("c", DAY), ("older", DAY)], ComputeSettings())
+    for table in ("device_hour", "container_hour"):
+        assert facts(computed, table, "*") == facts(together.of_cluster("c"), table, "*")
+    assert facts(together.of_cluster("older"), "device_hour", OLDER) == AS_OLDER
+
+
+LARGE = {"GPU-a": (1e8, pa.decimal64(18, 3)), "GPU-b": (1e13, pa.decimal64(18, 3)), "GPU-c": (1e16, pa.float64())}
+
+
+@pytest.fixture(scope="module")
+def computed_by_two(first, tmp_path_factory) -> Path:
+    """The day, and what another version computed: a day later, and clusters of odd samples; to read only."""
+    path = tmp_path_factory.mktemp("two-days") / "lake"
+    shutil.copytree(first[0].path, path)
+    with pytest.MonkeyPatch.context() as patched:
+        fill_older(path, patched)
     parts = [
         (
             [sample(device, 0, 1800, power_watts=100.0), sample(device, 1800, 1800, power_watts=watts)],
             [owner(device, device, 0, 2700)],
         )
-        for device, (watts, _) in large.items()
+        for device, (watts, _) in LARGE.items()
     ]
-    parts.append(([sample("GPU-d", second, 1, gpu_util_ratio=0.1) for second in range(3)], []))
-    lake = fill(tmp_path / "lake", parts)
+    fill(path, [*parts, ([sample("GPU-d", second, 1, gpu_util_ratio=0.1) for second in range(3)], [])], cluster="large")
+    fill(path, [([sample("GPU-a", 0, 3600, sm_active_ratio=0.5)], [owner("GPU-a", "a", 0, 3600)])], cluster="saturated")
+    lake = fill(path, a_day_later(TWO_DEVICES), NEXT)
+    days = [("c", NEXT), ("large", DAY), ("older", DAY), ("saturated", DAY)]
+    compute_days(lake, days, ComputeSettings(), version="2.0")
+    return path
+
+
+def test_numbers_are_weighed_as_decimals_where_they_fit_and_as_doubles_where_not(computed_by_two):
+    """1e16 W fit no decimal of the file, the product of 1e13 W with seconds no decimal at all; as doubles 0.1 + 0.1 + 0.1 is
+    0.30000000000000004.
+    """
+    lake = open_lake(computed_by_two).of_cluster("large")
     files = lake.partitions("device_sample")[0].files
     kinds = [pq.read_schema(file).field("power_watts").type for file in files[:3]]
-    assert kinds == [kind for _, kind in large.values()]
-    compute_days(lake, [("c", DAY)], ComputeSettings())
+    assert kinds == [kind for _, kind in LARGE.values()]
     assert facts(lake, "device_hour", "device_uuid, power_joules, power_watts_max, gpu_util_ratio_seconds") == [
-        *((device, 180_000.0 + 1800 * watts, watts, None) for device, (watts, _) in large.items()),
+        *((device, 180_000.0 + 1800 * watts, watts, None) for device, (watts, _) in LARGE.items()),
         ("GPU-d", None, None, 0.3),
     ]
     assert facts(lake, "container_hour", "pod, power_joules") == [
-        (device, 180_000.0 + 900 * watts) for device, (watts, _) in large.items()
+        (device, 180_000.0 + 900 * watts) for device, (watts, _) in LARGE.items()
     ]
 
 
-@pytest.mark.parametrize("rows_worth_loops", [0, 10**9])
-def test_samples_of_an_older_version_that_lack_columns_are_computed(tmp_path, monkeypatch, rows_worth_loops):
-    later = [each.name for each in DEVICE_SAMPLE.columns if each.nullable and each.name != "power_watts"]
-    lake = fill(tmp_path / "lake", TWO_DEVICES)
-    held = [pq.ParquetFile(file).read() for file in lake.partition("device_sample", "c", DAY).files]
-    with monkeypatch.context() as patched, lake.change() as change:
-        patched.setattr("gpureport.lake.commit.TABLE_BY_NAME", {})  # the rows are as files hold them
-        for number, rows in enumerate(held):
-            change.write("device_sample", "c", DAY, rows.drop_columns(later), number)
-    monkeypatch.setattr(intervals, "ROWS_WORTH_LOOPS", rows_worth_loops)
-    compute_days(lake, [("c", DAY)], ComputeSettings())
-    assert facts(lake, "device_hour", "device_uuid, power_joules, low_util_violation_seconds, sm_active_ratio_seconds") == [
-        ("GPU-a", 720_000.0, None, None),
-        ("GPU-b", 180_000.0, None, None),
-    ]
+def test_samples_of_an_older_version_that_lack_columns_are_computed(computed_by_two):
+    assert facts(open_lake(computed_by_two).of_cluster("older"), "device_hour", OLDER) == AS_OLDER
 
 
 def test_a_day_without_samples_is_a_lake_error(tmp_path):
@@ -212,30 +231,8 @@ def test_a_day_without_samples_is_a_lake_error(tmp_path):
         compute_days(lake, [("c", date(2026, 3, 2))], ComputeSettings())
 
 
-def test_a_failed_check_leaves_the_lake_as_it_was(tmp_path):
-    overlapping = [sample("GPU-a", 0, 3600), sample("GPU-a", 60, 3540)]
-    lake = fill(tmp_path / "lake", [(overlapping, [])])
-    with pytest.raises(QueryError, match=r"checks\.device_hour_too_long: .*observed_seconds=7140"):
-        compute_days(lake, [("c", DAY)], ComputeSettings())
-    assert lake.partitions("facts/device_hour") == []
-
-
-def test_a_violation_ratio_above_one_is_a_warning_and_no_figure(tmp_path):
-    rows = [sample("GPU-a", 0, 3600, power_violation_seconds=0.0, power_violation_seconds_increase=3_600_000.0)]
-    lake = fill(tmp_path / "lake", [(rows, [])])
-    [(day, failure)] = compute_days(lake, [("c", DAY)], ComputeSettings()).failures
-    assert day == ("c", DAY)
-    assert (failure.table, failure.row_count) == ("checks.violation_ratio_above_one", 1)
-    with connection() as con:
-        WindowTables(con, lake, WINDOW, ReportSettings()).build(["report.device"])
-        [(ratio, seconds, why)] = con.sql(
-            "select power_violation_ratio, power_violation_seconds, unknown_reasons from report.device"
-        ).fetchall()
-        assert (ratio, why["power_violation_ratio"], seconds, why["power_violation_seconds"]) == (None, "implausible") * 2
-
-
-VIOLATING = [(sample("GPU-a", 0, 3600, power_violation_seconds=0.0, power_violation_seconds_increase=3_600_000.0),)]
-OVERLAPPING = [(sample("GPU-a", 0, 3600), sample("GPU-a", 60, 3540))]
+VIOLATING = [sample("GPU-a", 0, 3600, power_violation_seconds=0.0, power_violation_seconds_increase=3_600_000.0)]
+OVERLAPPING = [sample("GPU-a", 0, 3600), sample("GPU-a", 60, 3540)]
 
 
 @pytest.fixture
@@ -248,11 +245,7 @@ def at_once(tmp_path, monkeypatch):
         return compute_days(lake, batch, settings)
 
     def compute(second):
-        for cluster, day, rows in (
-            ("c", DAY, TWO_DEVICES),
-            ("c", NEXT, a_day_later([([*second[0]], [])])),
-            ("d", DAY, TWO_DEVICES),
-        ):
+        for cluster, day, rows in (("c", DAY, TWO_DEVICES), ("c", NEXT, a_day_later([(second, [])])), ("d", DAY, TWO_DEVICES)):
             lake = fill(tmp_path / "lake", rows, day, cluster)
             with lake.change() as change:
                 told = source_table({}, load_catalog(), Origin("file", "a", "openmetrics"), Window.of_day(day))
@@ -263,22 +256,29 @@ def at_once(tmp_path, monkeypatch):
     return compute, computed
 
 
-@pytest.mark.parametrize(("most", "parts"), [(500_000, [3]), (3, [1, 1, 1])])
-def test_of_days_computed_at_once_the_one_that_fails_a_check_is_named(most, parts, at_once, tmp_path, monkeypatch):
+def test_a_violation_ratio_above_one_is_a_warning_that_names_its_day_and_no_figure(at_once, tmp_path, monkeypatch):
     compute, computed = at_once
-    monkeypatch.setattr(reporting, "ROWS_WORTH_LOOPS", most)
     (line,) = compute(VIOLATING)
     assert line.startswith("c 2026-03-02: checks.violation_ratio_above_one: ")
-    assert "cluster=c," in line
-    assert [len(each) for each in computed] == parts
-    assert len(open_lake(tmp_path / "lake").partitions("facts/device_hour")) == 3
+    assert "1 row, such as " in line and "cluster=c," in line
+    assert computed == [ALL_AT_ONCE]
+    lake = open_lake(tmp_path / "lake")
+    assert len(lake.partitions("facts/device_hour")) == 3
+    with connection() as con:
+        WindowTables(con, lake, Window.of_day(NEXT), ReportSettings()).build(["report.device"])
+        [(ratio, seconds, why)] = con.sql(
+            "select power_violation_ratio, power_violation_seconds, unknown_reasons from report.device where cluster = 'c'"
+        ).fetchall()
+        assert (ratio, why["power_violation_ratio"], seconds, why["power_violation_seconds"]) == (None, "implausible") * 2
+    monkeypatch.setattr(reporting, "ROWS_WORTH_LOOPS", 3)
+    assert reporting._batches(lake, ALL_AT_ONCE) == [[each] for each in ALL_AT_ONCE]
 
 
-def test_a_day_that_cannot_be_computed_keeps_no_other_from_it(at_once, tmp_path):
+def test_a_day_that_fails_a_check_is_left_as_it_was_and_keeps_no_other_from_being_computed(at_once, tmp_path):
     compute, computed = at_once
-    with pytest.raises(QueryError, match=r"checks\.device_hour_too_long: .*cluster=c, "):
+    with pytest.raises(QueryError, match=r"checks\.device_hour_too_long: .*cluster=c, .*observed_seconds=7140"):
         compute(OVERLAPPING)
-    assert computed == [[("c", DAY), ("c", NEXT), ("d", DAY)], [("c", DAY)], [("c", NEXT)]]
+    assert computed == [ALL_AT_ONCE, [("c", DAY)], [("c", NEXT)]]
     assert [each.date for each in open_lake(tmp_path / "lake").partitions("facts/device_hour")] == [DAY]
 
 
@@ -304,9 +304,8 @@ def test_report_tables_stand_in_the_connection(told):
     assert found == [("GPU-a", 3600 / 86400, 720_000.0), ("GPU-b", 3600 / 86400, 180_000.0)]
 
 
-def test_disabled_saturation_is_null_with_a_reason(tmp_path):
-    lake = fill(tmp_path / "lake", [([sample("GPU-a", 0, 3600, sm_active_ratio=0.5)], [owner("GPU-a", "a", 0, 3600)])])
-    compute_days(lake, [("c", DAY)], ComputeSettings())
+def test_disabled_saturation_is_null_with_a_reason(computed_by_two):
+    lake = open_lake(computed_by_two).of_cluster("saturated")
     asked = "select observed_seconds, sm_active_avg, unknown_reasons['sm_active_avg'] from report.container"
     configured, _ = load_config(None, {"GPU_SATURATION_METRICS_ENABLED": "false"}, {})
     with connection() as con:
@@ -337,19 +336,6 @@ def test_a_report_of_an_empty_window_says_so(tmp_path):
         report_tables(WindowTables(con, lake, elsewhere, ReportSettings()))
 
 
-NEXT = date(2026, 3, 2)
-BOTH = Window(WINDOW.start_at, WINDOW.end_at + timedelta(days=1))
-
-
-@pytest.fixture(scope="module")
-def computed_by_two(computed, tmp_path_factory) -> Path:
-    """The day, and another computed by another version; to read only."""
-    path = tmp_path_factory.mktemp("two-days") / "lake"
-    shutil.copytree(computed.path, path)
-    compute_days(fill(path, a_day_later(TWO_DEVICES), NEXT), [("c", NEXT)], ComputeSettings(), version="2.0")
-    return path
-
-
 @pytest.fixture
 def two_days(computed_by_two, tmp_path) -> Lake:
     return open_lake(shutil.copytree(computed_by_two, tmp_path / "lake"))
@@ -368,7 +354,7 @@ def test_days_in_a_row_are_named_by_the_first_and_the_last(computed, tmp_path):
 
 def energy(lake: Lake, made: MadeWith) -> list[tuple[Any, ...]]:
     with connection() as con:
-        WindowTables(con, lake, BOTH, ReportSettings(), made).build(["report.device"])
+        WindowTables(con, lake.of_cluster("c"), BOTH, ReportSettings(), made).build(["report.device"])
         return con.sql("select device_uuid, energy_joules from report.device order by all").fetchall()
 
 
@@ -405,6 +391,6 @@ def test_facts_of_another_revision_count_and_are_named_and_columns_that_they_lac
         "1 of 2 days were computed by another revision of facts.power_hour: 2026-03-01",
     )
     with connection() as con:
-        WindowTables(con, two_days, WINDOW, ReportSettings(), made).build(["report.device"])
+        WindowTables(con, two_days.of_cluster("c"), WINDOW, ReportSettings(), made).build(["report.device"])
         found = con.sql("select device_uuid, energy_joules, power_watts_max from report.device order by all").fetchall()
         assert found == [("GPU-a", 720_000.0, None), ("GPU-b", 180_000.0, None)]
