@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 import duckdb
 import pytest
 from page_data import unpacked
+from report_tables import Report, report_tables
 
 from gpureport.cli import main
 from gpureport.commands.options import read_salt
@@ -47,19 +50,35 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def report(lake: Path, out: Path, *more: str) -> dict[str, bytes]:
-    arguments = ["report", "--since", "2026-11-20", "--facts", "--lake", str(lake), "--out", str(out), *more]
+    """The files of a report without names."""
+    arguments = ["report", "--since", "2026-11-20", "--anonymise", "--lake", str(lake), "--out", str(out), *more]
     assert main(arguments, environ=PRICES, now=NOW) == 0
     found = {str(path.relative_to(out)): path.read_bytes() for path in sorted(out.rglob("*")) if path.is_file()}
     return {name: unpacked(content) if name.endswith(".html") else content for name, content in found.items()}
 
 
 @pytest.fixture(scope="module")
-def files(lake: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, bytes], dict[str, bytes]]:
-    """The report with names, and without, made with a secret."""
+def named(lake: Path) -> Iterator[Report]:
+    """The report with names, as far as it is asked for."""
+    with report_tables(lake, "2026-11-20", now=NOW) as found:
+        yield found
+
+
+class Shared(NamedTuple):
+    """A report's files by name, what is packed in them unpacked, and its database."""
+
+    files: dict[str, bytes]
+    con: duckdb.DuckDBPyConnection
+
+
+@pytest.fixture(scope="module")
+def shared(lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
+    """The report without names, made with a secret."""
     folder = tmp_path_factory.mktemp("out")
     (folder / "salt").write_text("0123456789abcdef\n")
-    named = report(lake, folder / "named")
-    return named, report(lake, folder / "shared", "--anonymise", "--salt-file", str(folder / "salt"))
+    files = report(lake, folder, "--facts", "--salt-file", str(folder / "salt"))
+    with duckdb.connect(str(folder / "gpureport.duckdb"), read_only=True) as con:
+        yield Shared(files, con)
 
 
 def leaks(files: dict[str, bytes]) -> set[tuple[str, str]]:
@@ -68,76 +87,56 @@ def leaks(files: dict[str, bytes]) -> set[tuple[str, str]]:
     return {(name, word) for name, content in files.items() for word in words if word.lower().encode() in content.lower()}
 
 
-def dump(database: Path) -> bytes:
-    """Every value of every table of a DuckDB file."""
-    with duckdb.connect(str(database), read_only=True) as con:
-        tables = con.execute("select table_schema, table_name from information_schema.tables").fetchall()
-        return "\n".join(repr(con.execute(f"from {schema}.{name}").fetchall()) for schema, name in tables).encode()
+def dump(con: duckdb.DuckDBPyConnection) -> dict[str, bytes]:
+    """Every value of every table of a database."""
+    found = con.execute("select table_schema || '.' || table_name from information_schema.tables").fetchall()
+    return {table: repr(con.execute(f"from {table}").fetchall()).encode() for (table,) in found}
 
 
-def test_no_name_is_left_in_any_file(files: tuple[dict[str, bytes], dict[str, bytes]], tmp_path: Path) -> None:
-    named, shared = files
-    assert {name for name, _ in leaks(named)} >= {
-        "report.html",
-        "report.json",
-        "csv/finding.csv",
-        "csv/container.csv",
-        "csv/focus.csv",
+def test_no_name_is_left_in_any_file(named: Report, shared: Shared) -> None:
+    asked = {f"report.{name}" for name in ("finding", "container", "device")}
+    named.tables.open_named("; ".join(f"from {table}" for table in asked))
+    assert {table for table, _ in leaks(dump(named.con))} >= asked
+    assert shared.files.keys() >= {
+        *("report.html", "index.html", "report.json", "series.json", "summary.md", "gpureport.duckdb", "tables/focus.parquet"),
+        *("csv/finding.csv", "csv/container.csv", "csv/focus.csv"),
     }
-    assert shared.keys() == named.keys()
-    assert leaks(shared) == set()
-    (tmp_path / "shared.duckdb").write_bytes(shared["gpureport.duckdb"])
-    assert leaks({"duckdb": dump(tmp_path / "shared.duckdb")}) == set()
+    assert leaks(shared.files) == set()
+    assert leaks(dump(shared.con)) == set()
 
 
-def test_figures_and_models_stay_and_the_same_name_has_the_same_pseudonym(
-    files: tuple[dict[str, bytes], dict[str, bytes]], tmp_path: Path
-) -> None:
-    for name, content in zip(("named", "shared"), files, strict=True):
-        (tmp_path / name).write_bytes(content["gpureport.duckdb"])
+def test_figures_and_models_stay_and_the_same_name_has_the_same_pseudonym(named: Report, shared: Shared) -> None:
     figures = "select gpu_model, sum(capacity_gpu_hours), count(*) from report.gpu_hour_balance, report.device group by all"
     energy = "select sum(energy_joules), any_value(gpu_model), count(*) from report.device"
-    found = []
-    for name in ("named", "shared"):
-        with duckdb.connect(str(tmp_path / name), read_only=True) as con:
-            found.append((con.execute(figures).fetchall(), con.execute(energy).fetchall()))
-    assert found[0] == found[1]
-    with duckdb.connect(str(tmp_path / "shared"), read_only=True) as con:
-        [(namespace, pod)] = con.execute("select distinct namespace, pod from report.container").fetchall()
-        [(of_facts,)] = con.execute("select distinct pod from facts.container_hour").fetchall()
-        by_ledger = con.execute("select distinct namespace from report.gpu_hour_ledger where namespace <> ''").fetchall()
+    for each in (figures, energy):
+        assert named.rows(each) == shared.con.execute(each).fetchall()
+    [(namespace, pod)] = shared.con.execute("select distinct namespace, pod from report.container").fetchall()
+    [(of_facts,)] = shared.con.execute("select distinct pod from facts.container_hour").fetchall()
+    by_ledger = shared.con.execute("select distinct namespace from report.gpu_hour_ledger where namespace <> ''").fetchall()
     assert re.fullmatch("x[0-9a-f]{12}", pod)
     assert (of_facts, by_ledger) == (pod, [(namespace,)])
 
 
-def test_pseudonyms_are_another_reports_only_with_its_secret(
-    lake: Path, files: tuple[dict[str, bytes], dict[str, bytes]], tmp_path: Path
-) -> None:
-    named, shared = tmp_path / "named", tmp_path / "shared"
-    for file, content in zip((named, shared), files, strict=True):
-        file.write_bytes(content["gpureport.duckdb"])
+NAMES = "select cluster, namespace, pod, container from "
+
+
+def test_pseudonyms_are_another_reports_only_with_its_secret(lake: Path, named: Report, shared: Shared, tmp_path: Path) -> None:
     (tmp_path / "salt").write_text("0123456789abcdef")
-    [of_shared] = containers(shared)
+    [of_shared] = shared.con.execute(f"{NAMES} report.container").fetchall()
     assert pseudonyms(named, read_salt(tmp_path / "salt")) == [of_shared]
-    unsaid = report(lake, tmp_path / "unsaid", "--anonymise", "--only", "duckdb")["gpureport.duckdb"]
-    (tmp_path / "of nobody").write_bytes(unsaid)
-    [of_nobody] = containers(tmp_path / "of nobody")
+    report(lake, tmp_path / "unsaid", "--only", "csv")
+    [of_nobody] = duckdb.execute(f"{NAMES} '{tmp_path}/unsaid/csv/container.csv'").fetchall()
     assert len({of_shared, of_nobody, *pseudonyms(named, read_salt(None))}) == 3
 
 
-def containers(database: Path) -> list[tuple[str, ...]]:
-    """Cluster, namespace, pod and container of each row of a report."""
-    with duckdb.connect(str(database), read_only=True) as con:
-        return con.execute("select cluster, namespace, pod, container from report.container").fetchall()
-
-
-def pseudonyms(named: Path, salt: str) -> list[tuple[str, ...]]:
-    """The same of a report with names, as they are called with a salt."""
+def pseudonyms(named: Report, salt: str) -> list[tuple[str, ...]]:
+    """Cluster, namespace, pod and container of each row of a report with names, as they are called with a salt."""
     with duckdb.connect() as con:
-        con.execute(f"attach '{named}' as named (read_only); create schema report")
-        con.execute("create table report.container as from named.report.container; detach named")
+        con.execute("create schema report")
+        con.register("named", named.con.sql("from report.container").to_arrow_table())
+        con.execute("create table report.container as from named")
         anonymise(con, load(), salt)
-        return con.execute("select cluster, namespace, pod, container from report.container").fetchall()
+        return con.execute(f"{NAMES} report.container").fetchall()
 
 
 def test_a_secret_that_could_be_guessed_is_refused(lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

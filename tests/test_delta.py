@@ -10,6 +10,7 @@ from pathlib import Path
 
 import duckdb
 import polars as pl
+import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from golden_case import NOW
 from kube.lake import RECORDING as STATE
@@ -55,8 +56,9 @@ def _differences(lake: Lake, table: str, duck: Path | None) -> Iterator[str]:
         con.register("own", own)
         for engine, rows in read.items():
             con.register("theirs", rows)
-            lacking = con.sql(f"select {columns} from own except all select {columns} from theirs").fetchall()
-            if lacking or own.num_rows != rows.num_rows:  # as many rows of which none is another are the same
+            lacking = f"select {columns} from own except all select {columns} from theirs"
+            # As many rows of which none is another are the same; where there are none, as after prune, nothing is left to ask.
+            if own.num_rows != rows.num_rows or (own.num_rows and con.sql(lacking).fetchall()):
                 yield f"{engine}: {table}"
 
 
@@ -78,11 +80,14 @@ def command(*arguments: str, lake: Path, **environ: str) -> None:
 def test_every_table_of_a_folder_is_read_alike_before_and_after_a_day_is_replaced_and_pruned(
     recorded_cluster: Path, tmp_path: Path
 ) -> None:
-    lake, day = shutil.copytree(recorded_cluster / "lake", tmp_path / "lake"), "2026-11-21"
+    lake = shutil.copytree(recorded_cluster / "lake", tmp_path / "lake")
     assert list(bring_level(lake)) == []
     assert differences(open_lake(lake), tmp_path) == []
     before = files(lake, "facts/device_hour")
-    command("compute", "--date", day, lake=lake, GPUREPORT_SATURATION__MEMORY_THRESHOLD_RATIO="0.1")
+    with open_lake(lake).change() as change:
+        for table in ("facts/device_hour", "facts/ownership"):
+            [file] = files(lake, table)
+            change.write(table, "lab", date(2026, 11, 21), pq.read_table(file, partitioning=None).slice(1))
     assert set(before).isdisjoint(files(lake, "facts/device_hour"))
     [left] = DeltaTable(lake / "facts" / "device_hour").file_uris()
     assert left == str(before[0])  # whoever does not keep the log leaves it as it was: whole
