@@ -39,27 +39,27 @@ def differences(lake: Lake, tmp_path: Path, *tables: str) -> list[str]:
     """The tables, else all, of which an engine does not read what the lake's own views show."""
     chosen = [*tables] or lake.tables()
     duck = {} if isinstance(lake.storage.place, ObjectAddress) else by_duckdb(lake, chosen, tmp_path)
-    return [name for table in chosen for name in _differences(lake, table, duck.get(table))]
-
-
-def _differences(lake: Lake, table: str, duck: Path | None) -> Iterator[str]:
-    uri, options = lake.storage.reached(table)
     with duckdb.connect() as con:
-        [view] = views(con, lake, [table])
-        columns = ", ".join(sorted(con.table(view).columns))
-        read = {
-            "deltalake": DeltaTable(uri, storage_options=options).to_pyarrow_table(),
-            "polars": pl.scan_delta(uri, storage_options=options).collect().to_arrow(),
-            **({"duckdb": con.read_parquet(str(duck)).to_arrow_table()} if duck else {}),
-        }
-        own = con.sql(f"select {columns} from {view}").to_arrow_table()
-        con.register("own", own)
-        for engine, rows in read.items():
-            con.register("theirs", rows)
-            lacking = f"select {columns} from own except all select {columns} from theirs"
-            # As many rows of which none is another are the same; where there are none, as after prune, nothing is left to ask.
-            if own.num_rows != rows.num_rows or (own.num_rows and con.sql(lacking).fetchall()):
-                yield f"{engine}: {table}"
+        return [name for table in chosen for name in _differences(con, lake, table, duck.get(table))]
+
+
+def _differences(con: duckdb.DuckDBPyConnection, lake: Lake, table: str, duck: Path | None) -> Iterator[str]:
+    uri, options = lake.storage.reached(table)
+    [view] = views(con, lake, [table])
+    columns = ", ".join(sorted(con.table(view).columns))
+    read = {
+        "deltalake": DeltaTable(uri, storage_options=options).to_pyarrow_table(),
+        "polars": pl.scan_delta(uri, storage_options=options).collect().to_arrow(),
+        **({"duckdb": con.read_parquet(str(duck)).to_arrow_table()} if duck else {}),
+    }
+    own = con.sql(f"select {columns} from {view}").to_arrow_table()
+    con.register("own", own)
+    for engine, rows in read.items():
+        con.register("theirs", rows)
+        lacking = f"select {columns} from own except all select {columns} from theirs"
+        # As many rows of which none is another are the same; where there are none, as after prune, nothing is left to ask.
+        if own.num_rows != rows.num_rows or (own.num_rows and con.sql(lacking).fetchall()):
+            yield f"{engine}: {table}"
 
 
 def by_duckdb(lake: Lake, tables: list[str], tmp_path: Path) -> dict[str, Path]:
