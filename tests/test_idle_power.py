@@ -21,7 +21,7 @@ DAY = date(2026, 3, 28)
 Idle = tuple[float | None, str]
 
 
-def fill(lake: Lake, day: date, parts: list[dict[str, tuple[float, bool]]], model: str = "M") -> None:
+def fill(lake: Lake, cluster: str, day: date, parts: list[dict[str, tuple[float, bool]]], model: str = "M") -> None:
     """A day of GPUs of one model, or each of its own, part by part: an hour at so many watts each, held and busy or free."""
     with lake.change() as change:
         for number, gpus in enumerate(parts):
@@ -29,7 +29,7 @@ def fill(lake: Lake, day: date, parts: list[dict[str, tuple[float, bool]]], mode
             names = {0: DEVICE_SAMPLE, 1: OWNER_LABEL, 2: DEVICE_LABEL}
             for position, table in names.items():
                 found = [row[position] for row in rows if row[position]]
-                change.write(table.name, "c", day, arrow(table, found), number)
+                change.write(table.name, cluster, day, arrow(table, found), number)
 
 
 def hour(
@@ -49,33 +49,38 @@ def arrow(table: Table, rows: list[dict[str, Any]]) -> pa.Table:
     return pa.Table.from_pylist([{name: row.get(name) for name in table.schema.names} for row in rows], schema=table.schema)
 
 
-def idle(lake: Lake, day: date) -> dict[str, Idle]:
-    """Of each device of a computed day what it is taken to draw at idle, and by what."""
+FREE_ON = {"GPU-28": -28, "GPU-27": -27, "GPU-1": -1, "GPU-later": 1}
+"""When a GPU of a model of its own was free at 80 W, in days from that on which it was busy."""
+CONFIGURED = {"GPU-a": 50.0, "M": 60.0, "all": 70.0}
+
+
+@pytest.fixture(scope="module")
+def computed(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """Of clusters by what is asked of them; what is configured is of ``configured`` alone, for free time is learned as it was."""
+    lake = open_lake(tmp_path_factory.mktemp("idle") / "lake", create=True)
+    for device, days in FREE_ON.items():
+        fill(lake, "borrows", DAY + timedelta(days=days), [{device: (80.0, False)}], model="")
+    fill(lake, "borrows", DAY, [{device: (300.0, True)} for device in FREE_ON], model="")
+    fill(lake, "parts", DAY, [{"GPU-a": (300.0, True)}, {"GPU-b": (70.0, False), "GPU-c": (74.0, False), "GPU-d": (90.0, False)}])
+    fill(lake, "configured", DAY, [{"GPU-a": (80.0, False), "GPU-b": (80.0, False)}])
+    fill(lake, "other-model", DAY, [{"GPU-c": (80.0, False)}], model="N")
+    others = [("borrows", DAY + timedelta(days=days)) for days in FREE_ON.values()]
+    before = [*others, ("configured", DAY), ("other-model", DAY)]
+    assert compute_days(lake, before, ComputeSettings(idle_watts=CONFIGURED)).failures == []
+    assert compute_days(lake, [("borrows", DAY), ("parts", DAY)], ComputeSettings()).failures == []
+    return lake
+
+
+def idle(lake: Lake, cluster: str) -> dict[str, Idle]:
+    """Of each device of the day what it is taken to draw at idle, and by what."""
     with connection() as con:
-        views(con, lake, ["facts/device_power_hour"], dates=[day])
+        views(con, lake.of_cluster(cluster), ["facts/device_power_hour"], dates=[DAY])
         found = con.execute("select device_uuid, idle_watts, idle_source from facts.device_power_hour").fetchall()
     return {device: (watts, source) for device, watts, source in found}
 
 
-def computed(lake: Lake, day: date, **settings: Any) -> dict[str, Idle]:
-    assert compute_days(lake, [("c", day)], ComputeSettings(**settings)).failures == []
-    return idle(lake, day)
-
-
-@pytest.fixture
-def empty(tmp_path: Path) -> Lake:
-    return open_lake(tmp_path / "lake", create=True)
-
-
-def test_a_day_without_free_time_borrows_from_the_27_days_before_it_and_never_from_a_later_one(empty: Lake) -> None:
-    """Each GPU, of a model of its own, was free at 80 W on one other day."""
-    free_on = {"GPU-28": -28, "GPU-27": -27, "GPU-1": -1, "GPU-later": 1}
-    others = {device: DAY + timedelta(days=days) for device, days in free_on.items()}
-    for device, other in others.items():
-        fill(empty, other, [{device: (80.0, False)}], model="")
-    compute_days(empty, [("c", other) for other in others.values()], ComputeSettings())
-    fill(empty, DAY, [{device: (300.0, True)} for device in free_on], model="")
-    assert computed(empty, DAY) == {
+def test_a_day_without_free_time_borrows_from_the_27_days_before_it_and_never_from_a_later_one(computed: Lake) -> None:
+    assert idle(computed, "borrows") == {
         "GPU-1": (80.0, "observed"),
         "GPU-27": (80.0, "observed"),
         "GPU-28": (None, "unknown"),
@@ -83,7 +88,8 @@ def test_a_day_without_free_time_borrows_from_the_27_days_before_it_and_never_fr
     }
 
 
-def test_days_that_were_made_without_an_earlier_one_are_named(empty: Lake) -> None:
+def test_days_that_were_made_without_an_earlier_one_are_named(tmp_path: Path) -> None:
+    empty = open_lake(tmp_path / "lake", create=True)
     with empty.change() as change:
         for days in (0, 1, 28):
             change.write("facts/idle_power_hour", "c", DAY + timedelta(days), pa.table({"device_uuid": ["GPU-a"]}))
@@ -93,18 +99,13 @@ def test_days_that_were_made_without_an_earlier_one_are_named(empty: Lake) -> No
     assert later_days_without(empty, "c", DAY) == []  # there already: made in turn, or now made again
 
 
-def test_the_same_model_in_another_part_serves(empty: Lake) -> None:
-    fill(empty, DAY, [{"GPU-a": (300.0, True)}, {"GPU-b": (70.0, False), "GPU-c": (74.0, False), "GPU-d": (90.0, False)}])
-    assert computed(empty, DAY)["GPU-a"] == (74.0, "same_model")
+def test_the_same_model_in_another_part_serves(computed: Lake) -> None:
+    assert idle(computed, "parts")["GPU-a"] == (74.0, "same_model")
 
 
-def test_what_is_configured_comes_first_by_device_then_model_then_all(empty: Lake) -> None:
-    fill(empty, DAY, [{"GPU-a": (80.0, False), "GPU-b": (80.0, False)}])
-    assert computed(empty, DAY, idle_watts={"GPU-a": 50.0, "M": 60.0, "all": 70.0}) == {
-        "GPU-a": (50.0, "configured"),
-        "GPU-b": (60.0, "configured"),
-    }
-    assert computed(empty, DAY, idle_watts={"all": 70.0})["GPU-a"] == (70.0, "configured")
+def test_what_is_configured_comes_first_by_device_then_model_then_all(computed: Lake) -> None:
+    assert idle(computed, "configured") == {"GPU-a": (50.0, "configured"), "GPU-b": (60.0, "configured")}
+    assert idle(computed, "other-model") == {"GPU-c": (70.0, "configured")}
 
 
 def test_the_configuration_takes_idle_watts_by_name_and_refuses_what_is_no_power(tmp_path: Path) -> None:
