@@ -17,6 +17,7 @@ from golden_case import gpureport
 from report_tables import Report, report_tables
 
 START, MINUTES = 1_767_225_600, 120  # 2026-01-01T00:00:00Z
+WINDOW = ("2026-01-01", "2026-01-01T02:00:00Z")
 
 
 class Text:
@@ -70,8 +71,17 @@ class Text:
 
 
 @pytest.fixture(scope="module")
-def report(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Report]:
-    folder, text = tmp_path_factory.mktemp("waits"), Text()
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The two nodes as the cluster ``c``, and beside it ``cores``.
+
+    There eight of 32 cores are a daemon's and 22 those of a pod with four GPUs: two cores beside four free GPUs. A pod of one GPU
+    and eight cores waits from 00:30 on.
+    """
+    folder, text, cores = tmp_path_factory.mktemp("waits"), Text(), Text()
+    cores.node("a", "Tesla-T4", cores=32)
+    cores.pod("daemon", 0, -60, -60, "a", cores=8)
+    cores.pod("big", 4, 0, 0, "a", cores=22)
+    cores.pod("small", 1, 30, cores=8)
     text.node("a", "Tesla-T4")
     text.node("b", "NVIDIA-A10")
     text.pod("one", 8, 0, 0, "a", end=60)
@@ -81,11 +91,16 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Report]:
         "kube_pod_container_state_started", START + 60 * 50.1, 51, namespace="ns", pod="later", uid="uid-later", container="main"
     )
     text.pod("waits", 8, 30)
-    (folder / "ksm.txt").write_text(str(text))
-    lake = folder / "lake"
-    gpureport("import", folder / "ksm.txt", "--cluster", "c", "--lake", lake)
-    gpureport("compute", "--date", "2026-01-01", "--lake", lake)
-    with report_tables(lake, "2026-01-01", "2026-01-01T02:00:00Z") as found:
+    for cluster, told in {"c": text, "cores": cores}.items():
+        (folder / cluster).write_text(str(told))
+        gpureport("import", folder / cluster, "--cluster", cluster, "--lake", folder / "lake")
+    gpureport("compute", "--date", "2026-01-01", "--lake", folder / "lake")
+    return folder / "lake"
+
+
+@pytest.fixture(scope="module")
+def report(lake: Path) -> Iterator[Report]:
+    with report_tables(lake, *WINDOW, cluster="c") as found:
         yield found
 
 
@@ -128,24 +143,14 @@ def test_half_of_the_mix_does_not_fit_less_than_eight(report: Report) -> None:
     ]
 
 
-def test_cpu_is_why_free_gpus_do_not_fit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of 32 cores eight are a daemon's and 22 those of a pod with four GPUs: two cores beside four free GPUs.
-
-    A pod of one GPU and eight cores waits from 00:30 on. A node more is what it takes, with 24 cores for pods with GPUs.
-    """
-    text = Text()
-    text.node("a", "Tesla-T4", cores=32)
-    text.pod("daemon", 0, -60, -60, "a", cores=8)
-    text.pod("big", 4, 0, 0, "a", cores=22)
-    text.pod("small", 1, 30, cores=8)
-    (tmp_path / "ksm.txt").write_text(str(text))
-    gpureport("import", tmp_path / "ksm.txt", "--cluster", "c", "--lake", tmp_path / "lake")
-    gpureport("compute", "--date", "2026-01-01", "--lake", tmp_path / "lake")
-    window = ("--since", "2026-01-01", "--until", "2026-01-01T02:00:00Z", "--lake", tmp_path / "lake")
-    with report_tables(tmp_path / "lake", "2026-01-01", "2026-01-01T02:00:00Z") as con:
+def test_cpu_is_why_free_gpus_do_not_fit(lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A node more is what it takes, with 24 cores for pods with GPUs."""
+    with report_tables(lake, *WINDOW, cluster="cores") as con:
         named = "size, reason, waiting_gpus, free_gpus, waiting_gpu_hours, free_gpu_hours"
         assert rows(con, f"select {named} from report.supply_demand") == [("1", "cpu", 1, 4, 1.5, 2 * 4)]
     capsys.readouterr()
+    since, until = WINDOW
+    window = ("--since", since, "--until", until, "--lake", lake, "--cluster", "cores")
     gpureport("whatif", "--nodes", "0..+1", *window, "-o", "json")
     found = [(0, 1, 5400), (1, 0, 0)]
     changed = [row for row in json.loads(capsys.readouterr().out) if row["variant"] == "changed"]
