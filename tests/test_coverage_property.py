@@ -9,7 +9,6 @@ import math
 import random
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import duckdb
@@ -140,8 +139,8 @@ def _labels(metric: str, number: int, copy: int, trouble: Trouble) -> dict[str, 
     return labels | instance | owner
 
 
-def fill(path: Path, troubles: Sequence[Trouble]) -> Lake:
-    """The lake of the day that these devices leave."""
+def fill(lake: Lake, cluster: str, troubles: Sequence[Trouble]) -> None:
+    """The day that these devices leave."""
     series = [each for number, trouble in enumerate(troubles) for each in series_of(number, trouble)]
     samples = [sample for _, found in series for sample in found]
     batch = SeriesBatch(
@@ -150,12 +149,9 @@ def fill(path: Path, troubles: Sequence[Trouble]) -> Lake:
         times_ms=np.array([time for time, _ in samples], np.int64),
         values=np.array([value for _, value in samples], np.float64),
     )
-    lake = open_lake(path, create=True)
     with lake.change() as change:
         for table, rows in shape(batch, CATALOG, Window.of_day(DAY)).tables().items():
-            change.write(table, "c", DAY, rows)
-    compute_days(lake, [("c", DAY)], ComputeSettings(threads=1), "1")
-    return lake
+            change.write(table, cluster, DAY, rows)
 
 
 def rows(con: duckdb.DuckDBPyConnection, table: str) -> list[dict[str, Any]]:
@@ -163,9 +159,14 @@ def rows(con: duckdb.DuckDBPyConnection, table: str) -> list[dict[str, Any]]:
     return [dict(zip(relation.columns, row, strict=True)) for row in relation.fetchall()]
 
 
-@pytest.fixture(scope="module", params=[1, 2])
-def lake(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    return fill(tmp_path_factory.mktemp("coverage") / "lake", troubled_devices(request.param))
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """Two clusters, each with its own troubles."""
+    lake = open_lake(tmp_path_factory.mktemp("coverage") / "lake", create=True)
+    for seed in (1, 2):
+        fill(lake, f"c{seed}", troubled_devices(seed))
+    compute_days(lake, [("c1", DAY), ("c2", DAY)], ComputeSettings(threads=1), "1")
+    return lake
 
 
 @pytest.mark.parametrize("window", WINDOWS, ids=["day", "hours", "parts of hours"])
@@ -184,8 +185,10 @@ def test_observed_and_unknown_are_what_was_expected_and_no_share_is_beyond_one(l
     for row in [*devices, *containers]:
         shares = {name: found for name, found in row.items() if "_ratio" in name and isinstance(found, float)}
         assert {name: found for name, found in shares.items() if not 0 <= found <= 1 + 1e-9} == {}
-    seen = {row["device_uuid"]: 0.0 for row in devices}
-    for row in devices:
-        seen[row["device_uuid"]] = max(seen[row["device_uuid"]], row["observed_seconds"])
-    any_observed = math.fsum(row["observed_device_seconds"] for row in ledger if row["signal"] == "any")
-    assert any_observed == pytest.approx(math.fsum(seen.values()), abs=0.01)
+    for cluster in ("c1", "c2"):
+        seen = dict[str, float]()
+        for row in devices:
+            if row["cluster"] == cluster:
+                seen[row["device_uuid"]] = max(seen.get(row["device_uuid"], 0.0), row["observed_seconds"])
+        any_observed = (row["observed_device_seconds"] for row in ledger if (row["cluster"], row["signal"]) == (cluster, "any"))
+        assert math.fsum(any_observed) == pytest.approx(math.fsum(seen.values()), abs=0.01)
