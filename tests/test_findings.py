@@ -38,7 +38,7 @@ def build(folder: Path) -> None:
     lake = folder / "lake"
     assert main(["import", str(folder / "metrics.txt"), "--lake", str(lake)], environ={}, now=NOW) == 0
     assert main(["compute", "--date", "2026-11-20", "--lake", str(lake)], environ={}, now=NOW) == 0
-    assert report(lake, folder / "out") == 0
+    assert report(lake, folder / "out", "--facts", "--only", "duckdb") == 0
 
 
 @pytest.fixture
@@ -50,19 +50,8 @@ def report(lake: Path, out: Path, *arguments: str, config: str = "") -> int:
     """The exit code of a report over the two hours."""
     (out.parent / "gpureport.toml").write_text(config)
     window = ["--since", "2026-11-20T12:00:00Z", "--until", "2026-11-20T14:00:00Z"]
-    given = [
-        "--config",
-        str(out.parent / "gpureport.toml"),
-        "report",
-        "--facts",
-        *window,
-        "--lake",
-        str(lake),
-        "--out",
-        str(out),
-        *arguments,
-    ]
-    return main(given, environ={}, now=NOW)
+    given = ["--config", str(out.parent / "gpureport.toml"), "report", *window, "--lake", str(lake), "--out", str(out)]
+    return main([*given, *arguments], environ={}, now=NOW)
 
 
 @pytest.fixture
@@ -88,28 +77,39 @@ def tables(lake: Path, folder: Path, config: str) -> AbstractContextManager[Repo
     return report_tables(lake, "2026-11-20T12:00:00Z", "2026-11-20T14:00:00Z", config_file=folder / "gpureport.toml")
 
 
-def test_what_is_at_stake_is_money_where_a_price_is_configured(lake: Path, tmp_path: Path) -> None:
-    with tables(lake, tmp_path, '[prices.gpu_hour]\n"NVIDIA H200" = 3.5\nall = 1\n') as found:
-        at_stake = dict(found.rows("select code, at_stake_cost from report.finding"))
-    assert at_stake == {"GR101": pytest.approx(2 * 3.5), "GR401": None}
-
-
-def test_charges_and_the_cost_of_teams_are_the_whole_ledger(lake: Path, tmp_path: Path) -> None:
-    prices = '[prices]\ncurrency = "EUR"\n[prices.gpu_hour]\nall = 2\n[prices.budgets]\nresearch = 100\n'
+def test_where_a_price_is_configured_charges_and_the_cost_of_teams_are_the_whole_ledger_and_what_is_at_stake_is_money(
+    lake: Path, tmp_path: Path
+) -> None:
+    prices = '[prices]\ncurrency = "EUR"\n[prices.gpu_hour]\n"NVIDIA H200" = 3.5\nall = 1\n[prices.budgets]\nresearch = 100\n'
     with tables(lake, tmp_path, prices) as con:
+        at_stake = dict(con.rows("select code, at_stake_cost from report.finding"))
+        assert at_stake == {"GR101": pytest.approx(2 * 3.5), "GR401": None}
         [hours] = con.execute("select sum(gpu_hours) from report.gpu_hour_ledger").fetchone() or [None]
         charged = con.execute("select sum(ConsumedQuantity), sum(BilledCost), sum(EffectiveCost) from report.focus").fetchone()
         cost = con.execute("select sum(gpu_hours), sum(total_cost), sum(total_cost) from report.team_cost").fetchone()
         unnamed = con.execute("select count(*) from report.focus where SubAccountId is null and AllocatedMethodId is not null")
-        assert charged == cost == pytest.approx((hours, 2 * hours, 2 * hours))
+        assert charged == cost == pytest.approx((hours, 3.5 * hours, 3.5 * hours))
         assert unnamed.fetchone() == (0,)
 
 
-def test_a_budget_is_of_a_namespace_without_a_team_too_and_without_a_currency_there_are_no_charges(
+SUPPRESSION = """
+[[suppressions]]
+code = "GR101"
+pod = "idler-*"
+until = {until}
+reason = "being moved"
+"""
+
+
+def test_a_suppression_that_is_over_does_nothing_a_budget_is_of_a_namespace_and_without_a_currency_there_are_no_charges(
     lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    config = "[prices.gpu_hour]\nall = 2\n[prices.budgets]\nresearch = 100\nreserch = 100\n"
-    assert report(lake, tmp_path / "out", config=config) == 0
+    """All in one report. A namespace that no team is known of is its own."""
+    config = "[prices.gpu_hour]\nall = 2\n[prices.budgets]\nresearch = 100\nreserch = 100\n" + SUPPRESSION.format(
+        until="2026-11-19"
+    )
+    assert report(lake, tmp_path / "out", "--fail-on", "GR101", "--only", "html,csv", config=config) == 3
+    assert (tmp_path / "out" / "report.html").exists()
     [warning] = [line for line in capsys.readouterr().err.splitlines() if "budgets" in line]
     assert warning == "warning: prices.budgets names 'reserch', which is no team of the period; known: research"
     files = {path.name for path in (tmp_path / "out" / "csv").iterdir()}
@@ -136,25 +136,11 @@ def test_to_fail_on_what_is_no_finding_is_a_usage_error_before_anything_is_writt
     assert not (tmp_path / "out").exists()
 
 
-SUPPRESSION = """
-[[suppressions]]
-code = "GR101"
-pod = "idler-*"
-until = {until}
-reason = "being moved"
-"""
-
-
 def test_a_suppressed_finding_is_listed_and_fails_nothing(lake: Path, tmp_path: Path) -> None:
     with tables(lake, tmp_path, SUPPRESSION.format(until="2026-11-30")) as con:
         listed = con.rows("select suppressed_until::varchar, suppression from report.finding where code = 'GR101'")
         assert listed == [("2026-11-30", "being moved")]
         assert failing(con.con, "GR101") == {}
-
-
-def test_a_suppression_that_is_over_does_nothing(lake: Path, tmp_path: Path) -> None:
-    assert report(lake, tmp_path / "out", "--fail-on", "GR101", config=SUPPRESSION.format(until="2026-11-19")) == 3
-    assert (tmp_path / "out" / "report.html").exists()
 
 
 def test_thresholds_are_the_configurations(lake: Path, tmp_path: Path) -> None:
