@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
-from golden_case import report_rows
+from report_tables import report_tables
 
 from gpureport.cli import main
 
@@ -42,15 +43,17 @@ def call(*arguments: str) -> None:
     assert main([*arguments], environ={}, now=NOW) == 0
 
 
+UNKNOWN = """
+    select cluster, gpu_model, cause, sum(gpu_hours) from report.gpu_hour_ledger where bucket = 'unknown'
+    group by all order by all
+"""
+
+
 def report(lake: Path, out: Path, *arguments: str, config: tuple[str, ...] = ()) -> dict[str, Any]:
     """report.json of a window, with unknown GPU-hours by cluster, model and cause."""
     call(*config, "report", *arguments, "--only", "json,duckdb", "--lake", str(lake), "--out", str(out))
-    rows = report_rows(out / "gpureport.duckdb", "gpu_hour_ledger")
-    unknown: dict[tuple[str, str, str], float] = {}
-    for row in rows:
-        if row["bucket"] == "unknown":
-            key = (row["cluster"], row["gpu_model"], row["cause"])
-            unknown[key] = unknown.get(key, 0.0) + row["gpu_hours"]
+    with duckdb.connect(str(out / "gpureport.duckdb"), read_only=True) as con:
+        unknown = con.execute(UNKNOWN).fetchall()
     found: dict[str, Any] = json.loads((out / "report.json").read_bytes())
     return {**found, "unknown": unknown}
 
@@ -60,29 +63,27 @@ def test_a_dead_cluster_is_unknown_on_every_night_after(lake: Path, tmp_path: Pa
     file.write_text("[prices.gpu_hour]\nL40S = 1\n")
     found = report(lake, tmp_path / "out", "--since", "2026-03-04", config=("--config", str(file)))
     assert "L40S" not in capsys.readouterr().err  # it is expected, so its price is not misspelt
-    assert found["unknown"] == {
-        ("us", "H100", "not_exported"): 24.0,
-        ("us", "L40S", "not_exported"): 24.0,
-        ("eu", "H100", "unseen"): 24.0,
-    }
+    assert found["unknown"] == [
+        ("eu", "H100", "unseen", 24.0),
+        ("us", "H100", "not_exported", 24.0),
+        ("us", "L40S", "not_exported", 24.0),
+    ]
     coverage = found["coverage"]
     assert (coverage["expected_device_seconds"], coverage["observed_device_seconds"]) == (4 * 86_400, 86_400)
     assert coverage["unknown_device_seconds"] == {"not_exported": 2 * 86_400.0, "exporter_down": 86_400.0}
 
 
-def test_missing_days_first_in_the_middle_and_last_are_unknown_by_model(lake: Path, tmp_path: Path) -> None:
-    found = report(lake, tmp_path, "--since", "2026-03-01", "--until", "2026-03-08")
-    # eu: days 5 to 7 of GPU-a and GPU-s, and days 2 to 4 of GPU-s, which is silent; us: day 1, and days 3 to 7.
-    assert found["unknown"] == {
-        ("us", "H100", "not_exported"): 6 * 24.0,
-        ("us", "L40S", "not_exported"): 6 * 24.0,
-        ("eu", "H100", "not_exported"): 6 * 24.0,
-        ("eu", "H100", "unseen"): 3 * 24.0,
-    }
-    evidence = {
-        row["evidence"] for row in report_rows(tmp_path / "gpureport.duckdb", "coverage") if row["reason"] == "not_exported"
-    }
-    assert "nothing of the cluster was exported; its GPUs are those of 2026-03-02" in evidence
+def test_missing_days_first_in_the_middle_and_last_are_unknown_by_model(lake: Path) -> None:
+    """eu: days 5 to 7 of GPU-a and GPU-s, and days 2 to 4 of GPU-s, which is silent; us: day 1, and days 3 to 7."""
+    with report_tables(lake, "2026-03-01", "2026-03-08", NOW) as found:
+        assert found.rows(UNKNOWN) == [
+            ("eu", "H100", "not_exported", 6 * 24.0),
+            ("eu", "H100", "unseen", 3 * 24.0),
+            ("us", "H100", "not_exported", 6 * 24.0),
+            ("us", "L40S", "not_exported", 6 * 24.0),
+        ]
+        evidence = found.rows("select evidence from report.coverage where reason = 'not_exported'")
+    assert ("nothing of the cluster was exported; its GPUs are those of 2026-03-02",) in evidence
 
 
 def test_what_is_retired_is_not_expected_and_a_report_of_one_cluster_has_no_other(
@@ -96,7 +97,7 @@ def test_what_is_retired_is_not_expected_and_a_report_of_one_cluster_has_no_othe
     )
     arguments = ("--since", "2026-03-04", "--cluster", "eu")
     found = report(lake, tmp_path / "out", *arguments, config=("--config", str(file)))
-    assert (found["unknown"], found["clusters"]) == ({}, ["eu"])
+    assert (found["unknown"], found["clusters"]) == ([], ["eu"])
     said = capsys.readouterr().err
     assert "prices.gpu_hour names 'H1000', which is no GPU of the period; known: H100" in said
     assert "prices.budgets names 'nobody', which is no team of the period; known: none" in said
@@ -116,29 +117,24 @@ def test_sql_and_top_of_one_cluster_read_no_other(lake: Path, capsys: pytest.Cap
     assert "has no cluster 'ap'; it has eu, us" in capsys.readouterr().err
 
 
-def test_a_day_that_goes_on_is_reported_up_to_its_last_full_hour_and_says_so(lake: Path, tmp_path: Path) -> None:
+def test_a_day_of_which_no_hour_is_over_is_not_reported(lake: Path, tmp_path: Path) -> None:
     arguments = ["report", "--since", "2026-03-04", "--lake", str(lake), "--cluster", "eu", "--out", str(tmp_path)]
-    arguments += ["--only", "json"]
-    assert main(arguments, environ={}, now=datetime(2026, 3, 4, 9, 19, 20, tzinfo=UTC)) == 0
-    found = json.loads((tmp_path / "report.json").read_bytes())
-    assert found["window"] == {"start_at": "2026-03-04T00:00:00Z", "end_at": "2026-03-04T09:00:00Z"}
-    assert found["coverage"]["expected_device_seconds"] == 2 * 9 * 3600
-    assert found["notes"][0] == "Provisional: the period lasts until 2026-03-05T00:00:00Z; this is what is over of it."
     assert main(arguments, environ={}, now=datetime(2026, 3, 4, 0, 30, tzinfo=UTC)) == 2
 
 
-@pytest.mark.parametrize("asked", [["--date", "today"], ["--until", "now"]], ids=" ".join)
-def test_a_run_of_today_reports_the_hours_that_are_over(
-    asked: list[str], lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Its server is gone: what the lake has of the day is reported."""
+def test_a_run_of_today_reports_the_hours_that_are_over(lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its server is gone: what the lake has of the day is reported, of both clusters; asked in other words it is the same."""
     flags = ["--prometheus-url", "http://127.0.0.1:9", "--no-kubernetes", "--lake", str(lake), "--out", str(tmp_path)]
     environ = {"GPUREPORT_REPORT__ONLY": "json"}
     now = datetime(2026, 3, 4, 9, 19, 20, tzinfo=UTC)
-    assert main(["run", *asked, "--cluster", "eu", *flags], environ, now) == 5
-    found = json.loads((tmp_path / "report.json").read_bytes())
+    assert main(["run", "--date", "today", "--cluster", "eu", *flags], environ, now) == 5
+    written = (tmp_path / "report.json").read_bytes()
+    assert main(["run", "--until", "now", "--cluster", "eu", *flags], environ, now) == 5
+    assert (tmp_path / "report.json").read_bytes() == written
+    found = json.loads(written)
     assert found["window"] == {"start_at": "2026-03-04T00:00:00Z", "end_at": "2026-03-04T09:00:00Z"}
-    assert found["notes"][0].startswith("Provisional")
+    assert found["coverage"]["expected_device_seconds"] == 4 * 9 * 3600
+    assert found["notes"][0] == "Provisional: the period lasts until 2026-03-05T00:00:00Z; this is what is over of it."
     assert main(["run", "--date", "tomorrow", "--cluster", "eu", *flags], environ, now) == 2
     assert "'tomorrow' is not a date" in capsys.readouterr().err
     assert main(["run", "--until", "now", "--date", "2026-03-03", "--cluster", "eu", *flags], environ, now) == 2
