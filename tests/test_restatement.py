@@ -6,11 +6,12 @@ import json
 import shutil
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
-from built_once import built_once
-from golden_case import NOON, NOW, Row, report_rows
+from golden_case import NOON, NOW
 from lake_rows import seen
+from report_tables import report_tables
 
 from gpureport.cli import main
 
@@ -32,13 +33,11 @@ def compute(folder: Path) -> None:
     assert main(["compute", "--date", "2026-11-20", "--lake", str(folder / "lake")], environ={}, now=NOW) == 0
 
 
-def report(folder: Path, name: str) -> None:
-    arguments = ["report", "--since", "2026-11-20", "--lake", str(folder / "lake"), "--out", str(folder / name)]
-    assert main(arguments, environ={}, now=NOW) == 0
-
-
-def restated(folder: Path, name: str) -> list[Row]:
-    return report_rows(folder / name / "gpureport.duckdb", "restated_day")
+def restated(lake: Path) -> list[tuple[Any, ...]]:
+    """Days of a report that are marked: before and now allocated, before and now seen."""
+    figures = (f"{said}{kind}_gpu_hours" for kind in ("allocated", "seen") for said in ("previous_", ""))
+    with report_tables(lake, "2026-11-20") as found:
+        return found.rows(f"select day::varchar, {', '.join(figures)} from report.restated_day")
 
 
 def facts_digest(folder: Path) -> str:
@@ -46,30 +45,26 @@ def facts_digest(folder: Path) -> str:
     return sha256(b"".join(data for _, data in facts)).hexdigest()
 
 
-@pytest.fixture(scope="session")
-def grown(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A day that has an hour, is reported (``first``), gets two more, one by one, and is reported (``out``)."""
-
-    def build(folder: Path) -> None:
-        bring(folder, "a.txt", 0, 60)
-        report(folder, "first")
-        bring(folder, "b.txt", 60, 60)
-        bring(folder, "c.txt", 120, 60)
-        report(folder, "out")
-
-    return built_once("grown", build, request, tmp_path_factory)
+@pytest.fixture(scope="module")
+def grown(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with the lake of a day that had an hour, and got two more, one by one."""
+    folder = tmp_path_factory.mktemp("grown")
+    bring(folder, "a.txt", 0, 60)
+    assert restated(folder / "lake") == []
+    bring(folder, "b.txt", 60, 60)
+    bring(folder, "c.txt", 120, 60)
+    return folder
 
 
 def test_a_day_that_grew_says_what_was_said_at_first(grown: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert restated(grown, "first") == []
-    [row] = restated(grown, "out")
-    assert str(row["day"]) == "2026-11-20"
-    assert (row["previous_allocated_gpu_hours"], row["allocated_gpu_hours"]) == pytest.approx((1, 3))
-    assert (row["previous_seen_gpu_hours"], row["seen_gpu_hours"]) == pytest.approx((1, 3))
+    assert restated(grown / "lake") == [("2026-11-20", *map(pytest.approx, (1, 3, 1, 3)))]
+    lake = ["--lake", str(grown / "lake")]
+    report = ["report", "--since", "2026-11-20", "--only", "html,duckdb", "--out", str(grown / "out"), *lake]
+    assert main(report, environ={}, now=NOW) == 0
     assert "Restated days" in (grown / "out" / "report.html").read_text()
     capsys.readouterr()
-    reports = [str(grown / name) for name in ("first", "out")]
-    assert main(["diff", *reports, "--show", "restated", "-o", "json"], environ={}, now=NOW) == 0
+    both = [shutil.copytree(grown / "out", grown / "again"), grown / "out"]
+    assert main(["diff", *map(str, both), "--show", "restated", "-o", "json"], environ={}, now=NOW) == 0
     [told] = json.loads(capsys.readouterr().out)["restated"]
     assert told["day"] == "2026-11-20"
     assert (told["previous_allocated_gpu_hours"], told["allocated_gpu_hours"]) == pytest.approx((1, 3))
