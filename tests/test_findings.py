@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -20,6 +21,13 @@ from gpureport.values.tables import SIGNALS
 
 OWNER = 'namespace="research",pod="idler-0",container="main"'
 GPU = 'UUID="GPU-a",gpu="0",modelName="NVIDIA H200",Hostname="node-a"'
+SUPPRESSION = """
+[[suppressions]]
+code = "GR101"
+pod = "idler-*"
+until = {until}
+reason = "being moved"
+"""
 
 
 @pytest.fixture(scope="session")
@@ -77,28 +85,32 @@ def tables(lake: Path, folder: Path, config: str) -> AbstractContextManager[Repo
     return report_tables(lake, "2026-11-20T12:00:00Z", "2026-11-20T14:00:00Z", config_file=folder / "gpureport.toml")
 
 
-def test_where_a_price_is_configured_charges_and_the_cost_of_teams_are_the_whole_ledger_and_what_is_at_stake_is_money(
-    lake: Path, tmp_path: Path
-) -> None:
+@pytest.fixture(scope="module")
+def configured(told: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Report]:
+    """The tables with prices, a budget, and a suppression of GR101."""
     prices = '[prices]\ncurrency = "EUR"\n[prices.gpu_hour]\n"NVIDIA H200" = 3.5\nall = 1\n[prices.budgets]\nresearch = 100\n'
-    with tables(lake, tmp_path, prices) as con:
-        at_stake = dict(con.rows("select code, at_stake_cost from report.finding"))
-        assert at_stake == {"GR101": pytest.approx(2 * 3.5), "GR401": None}
-        [hours] = con.execute("select sum(gpu_hours) from report.gpu_hour_ledger").fetchone() or [None]
-        charged = con.execute("select sum(ConsumedQuantity), sum(BilledCost), sum(EffectiveCost) from report.focus").fetchone()
-        cost = con.execute("select sum(gpu_hours), sum(total_cost), sum(total_cost) from report.team_cost").fetchone()
-        unnamed = con.execute("select count(*) from report.focus where SubAccountId is null and AllocatedMethodId is not null")
-        assert charged == cost == pytest.approx((hours, 3.5 * hours, 3.5 * hours))
-        assert unnamed.fetchone() == (0,)
+    with tables(told / "lake", tmp_path_factory.mktemp("out"), prices + SUPPRESSION.format(until="2026-11-30")) as found:
+        yield found
 
 
-SUPPRESSION = """
-[[suppressions]]
-code = "GR101"
-pod = "idler-*"
-until = {until}
-reason = "being moved"
-"""
+def test_what_is_at_stake_is_money_where_a_price_is_configured(configured: Report) -> None:
+    at_stake = dict(configured.rows("select code, at_stake_cost from report.finding"))
+    assert at_stake == {"GR101": pytest.approx(2 * 3.5), "GR401": None}
+
+
+def test_charges_and_the_cost_of_teams_are_the_whole_ledger(configured: Report) -> None:
+    [(hours,)] = configured.rows("select sum(gpu_hours) from report.gpu_hour_ledger")
+    [charged] = configured.rows("select sum(ConsumedQuantity), sum(BilledCost), sum(EffectiveCost) from report.focus")
+    [cost] = configured.rows("select sum(gpu_hours), sum(total_cost), sum(total_cost) from report.team_cost")
+    unnamed = "select count(*) from report.focus where SubAccountId is null and AllocatedMethodId is not null"
+    assert charged == cost == pytest.approx((hours, 3.5 * hours, 3.5 * hours))
+    assert configured.rows(unnamed) == [(0,)]
+
+
+def test_a_suppressed_finding_is_listed_and_fails_nothing(configured: Report) -> None:
+    listed = configured.rows("select suppressed_until::varchar, suppression from report.finding where code = 'GR101'")
+    assert listed == [("2026-11-30", "being moved")]
+    assert failing(configured.con, "GR101") == {}
 
 
 def test_a_suppression_that_is_over_does_nothing_a_budget_is_of_a_namespace_and_without_a_currency_there_are_no_charges(
@@ -134,13 +146,6 @@ def test_a_finding_fails_the_run_only_where_that_is_asked_for(reported: Path, fa
 def test_to_fail_on_what_is_no_finding_is_a_usage_error_before_anything_is_written(lake: Path, tmp_path: Path) -> None:
     assert report(lake, tmp_path / "out", "--fail-on", "GR999") == 2
     assert not (tmp_path / "out").exists()
-
-
-def test_a_suppressed_finding_is_listed_and_fails_nothing(lake: Path, tmp_path: Path) -> None:
-    with tables(lake, tmp_path, SUPPRESSION.format(until="2026-11-30")) as con:
-        listed = con.rows("select suppressed_until::varchar, suppression from report.finding where code = 'GR101'")
-        assert listed == [("2026-11-30", "being moved")]
-        assert failing(con.con, "GR101") == {}
 
 
 def test_thresholds_are_the_configurations(lake: Path, tmp_path: Path) -> None:
