@@ -6,6 +6,7 @@ import csv
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 from zlib import crc32
@@ -97,7 +98,7 @@ def run_cases(cases: Mapping[str, Path], folder: Path) -> None:
     window = ("--since", "2026-11-20T12:00:00Z", "--until", "2026-11-20T13:00:00Z")
     gpureport(*config, "import", str(text), "--cluster", "golden", "--lake", lake)
     gpureport(*config, "compute", "--date", "2026-11-20", "--lake", lake)
-    gpureport(*config, "report", *window, "--facts", "--lake", lake, "--out", str(out))
+    gpureport(*config, "report", *window, "--lake", lake, "--out", str(out))
 
 
 def gpureport(*arguments: str | Path) -> None:
@@ -115,14 +116,26 @@ def expected_rows(path: Path) -> list[Row]:
 def report_rows(database: Path, table: str) -> list[Row]:
     """All rows of a report table."""
     with duckdb.connect(str(database), read_only=True) as con:
-        cursor = con.execute(f"from report.{table}")
-        names = [column[0] for column in cursor.description]
-        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+        return rows_of(con.execute(f"from {table if '.' in table else f'report.{table}'}"))
 
 
-def rows_marked(database: Path, table: str, mark: str) -> list[Row]:
-    """The rows of a report table that are of the case with a mark, their names as the case has them."""
-    own = [
-        row for row in report_rows(database, table) if any(isinstance(cell, str) and cell.endswith(mark) for cell in row.values())
-    ]
-    return [{name: cell.removesuffix(mark) if isinstance(cell, str) else cell for name, cell in row.items()} for row in own]
+def rows_of(cursor: duckdb.DuckDBPyConnection) -> list[Row]:
+    """What a statement found, by column."""
+    names = [column[0] for column in cursor.description]
+    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+
+@cache
+def marked_rows(database: Path, table: str) -> dict[str, list[Row]]:
+    """Rows of a table of a report that stays as it is, by mark."""
+    return by_mark(report_rows(database, table))
+
+
+def by_mark(rows: Iterable[Row]) -> dict[str, list[Row]]:
+    """The rows in which names with a mark stand, without the mark; all of them under ''."""
+    found = defaultdict[str, list[Row]](list)
+    for row in rows:
+        found[""].append(row)
+        for mark in {f"~{cell.rpartition('~')[2]}" for cell in row.values() if isinstance(cell, str) and "~" in cell}:
+            found[mark].append({name: cell.removesuffix(mark) if isinstance(cell, str) else cell for name, cell in row.items()})
+    return found

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from golden_case import CASES, GOLDEN, Row, expected_rows, rows_marked, told
+from golden_case import CASES, GOLDEN, Row, expected_rows, marked_rows, told
 
 TABLES = {
     "expect.csv": "container_saturation",
@@ -38,7 +38,7 @@ def test_the_report_says_what_was_worked_out_by_hand(
     found = told(case, request, tmp_path_factory)
     for file, table in TABLES.items():
         if (case / file).exists():
-            assert_rows(rows_marked(found.database, table, found.mark), expected_rows(case / file), KEYS[table])
+            assert_rows(marked_rows(found.database, table)[found.mark], expected_rows(case / file), KEYS[table])
 
 
 def assert_rows(found: list[Row], expected: list[Row], keys: tuple[str, ...]) -> None:

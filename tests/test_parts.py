@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -51,25 +52,32 @@ def test_a_header_names_a_table_that_is_read_and_keys_of_both() -> None:
     assert not wrong
 
 
-@pytest.mark.parametrize("query", IN_PARTS, ids=lambda query: query.table)
-def test_small_parts_have_the_rows_of_the_whole(query: Query, simulated_demo: Path, tmp_path: Path) -> None:
-    """Pods of several devices, MIG, shared GPUs, claims, labels without a uid; in the report's file, whose order is the keys'."""
-    parts = query.parts
-    assert parts
+@pytest.fixture(scope="module")
+def tables(simulated_demo: Path) -> Iterator[WindowTables]:
+    """What they read, of the simulated demo."""
     lake = open_lake(simulated_demo / "lake")
     days = sorted(each.date for each in lake.computed_days())
     window = Window(day_start(days[0]), day_start(days[-1] + timedelta(days=1)))
-    found = []
+    with connection() as con:
+        found = WindowTables(con, lake, window, ReportSettings())
+        found.build({table for query in IN_PARTS for table in query.reads})
+        yield found
+
+
+@pytest.mark.parametrize("query", IN_PARTS, ids=lambda query: query.table)
+def test_small_parts_have_the_rows_of_the_whole(query: Query, tables: WindowTables, tmp_path: Path) -> None:
+    """Pods of several devices, MIG, shared GPUs, claims, labels without a uid; in the report's file, whose order is the keys'."""
+    parts, con, found = query.parts, tables.con, []
+    assert parts
     for row_count in (10**6, 20):
-        with connection() as con:
-            tables = WindowTables(con, lake, window, ReportSettings())
-            tables.build(query.reads)
-            small = replace(query, parts=replace(parts, row_count=row_count))
-            found.append(len(small.parts.ranges(con)))
-            begin(con, tmp_path / str(row_count), has_many=False)
-            build(con, small, tables.params, partial(move, con, False) if query.life == "report" else None)
-            found.append(con.execute(f"from {query.table} {'' if query.life == 'report' else 'order by all'}").fetchall())
-            con.execute("detach file")
+        small = replace(query, parts=replace(parts, row_count=row_count))
+        found.append(len(small.parts.ranges(con)))
+        begin(con, tmp_path / str(row_count), has_many=False)
+        build(con, small, tables.params, partial(move, con, False) if query.life == "report" else None)
+        found.append(con.execute(f"from {query.table} {'' if query.life == 'report' else 'order by all'}").fetchall())
+        if query.life == "report":
+            con.execute(f"drop view {query.table}")
+        con.execute("detach file")
     assert found[0] == 1
     assert found[2] > 3
     assert [pair for pair in zip(found[1], found[3], strict=True) if pair[0] != pair[1]] == []

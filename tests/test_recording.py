@@ -14,7 +14,7 @@ import duckdb
 import oracle
 import pytest
 from built_once import built_once
-from golden_case import Row, gpureport, report_rows
+from golden_case import Row, gpureport, report_rows, rows_of
 from lake_rows import seen
 
 FOLDER = Path(__file__).parent.parent / "data" / "fixtures" / "h200-recording"
@@ -154,8 +154,7 @@ def during(lake: Path, period: tuple[float, float], columns: str) -> Row:
     files = str(lake / "device_sample" / "**" / "*.parquet")
     with duckdb.connect() as con:
         found = con.execute(f"select {columns} from read_parquet(?) where seen_at >= ? and seen_at < ?", [files, start, end])
-        names = [column[0] for column in found.description]
-        return dict(zip(names, found.fetchone() or (), strict=True))
+        return rows_of(found)[0]
 
 
 SHIFTS = {"crosses-midnight": 5.0, "begins-10-s-after-midnight": 8.5, "crosses-23": -55.0}

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 import duckdb
 import pytest
-from golden_case import Row
+from golden_case import Row, by_mark, marked_rows, rows_of
 
 Test = TypeVar("Test", bound=Callable[..., None])
 
@@ -51,24 +52,11 @@ class Said:
 
     def rows(self, table: str) -> list[Row]:
         """Rows of a table of the report's database, as ``report.device``."""
-        with duckdb.connect(str(self.database), read_only=True) as con:
-            return self._own(con.execute(f"from {table} where cluster = ?", [self.cluster]))
+        return [row for row in marked_rows(self.database, table)[self.mark] if row["cluster"] == self.cluster]
 
     def lake_rows(self, table: str) -> list[Row]:
         """Rows of a lake table."""
-        files = self.lake / table / f"cluster={self.cluster}" / "**" / "*.parquet"
-        with duckdb.connect() as con:
-            return self._own(con.execute("from read_parquet(?)", [str(files)]))
-
-    def _own(self, cursor: Any) -> list[Row]:
-        """The rows in which this test's names stand, without the mark."""
-        names = [column[0] for column in cursor.description]
-        rows = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
-        return [
-            {name: value.removesuffix(self.mark) if isinstance(value, str) else value for name, value in row.items()}
-            for row in rows
-            if any(isinstance(value, str) and value.endswith(self.mark) for value in row.values())
-        ]
+        return file_rows(self.lake / table / f"cluster={self.cluster}")[self.mark]
 
     def device(self, uuid: str = "GPU-a", instance_id: str = "") -> Row:
         """The one row of a device."""
@@ -101,6 +89,13 @@ class Said:
         """The values that were left out of a device's signal, by reason."""
         found = self.signal(name, uuid, instance_id)["dropped"]
         return {reason: count for reason, count in dict(found).items() if count}
+
+
+@cache
+def file_rows(folder: Path) -> dict[str, list[Row]]:
+    """Rows of a lake table of one cluster by mark."""
+    with duckdb.connect() as con:
+        return by_mark(rows_of(con.execute("from read_parquet(?)", [f"{folder}/**/*.parquet"])))
 
 
 def reason(row: Row, figure: str) -> str | None:
