@@ -61,7 +61,7 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     metrics.write_text(openmetrics())
     gpureport("import", metrics, "--cluster", "c", "--lake", lake)
     gpureport("compute", "--date", "2026-01-01", "--lake", lake)
-    gpureport("report", *WINDOW, "--lake", lake, "--out", out)
+    gpureport("report", *WINDOW, "--only", "html,duckdb", "--lake", lake, "--out", out)
     return out
 
 

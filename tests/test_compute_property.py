@@ -147,8 +147,8 @@ runs_of_owners = st.lists(
 
 
 # Each example builds the facts once, so it has several devices that know nothing of each other.
-@settings(max_examples=15)
-@given(devices=st.lists(st.tuples(device_rows(), runs_of_owners), min_size=4, max_size=6))
+@settings(max_examples=9)
+@given(devices=st.lists(st.tuples(device_rows(), runs_of_owners), min_size=7, max_size=9))
 def test_sums_over_pieces_and_hours_are_the_integral(typed, devices):
     owners = [owner(f"GPU-{n}", f"{n}{pod}", *run) for n, (_, runs) in enumerate(devices) for pod, *run in runs]
     found = build_facts(typed, on_devices([rows for rows, _ in devices]), owners)
@@ -163,8 +163,8 @@ def test_sums_over_pieces_and_hours_are_the_integral(typed, devices):
     assert found["container"] == expected
 
 
-@settings(max_examples=4)
-@given(devices=st.lists(st.tuples(device_rows(), runs_of_owners), min_size=4, max_size=5))
+@settings(max_examples=2)
+@given(devices=st.lists(st.tuples(device_rows(), runs_of_owners), min_size=8, max_size=9))
 def test_cuts_by_other_owners_change_no_sum(typed, devices):
     mine = [owner(f"GPU-{n}", f"mine {n}", 3500, 3700) for n in range(len(devices))]
     others = [owner(f"GPU-{n}", f"{n}{pod}", *run) for n, (_, runs) in enumerate(devices) for pod, *run in runs]

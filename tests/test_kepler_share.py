@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from lake_rows import DAY, arrow, at, facts, owner, sample
 
 from gpureport.compute.day import ComputeSettings, compute_days
@@ -20,30 +18,30 @@ WATTS = {1: ("a", 45.0), 2: ("b", 15.0), 3: ("c", 60.0)}
 
 
 def test_keplers_watts_are_found_in_whichever_part_they_stand(tmp_path):
-    apart = _filled(tmp_path / "apart", [0, 1, 2])
-    together = _filled(tmp_path / "together", [0, 0, 0])
-    for lake in (apart, together):
-        compute_days(lake, [("c", DAY)], ComputeSettings())
+    lake = open_lake(tmp_path / "lake", create=True)
+    _fill(lake, "apart", [0, 1, 2])
+    _fill(lake, "together", [0, 0, 0])
+    compute_days(lake, [("apart", DAY), ("together", DAY)], ComputeSettings())
     # Idle power is unknown, so all of 100 W for 1800 s: three quarters of GPU-a's are a's; GPU-b has one holder.
     expected = [("a", 135_000.0, "kepler_share"), ("b", 45_000.0, "kepler_share"), ("c", 180_000.0, "exclusive")]
-    for lake in (apart, together):
-        assert facts(lake, "power_hour", "pod, round(active_joules, 6), method") == expected
-        assert facts(lake, "kepler_hour", "pod, kepler_joules") == [("a", 162_000.0), ("b", 54_000.0), ("c", 216_000.0)]
+    measured = [("a", 162_000.0), ("b", 54_000.0), ("c", 216_000.0)]
+    both = ("apart", "together")
+    power = facts(lake, "power_hour", "cluster, pod, round(active_joules, 6), method")
+    assert power == [(cluster, *row) for cluster in both for row in expected]
+    assert facts(lake, "kepler_hour", "cluster, pod, kepler_joules") == [(cluster, *row) for cluster in both for row in measured]
 
 
-def _filled(path: Path, parts: list[int]) -> Lake:
-    """A lake of GPU-a in the first part, GPU-b in the second, Kepler's series in the third."""
-    lake = open_lake(path, create=True)
+def _fill(lake: Lake, cluster: str, parts: list[int]) -> None:
+    """GPU-a in the first part, GPU-b in the second, Kepler's series in the third."""
     devices = ["GPU-a", "GPU-b", ""]
     with lake.change() as change:
         for part in dict.fromkeys(parts):
             held = {device for device, own in zip(devices, parts, strict=True) if own == part}
             for table, rows in ((DEVICE_SAMPLE, SAMPLES), (OWNER_LABEL, OWNERS), (DEVICE_LABEL, [])):
-                change.write(table.name, "c", DAY, arrow(table, [row for row in rows if row["device_uuid"] in held]), part)
+                change.write(table.name, cluster, DAY, arrow(table, [row for row in rows if row["device_uuid"] in held]), part)
             if "" in held:
-                change.write("series", "c", DAY, arrow(SERIES, [_series(number) for number in WATTS]), part)
-                change.write("sample", "c", DAY, arrow(SAMPLE, [_reading(number) for number in WATTS]), part)
-    return lake
+                change.write("series", cluster, DAY, arrow(SERIES, [_series(number) for number in WATTS]), part)
+                change.write("sample", cluster, DAY, arrow(SAMPLE, [_reading(number) for number in WATTS]), part)
 
 
 def _series(number: int) -> dict[str, object]:

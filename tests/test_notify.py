@@ -85,7 +85,7 @@ def test_a_report_that_fails_the_run_too_sends_its_answers_to_the_chat_and_the_m
             mail_to = ["capacity@example.com", "sre@example.com"]
         """)
         asked = ["--config", config, "report", "--lake", recorded / "lake", "--since", "2026-11-20", "--until", "2026-11-21"]
-        asked += ["--min-coverage", "0.99", "--out", tmp_path / "out"]
+        asked += ["--min-coverage", "0.99", "--only", "json", "--out", tmp_path / "out"]
         capsys.readouterr()
         assert main([*map(str, asked)], environ={}, now=NOW) == CoverageError.exit_code
     said = capsys.readouterr()

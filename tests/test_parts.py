@@ -25,14 +25,22 @@ IN_PARTS = [query for query in load().values() if query.parts and len(query.part
 names = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=3)
 
 
-@given(st.lists(st.tuples(names, names), max_size=30), st.integers(1, 10))
-def test_each_row_is_in_one_part_and_parts_are_in_order(rows: list[tuple[str, str]], row_count: int) -> None:
+@pytest.fixture
+def con() -> Iterator[duckdb.DuckDBPyConnection]:
     with duckdb.connect() as con:
-        con.execute("create table held (namespace varchar, pod varchar)")
-        if rows:
-            con.executemany("insert into held values (?, ?)", rows)
-        ranges = Parts(row_count, "held", ("namespace", "pod")).ranges(con)
-        found = [con.execute(f"from held where {each or 'true'} order by all").fetchall() for each in ranges]
+        yield con
+
+
+@given(rows=st.lists(st.tuples(names, names), max_size=30), row_count=st.integers(1, 10))
+def test_each_row_is_in_one_part_and_parts_are_in_order(
+    con: duckdb.DuckDBPyConnection, rows: list[tuple[str, str]], row_count: int
+) -> None:
+    con.execute(
+        "create or replace table held as select unnest($1::varchar[]) as namespace, unnest($2::varchar[]) as pod",
+        [[namespace for namespace, _ in rows], [pod for _, pod in rows]],
+    )
+    ranges = Parts(row_count, "held", ("namespace", "pod")).ranges(con)
+    found = [con.execute(f"from held where {each or 'true'} order by all").fetchall() for each in ranges]
     assert [row for part in found for row in part] == sorted(rows)
     assert len(ranges) <= max(1, -(-len(rows) // row_count))
 

@@ -174,7 +174,8 @@ def test_namespaces_of_one_team_share_its_page(demo: Path, tmp_path: Path) -> No
     with open_lake(lake).change() as change:
         change.observe("h200-recording", at, {"namespace": pa.Table.from_pylist(rows, NAMESPACE.schema)})
     out = tmp_path / "out"
-    assert main(["report", *WINDOW, "--by", "team", "--lake", str(lake), "--out", str(out)], environ={}, now=NOW) == 0
+    asked = ["report", *WINDOW, "--by", "team", "--only", "html", "--lake", str(lake), "--out", str(out)]
+    assert main(asked, environ={}, now=NOW) == 0
     # A namespace without the label is a team of its own.
     assert sorted(path.name for path in (out / "by").iterdir()) == ["apps.html", "data.html", "ml.html"]
     page = Page(out / "by/ml.html")
@@ -207,7 +208,8 @@ def test_teams_that_only_kube_state_metrics_tells_have_pages(tmp_path: Path) -> 
     lake, window = ["--lake", str(tmp_path / "lake")], ["--since", "2026-11-20T12:00:00Z", "--until", "2026-11-20T13:00:00Z"]
     assert main(["import", str(tmp_path / "metrics.txt"), *lake], environ={}, now=NOW) == 0
     assert main(["compute", "--date", "2026-11-20", *lake], environ={}, now=NOW) == 0
-    assert main(["report", *window, "--by", "team/name", *lake, "--out", str(tmp_path / "out")], environ={}, now=NOW) == 0
+    asked = ["report", *window, "--by", "team/name", "--only", "html", *lake, "--out", str(tmp_path / "out")]
+    assert main(asked, environ={}, now=NOW) == 0
     assert sorted(path.name for path in (tmp_path / "out" / "by").iterdir()) == ["blue.html", "red.html"]
 
 
