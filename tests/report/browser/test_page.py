@@ -56,19 +56,32 @@ def test_a_day_without_data_is_blank_in_charts(browser: Browser, tmp_path: Path)
     page.close()
 
 
-def test_with_one_signal_and_no_model_every_tab_opens(browser: Browser, tmp_path: Path) -> None:
-    """Columns without data are not in the page; a chart that would use one goes without."""
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake of two clusters: of one there is one signal without a model, of the other Kubernetes alone."""
+    folder = tmp_path_factory.mktemp("bare")
     start = int(datetime(2026, 11, 20, tzinfo=UTC).timestamp())
     series = ('UUID="GPU-a",Hostname="n1",pod="p",namespace="x"} 40', 'UUID="GPU-b",Hostname="n1"} 0')
     lines = [f"DCGM_FI_DEV_GPU_UTIL{{{each} {start + second}" for second in range(0, 7200, 60) for each in series]
-    file, lake = tmp_path / "metrics.txt", ("--lake", str(tmp_path / "lake"))
+    file, lake = folder / "metrics.txt", ("--lake", str(folder / "lake"))
     file.write_text("\n".join(["# TYPE DCGM_FI_DEV_GPU_UTIL gauge", *lines, "# EOF\n"]))
-    gpureport("import", str(file), *lake)
-    gpureport("compute", "--date", "2026-11-20", *lake)
-    gpureport("report", "--since", "2026-11-20", *lake, "--out", str(tmp_path / "out"), "--only", "html")
+    gpureport("import", str(file), "--cluster", "one", *lake)
+    gpureport("import", "--kubernetes", str(RECORDED), "--cluster", "lab", *lake)
+    gpureport("compute", "--since", "2026-11-20", "--until", "2026-11-22", *lake)
+    return folder / "lake"
+
+
+def report_of(lake: Path, cluster: str, day: str, out: Path) -> str:
+    """The address of a cluster's report of a day."""
+    gpureport("report", "--since", day, "--cluster", cluster, "--lake", lake, "--out", out, "--only", "html")
+    return (out / "report.html").as_uri()
+
+
+def test_with_one_signal_and_no_model_every_tab_opens(browser: Browser, bare: Path, tmp_path: Path) -> None:
+    """Columns without data are not in the page; a chart that would use one goes without."""
     page, complaints = new_page(browser), []
     page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.goto((tmp_path / "out" / "report.html").as_uri() + "#capacity")
+    page.goto(report_of(bare, "one", "2026-11-20", tmp_path) + "#capacity")
     page.locator("figure", has_text="Blank: hours without data.").wait_for()
     assert page.locator("figure", has_text="Allocated GPUs by model").is_hidden()  # one day is no line
     for tab in page.locator(".tabs a").all():
@@ -78,14 +91,10 @@ def test_with_one_signal_and_no_model_every_tab_opens(browser: Browser, tmp_path
     page.close()
 
 
-def test_a_quota_without_a_guarantee_is_not_said_to_have_one_of_0(browser: Browser, tmp_path: Path) -> None:
+def test_a_quota_without_a_guarantee_is_not_said_to_have_one_of_0(browser: Browser, bare: Path, tmp_path: Path) -> None:
     """Kubernetes' own limit what is used and guarantee nothing; no exporter, so nobody knows of idle hours either."""
-    lake = ("--lake", str(tmp_path / "lake"))
-    gpureport("import", "--kubernetes", str(RECORDED), "--cluster", "lab", *lake)
-    gpureport("compute", "--date", "2026-11-21", *lake)
-    gpureport("report", "--since", "2026-11-21", *lake, "--out", str(tmp_path / "out"), "--only", "html")
     page = new_page(browser)
-    page.goto((tmp_path / "out" / "report.html").as_uri() + "#quotas")
+    page.goto(report_of(bare, "lab", "2026-11-21", tmp_path) + "#quotas")
     chart = page.get_by_role("region", name="Chart of quotas")
     told = {
         row.locator("td").first.inner_text(): row.locator("td.number").inner_text() for row in chart.locator("tbody tr").all()
