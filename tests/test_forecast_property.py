@@ -74,10 +74,10 @@ def slow(demand: Demand) -> dict[tuple[date, int], Forecast]:
     return found
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(
-    hours=st.lists(st.integers(0, 240), min_size=30, max_size=45),
-    missing=st.sets(st.integers(0, 44), max_size=2),
+    hours=st.lists(st.integers(0, 240), min_size=40, max_size=60),
+    missing=st.sets(st.integers(0, 59), max_size=2),
     weekend=st.integers(-50, 0),
 )
 def test_expectation_and_interval_are_those_of_a_slow_count(hours: list[int], missing: set[int], weekend: int) -> None:

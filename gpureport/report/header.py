@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -148,7 +148,7 @@ class Header:
             },
             "config_hash": self.config_hash,
             "settings": dict(self.settings),
-            "sources": [asdict(source) for source in self.sources],
+            "sources": [vars(source) for source in self.sources],
             "failed_checks": [str(failure) for failure in self.failures],
             "notes": list(self.notes),
             "agreements": list(self.agreements),
