@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -56,38 +57,51 @@ def joules(folder: Path) -> dict[date, float]:
         return dict(con.execute("select date, sum(energy_joules) from facts.device_hour group by date order by date").fetchall())
 
 
-def test_missing_days_are_filled_from_the_first_one_held_and_with_something_amiss_a_report_is_made_and_said_again(
-    three_days: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.fixture
+def lagging(tmp_path: Path) -> Path:
+    """A lake as runs leave it that came too early or were killed after their export: samples of a first day without facts, and
+    facts of fewer samples than the lake has, of 11-20, and than Prometheus has, of 11-21."""
+    lake = ["--lake", str(tmp_path / "lake")]
+
+    def export(folder: Path, *days: str) -> None:
+        with prometheus(program("PROMETHEUS_BIN"), tmp_path / "blocks", folder) as url:
+            for day in days:
+                asked = ["export", "--date", day, "--prometheus-url", url, "--no-kubernetes", *lake]
+                assert main(asked, environ={}, now=NOW) == 0
+
+    fill_blocks(tmp_path / "blocks", energy(0, 11), energy(1, 5))
+    export(tmp_path / "early", "2026-11-20", "2026-11-21")
+    assert main(["compute", "--since", "2026-11-20", "--until", "2026-11-22", *lake], environ={}, now=NOW) == 0
+    assert joules(tmp_path) == {date(2026, 11, 20): 300, date(2026, 11, 21): 120}
+    shutil.rmtree(tmp_path / "blocks")
+    fill_blocks(tmp_path / "blocks", energy(-2, 5), energy(0, 21))
+    export(tmp_path / "later", "2026-11-18", "2026-11-20")
+    return tmp_path
+
+
+def test_a_night_fills_every_day_from_the_first_one_held_and_with_something_amiss_a_report_is_made_and_said_again(
+    lagging: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert run(three_days, tmp_path, "2026-11-20") == 0
-    capsys.readouterr()
-    for _ in range(2):
-        assert run(three_days, tmp_path, environ={"GPUREPORT_REPORT__MIN_COVERAGE_RATIO": "0.99"}) == 4
-        said = capsys.readouterr().err
-        assert "data coverage is" in said
-        assert re.search("2026-11-21 stays missing: .* holds no series", said)
-    assert joules(tmp_path) == {date(2026, 11, 20): 600, date(2026, 11, 22): 1200}
+    """Facts that lack or are behind are made, late data is taken in, 11-19 stays missing; what has not grown is left alone."""
+    fill_blocks(tmp_path / "late", energy(-2, 5), energy(0, 21), energy(1, 9), energy(2, 41))
+    written: list[dict[Path, int]] = []
+    with prometheus(program("PROMETHEUS_BIN"), tmp_path / "late", tmp_path / "server") as url:
+        for _ in range(2):
+            capsys.readouterr()
+            assert run(url, lagging, environ={"GPUREPORT_REPORT__MIN_COVERAGE_RATIO": "0.99"}) == 4
+            said = capsys.readouterr().err
+            assert "data coverage is" in said
+            assert re.search("2026-11-19 stays missing: .* holds no series", said)
+            written.append(_written(lagging / "lake"))
+            monkeypatch.setattr("gpureport.collect.export._Export.by", lambda *_: pytest.fail("samples are fetched again"))
+    days = {18: 120, 20: 600, 21: 240, 22: 1200}
+    assert joules(lagging) == {date(2026, 11, day): energy for day, energy in days.items()}
+    assert written[0] == written[1]
 
 
 def test_a_day_without_any_series_is_exit_code_5(three_days: str, tmp_path: Path) -> None:
     assert run(three_days, tmp_path, "2026-11-21") == 5
     assert open_lake(tmp_path / "lake", create=True).partitions("device_sample") == []
-
-
-def test_late_data_is_taken_in_and_a_day_that_has_not_grown_is_left_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fill_blocks(tmp_path / "early", energy(1, 5), energy(2, 41))
-    with prometheus(program("PROMETHEUS_BIN"), tmp_path / "early", tmp_path / "one") as url:
-        assert run(url, tmp_path, "2026-11-21", NOW) == 0
-    fill_blocks(tmp_path / "late", energy(1, 9), energy(2, 41))
-    with prometheus(program("PROMETHEUS_BIN"), tmp_path / "late", tmp_path / "two") as url:
-        assert run(url, tmp_path) == 0
-        assert joules(tmp_path) == {date(2026, 11, 21): 240, date(2026, 11, 22): 1200}
-        before = {path: path.stat().st_ino for path in (tmp_path / "lake").rglob("*.parquet")}
-        monkeypatch.setattr("gpureport.collect.export.load_loops", lambda _: pytest.fail("samples are fetched again"))
-        assert run(url, tmp_path) == 0
-    assert {path: path.stat().st_ino for path in (tmp_path / "lake").rglob("*.parquet")} == before
 
 
 def _written(folder: Path) -> dict[Path, int]:
@@ -144,19 +158,6 @@ def is_as_made(url: str, folder: Path, more: Mapping[str, Any] = MappingProxyTyp
     given = {f"report.{name}": value for name, value in {"only": "html", **report}.items()}
     config, window = load_config(None, {}, {**flags, **given, **more})[0], Window.of_day(date(2026, 11, 22))
     return delivering.is_made_of(config.out, reporting.made_of(config, window.over_by(NOW)))
-
-
-def test_samples_without_facts_of_theirs_get_them_from_the_next_run(three_days: str, tmp_path: Path) -> None:
-    """As a run leaves them that is killed after its export: of a first day, and of one that has facts of fewer samples."""
-    fill_blocks(tmp_path / "early", energy(1, 5), energy(2, 11))
-    lake = ["--lake", str(tmp_path / "lake"), "--no-kubernetes"]
-    with prometheus(program("PROMETHEUS_BIN"), tmp_path / "early", tmp_path / "one") as url:
-        assert run(url, tmp_path) == 0
-        assert main(["export", "--date", "2026-11-21", "--prometheus-url", url, *lake], environ={}, now=NOW) == 0
-    assert main(["export", "--date", "2026-11-22", "--prometheus-url", three_days, *lake], environ={}, now=NOW) == 0
-    assert joules(tmp_path) == {date(2026, 11, 22): 300}
-    assert run(three_days, tmp_path) == 0
-    assert joules(tmp_path) == {date(2026, 11, 21): 120, date(2026, 11, 22): 1200}
 
 
 def test_a_second_run_at_the_same_time_leaves_at_once(
