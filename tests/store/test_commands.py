@@ -28,6 +28,7 @@ NIGHT = datetime(2026, 11, 23, 1, 30, tzinfo=UTC)
 FIXTURES = Path(__file__).parents[2] / "data" / "fixtures"
 RECORDING = FIXTURES / "h200-recording" / "metrics.openmetrics.txt.gz"
 STATE = FIXTURES / "k8s-1.36-recording"
+FEW_FORMS = {"GPUREPORT_REPORT__ONLY": "html,duckdb"}
 
 Environ = dict[str, str]
 
@@ -125,7 +126,8 @@ def test_two_reports_there_can_be_compared(filled: tuple[str, Path, Environ], ca
 def test_a_report_that_cannot_go_up(filled: tuple[str, Path, Environ], capfd: pytest.CaptureFixture[str]) -> None:
     lake, _, environ = filled
     capfd.readouterr()
-    assert main(["report", *MINUTES, "--lake", lake, "--out", "s3://no-such-bucket/report"], environ=environ, now=NOW) == 1
+    nowhere = ["--only", "json", "--out", "s3://no-such-bucket/report"]
+    assert main(["report", *MINUTES, "--lake", lake, *nowhere], environ=environ, now=NOW) == 1
     said = capfd.readouterr()
     assert said.out == ""
     assert "has no bucket no-such-bucket; make it" in said.err
@@ -174,52 +176,42 @@ def server(tmp_path: Path) -> Iterator[str]:
         yield url
 
 
-def run(server: str, lake: str, out: str, day: int, *more: str) -> list[str]:
-    """The arguments of a night."""
-    when = ["--date", f"2026-11-{day}", "--no-kubernetes"]
-    return ["run", "--prometheus-url", server, "--lake", lake, "--out", out, *when, *more]
-
-
-def test_nights_fill_it_and_one_that_would_say_the_same_is_not_made_again(
-    moto_url: str, server: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    environ, metrics = shell(moto_url, tmp_path / "cache"), tmp_path / "gpureport.prom"
-    lake, reports = f"s3://{BUCKET}/nights", f"s3://{BUCKET}/nights-report"
-    assert main(run(server, lake, reports, 20, "--metrics-file", str(metrics)), environ=environ, now=NIGHT) == 0
-    assert "gpureport_run_coverage_ratio" in metrics.read_text()
-    said = capfd.readouterr()
-    assert KEYS["AWS_SECRET_ACCESS_KEY"] not in said.out + said.err
-    elsewhere = shell(moto_url, tmp_path / "elsewhere")
-    for is_same in (False, True):
-        assert main(run(server, lake, reports, 22), environ=elsewhere, now=NIGHT) == 0
-        assert ("Nothing has changed" in capfd.readouterr().out) is is_same
-    found = Bucket(place(environ, reports)).get("series.json")  # type: ignore[arg-type]
-    assert found is not None
-    assert [each["since"] for each in json.loads(found.data)] == ["2026-11-22T00:00:00Z", "2026-11-20T00:00:00Z"]
-
-
-def test_of_two_nights_at_once_the_second_leaves(
+def test_nights_fill_it_of_two_at_once_the_second_leaves_and_one_that_would_say_the_same_is_not_made_again(
     moto_url: str, server: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lake = f"s3://{BUCKET}/at-once"
-    arguments = ["run", "--prometheus-url", server, "--lake", lake, "--date", "2026-11-22", "--no-kubernetes", "--out"]
+    lake, reports, metrics = f"s3://{BUCKET}/nights", f"s3://{BUCKET}/nights-report", tmp_path / "gpureport.prom"
+    environ, elsewhere = (shell(moto_url, tmp_path / name) | FEW_FORMS for name in ("cache", "elsewhere"))
+
+    def night(environ: Environ, out: str, day: int, *more: str) -> int:
+        when = ["--date", f"2026-11-{day}", "--no-kubernetes"]
+        arguments = ["run", "--prometheus-url", server, "--lake", lake, "--out", out, *when, *more]
+        return main(arguments, environ=environ, now=NIGHT)
+
     commit, nested = Lake._commit, []
 
     def while_another_runs(self: Lake, *given: object) -> None:
         if not nested:
             nested.append(True)
-            other = shell(moto_url, tmp_path / "other-machine")
-            assert main([*arguments, str(tmp_path / "first")], environ=other, now=NIGHT) == 0
-            nested.append(seen(place(other, lake)))
+            assert night(elsewhere, reports, 20, "--metrics-file", str(metrics)) == 0
+            nested.append(seen(place(elsewhere, lake)))
         commit(self, *given)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Lake, "_commit", while_another_runs)
-    environ = shell(moto_url, tmp_path / "cache")
-    assert main([*arguments, str(tmp_path / "second")], environ=environ, now=NIGHT) == 0
-    assert "is at work; this one leaves" in capfd.readouterr().err
+    assert night(environ, str(tmp_path / "second"), 20) == 0
+    said = capfd.readouterr()
+    assert "is at work; this one leaves" in said.err
+    assert KEYS["AWS_SECRET_ACCESS_KEY"] not in said.out + said.err
     assert not (tmp_path / "second" / "report.html").exists()
     assert seen(place(environ, lake)) == nested[1]
     assert open_lake(place(environ, lake)).partitions("facts/device_hour")
+    assert "gpureport_run_coverage_ratio" in metrics.read_text()
+
+    for is_same in (False, True):
+        assert night(environ, reports, 22) == 0
+        assert ("Nothing has changed" in capfd.readouterr().out) is is_same
+    found = Bucket(place(environ, reports)).get("series.json")  # type: ignore[arg-type]
+    assert found is not None
+    assert [each["since"] for each in json.loads(found.data)] == ["2026-11-22T00:00:00Z", "2026-11-20T00:00:00Z"]
 
 
 def test_blocks_in_a_bucket_are_exported(moto_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
