@@ -95,8 +95,7 @@ def simulated(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
 
     def build(folder: Path) -> None:
         fill_lake(PLAN, folder / "lake", "sim", workers=1)
-        for day in PLAN.dates:
-            compute_days(open_lake(folder / "lake"), [("sim", day)], ComputeSettings(threads=1))
+        compute_days(open_lake(folder / "lake"), [("sim", day) for day in PLAN.dates], ComputeSettings(threads=1))
 
     return built_once("simulated", build, request, tmp_path_factory) / "lake"
 

@@ -16,7 +16,7 @@ import duckdb
 import pytest
 
 from gpureport.compute.day import ComputeSettings, compute_days
-from gpureport.compute.period import ReportSettings, WindowTables, report_tables
+from gpureport.compute.period import ReportSettings, WindowTables
 from gpureport.lake import open_lake
 from gpureport.simulate import SimulationPlan, fill_lake, review_plan, write_truth
 from tests.simulate.conftest import ms
@@ -42,12 +42,11 @@ def found(review: SimulationPlan, tmp_path_factory: pytest.TempPathFactory) -> d
     path: Path = tmp_path_factory.mktemp("review") / "lake"
     fill_lake(review, path, "sim")
     lake = open_lake(path)
-    for day in review.dates:
-        compute_days(lake, [("sim", day)], ComputeSettings())
+    compute_days(lake, [("sim", day) for day in review.dates], ComputeSettings())
+    tables = ("finding", "gpu_hour_balance", "pod_wait", "supply_demand")
     with duckdb.connect() as con:
         con.execute("set TimeZone = 'UTC'")
-        report_tables(WindowTables(con, lake, review.window, ReportSettings()))
-        tables = ("finding", "gpu_hour_balance", "pod_wait", "supply_demand")
+        WindowTables(con, lake, review.window, ReportSettings()).build([f"report.{name}" for name in tables])
         return {name: con.sql(f"from report.{name}").to_arrow_table().to_pylist() for name in tables}
 
 
