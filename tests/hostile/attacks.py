@@ -8,6 +8,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 
@@ -65,9 +66,14 @@ def many(path: str) -> Body:
     yield b"]}"
 
 
+@cache
+def page_of(pods: int) -> bytes:
+    items = [{"metadata": {"name": f"p{number}", "uid": f"TOKEN-{number}"}} for number in range(pods)]
+    return json.dumps({"kind": "PodList", "apiVersion": "v1", "metadata": {"continue": "TOKEN"}, "items": items}).encode()
+
+
 def page(token: str, pods: int) -> bytes:
-    items = [{"metadata": {"name": f"p{number}", "uid": f"{token}-{number}"}} for number in range(pods)]
-    return json.dumps({"kind": "PodList", "apiVersion": "v1", "metadata": {"continue": token}, "items": items}).encode()
+    return page_of(pods).replace(b"TOKEN", token.encode())
 
 
 TOKENS = count()
