@@ -135,22 +135,25 @@ def placed(wishes: Iterable[Wish], nodes: int, seconds: int) -> list[Job]:
     ]
 
 
-def a_week(seed: int) -> Cluster:
-    """24 teams of three schedulers, 14 nodes, some 700 pods; quotas change at noon of the fourth day; two hours are not seen."""
+DAYS = 3
+
+
+def some_days(seed: int) -> Cluster:
+    """24 teams of three schedulers, 14 nodes, some 300 pods; quotas change at noon of the second day; two hours are not seen."""
     chance = random.Random(seed)
     day = 86_400
-    noon = 3 * day + day // 2
+    noon = day + day // 2
     teams = tuple(_team(chance, system, number, noon) for system in ("nos", "volcano", "kueue") for number in range(8))
     wishes = []
     for team in teams:
-        for _ in range(chance.randint(20, 40)):
+        for _ in range(chance.randint(9, 17)):
             gpus = chance.choice((1, 1, 1, 2, 4, 8))
-            created = chance.randrange(7 * day)
+            created = chance.randrange(DAYS * day)
             runs = chance.choice((1_800, 4_000, 20_000, 90_000)) + chance.randrange(1_000)
             delay = chance.choice((0, 0, 0, 600, 7_200))
             wishes.append(Wish(team, gpus, created, runs, delay + chance.choice((3_000, 40_000, 400_000)), delay))
-    watched = ((0, 5 * day + 3_000), (5 * day + 10_200, 7 * day))
-    return Cluster(teams, tuple(placed(wishes, 14, 7 * day)), 14, 7 * day, watched)
+    watched = ((0, 2 * day + 3_000), (2 * day + 10_200, DAYS * day))
+    return Cluster(teams, tuple(placed(wishes, 14, DAYS * day)), 14, DAYS * day, watched)
 
 
 def _team(chance: random.Random, system: str, number: int, noon: int) -> Team:

@@ -181,11 +181,11 @@ class Scene:
         run("import", str(series), "--cluster", cluster, "--lake", str(lake))
 
 
-def scene(listed, **more):
+def scene(listed, kind=Scene, **more):
     """Give a test its scene. All scenes of a run are clusters of one lake, computed at once; ``found`` is the test's own."""
 
     def given(test):
-        test.scene = Scene(listed, **more)
+        test.scene = kind(listed, **more)
         return test
 
     return given

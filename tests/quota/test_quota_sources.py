@@ -8,25 +8,20 @@ from typing import Any
 
 import duckdb
 import pytest
-from built_once import built_once
-from kube.lake import DAY, NOW
 
-from gpureport.cli import main
+from quota.kueue_scene import FROM, MIDNIGHT, Found, scene
+from quota.kueue_scene import rows as told
 
-NOON = 1_795_262_400  # 2026-11-21T12:00:00Z
+NOON = MIDNIGHT + 60 * FROM
 MEMORY = "nos.nebuly.com/gpu-memory"
 
 Series = dict[str, list[tuple[int, int, float]]]
 """What each series says from one minute after noon to another."""
 
 
-def run(*arguments: str) -> None:
-    assert main(list(arguments), environ={}, now=NOW.replace(hour=18)) == 0
-
-
-def rows(out: Path, table: str, columns: str, cluster: str = "lab") -> list[tuple[Any, ...]]:
+def rows(out: Path, table: str, columns: str) -> list[tuple[Any, ...]]:
     with duckdb.connect(str(out / "gpureport.duckdb"), read_only=True) as con:
-        return con.execute(f"select {columns} from report.{table} where cluster = ? order by all", [cluster]).fetchall()
+        return con.execute(f"select {columns} from report.{table} order by all").fetchall()
 
 
 @pytest.fixture
@@ -99,7 +94,7 @@ def openmetrics(series: Series) -> str:
         for first, last, value in parts:
             lines[family] += [f"{name} {value} {NOON + 60 * minute}" for minute in range(first, last)]
     texts: Iterable[str] = (f"# TYPE {family} gauge\n" + "\n".join(found) for family, found in lines.items())
-    return "\n".join([*texts, "# EOF\n"])
+    return "\n".join([*texts, ""])
 
 
 def schedulers() -> Series:
@@ -153,36 +148,16 @@ def pods() -> Series:
     }
 
 
-@pytest.fixture(scope="session")
-def by_series(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The report of the hour from noon: the clusters schedulers and pods, each with a GPU beside."""
-
-    def build(folder: Path) -> None:
-        lake = str(folder / "lake")
-        gpu = 'DCGM_FI_DEV_GPU_UTIL{Hostname="n1",UUID="GPU-1",modelName="H100"}'
-        for name, series in (("schedulers", schedulers()), ("pods", pods())):
-            (folder / f"{name}.txt").write_text(openmetrics({gpu: [(0, 60, 50)], **series}))
-            run("import", str(folder / f"{name}.txt"), "--cluster", name, "--lake", lake)
-        run("compute", "--date", DAY, "--lake", lake)
-        window = ("--since", "2026-11-21T12:00:00Z", "--until", "2026-11-21T13:00:00Z")
-        run("report", *window, "--only", "duckdb", "--lake", lake, "--out", str(folder / "out"))
-
-    return built_once("quotas-by-series", build, request, tmp_path_factory) / "out"
-
-
-def test_schedulers_series_alone_tell_of_quotas(by_series: Path) -> None:
+@scene(lambda minute: {}, minutes=(), metrics=openmetrics(schedulers()))
+def test_schedulers_series_alone_tell_of_quotas(found: Found) -> None:
     """Kueue: b reserves 2 and waits for 4 of its 5 for half an hour, then has 5; a borrows 2.
 
     Whether free GPUs could have covered the third that b lacked is not known: no node was seen. Volcano counts thousandths, KAI's
     -1 is no number.
     """
     columns = "guaranteed_gpu_hours, demanded_gpu_hours, delivered_gpu_hours, borrowed_gpu_hours, lent_gpu_hours"
-    assert rows(
-        by_series,
-        "quota_fair_share",
-        f"scheduler, quota, {columns}, unmet_gpu_hours, violated_gpu_hours, fair_share_gpu_hours",
-        "schedulers",
-    ) == [
+    shares = f"scheduler, quota, {columns}, unmet_gpu_hours, violated_gpu_hours, fair_share_gpu_hours"
+    assert told(found, f"select {shares} from report.quota_fair_share order by all") == [
         ("kai", "k", None, None, 3, 0, 0, None, None, 4),
         ("kueue", "a", 5, None, 7, 2, 0, None, None, None),
         ("kueue", "b", 5, 5.5, 3.5, 0, 1, 1.5, None, None),
@@ -190,25 +165,25 @@ def test_schedulers_series_alone_tell_of_quotas(by_series: Path) -> None:
     ]
 
 
-def test_pods_and_quotas_by_kube_state_metrics_alone(by_series: Path) -> None:
+@scene(lambda minute: {}, minutes=(), metrics=openmetrics(pods()))
+def test_pods_and_quotas_by_kube_state_metrics_alone(found: Found) -> None:
     """Four GPUs: b has 96 GB of its 32, a waits for 64 of its 64 with 32 held from 12:20 on, until b ends a pod at 12:50."""
 
     columns = "guaranteed_gpu_hours, demanded_gpu_hours, delivered_gpu_hours, borrowed_gpu_hours, lent_gpu_hours"
-    found = rows(
-        by_series,
-        "quota_fair_share",
-        f"quota, {columns}, unmet_gpu_hours, violated_gpu_hours, longest_starvation_seconds",
-        "pods",
-    )
+    shares = f"quota, {columns}, unmet_gpu_hours, violated_gpu_hours, longest_starvation_seconds"
     # a: asks for 1 GPU for 20 minutes and 2 for 40, has 1 for 50 and 2 for 10; short of 1 for half an hour, borrowed by b,
     # which has 2 over for 50 minutes and 1 for 10. a leaves 1 of its 2 unused until 12:50, and what it leaves is borrowed.
-    assert found == [
-        ("a/q", 2, pytest.approx(5 / 3), pytest.approx(7 / 6), 0, pytest.approx(5 / 6), 0.5, 0.5, 1800),
-        ("b/q", 1, pytest.approx(17 / 6), pytest.approx(17 / 6), pytest.approx(11 / 6), 0, 0, 0, 0),
+    assert told(found, f"select {shares} from report.quota_fair_share order by all") == [
+        ("a/q", pytest.approx(2), pytest.approx(5 / 3), pytest.approx(7 / 6), 0, pytest.approx(5 / 6), 0.5, 0.5, 1800),
+        ("b/q", pytest.approx(1), pytest.approx(17 / 6), pytest.approx(17 / 6), pytest.approx(11 / 6), 0, 0, 0, 0),
     ]
-    assert rows(by_series, "quota_pair", "quota, borrower, contested_gpu_hours, together_seconds", "pods") == [
-        ("a/q", "b/q", 0.5, 1800)
-    ]
-    exposed = rows(by_series, "quota_pod", "pod, in_quota_seconds, over_quota_seconds, exposed_seconds, exposed_by", "pods")
+    contested = "select quota, borrower, contested_gpu_hours, together_seconds from report.quota_pair"
+    assert told(found, contested) == [("a/q", "b/q", 0.5, 1800)]
+    exposed = "select pod, in_quota_seconds, over_quota_seconds, exposed_seconds, exposed_by from report.quota_pod order by all"
     # b's pods were made at the same time: the smaller, b2, is counted first and fits into 32 GB.
-    assert exposed == [("a1", 3600, 0, 0, []), ("a2", 600, 0, 0, []), ("b1", 0, 3600, 1800, ["a/q"]), ("b2", 3000, 0, 0, [])]
+    assert told(found, exposed) == [
+        ("a1", 3600, 0, 0, []),
+        ("a2", 600, 0, 0, []),
+        ("b1", 0, 3600, 1800, ["a/q"]),
+        ("b2", 3000, 0, 0, []),
+    ]

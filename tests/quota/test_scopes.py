@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from gpureport.collect.state import observation
 from gpureport.values.tables.state import POD
-from quota.kueue_scene import FROM, GPU, amounts, named, node, pod, rows, scene, told
+from quota.kueue_scene import FROM, GPU, Scene, amounts, named, node, pod, rows, scene
 from quota.test_charges import claim, exactly
 
 REQUESTS = f"requests.{GPU}"
@@ -82,14 +83,26 @@ def test_a_quota_counts_the_pods_in_its_scopes(found):
     assert rows(found, AGREED) == [("", 4, 0)]
 
 
-def test_where_the_pods_scopes_are_not_known_the_quota_itself_says_its_use(tmp_path, monkeypatch):
-    """As an older version wrote it: classes are known, deadlines are not. A quota that says nothing either has no row."""
-    older = replace(POD, columns=tuple(each for each in POD.columns if each.name != "quota_scopes"))
-    monkeypatch.setitem(observation._TABLE_BY_NAME, "pod", older)
+class OlderScene(Scene):
+    """As an older version wrote it: classes of pods are known, deadlines are not."""
+
+    def fill(self, folder: Path, lake: Path, cluster: str) -> None:
+        older = replace(POD, columns=tuple(each for each in POD.columns if each.name != "quota_scopes"))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setitem(observation._TABLE_BY_NAME, "pod", older)
+            super().fill(folder, lake, cluster)
+
+
+def with_a_silent_quota(_):
     silent = quota("silent", 1, "Terminating")
     del silent["status"]["used"]
     listed = [each for each in QUOTAS if each["metadata"]["name"] in ("all", "high", "batch", "cheap-high")]
-    found = told(tmp_path, lambda minute: {**LISTS, "resourcequotas": [*listed, silent]})
+    return {**LISTS, "resourcequotas": [*listed, silent]}
+
+
+@scene(with_a_silent_quota, kind=OlderScene)
+def test_where_the_pods_scopes_are_not_known_the_quota_itself_says_its_use(found):
+    """A quota that says nothing either has no row."""
     said = "select quota, demanded_native_hours, delivered_native_hours, amount_source from report.quota_fair_share order by all"
     assert rows(found, said) == [
         ("red/all", 10, 6, "pods"),
