@@ -71,10 +71,16 @@ class Night:
         """The same as a process, with a group of its own; it writes ``cpu`` when it is done."""
         return start(self.arguments(folder), folder / "cpu", environ=self.environ)
 
+    def snapshot_arguments(self, folder: Path) -> list[str]:
+        return ["snapshot", "--kubeconfig", str(self.kubeconfig), "--cluster", "lab", "--lake", str(folder / "lake")]
+
+    def snapshot(self, folder: Path, now: datetime) -> int:
+        """Into the same lake."""
+        return main(self.snapshot_arguments(folder), environ={}, now=now)
+
     def start_snapshot(self, folder: Path, now: datetime) -> subprocess.Popen[str]:
-        """A snapshot into the same lake, as a process."""
-        arguments = ["snapshot", "--kubeconfig", str(self.kubeconfig), "--cluster", "lab", "--lake", str(folder / "lake")]
-        return start(arguments, folder / "cpu-of-snapshot", now)
+        """The same as a process."""
+        return start(self.snapshot_arguments(folder), folder / "cpu-of-snapshot", now)
 
 
 def start(
@@ -127,7 +133,10 @@ def fill(night: Night, folder: Path) -> None:
     before, after = folder / "before", folder / "after"
     (folder / "early").mkdir()
     with night_servers(folder / "early", samples(-DAY_SECONDS, 11), samples(0, 5)) as early:
-        assert early.run(before, "--date", "2026-11-19", now=LAST_NIGHT) == 0
+        lake = ["--cluster", "lab", "--lake", str(before / "lake")]
+        exported = ["export", "--date", "2026-11-19", "--prometheus-url", early.prometheus, "--no-kubernetes", *lake]
+        assert main(exported, environ={}, now=LAST_NIGHT) == 0
+        assert early.snapshot(before, LAST_NIGHT) == 0
         assert early.run(before, "--date", "2026-11-20", now=LAST_NIGHT.replace(minute=45)) == 0
     shutil.copytree(before, after)
     process = night.start(after)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -46,26 +45,30 @@ def run(folder: Path, config: str, *more: str, now: datetime = NOW, command: str
     return main(["--config", str(file), command, *more], environ={"GPUREPORT_REPORT__ONLY": "duckdb"}, now=now)
 
 
-@pytest.fixture
-def one_server(tmp_path: Path) -> Iterator[str]:
-    """eu and us in one server, by the label k8s_cluster; the same node name and one UUID in both."""
-    clusters = [("eu", "GPU-a", 21), ("us", "GPU-a", 41), ("us", "GPU-b", 41)]
+def test_one_server_tells_clusters_apart_by_a_label_and_one_that_cannot_be_read_on_the_next_day_is_unknown_and_not_absent(
+    tmp_path: Path,
+) -> None:
+    """eu and us by the label k8s_cluster; the same node name and one UUID in both. On the second day only eu is read."""
+    clusters = [("eu", "GPU-a", 2880), ("us", "GPU-a", 41), ("us", "GPU-b", 41)]
     fill_blocks(tmp_path / "blocks", energy(*clusters, label="k8s_cluster"))
+    night_after, lake = datetime(2026, 11, 22, 1, 30, tzinfo=UTC), ["--lake", str(tmp_path / "lake")]
     with prometheus(program("PROMETHEUS_BIN"), tmp_path / "blocks", tmp_path / "server") as url:
-        yield url
+        assert run(tmp_path, f'[prometheus]\nurl = "{url}"\ncluster_label = "k8s_cluster"\n', "--no-kubernetes") == 0
+        flags = ["--date", "2026-11-21", "--cluster", "eu", "--prometheus-url", url, "--no-kubernetes", *lake]
+        environ = {"GPUREPORT_PROMETHEUS__MATCH": json.dumps({"k8s_cluster": "eu"})}
+        assert main(["export", *flags], environ=environ, now=night_after) == 0
+    # Half a day is expected of each GPU from its first sample on: eu's is seen to its end, of us' there are 41 samples of 30 s.
+    assert fleet(tmp_path) == {"eu": (1, pytest.approx(1, abs=1e-3)), "us": (2, pytest.approx(41 * 30 / 43200, abs=1e-6))}
+    counts = (
+        "select cluster, count(distinct device_uuid) from lake.device_sample where date = '2026-11-20' group by all order by all"
+    )
+    assert ask(tmp_path / "lake", counts) == [("eu", 1), ("us", 2)]
 
-
-def test_one_server_that_holds_several_clusters_is_told_apart_by_a_label(one_server: str, tmp_path: Path) -> None:
-    config = f'[prometheus]\nurl = "{one_server}"\ncluster_label = "k8s_cluster"\n'
-    assert run(tmp_path, config, "--no-kubernetes") == 0
-    # Half a day is expected of each GPU from its first sample on: 21 and 41 samples of 30 s.
-    assert fleet(tmp_path) == {
-        "eu": (1, pytest.approx(21 * 30 / 43200, abs=1e-6)),
-        "us": (2, pytest.approx(41 * 30 / 43200, abs=1e-6)),
-    }
-    assert ask(
-        tmp_path / "lake", "select cluster, count(distinct device_uuid) from lake.device_sample group by all order by all"
-    ) == [("eu", 1), ("us", 2)]
+    assert main(["compute", "--date", "2026-11-21", *lake], environ={}, now=night_after) == 0
+    with report_tables(tmp_path / "lake", "2026-11-21", now=night_after) as con:
+        found = dict(con.rows("select cluster, (device_count, coverage_ratio) from report.fleet"))
+    assert found["us"] == (2, 0)
+    assert found["eu"][1] > 0.4
 
 
 def test_a_server_names_its_cluster_by_its_external_label_else_the_sentence_says_what_to_do(
@@ -82,7 +85,7 @@ def test_a_server_names_its_cluster_by_its_external_label_else_the_sentence_says
     assert "its external labels have 'site'; set cluster" in capsys.readouterr().err
 
 
-def test_each_cluster_has_its_servers_and_one_that_is_down_does_not_keep_the_others_from_their_report(
+def test_each_cluster_has_its_servers_one_that_is_down_costs_no_other_its_report_and_one_scaled_away_has_no_capacity(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fill_blocks(tmp_path / "blocks", energy(("", "GPU-a", 21)))
@@ -91,55 +94,36 @@ def test_each_cluster_has_its_servers_and_one_that_is_down_does_not_keep_the_oth
         api_server(recorded_routes()) as api,
     ):
         kubeconfig(tmp_path, api.url)
+        eu = f'[[clusters]]\nname = "eu"\nprometheus.url = "{url}"\n'
         config = f"""
             [kubernetes]
             kubeconfig = "{tmp_path / "kubeconfig"}"
-            [[clusters]]
-            name = "eu"
-            prometheus.url = "{url}"
+            {eu}
             kubernetes.context = "works"
             [[clusters]]
             name = "us"
             prometheus.url = "http://127.0.0.1:9"
         """
         assert run(tmp_path, config) == 5
-    assert "127.0.0.1:9" in capsys.readouterr().err
-    assert fleet(tmp_path) == {"eu": (1, pytest.approx(21 * 30 / 43200, abs=1e-6))}
-    assert ask(tmp_path / "lake", "select distinct cluster from lake.pod") == [("eu",)]  # us names no Kubernetes
+        assert "127.0.0.1:9" in capsys.readouterr().err
+        assert fleet(tmp_path) == {"eu": (1, pytest.approx(21 * 30 / 43200, abs=1e-6))}
+        assert ask(tmp_path / "lake", "select distinct cluster from lake.pod") == [("eu",)]  # us names no Kubernetes
 
-
-def test_a_cluster_that_was_there_yesterday_and_cannot_be_read_is_unknown_and_not_absent(tmp_path: Path) -> None:
-    fill_blocks(tmp_path / "blocks", energy(("eu", "GPU-a", 2880), ("us", "GPU-b", 2880), label="site"))
-    lake = ["--lake", str(tmp_path / "lake")]
-    with prometheus(program("PROMETHEUS_BIN"), tmp_path / "blocks", tmp_path / "server") as url:
-        for site, days in (("eu", ["2026-11-20", "2026-11-21"]), ("us", ["2026-11-20"])):
-            environ = {"GPUREPORT_PROMETHEUS__MATCH": json.dumps({"site": site})}
-            for day in days:
-                flags = ["--date", day, "--cluster", site, "--prometheus-url", url, "--no-kubernetes", *lake]
-                assert main(["export", *flags], environ=environ, now=datetime(2026, 11, 22, 1, 30, tzinfo=UTC)) == 0
-    days = ["--since", "2026-11-20", "--until", "2026-11-22"]
-    assert main(["compute", *days, *lake], environ={}, now=datetime(2026, 11, 22, 1, 30, tzinfo=UTC)) == 0
-    with report_tables(tmp_path / "lake", "2026-11-21", now=datetime(2026, 11, 22, 2, tzinfo=UTC)) as con:
-        found = dict(con.rows("select cluster, (device_count, coverage_ratio) from report.fleet"))
-    assert found["us"] == (1, 0)
-    assert found["eu"][1] > 0.4
-
-
-def test_a_night_after_all_gpu_nodes_were_scaled_away_has_no_capacity_and_is_no_failure(tmp_path: Path) -> None:
-    fill_blocks(tmp_path / "blocks", energy(("default", "GPU-a", 1380)))
-    node = {"metadata": {"name": "cpu-1", "uid": "1"}, "spec": {}, "status": {"capacity": {"cpu": "4"}}}
-    (tmp_path / "state").mkdir()
-    (tmp_path / "state" / "nodes.json").write_text(json.dumps({"kind": "NodeList", "apiVersion": "v1", "items": [node]}))
-    state = ["--kubernetes", str(tmp_path / "state"), "--observed-at", "2026-11-21T08:00:00Z", "--lake", str(tmp_path / "lake")]
-    with prometheus(program("PROMETHEUS_BIN"), tmp_path / "blocks", tmp_path / "server") as url:
-        config = f'[prometheus]\nurl = "{url}"\n'
-        assert run(tmp_path, config, "--no-kubernetes") == 0
-        night_after = datetime(2026, 11, 22, 1, 30, tzinfo=UTC)
-        assert run(tmp_path, config, "--no-kubernetes", now=night_after) == 5  # nothing says that there was none
-        assert main(["import", *state], environ={}, now=night_after) == 0
-        assert run(tmp_path, config, "--no-kubernetes", now=night_after) == 0
+        two_nights_after = datetime(2026, 11, 23, 1, 30, tzinfo=UTC)
+        assert run(tmp_path, eu, now=two_nights_after) == 5  # nothing says that there was none on 11-22
+        import_a_cpu_node(tmp_path, "eu", "2026-11-22T08:00:00Z", two_nights_after)
+        assert run(tmp_path, eu, now=two_nights_after) == 0
     assert fleet(tmp_path) == {}
     assert "No GPU-hour" in (tmp_path / "out" / "summary.md").read_text()
+
+
+def import_a_cpu_node(folder: Path, cluster: str, observed_at: str, now: datetime) -> None:
+    """A look at a cluster that has nothing else."""
+    node = {"metadata": {"name": "cpu-1", "uid": "1"}, "spec": {}, "status": {"capacity": {"cpu": "4"}}}
+    (folder / "state").mkdir()
+    (folder / "state" / "nodes.json").write_text(json.dumps({"kind": "NodeList", "apiVersion": "v1", "items": [node]}))
+    state = ["--kubernetes", str(folder / "state"), "--observed-at", observed_at, "--cluster", cluster]
+    assert main(["import", *state, "--lake", str(folder / "lake")], environ={}, now=now) == 0
 
 
 def test_a_cluster_that_is_not_configured_or_named_twice_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

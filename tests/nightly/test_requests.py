@@ -1,8 +1,10 @@
-"""What a night costs on object storage."""
+"""A night on object storage whose Prometheus is slow and busy: as any other, and what it costs."""
 
 from __future__ import annotations
 
 import shutil
+import time
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ from uuid import uuid4
 import obstore
 import pytest
 from obstore.store import S3Store
+from prometheus.replay import Asked, Reply, forwarding, replaying
 from store.conftest import moto_url  # noqa: F401
 from store.servers import BUCKET, KEYS
 
@@ -18,9 +21,10 @@ from gpureport.commands.work.nightly import PACKED_A_NIGHT
 from gpureport.store import Bucket, Folder, ObjectAddress, Reach
 
 from .killed_run import Night
+from .wholeness import assert_as_never_disturbed
 
 
-def test_a_night_on_s3_puts_at_most_sixty_objects(
+def test_a_night_on_s3_with_a_slow_and_busy_server_is_as_any_and_puts_at_most_sixty_objects(
     night: Night,
     nights: Path,
     moto_url: str,  # noqa: F811
@@ -33,13 +37,25 @@ def test_a_night_on_s3_puts_at_most_sixty_objects(
     for each in Folder(tmp_path / "lake").objects():
         if not each.name.startswith("."):
             bucket.upload(tmp_path / "lake" / each.name, each.name)
+    shutil.rmtree(tmp_path / "lake")
     put, names = obstore.put, list[str]()
 
     def counted(store: S3Store, name: str, *rest: Any, **more: Any) -> object:
         names.append(name)
         return put(store, name, *rest, **more)
 
+    answer, asked_of = forwarding(night.prometheus), Counter[str]()
+
+    def busy(asked: Asked) -> Reply:
+        asked_of[asked.path] += 1
+        time.sleep(0.05)
+        is_first = asked_of[asked.path] == 1
+        return Reply(503, b"Service Unavailable", "text/plain") if is_first else answer(asked)
+
     monkeypatch.setattr(obstore, "put", counted)
-    assert replace(night, lake=str(bucket.place), environ=environ).run(tmp_path) == 0
+    with replaying({}, otherwise=busy) as server:
+        assert replace(night, prometheus=server.url, lake=str(bucket.place), environ=environ).run(tmp_path) == 0
+    assert min(asked_of.values()) > 1
     assert {"node", "claim", "quota", "device_sample", "facts/ledger_hour"} <= {each.split("/cluster=")[0] for each in names}
     assert len(names) + PACKED_A_NIGHT + 1 <= 60  # with what packs a month, and its root
+    assert_as_never_disturbed(tmp_path, nights, bucket.place)
