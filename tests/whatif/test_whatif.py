@@ -237,12 +237,14 @@ def looked_at(folder, minutes, nodes, quotas, pods):
     return ["--lake", str(folder / "lake")]
 
 
-def figures(capsys, figure, *arguments):
-    """By quota the figure as recorded, replayed and changed."""
+def figures(capsys, *arguments):
+    """By figure, then by quota, what is recorded, replayed and changed."""
     capsys.readouterr()
     assert main(["whatif", *arguments, "-o", "json"], environ={}, now=NOW) == 0
-    rows = json.loads(capsys.readouterr().out)["outcomes"]
-    return {row["quota"]: (row["recorded"], row["replayed"], row["changed"]) for row in rows if row["figure"] == figure}
+    found = {}
+    for row in json.loads(capsys.readouterr().out)["outcomes"]:
+        found.setdefault(row["figure"], {})[row["quota"]] = (row["recorded"], row["replayed"], row["changed"])
+    return found
 
 
 def test_kais_lower_priority_has_what_rounding_left_of_the_higher(tmp_path, capsys):
@@ -265,10 +267,10 @@ def test_kais_lower_priority_has_what_rounding_left_of_the_higher(tmp_path, caps
     ]
     quotas = ("Queue", "scheduling.run.ai/v2", queues)
     lake = looked_at(tmp_path, (0, 15), [node(**{"nvidia.com__gpu": 14})], quotas, lambda minute: pods)
-    asked = [*WINDOW, "--set", "quota.q2.limit=none", *lake]
-    assert figures(capsys, "fair_share_gpu_hours", *asked) == {"q0": (2,) * 3, "q1": (2.5,) * 3, "q2": (2.5,) * 3}
-    assert figures(capsys, "over_entitlement_gpu_hours", *asked) == dict.fromkeys(held, (0,) * 3)
-    assert figures(capsys, "replay_error_gpu_hours", *asked) == dict.fromkeys(held, (None, 0, None))
+    found = figures(capsys, *WINDOW, "--set", "quota.q2.limit=none", *lake)
+    assert found["fair_share_gpu_hours"] == {"q0": (2,) * 3, "q1": (2.5,) * 3, "q2": (2.5,) * 3}
+    assert found["over_entitlement_gpu_hours"] == dict.fromkeys(held, (0,) * 3)
+    assert found["replay_error_gpu_hours"] == dict.fromkeys(held, (None, 0, None))
 
 
 def test_noss_hours_are_replayed_as_they_were_and_no_pod_enters_by_a_part_of_it(tmp_path, capsys):
@@ -285,10 +287,10 @@ def test_noss_hours_are_replayed_as_they_were_and_no_pod_enters_by_a_part_of_it(
 
     quotas = ("ElasticQuota", "nos.nebuly.com/v1alpha1", [elastic("a", 64), elastic("b", 64), elastic("c", 32)])
     lake = looked_at(tmp_path, range(0, 240, 15), [node(**{"nvidia.com__gpu": 8})], quotas, pods)
-    asked = ["--since", hours[0], "--until", f"{DAY}T14:00:00Z", "--set", "quota.a.min=96", *lake]
-    assert figures(capsys, "delivered_gpu_hours", *asked) == {"a/q": (5, 5, 6), "b/q": (14, 14, 15), "c/q": (0, 0, 0)}
-    assert figures(capsys, "replay_error_gpu_hours", *asked) == {f"{name}/q": (None, 0, None) for name in "abc"}
-    assert figures(capsys, "borrowed_gpu_hours", *asked)["b/q"] == (6, 6, 7)
+    found = figures(capsys, "--since", hours[0], "--until", f"{DAY}T14:00:00Z", "--set", "quota.a.min=96", *lake)
+    assert found["delivered_gpu_hours"] == {"a/q": (5, 5, 6), "b/q": (14, 14, 15), "c/q": (0, 0, 0)}
+    assert found["replay_error_gpu_hours"] == {f"{name}/q": (None, 0, None) for name in "abc"}
+    assert found["borrowed_gpu_hours"]["b/q"] == (6, 6, 7)
 
 
 def test_kai_counts_what_was_used_before_the_window(tmp_path, capsys):
