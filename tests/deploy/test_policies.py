@@ -11,8 +11,8 @@ import pytest
 import yaml
 from built_once import built_once
 
-from .rendering import TOOLS, Manifest, chart, kustomization, of_kind, tool
-from .test_manifests import CHARTS, EVERYTHING
+from .rendering import TOOLS, Manifest, chart, of_kind, tool
+from .test_manifests import EVERYTHING, made
 
 MEANT = {
     "CKV_K8S_11": "no limit of CPU: a night that is throttled only ends later",
@@ -38,8 +38,7 @@ def checked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 def check(folder: Path) -> None:
     for number, name in enumerate(EVERYTHING):
-        made = chart(CHARTS[name]) if name in CHARTS else kustomization(name.removeprefix("kustomize "))
-        (folder / f"{number}.yaml").write_text(yaml.safe_dump_all(made))
+        (folder / f"{number}.yaml").write_text(yaml.safe_dump_all(made(name)))
     for rule in RESTRICTED:
         (folder / f"{rule}.yaml").write_text(yaml.safe_dump_all(breaking(rule)))
     checkov = tool("CHECKOV_BIN", TOOLS / "bin" / "checkov")
@@ -50,12 +49,12 @@ def check(folder: Path) -> None:
 
 
 def breaking(rule: str) -> list[Manifest]:
-    made = chart()
+    manifests = chart()
     name, value = RESTRICTED[rule]
-    for job in of_kind(made, "CronJob"):
+    for job in of_kind(manifests, "CronJob"):
         [container] = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
         container["securityContext"][name] = value
-    return made
+    return manifests
 
 
 def refused(checked: Path, file: str) -> set[str]:
