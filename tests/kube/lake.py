@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,7 +25,7 @@ DAY = "2026-11-21"
 def ask(lake: Place, statement: str) -> list[tuple[Any, ...]]:
     """The rows of a statement over ``lake.*``; maps as dictionaries."""
     with duckdb.connect() as con:
-        views(con, open_lake(lake), [table.name for table in TABLES])
+        views(con, open_lake(lake), set(re.findall(r"lake\.(\w+)", statement)))
         return con.execute(statement).fetchall()
 
 
