@@ -177,18 +177,22 @@ def test_a_token_of_azure_is_the_managed_identitys(monkeypatch: pytest.MonkeyPat
     assert "prometheus.monitor.azure.com" in unquote(asked.target)
 
 
-@pytest.mark.parametrize(("cloud", "library"), [("aws", "awscrt"), ("google", "google.auth"), ("azure", "azure.identity")])
-def test_without_its_extra_a_cloud_is_a_usage_error(cloud: str, library: str) -> None:
+def test_without_its_extra_a_cloud_is_a_usage_error() -> None:
     """In a process of its own, for here the libraries are loaded; the command line itself loads none of them."""
+    libraries = {"aws": "awscrt", "google": "google.auth", "azure": "azure.identity"}
     script = (
         "import sys, gpureport.cli\n"
-        "assert not {'awscrt', 'google.auth', 'azure.identity'} & sys.modules.keys()\n"
-        f"sys.modules['{library}'] = None\n"
-        f"sys.exit(gpureport.cli.main(['doctor', '--prometheus-url', 'http://127.0.0.1:1', '--no-kubernetes'], "
-        f"{{'GPUREPORT_PROMETHEUS__IDENTITY': '{cloud}', 'AWS_REGION': 'eu-central-1'}}))"
+        f"for cloud, library in {libraries}.items():\n"
+        f"    assert not {{*{libraries}.values()}} & sys.modules.keys()\n"
+        "    sys.modules[library] = None\n"
+        "    environ = {'GPUREPORT_PROMETHEUS__IDENTITY': cloud, 'AWS_REGION': 'eu-central-1'}\n"
+        "    code = gpureport.cli.main(['doctor', '--prometheus-url', 'http://127.0.0.1:1', '--no-kubernetes'], environ)\n"
+        "    del sys.modules[library]\n"
+        "    print(cloud, code)\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=120)
-    assert (done.returncode, f'pip install "gpureport[{cloud}]"' in done.stderr) == (2, True), done.stderr
+    assert done.stdout.splitlines() == [f"{cloud} 2" for cloud in libraries], done.stderr
+    assert [f'pip install "gpureport[{cloud}]"' in line for cloud, line in zip(libraries, done.stderr.splitlines(), strict=True)]
 
 
 def test_an_identity_beside_a_token_is_a_usage_error() -> None:
