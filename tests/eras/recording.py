@@ -86,12 +86,13 @@ def unmarked(value: Any, number: int) -> Any:
 def recorded() -> tuple[Series, ...]:
     """Every series of the recording."""
     found: dict[tuple[str, tuple[tuple[str, str], ...]], dict[int, float]] = {}
-    for sample in _samples():
+    for sample in samples():
         found.setdefault((sample.metric, sample.labels), {})[sample.time_ms] = sample.value
     return tuple(Series(metric, dict(labels), points) for (metric, labels), points in found.items())
 
 
-def _samples() -> list[Sample]:
+@cache
+def samples() -> list[Sample]:
     return read_openmetrics(RECORDING)
 
 

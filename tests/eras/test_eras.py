@@ -11,12 +11,13 @@ import oracle
 import pytest
 from built_once import built_once
 from golden_case import Row, gpureport, report_rows
+from report_tables import report_tables
 
 from eras import exporters, holders, targets
 from eras import rewriting as era
 from eras.comparing import ANY, EMPTY_OR_SAME, KEYS, Era, differences
 from eras.names import LATER_DRIVER
-from eras.recording import MARKED, RECORDING, Series, marked, openmetrics, recorded, unmarked
+from eras.recording import MARKED, Series, marked, openmetrics, recorded, samples, unmarked
 
 NOT_THERE = "not_collected"
 # dcgm-exporter 1.x had these fields neither by default nor under an old name.
@@ -91,8 +92,8 @@ ALONE = ("4.6 ratios in percent", "nvidia_gpu_exporter")
 
 @pytest.fixture(scope="module")
 def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """All eras in one report, those that can as GPUs of one cluster; its DuckDB file."""
-    return built_once("eras", tell, request, tmp_path_factory) / "out" / "gpureport.duckdb"
+    """All eras in one lake, those that can as GPUs of one cluster; its folder, with tables of the day's report beside it."""
+    return built_once("eras", tell, request, tmp_path_factory)
 
 
 def tell(folder: Path) -> None:
@@ -106,7 +107,12 @@ def tell(folder: Path) -> None:
         file.write_text(openmetrics(series))
         gpureport("import", str(file), "--cluster", cluster, "--lake", lake)
     gpureport("compute", "--date", "2026-11-20", "--lake", lake)
-    gpureport("report", "--since", "2026-11-20", "--only", "duckdb", "--lake", lake, "--out", str(folder / "out"))
+    with report_tables(folder / "lake", "2026-11-20") as report, duckdb.connect(str(folder / "tables.duckdb")) as con:
+        con.execute("create schema report")
+        for table in KEYS:
+            report.tables.open_named(f"from report.{table}")
+            con.register("made", report.con.table(f"report.{table}").to_arrow_table())
+            con.execute(f"create table report.{table} as from made")
 
 
 def cluster_of(name: str) -> str:
@@ -119,7 +125,7 @@ def number_of(name: str) -> int:
 
 @cache
 def all_rows(told: Path, table: str) -> list[Row]:
-    return report_rows(told, table)
+    return report_rows(told / "tables.duckdb", table)
 
 
 def rows_of(told: Path, table: str, name: str) -> list[Row]:
@@ -141,7 +147,7 @@ def test_every_era_tells_the_same_facts_or_says_why_not(name: str, table: str, t
 @pytest.mark.parametrize("name", ERAS)
 def test_nothing_of_a_real_gpu_is_taken_for_a_lie(name: str, told: Path) -> None:
     """Its PCIe phase (GPU_UTIL 100, engine 0) and its held contexts are true; only copies are left out."""
-    files = told.parent.parent / "lake" / "device_signal" / f"cluster={cluster_of(name)}" / "**" / "*.parquet"
+    files = told / "lake" / "device_signal" / f"cluster={cluster_of(name)}" / "**" / "*.parquet"
     device = f"%{MARKED['58cba95d-ca2a'].format(number_of(name))}%"
     with duckdb.connect() as con:
         signals = "select signal, sample_count, dropped from read_parquet(?) where device_uuid like ?"
@@ -153,7 +159,7 @@ def test_nothing_of_a_real_gpu_is_taken_for_a_lie(name: str, told: Path) -> None
 
 def test_the_recording_itself_is_what_the_oracle_makes_of_it(told: Path) -> None:
     """So the eras are not merely wrong in the same way."""
-    [truth] = oracle.devices(oracle.read_openmetrics(RECORDING)).values()
+    [truth] = oracle.devices(samples()).values()
     [device] = rows_of(told, "device", "as recorded")
     expected = oracle.device_figures(truth)
     assert device["xid_codes"] == expected.pop("xid_codes")
