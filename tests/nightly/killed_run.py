@@ -26,6 +26,8 @@ DAY_SECONDS = 86_400
 PATIENCE_SECONDS = 300.0
 """A process that takes longer hangs, on however busy a machine."""
 _NOON = 1_795_176_000  # 2026-11-20T12:00:00Z
+_FORMS = {"GPUREPORT_REPORT__ONLY": "html,csv,duckdb"}
+"""The page, a folder, and the database."""
 _METRICS = {"DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION": 30_000, "DCGM_FI_DEV_GPU_UTIL": 1, "DCGM_FI_DEV_FB_USED": 2}
 _CHILD = """
 import json, sys, time
@@ -65,11 +67,11 @@ class Night:
         return ["run", *servers, "--cluster", "lab", *lake, *out, "--keep-samples", "1d", *more]
 
     def run(self, folder: Path, *more: str, now: datetime = TONIGHT) -> int:
-        return main(self.arguments(folder, *more), environ=self.environ, now=now)
+        return main(self.arguments(folder, *more), environ={**_FORMS, **self.environ}, now=now)
 
     def start(self, folder: Path) -> subprocess.Popen[str]:
         """The same as a process, with a group of its own; it writes ``cpu`` when it is done."""
-        return start(self.arguments(folder), folder / "cpu", environ=self.environ)
+        return start(self.arguments(folder), folder / "cpu", environ={**_FORMS, **self.environ})
 
     def snapshot_arguments(self, folder: Path) -> list[str]:
         return ["snapshot", "--kubeconfig", str(self.kubeconfig), "--cluster", "lab", "--lake", str(folder / "lake")]

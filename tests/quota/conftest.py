@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -29,6 +29,7 @@ def scenes_lake(scenes: Mapping[str, Scene], request: pytest.FixtureRequest, tmp
 
 
 @pytest.fixture
-def found(scenes_lake: Path, request: pytest.FixtureRequest) -> Found:
+def found(scenes_lake: Path, request: pytest.FixtureRequest) -> Iterator[Found]:
     """The test's own scene."""
-    return Found(scenes_lake, request.node.originalname)
+    with Found.of(scenes_lake, request.node.originalname) as found:
+        yield found

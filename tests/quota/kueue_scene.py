@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from report_tables import report_tables
+from report_tables import Report, report_tables
 
 from gpureport.cli import main
 
@@ -193,18 +194,25 @@ def scene(listed, kind=Scene, **more):
 
 @dataclass(frozen=True)
 class Found:
-    """A cluster's facts in a lake."""
+    """A cluster's report of the window."""
 
-    lake: Path
-    cluster: str = "lab"
+    report: Report
+
+    @classmethod
+    @contextmanager
+    def of(cls, lake: Path, cluster: str = "lab") -> Iterator[Found]:
+        with report_tables(lake, at(FROM), at(UNTIL), NOW, cluster=cluster) as report:
+            yield cls(report)
 
 
-def told(folder: Path, listed, **more) -> Found:
+@contextmanager
+def told(folder: Path, listed, **more) -> Iterator[Found]:
     """A scene in a lake of its own."""
     lake = folder / "lake"
     Scene(listed, **more).fill(folder, lake, "lab")
     run("compute", "--date", DAY, "--lake", str(lake))
-    return Found(lake)
+    with Found.of(lake) as found:
+        yield found
 
 
 def run(*arguments):
@@ -212,8 +220,7 @@ def run(*arguments):
 
 
 def rows(found: Found, statement):
-    with report_tables(found.lake, at(FROM), at(UNTIL), NOW, cluster=found.cluster) as report:
-        return report.rows(statement)
+    return found.report.rows(statement)
 
 
 def amounts(found: Found, *figures, resource=GPU):

@@ -141,10 +141,11 @@ def test_past_use_of_a_held_local_queue_is_more_than_kueue_counts(tmp_path, monk
 
     shares = """select quota, resource, reported_native_avg, round(recomputed_native_avg, 9), round(difference_native_avg, 9)
         from report.quota_audit where measure = 'past use'"""
-    assert sorted(rows(told(tmp_path, listed), shares)) == [
-        ("other/other", GPU, 0.21875, 1.0625, 0.84375),
-        ("team/team", GPU, 1.0625, 1.0625, 0),
-    ]
+    with told(tmp_path, listed) as found:
+        assert sorted(rows(found, shares)) == [
+            ("other/other", GPU, 0.21875, 1.0625, 0.84375),
+            ("team/team", GPU, 1.0625, 1.0625, 0),
+        ]
 
 
 O1 = pod("o1", "other", 8, FROM - 60, FROM - 60, "n1", owner="Job")
