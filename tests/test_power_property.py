@@ -31,6 +31,7 @@ PARAMS: dict[str, Any] = {
     "idle_watts": "{}",
     "gpu_models": "[]",
     "since_at": MIDNIGHT,
+    "figure_min_coverage_ratio": 0.5,
     "until_at": MIDNIGHT + timedelta(hours=HOURS),
 }
 PROFILES = ("1g.10gb", "1g.20gb", "2g.20gb", "3g.40gb", "")
