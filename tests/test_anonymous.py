@@ -131,6 +131,7 @@ def test_pseudonyms_are_another_reports_only_with_its_secret(lake: Path, named: 
 
 def pseudonyms(named: Report, salt: str) -> list[tuple[str, ...]]:
     """Cluster, namespace, pod and container of each row of a report with names, as they are called with a salt."""
+    named.tables.open_named("from report.container")
     with duckdb.connect() as con:
         con.execute("create schema report")
         con.register("named", named.con.sql("from report.container").to_arrow_table())
