@@ -41,6 +41,16 @@ def test_a_snapshot_holds_what_the_scheduler_decided_and_what_an_import_of_the_s
     }
 
 
+def test_a_pod_with_a_deadline_is_in_the_scope_that_an_import_of_the_same_reply_puts_it_in(tmp_path: Path) -> None:
+    reply = json.loads((RECORDING / "pods.json").read_text())
+    named = reply["items"][0]["metadata"]["name"]
+    reply["items"][0]["spec"]["activeDeadlineSeconds"] = 3600
+    with api_server(recorded_routes() | {PODS: listing(reply)}) as server:
+        assert snapshot(kubeconfig(tmp_path, server.url), tmp_path / "lake") == 0
+    terminating = "select pod from lake.pod where list_contains(quota_scopes, 'Terminating')"
+    assert ask(tmp_path / "lake", terminating) == [(named,)]
+
+
 def test_lists_are_read_in_pages_compressed_and_with_credentials(tmp_path: Path) -> None:
     with api_server(recorded_routes()) as server:
         assert snapshot(kubeconfig(tmp_path, server.url), tmp_path / "lake") == 0

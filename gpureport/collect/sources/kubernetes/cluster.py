@@ -99,6 +99,7 @@ class _PodSpec(TypedDict, total=False):
     resources: Any
     overhead: Any
     resourceClaims: Any
+    activeDeadlineSeconds: Any
     priority: Any
     priorityClassName: Any
     schedulerName: Any
@@ -250,7 +251,6 @@ def list_pages(ask: Ask) -> Iterator[Page]:
     expired_count, is_start, is_consistent = 0, True, True
     with left_when_stopped(ThreadPoolExecutor(1, "kubernetes-list")) as ahead:
         asked, coming = "", ahead.submit(ask, "")
-        seen, object_count = set[str](), 0
         while True:
             try:
                 page = coming.result()
