@@ -81,14 +81,14 @@ def take_snapshot(place: Place, cluster: Cluster, cluster_name: str, now: dateti
 
 
 def _list(cluster: Cluster, kind: Kind, observation: Observation) -> Listed:
-    version = ""
-    warnings: tuple[str, ...] = ()
+    version, is_consistent = "", True
     for page in cluster.pages(kind):
         version = page.api_version
         if page.is_start:
             observation.begin(kind, version)
         observation.add(kind, page.items)
-        warnings = () if page.is_consistent else ("the list expired while it was read; its end was read at a later moment",)
+        is_consistent = page.is_consistent and (is_consistent or page.is_start)
+    warnings = () if is_consistent else ("the list expired while it was read; its end was read at a later moment",)
     return Listed(kind.asked, cluster.name, version, observation.count(kind), warnings)
 
 

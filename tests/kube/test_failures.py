@@ -184,6 +184,16 @@ def test_a_list_that_always_expires_ends_with_a_later_moment_and_says_so(
     assert len(warnings) == 1
 
 
+def test_a_namespace_whose_list_always_expires_is_said_also_where_the_next_one_is_read_well(tmp_path: Path) -> None:
+    routes = recorded_routes()
+    paths = {"/api/v1/namespaces/a/pods": pods_that_expire(3, token="at-7"), "/api/v1/namespaces/b/pods": routes[PODS]}
+    with api_server(routes | paths) as server:
+        flags = ["--kubeconfig", str(kubeconfig(tmp_path, server.url)), "--cluster", "lab", "--lake", str(tmp_path / "lake")]
+        main(["snapshot", *flags], environ={"GPUREPORT_KUBERNETES__NAMESPACES": '["a", "b"]'}, now=NOW)
+    [(warnings,)] = ask(tmp_path / "lake", "select warnings from lake.source where asked = 'pods'")
+    assert len(warnings) == 1
+
+
 @pytest.mark.parametrize("token", ["", "at-7"])
 def test_a_list_that_never_ends_is_an_error(token: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with api_server(recorded_routes() | {PODS: pods_that_expire(1000, token)}) as server:
