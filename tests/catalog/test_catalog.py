@@ -87,6 +87,13 @@ def test_growth_over_growth_feeds_a_gauge() -> None:
     assert columns["held_seconds"] == [60, 60]
 
 
+def test_growth_over_growth_that_no_device_has_is_unknown() -> None:
+    """A counter of active cycles that jumps by 1e9, within 100 elapsed ones: not active 10,000,000 times over."""
+    elapsed = {"DCGM_FI_PROF_SM_CYCLES_ELAPSED_TOTAL": [0.0, 100, 200, 300]}
+    columns = _shaped("DCGM_FI_PROF_SM_CYCLES_ACTIVE_TOTAL", "", [0, 25, 1e9 + 25, 1e9 + 75], elapsed)
+    assert columns["sm_active_ratio"] == [0.25, 0.5]
+
+
 def test_a_divisor_that_does_not_come_leaves_nothing() -> None:
     assert _shaped("DCGM_FI_PROF_SM_CYCLES_ACTIVE_TOTAL", "", [0, 25, 125])["seen_at"] == []
 

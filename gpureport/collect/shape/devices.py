@@ -32,15 +32,15 @@ def growth_per_second(counter: Points, fallback_step_ms: StepFallback, highest: 
     return _gauge(counter, rate, is_known)
 
 
-def growth_ratio(counter: Points, divisor: Points, fallback_step_ms: StepFallback) -> Points:
-    """A counter's growth over another's, where both were sampled at one instant."""
+def growth_ratio(counter: Points, divisor: Points, fallback_step_ms: StepFallback, highest: float) -> Points:
+    """A counter's growth over another's, where both were sampled at one instant; above ``highest`` it is none."""
     mine = is_among(counter.times_ms, divisor.times_ms)
     theirs = is_among(divisor.times_ms, counter.times_ms)
     shared = Points(counter.times_ms[mine], counter.values[mine], distinct([counter.stale_ms, divisor.stale_ms]))
     if not shared.count:
         return shared
     change, base = np.diff(shared.values), np.diff(divisor.values[theirs])
-    is_known = _linked(shared, fallback_step_ms) & (change >= 0) & (base > 0)
+    is_known = _linked(shared, fallback_step_ms) & (change >= 0) & (base > 0) & (change <= highest * _MARGIN * base)
     return _gauge(shared, np.divide(change, base, out=np.zeros(change.size), where=base > 0), is_known)
 
 
@@ -229,12 +229,12 @@ def _points(series: list[Prepared], by_signal: Mapping[str, list[Prepared]], bat
     points = _one(series, batch, dropped)
     if not meaning.per or not points.count:
         return points
+    step, highest = batch.steps.of(series[0]), SIGNAL_BY_NAME[meaning.signal].highest
     if meaning.per == PER_SECOND:
-        step, highest = batch.steps.of(series[0]), SIGNAL_BY_NAME[meaning.signal].highest
         derived = growth_per_second(believed(points, highest / 1000, step, dropped), step, highest)
     else:
         divisor = [each for each in by_signal.get(meaning.per, []) if each.points.count]
-        derived = growth_ratio(points, _one(divisor, batch, dropped), batch.steps.of(series[0])) if divisor else _nothing()
+        derived = growth_ratio(points, _one(divisor, batch, dropped), step, highest) if divisor else _nothing()
     if points.count == 1:
         dropped["single_sample"] += 1
     return derived
