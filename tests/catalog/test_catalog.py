@@ -104,6 +104,12 @@ def test_flags_of_one_exporter_make_one_mask() -> None:
     assert columns["throttle_reasons"] == [4, 68, 64]
 
 
+def test_a_flag_under_its_old_and_its_new_name_is_one_bit() -> None:
+    old = {"nvidia_smi_clocks_throttle_reasons_sw_power_cap": [1.0, 1, 0]}
+    columns = _shaped("nvidia_smi_clocks_event_reasons_sw_power_cap", "", [1, 1, 0], old)
+    assert columns["throttle_reasons"] == [4, 4, 0]
+
+
 def test_no_metric_means_two_things() -> None:
     rows = Counter((row.metric, row.labels) for row in CATALOG.rows)
     assert [key for key, count in rows.items() if count > 1] == []

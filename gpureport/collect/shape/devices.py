@@ -222,9 +222,9 @@ def _add(
 def _points(series: list[Prepared], by_signal: Mapping[str, list[Prepared]], batch: _Batch, dropped: Counter[str]) -> Points:
     meaning = series[0].identity.meaning
     if meaning.kind == "bit":
-        flags: dict[str, list[Prepared]] = defaultdict(list)
+        flags: dict[float, list[Prepared]] = defaultdict(list)  # by bit: drivers rename them, and both names may be there
         for each in series:
-            flags[each.identity.meaning.metric].append(each)
+            flags[each.identity.meaning.factor].append(each)
         return mask_of([_one(found, batch, dropped) for found in flags.values()])
     points = _one(series, batch, dropped)
     if not meaning.per or not points.count:
