@@ -105,6 +105,8 @@ def test_a_text_that_is_not_there_is_no_device_and_no_model() -> None:
             {"exported_pod": "p", "exported_namespace": "ns", "exported_container": "c", "pod": "nvidia-dcgm-exporter-x"},
             ("ns", "p", "", "c"),
         ),
+        # The target's labels have its pod's uid.
+        ({"exported_pod": "p", "exported_pod_uid": "u", "pod": "nvidia-dcgm-exporter-x", "pod_uid": "x"}, ("", "p", "u", "")),
         ({"pod": "nvidia-dcgm-exporter-x7", "namespace": "gpu-operator", "container": "nvidia-dcgm-exporter"}, NOBODY),
         ({"pod": "metrics-agent-x7k2p", "namespace": "ops", "service": "metrics-agent"}, NOBODY),
         ({"pod": "metrics-agent-6d5f7b8c9d-x7k2p", "namespace": "ops", "job": "metrics-agent"}, NOBODY),
