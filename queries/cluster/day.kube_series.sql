@@ -10,7 +10,7 @@ select distinct on (cluster, series_id)
     columns('^(cluster|series_id|signal)$'),
     coalesce(labels['job'], '') || '/' || coalesce(labels['instance'], '') as target,
     columns('^(namespace|pod|pod_uid|container)$'),
-    coalesce(labels['exported_node'], labels['node'], '') as node_name,
+    coalesce(labels['exported_node'], if(bool_or('exported_node' in labels) over (partition by cluster, target), '', labels['node']), '') as node_name,
     coalesce(labels['phase'], '') as phase,
     coalesce(labels['priority_class'], '') as priority_class,
     coalesce(labels['reason'], '') as reason,
