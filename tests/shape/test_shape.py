@@ -281,6 +281,12 @@ def test_compute_instances_have_their_own_activity_and_slices() -> None:
     assert profiles == {("1/0", "1c.3g.40gb"), ("1/1", "2c.3g.40gb"), ("2", "4g.40gb")}
 
 
+def test_restarts_of_a_container_are_counted_beyond_the_first() -> None:
+    series = {"__name__": "kube_pod_container_status_restarts_total", "pod": "p", "uid": "u", "container": "c"}
+    found = run((series, every(30, [0, 1, 1, 4, 4])))
+    assert [(row["value"], row["increase"]) for row in found.sample.to_pylist()] == [(0, 1), (1, 3), (4, 0), (4, None)]
+
+
 CREATED = {"__name__": "kube_pod_created", "namespace": "ns", "pod": "p", "uid": "u", "job": "ksm"}
 QUOTA = {"__name__": "kueue_cluster_queue_nominal_quota", "cluster_queue": "a", "resource": "nvidia.com/gpu", "job": "kueue"}
 CAPACITY = {"__name__": "kube_node_status_capacity", "node": "n", "resource": "nvidia_com_gpu", "job": "ksm"}

@@ -243,10 +243,10 @@ def _range(meaning: Meaning, factor: float) -> tuple[float, float]:
 
 
 def _range_of_object(meaning: Meaning) -> tuple[float, float]:
-    """The values of an object of Kubernetes: instants, amounts, and what holds (1) or does not."""
+    """The values of an object of Kubernetes: instants, amounts, counts, and what holds (1) or does not."""
     if meaning.is_instant:
         return _INSTANTS
-    return _AMOUNTS if meaning.is_steady else (0.0, 1.0)
+    return _AMOUNTS if meaning.is_steady or meaning.kind == "counter" else (0.0, 1.0)
 
 
 def _bounds(meaning: Meaning, factor: float) -> tuple[float, float]:
