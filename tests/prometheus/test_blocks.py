@@ -74,6 +74,14 @@ def test_blocks_of_another_cluster_are_left_out(blocks: Path, tmp_path: Path) ->
         exported(place, tmp_path / "other", cluster="west")
 
 
+def test_a_shard_of_mimirs_compactor_and_the_block_that_it_was_made_of_hold_the_same_series(blocks: Path, tmp_path: Path) -> None:
+    shard = with_meta(blocks, tmp_path / "blocks", labels={"__org_id__": "lab", "__compactor_shard_id__": "1_of_1"})
+    for path in blocks.glob("*/meta.json"):
+        shutil.copytree(path.parent, shard / f"{path.parent.name}-source")
+    both, alone = exported(shard, tmp_path / "both"), exported(blocks, tmp_path / "alone")
+    assert (both.series_count, both.sample_count) == (alone.series_count, alone.sample_count)
+
+
 def test_a_folder_without_blocks_and_a_damaged_block_are_named(blocks: Path, tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="holds no blocks; name the folder that has them"):
         exported(tmp_path, tmp_path / "lake")

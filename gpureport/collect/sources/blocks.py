@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import mmap
 import struct
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -92,7 +92,6 @@ def _is_covered(block: Block, window: Window, raw: Sequence[Block]) -> bool:
 
 
 def _metas(place: Place) -> Iterator[tuple[str, bytes]]:
-    names: Iterable[str]
     if isinstance(place, ObjectAddress):
         bucket = Bucket(place)
         names = [each.name for each in bucket.objects() if each.name.count("/") == 1 and each.name.endswith(f"/{_META}")]
@@ -114,8 +113,10 @@ def _meta(place: Place, name: str, text: bytes) -> Mapping[str, Any]:
 
 def _block(place: Place, name: str, meta: Mapping[str, Any]) -> Block:
     thanos = meta.get("thanos", {})
+    # Mimir's own labels (__compactor_shard_id__, …) name no copy: a shard has series of the blocks that it was made of.
+    labels = {label: value for label, value in (thanos.get("labels") or {}).items() if not label.endswith("_id__")}
     resolution = int(thanos.get("downsample", {}).get("resolution", 0))
-    return Block(place, name, int(meta["minTime"]), int(meta["maxTime"]), resolution, dict(thanos.get("labels") or {}))
+    return Block(place, name, int(meta["minTime"]), int(meta["maxTime"]), resolution, labels)
 
 
 _MAGIC = 0xBAAAD700
@@ -221,8 +222,7 @@ class Index:
 def tombstones(path: Path | None) -> dict[int, list[tuple[int, int]]]:
     """Deleted ranges by the reference of their series: first and last time, both included."""
     found: dict[int, list[tuple[int, int]]] = {}
-    octets = path.read_bytes()[5:-4] if path else b""
-    numbers = iter(_varints(octets))
+    numbers = _varints(path.read_bytes()[5:-4] if path else b"")
     for reference in numbers:
         found.setdefault(reference, []).append((_signed(next(numbers)), _signed(next(numbers))))
     return found
