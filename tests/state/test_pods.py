@@ -69,6 +69,19 @@ def test_times_are_those_of_the_first_start_and_the_last_end() -> None:
     assert (second["finished_at"], second["restart_count"]) == (ms("2026-11-20T10:30:00"), None)
 
 
+def test_the_first_start_is_unknown_where_a_container_had_more_runs_than_its_status_shows() -> None:
+    """A status shows the present run and the one before; another container that runs since 10:00 tells when the pod began."""
+    now, before = (
+        {"startedAt": "2026-11-20T21:55:00Z"},
+        {"startedAt": "2026-11-20T21:50:00Z", "finishedAt": "2026-11-20T21:51:00Z"},
+    )
+    looping = {"name": "a", "state": {"running": now}, "lastState": {"terminated": before}, "restartCount": 40}
+    steady = {"name": "b", "state": {"running": {"startedAt": "2026-11-20T10:00:00Z"}}, "restartCount": 0}
+    spec = {"containers": [{"name": "a"}, {"name": "b"}]}
+    found = [pod_row(pod(spec, {"phase": "Running", "containerStatuses": each})) for each in ([looping], [looping, steady])]
+    assert [row["running_at"] for row in found] == [None, ms("2026-11-20T10:00:00")]
+
+
 def test_a_container_between_two_runs_shows_the_one_before_and_why_it_waits() -> None:
     last = {"startedAt": "2026-11-20T10:00:00Z", "finishedAt": "2026-11-20T10:04:00Z", "exitCode": 1, "reason": "Error"}
     said = {

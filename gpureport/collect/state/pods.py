@@ -199,11 +199,10 @@ def _owner(metadata: Object) -> Row:
 def _times(status: Object) -> Row:
     begun, ended = [], []
     for each in objects(status.get("containerStatuses")):
-        for run in _runs(each):
-            if (found := instant(run.get("startedAt"))) is not None:
-                begun.append(found)
-            if (found := instant(run.get("finishedAt"))) is not None:
-                ended.append(found)
+        starts = [found for run in _runs(each) if (found := instant(run.get("startedAt"))) is not None]
+        if len(starts) > (whole(each.get("restartCount")) or 0):  # else there were runs before
+            begun += starts
+        ended += [found for run in _runs(each) if (found := instant(run.get("finishedAt"))) is not None]
     return {
         "started_at": instant(status.get("startTime")),
         "running_at": min(begun, default=None),
