@@ -55,7 +55,9 @@ SNAKE = {
             "containers": [
                 {
                     "name": "main",
-                    "devices": [{"resource_name": GPU, "device_ids": ["GPU-a"], "topology": {"nodes": [{"ID": 1}, {}]}}],
+                    "devices": [
+                        {"resource_name": GPU, "device_ids": ["GPU-a"], "topology": {"nodes": [{"ID": 1}, {"ID": "2"}, {}]}}
+                    ],
                     "dynamic_resources": [
                         {
                             "claim_name": "c",
@@ -84,7 +86,7 @@ def test_a_dump_gives_plugin_devices_and_claims(reply: dict[str, Any]) -> None:
     assert rows is not None
     plugin, claimed = rows
     assert (plugin["namespace"], plugin["pod"], plugin["container"], plugin["resource"]) == ("ns", "p", "main", GPU)
-    assert (plugin["device_id"], plugin["numa_nodes"]) == ("GPU-a", [0, 1])
+    assert (plugin["device_id"], plugin["numa_nodes"]) == ("GPU-a", [0, 1, 2])
     assert (claimed["claim"], claimed["driver"], claimed["pool"], claimed["device"]) == ("c", "d.io", "n1", "gpu-0")
 
 

@@ -156,10 +156,10 @@ def _pod_resources_rows(pods: Iterable[Object]) -> Iterator[Row]:
 
 def _plugin_rows(container: Object) -> Iterator[Row]:
     for each in objects(container.get("devices")):
-        nodes = [node.get("ID") for node in objects(mapping(each.get("topology")).get("nodes"))]
+        named = [str(node.get("ID")) for node in objects(mapping(each.get("topology")).get("nodes"))]  # protobuf's JSON: "1"
+        nodes = [int(node) if node.isdecimal() and len(node) < 19 else 0 for node in named]
         for device_id in listed(_either(each, "device_ids")):
-            row = _row(POD_RESOURCES, text(device_id), [whole(node) or 0 for node in nodes])
-            yield row | {"resource": text(_either(each, "resource_name"))}
+            yield _row(POD_RESOURCES, text(device_id), nodes) | {"resource": text(_either(each, "resource_name"))}
 
 
 def _claim_rows(container: Object) -> Iterator[Row]:
