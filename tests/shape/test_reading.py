@@ -131,6 +131,13 @@ def test_one_exported_label_in_a_job_says_that_its_bare_pod_labels_are_the_expor
     assert [(row["device_uuid"], row["pod"]) for row in owners] == [("GPU-1", "train")]
 
 
+def test_a_board_has_no_power_of_0_where_its_first_partition_shows_none() -> None:
+    """AMD's exporter gives a card's power on partition 0, 0 on the others, and 65,535 where it has none."""
+    first, second = ({**CPX, "__name__": "gpu_package_power", "gpu_id": each, "gpu_partition_id": each} for each in "01")
+    rows = shaped((first, [300.0, 65535, 310]), (second, [0.0, 0, 0])).device_sample.to_pylist()
+    assert [(row["power_watts"], row["held_seconds"]) for row in rows] == [(300, 120), (310, 60)]
+
+
 def test_a_workload_of_a_like_name_elsewhere_is_no_exporter() -> None:
     held = dcgm("DEV_FB_USED", pod="train-5", namespace="ops", container="c", exported_pod="p", exported_namespace="ml")
     sibling = dcgm("DEV_FB_USED", pod="train-6", namespace="ops", container="c", UUID="GPU-2")

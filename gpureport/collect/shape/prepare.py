@@ -166,10 +166,8 @@ def _count(tally: Tally, found: Prepared) -> None:
     if found.identity.meaning.may_be_percent:
         tally.unit.add(found.raw_values)
     tally.series_count += 1
-    markers = found.points.stale_ms.size
-    tally.sample_count += found.raw_times_ms.size - markers
-    if found.dropped:
-        tally.dropped.update(found.dropped)
+    tally.sample_count += found.raw_times_ms.size - found.points.stale_ms.size
+    tally.dropped.update(found.dropped)
 
 
 def _present(labels: Labels) -> dict[str, str]:
@@ -206,7 +204,7 @@ def _prepare_one(key: int, identity: Identity, raw: Raw, samples: Samples, rule:
     if _is_plain(raw, meaning, rule):
         return Prepared(key, identity, Points(times, _scaled(values, rule.factor), _NO_MARKER), times, values, dropped)
     stale = is_stale(values)
-    kept = ~(stale | _unusable(values, stale, meaning, rule.factor, dropped))
+    kept = ~(stale | _unusable(values, stale, identity, rule.factor, dropped))
     markers = samples.part(times, stale) if stale.any() else _NO_MARKER
     points = Points(samples.part(times, kept), _scaled(values[kept], rule.factor), markers)
     return Prepared(key, identity, points, times, values, dropped)
@@ -262,11 +260,11 @@ def _scaled(values: Values, factor: float) -> Values:
 
 
 def _unusable(
-    values: Values, stale: NDArray[np.bool_], meaning: Meaning, factor: float, dropped: Counter[str]
+    values: Values, stale: NDArray[np.bool_], identity: Identity, factor: float, dropped: Counter[str]
 ) -> NDArray[np.bool_]:
     """Values that count as missing, each counted under the first reason that applies."""
     unusable = np.zeros(values.size, np.bool_)
-    for reason, found in _reasons(values, meaning, factor).items():
+    for reason, found in _reasons(values, identity, factor).items():
         fresh = found & ~stale & ~unusable
         if fresh.any():
             dropped[reason] += int(fresh.sum())
@@ -274,14 +272,16 @@ def _unusable(
     return unusable
 
 
-def _reasons(values: Values, meaning: Meaning, factor: float) -> dict[str, NDArray[np.bool_]]:
-    found = {"nan": np.isnan(values)}
+def _reasons(values: Values, identity: Identity, factor: float) -> dict[str, NDArray[np.bool_]]:
+    meaning, found = identity.meaning, {"nan": np.isnan(values)}
     if not meaning.allows_infinite:
         found["infinite"] = np.isinf(values)
     if meaning.vendor == "nvidia":
         found["blank"] = np.logical_or.reduce([(values >= low) & (values <= high) for low, high in _BLANKS])
     if meaning.vendor == "amd":
-        found["not_applicable"] = np.isin(values, _NOT_APPLICABLE)
+        is_later_part = identity.labels.get("gpu_partition_id", "").lstrip("0").isdecimal()
+        shows_0 = "partition 0 only" in meaning.needs and is_later_part  # of the whole card, which it knows nothing of
+        found["not_applicable"] = np.isin(values, (*_NOT_APPLICABLE, 0.0) if shows_0 else _NOT_APPLICABLE)
     if meaning.is_steady:
         found["outlier"] = _lone(values, meaning.is_instant)
     if meaning.signal.startswith("kube_"):
