@@ -3,7 +3,7 @@
 -- kube-state-metrics writes a label's name with label_ before it and _ for what is no letter or digit; both spellings stand here.
 --
 -- grain:  cluster, namespace
--- reads:  lake.namespace, lake.series
+-- reads:  lake.namespace, lake.sample, lake.series
 -- source: Namespace metadata.labels; kube_namespace_labels
 -- columns:
 --   labels     label → value
@@ -20,8 +20,9 @@ reported as (
     select
         cluster,
         coalesce(labels['exported_namespace'], labels['namespace'], '') as namespace,
-        max_by(labels, series_id) as labels
+        max_by(labels, (seen_at, series_id)) as labels
     from lake.series
+    left join lake.sample using (cluster, series_id)
     where signal = 'kube_namespace_labels'
     group by all
 )
