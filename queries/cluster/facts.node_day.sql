@@ -5,7 +5,7 @@
 -- devices there are is known from the labels of GPU feature discovery or from ResourceSlices alone. A node whose devices are allocated
 -- by claims advertises no extended resource: there the devices of its slices are its accelerators.
 --
--- revision: 5
+-- revision: 6
 -- grain:  cluster, node_name, day
 -- reads:  day.node_snapshot, lake.sample, lake.series
 -- source: kube-state-metrics: kube_node_*, kube_pod_container_resource_requests; labels of GPU and node feature discovery; snapshots
@@ -20,7 +20,8 @@ with reported as (
         cluster,
         date as day,
         columns('^(series_id|metric|labels)$'),
-        coalesce(labels['node'], '') as node_name,
+        coalesce(labels['job'], '') || '/' || coalesce(labels['instance'], '') as target,
+        coalesce(labels['exported_node'], if(bool_or('exported_node' in labels) over (partition by cluster, target), '', labels['node']), '') as node_name,
         gpu_units(labels['resource']) > 0 or coalesce(labels['resource'], '') similar to '(nvidia_com_gpu|volcano_sh_vgpu_)cores' as is_accelerator
     from lake.series
     where
@@ -28,19 +29,18 @@ with reported as (
             'kube_node_status_capacity', 'kube_node_status_allocatable', 'kube_node_info', 'kube_node_labels',
             'kube_pod_container_resource_requests', 'kube_pod_init_container_resource_requests'
         )
-        and coalesce(labels['node'], '') != ''
 ),
 
 listed as (
     select
-        reported.* exclude (series_id),
+        reported.* exclude (series_id, target),
         max(sample.value) as value,
         min(sample.seen_at)::timestamp as start_at,
         max(sample.seen_at + to_milliseconds((1000 * sample.held_seconds)::bigint))::timestamp as end_at
     from reported
     inner join lake.sample
         using (cluster, series_id)
-    where reported.day = sample.date
+    where reported.day = sample.date and reported.node_name != ''
     group by all
 ),
 
@@ -149,7 +149,7 @@ reported_of as (
         *,
         if(
             is_accelerator and metric like 'kube_pod%' and value > 0,
-            [labels['namespace'] || '/' || labels['pod']], []
+            [coalesce(labels['exported_namespace'], labels['namespace']) || '/' || coalesce(labels['exported_pod'], labels['pod'])], []
         ) as pods
     from listed
     union all by name
