@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import duckdb
@@ -14,6 +15,8 @@ from prometheus.programs import fill_blocks, program, prometheus
 from report_tables import report_tables
 
 from gpureport.cli import main
+from gpureport.commands.work import nightly
+from gpureport.config import load_config
 
 NOW = datetime(2026, 11, 21, 1, 30, tzinfo=UTC)
 NOON = 1_795_176_000  # 2026-11-20T12:00:00Z
@@ -115,6 +118,22 @@ def test_each_cluster_has_its_servers_one_that_is_down_costs_no_other_its_report
         assert run(tmp_path, eu, now=two_nights_after) == 0
     assert fleet(tmp_path) == {}
     assert "No GPU-hour" in (tmp_path / "out" / "summary.md").read_text()
+
+
+def test_a_cluster_that_waited_for_another_is_seen_when_its_turn_comes(tmp_path: Path) -> None:
+    """Every stage takes half an hour: us is looked at when eu's snapshot, export and compute are done."""
+    fill_blocks(tmp_path / "blocks", energy(("", "GPU-a", 21)))
+    with (
+        prometheus(program("PROMETHEUS_BIN"), tmp_path / "blocks", tmp_path / "server") as url,
+        api_server(recorded_routes()) as api,
+    ):
+        kubeconfig(tmp_path, api.url)
+        each = {"prometheus": {"url": url}, "kubernetes": {"kubeconfig": f"{tmp_path}/kubeconfig", "context": "works"}}
+        flags = {"lake": f"{tmp_path}/lake", "out": f"{tmp_path}/out", "report.only": "html"}
+        config = load_config(None, {}, {**flags, "clusters": [{"name": name, **each} for name in ("eu", "us")]})[0]
+        nightly.run(nightly.NightPlan(config, {}, date(2026, 11, 20), NOW), itertools.count(0, 1800).__next__)
+    seen = "select cluster, min(observed_at)::time::varchar from lake.pod group by all order by all"
+    assert ask(tmp_path / "lake", seen) == [("eu", "01:30:00"), ("us", "03:00:00")]
 
 
 def import_a_cpu_node(folder: Path, cluster: str, observed_at: str, now: datetime) -> None:

@@ -103,8 +103,8 @@ def _work(plan: NightPlan, watch: Watch) -> reporting.Reported:
     failures: list[SourceError] = []
     found_day = False
     for config in collecting.each_source(plan.config, plan.environ, plan.last_day):
-        cluster = _Cluster(replace(plan, config=config), watch)
-        found_day = cluster.read(failures) or found_day
+        gone_by = timedelta(seconds=sum(watch.stage_seconds.values()))  # a snapshot is of its own time: others came first
+        found_day = _Cluster(replace(plan, config=config, now=plan.now + gone_by), watch).read(failures) or found_day
     if failures and not found_day:
         raise failures[0]
     try:
