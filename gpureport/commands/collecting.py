@@ -11,7 +11,7 @@ import click
 
 from gpureport.commands import options
 from gpureport.store import Place
-from gpureport.values.errors import UsageError
+from gpureport.values.errors import SourceError, UsageError
 from gpureport.values.window import parse_instant
 
 if TYPE_CHECKING:
@@ -48,12 +48,17 @@ def export(invocation: options.Invocation, /, day: str | None, no_kubernetes: bo
         collecting.export_blocks(config, blocks, invocation.environ, chosen)
         click.echo(str(config.lake))
         return
-    for each in collecting.each_source(config, invocation.environ, chosen):
-        with_state = each.kubernetes.enabled and not no_kubernetes
-        taken = observing.snapshot_beside(each, invocation.environ, invocation.now) if with_state else None
-        collecting.tell_export(collecting.export(each, invocation.environ, chosen))
-        if taken and (failure := observing.tell_beside(taken)):
-            raise failure
+    failures = list[SourceError]()
+    sources = [*collecting.each_source(config, invocation.environ, chosen, failures)]
+    seen = [] if no_kubernetes else [each for each in sources if each.kubernetes.enabled]  # all now: exports take hours
+    taken = {each.cluster: observing.snapshot_beside(each, invocation.environ, invocation.now) for each in seen}
+    for each in sources:
+        try:
+            collecting.tell_export(collecting.export(each, invocation.environ, chosen))
+            failures += observing.tell_beside(taken[each.cluster]) if each.cluster in taken else []
+        except SourceError as error:
+            failures.append(error)
+    collecting.raise_first(failures)
     click.echo(str(config.lake))
 
 

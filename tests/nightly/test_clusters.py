@@ -136,6 +136,24 @@ def test_a_cluster_that_waited_for_another_is_seen_when_its_turn_comes(tmp_path:
     assert ask(tmp_path / "lake", seen) == [("eu", "01:30:00"), ("us", "03:00:00")]
 
 
+def test_a_server_of_several_clusters_or_a_snapshot_that_fails_keeps_no_other_cluster_from_its_day(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fill_blocks(tmp_path / "blocks", energy(("", "GPU-a", 21)))
+    gone = '[[clusters]]\nname = "fleet"\nprometheus.url = "http://127.0.0.1:9"\nprometheus.cluster_label = "site"\n'
+    blind = '[[clusters]]\nname = "{}"\nprometheus.url = "{}"\nkubernetes.kubeconfig = "{}/kubeconfig"\n'
+    kubeconfig(tmp_path, "http://127.0.0.1:9")
+    with prometheus(program("PROMETHEUS_BIN"), tmp_path / "blocks", tmp_path / "server") as url:
+        config = gone + "".join(blind.format(name, url, tmp_path) for name in ("eu", "us"))
+        assert run(tmp_path, config, "--date", "2026-11-20", command="export") == 5
+        exported = ask(tmp_path / "lake", "select distinct cluster from lake.device_sample order by all")
+        assert capsys.readouterr().err.count("connection refused") == 3
+        assert run(tmp_path, config, "--by", "squad") == 2  # before 5
+        assert run(tmp_path, config) == 5
+    assert exported == [("eu",), ("us",)]
+    assert fleet(tmp_path) == dict.fromkeys(("eu", "us"), (1, pytest.approx(21 * 30 / 43200, abs=1e-6)))
+
+
 def import_a_cpu_node(folder: Path, cluster: str, observed_at: str, now: datetime) -> None:
     """A look at a cluster that has nothing else."""
     node = {"metadata": {"name": "cpu-1", "uid": "1"}, "spec": {}, "status": {"capacity": {"cpu": "4"}}}

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 
 from gpureport.collect.export import Exported, ExportSettings, export_day
 from gpureport.commands.work.settings import catalog_of, progress_bar
 from gpureport.config import Config
-from gpureport.values.errors import UsageError
+from gpureport.values.errors import GpureportError, SourceError, UsageError
 from gpureport.values.window import Window
 
 _LOG = logging.getLogger(__name__)
@@ -60,10 +60,22 @@ def tell_unread(unread: Mapping[str, int]) -> None:
         _LOG.info(f"note: not read, because the catalog does not know them: {named}; add rows under [[signals]]")
 
 
-def each_source(config: Config, environ: Mapping[str, str], day: date) -> Iterator[Config]:
-    """A configuration per cluster: those that are configured, each again per value of its ``prometheus.cluster_label``."""
+def each_source(config: Config, environ: Mapping[str, str], day: date, failures: list[SourceError]) -> Iterator[Config]:
+    """A configuration per cluster: those that are configured, each per value of its ``prometheus.cluster_label`` if it tells."""
     for each in config.each_cluster():
-        yield from clusters_by_label(each, environ, day) if each.prometheus.cluster_label else [each]
+        try:
+            yield from clusters_by_label(each, environ, day) if each.prometheus.cluster_label else [each]
+        except SourceError as error:
+            failures.append(error)
+
+
+def raise_first(failures: Sequence[GpureportError]) -> None:
+    """Raise the failure whose exit code comes first, when all else is done; the others are warnings."""
+    ordered = sorted(failures, key=lambda each: (2, 5, 1, 4, 3).index(each.exit_code))
+    for failure in ordered[1:]:
+        _LOG.warning(failure)
+    if ordered:
+        raise ordered[0]
 
 
 def clusters_by_label(config: Config, environ: Mapping[str, str], day: date) -> list[Config]:
@@ -80,8 +92,6 @@ def clusters_by_label(config: Config, environ: Mapping[str, str], day: date) -> 
         if label not in (external := external_labels(connection)):
             raise UsageError(f"neither the series of {connection.url} nor its external labels have {label!r}; set cluster")
         return [config.model_copy(update={"cluster": external[label]})]
-    found = []
-    for name in names:
-        prometheus = config.prometheus.model_copy(update={"match": {**config.prometheus.match, label: name}})
-        found.append(config.model_copy(update={"cluster": name, "prometheus": prometheus}))
-    return found
+    match = config.prometheus.match
+    servers = {name: config.prometheus.model_copy(update={"match": {**match, label: name}}) for name in names}
+    return [config.model_copy(update={"cluster": name, "prometheus": server}) for name, server in servers.items()]

@@ -84,7 +84,9 @@ def _published(plan: NightPlan, watch: Watch) -> Iterator[None]:
 
     def tell(exit_code: int, failure: str = "") -> None:
         ended_at = plan.now + timedelta(seconds=watch.clock() - start)
-        _publish(plan, Night(plan.config.cluster, ended_at, exit_code, failure=failure), watch)
+        night = Night(plan.config.cluster, ended_at, exit_code, watch.stage_seconds, dict(watch.sample_counts), failure=failure)
+        with _database(plan, watch.has_report) as database:
+            publish(replace(night, database=database), plan.config.metrics)
 
     try:
         yield
@@ -102,24 +104,18 @@ def _work(plan: NightPlan, watch: Watch) -> reporting.Reported:
     reporting.check(plan.config)  # hours of fetching should not come before it
     failures: list[SourceError] = []
     found_day = False
-    for config in collecting.each_source(plan.config, plan.environ, plan.last_day):
+    for config in collecting.each_source(plan.config, plan.environ, plan.last_day, failures):
         gone_by = timedelta(seconds=sum(watch.stage_seconds.values()))  # a snapshot is of its own time: others came first
         found_day = _Cluster(replace(plan, config=config, now=plan.now + gone_by), watch).read(failures) or found_day
-    if failures and not found_day:
-        raise failures[0]
+    if not found_day:
+        collecting.raise_first(failures)
     try:
         written = report_and_tidy(plan, watch)
     except GpureportError as error:
-        if failures:
-            _LOG.warning(error)
-            raise failures[0] from error
-        raise
-    if failures and written.failure:
-        _LOG.warning(written.failure)
-    for failure in failures[1:]:
-        _LOG.warning(failure)
-    if failures:
-        raise failures[0]
+        collecting.raise_first([*failures, error])
+    for said in filter(None, (*written.warnings, written.failure) if failures else ()):
+        _LOG.warning(said)
+    collecting.raise_first(failures)
     return written
 
 
@@ -189,8 +185,7 @@ class _Cluster:
             return
         with self.watch.stage("snapshot"):
             taken = observing.snapshot_beside(plan.config, plan.environ, plan.now)
-        if failure := observing.tell_beside(taken):
-            failures.append(failure)
+        failures += observing.tell_beside(taken)
 
     def _is_seen_lately(self) -> bool:
         """Whether a snapshot of the cluster is so new that another one says nothing more."""
@@ -201,19 +196,16 @@ class _Cluster:
     def _days_to_do(self) -> list[date]:
         """Days without facts as far back as may be filled from the first one held, and the recent ones for late data."""
         last, export = self.plan.last_day, self.plan.config.export
-        held = self._computed_days()
+        held = self._days_of()
         recent = [last - timedelta(days=back) for back in range(export.restate_days + 1)]
         missing = [last - timedelta(days=back) for back in range(export.backfill_days + 1)]
         first = min(held | self._days_of("device_sample"), default=last)
         return sorted({last, *(day for day in recent if day in held), *(day for day in missing if first <= day not in held)})
 
-    def _days_of(self, table: str) -> set[date]:
+    def _days_of(self, table: str = "") -> set[date]:
         lake = open_lake(self.plan.config.lake, create=True)
-        return {each.date for each in lake.partitions(table) if each.cluster == self.plan.config.cluster}
-
-    def _computed_days(self) -> set[date]:
-        lake = open_lake(self.plan.config.lake, create=True)
-        return {each.date for each in lake.computed_days() if each.cluster == self.plan.config.cluster}
+        held = lake.partitions(table) if table else lake.computed_days()
+        return {each.date for each in held if each.cluster == self.plan.config.cluster}
 
     def _do(self, day: date) -> bool:
         """Samples and facts of a day; False for an earlier day of which the server knows nothing."""
@@ -241,7 +233,7 @@ class _Cluster:
     def _compute_older_days(self) -> None:
         """Facts of an older revision again, the oldest day first, for as long as a night may take for that."""
         start = self.watch.clock()
-        days = sorted(self._computed_days() & self._days_of("device_sample"))
+        days = sorted(self._days_of() & self._days_of("device_sample"))
         for number in range(0, len(days), _DAYS_AT_ONCE):
             if self.watch.clock() - start >= _RECOMPUTE_SECONDS:
                 break
@@ -253,12 +245,6 @@ class _Cluster:
             with self.watch.stage("compute"):
                 for line in reporting.compute(self.plan.config, due, self.plan.config.cluster):
                     _LOG.info(line)
-
-
-def _publish(plan: NightPlan, night: Night, watch: Watch) -> None:
-    done = replace(night, stage_seconds=watch.stage_seconds, sample_counts=dict(watch.sample_counts))
-    with _database(plan, watch.has_report) as database:
-        publish(replace(done, database=database), plan.config.metrics)
 
 
 @contextmanager

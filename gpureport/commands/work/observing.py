@@ -11,6 +11,7 @@ from gpureport.collect import file_import, snapshot
 from gpureport.collect.file_import import Imported
 from gpureport.collect.snapshot import Snapshot
 from gpureport.collect.sources.kubernetes import HOW_TO_NAME_A_CLUSTER, NoClusterError, open_cluster, read_observed_at
+from gpureport.commands.work.collecting import raise_first
 from gpureport.commands.work.settings import catalog_of
 from gpureport.config import Config
 from gpureport.values.errors import GpureportError, SourceError
@@ -33,21 +34,17 @@ def take_snapshots(configs: Sequence[Config], environ: Mapping[str, str], now: d
     """The state of each cluster at this moment into the lake; a failure of one is raised when the others are read."""
     from gpureport.commands.work.job_metrics import publish_snapshot  # a snapshot beside an export should not wait for it
 
-    failures = []
+    failures = list[GpureportError]()
     for config in configs:
-        failure: GpureportError | None = None
         try:
             taken = _take(config, environ, now)
-            failure = taken.failure
             tell_snapshot(taken)
+            failure: GpureportError | None = taken.failure
         except GpureportError as error:
             failure = error
         publish_snapshot(config.metrics, config.cluster, now, failure)
         failures += [failure] if failure else []
-    for failure in failures[1:]:
-        _LOG.warning(failure)
-    if failures:
-        raise failures[0]
+    raise_first(failures)
 
 
 def _take(config: Config, environ: Mapping[str, str], now: datetime) -> Snapshot:
@@ -62,17 +59,17 @@ def snapshot_beside(config: Config, environ: Mapping[str, str], now: datetime) -
         return error
 
 
-def tell_beside(taken: Snapshot | SourceError | NoClusterError) -> SourceError | None:
-    """Log a snapshot beside a larger job; the error to raise when all is done, which no cluster to read is not."""
+def tell_beside(taken: Snapshot | SourceError | NoClusterError) -> list[SourceError]:
+    """Log a snapshot beside a larger job; what to raise when all is done, which no cluster to read is not."""
     if isinstance(taken, NoClusterError):
         _LOG.info(
             f"no Kubernetes cluster to read, so claims and quotas stay unknown; {HOW_TO_NAME_A_CLUSTER}, or --no-kubernetes"
         )
-        return None
+        return []
     if isinstance(taken, Snapshot):
         tell_snapshot(taken)
-        return taken.failure
-    return taken
+        return [taken.failure] if taken.failure else []
+    return [taken]
 
 
 def tell_snapshot(taken: Snapshot) -> None:
