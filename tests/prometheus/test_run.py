@@ -15,10 +15,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from gpureport.cli import main
-from gpureport.commands.work import delivering, reporting
-from gpureport.config import load_config
+from gpureport.collect.export import Exported
+from gpureport.commands.work import collecting, delivering, reporting
+from gpureport.config import Config, load_config
 from gpureport.lake import exclusive_run, open_lake, views
 from gpureport.report import NOTICE
+from gpureport.values.errors import SourceError
 from gpureport.values.window import Window
 
 from .programs import fill_blocks, program, prometheus
@@ -158,6 +160,24 @@ def is_as_made(url: str, folder: Path, more: Mapping[str, Any] = MappingProxyTyp
     given = {f"report.{name}": value for name, value in {"only": "html", **report}.items()}
     config, window = load_config(None, {}, {**flags, **given, **more})[0], Window.of_day(date(2026, 11, 22))
     return delivering.is_made_of(config.out, reporting.made_of(config, window.over_by(NOW)))
+
+
+def test_an_older_day_that_cannot_be_read_keeps_none_of_yesterday(
+    three_days: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(three_days, tmp_path, "2026-11-20") == 0
+    export = collecting.export
+
+    def broken(config: Config, environ: Mapping[str, str], day: date, only_if_grown: bool) -> Exported:
+        if day < date(2026, 11, 22):
+            raise SourceError(f"the store gateway of {day} is away")
+        return export(config, environ, day, only_if_grown)
+
+    monkeypatch.setattr(collecting, "export", broken)
+    assert run(three_days, tmp_path) == 5
+    assert "the store gateway of 2026-11-20 is away" in capsys.readouterr().err
+    assert joules(tmp_path) == {date(2026, 11, 20): 600, date(2026, 11, 22): 1200}
+    assert "2026-11-22" in (tmp_path / "out/report.html").read_text()
 
 
 def test_a_second_run_at_the_same_time_leaves_at_once(

@@ -167,12 +167,14 @@ class _Cluster:
     def read(self, failures: list[SourceError]) -> bool:
         """State, samples and facts into the lake; whether the night's day is there. What cannot be read goes to the failures."""
         self._look(failures)
-        days = self._days_to_do()
-        found = False
-        try:
-            found = [self._do(day) for day in days][-1]
-        except SourceError as error:
-            failures.append(error)
+        days, found = self._days_to_do(), False
+        while days:
+            day, *days = days
+            try:
+                found = self._do(day)
+            except SourceError as error:
+                failures += [error] if str(error) not in map(str, failures) else []
+                days, found = days[-1:], False  # the report's own day is fetched whatever became of older ones
         if not found and self.plan.last_day in self._days_of("device_sample"):
             self._compute(self.plan.last_day)  # of samples that were fetched before
             found = True
