@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta, timezone
+from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpureport.commands.work.reporting import default_window
+from gpureport.config import load_config
+from gpureport.lake import open_lake
 from gpureport.values.errors import UsageError
 from gpureport.values.window import Window, from_ms, parse_date, parse_instant, parse_period, parse_zone, plain, rfc3339, to_ms
 
@@ -117,3 +122,16 @@ def test_days_of_a_time_zone_are_its_own(text: str, expected: str) -> None:
 def test_a_zone_whose_hours_are_not_those_of_utc_is_refused(name: str, sentence: str) -> None:
     with pytest.raises(UsageError, match=sentence):
         parse_zone(name)
+
+
+def test_a_week_whose_sunday_goes_on_is_not_the_last_complete_one(tmp_path: Path) -> None:
+    """Facts from Monday 2 to Sunday 15 November, those of the last day by a run of today."""
+    with open_lake(tmp_path, create=True).change() as change:
+        for number in range(14):
+            day = date(2026, 11, 2) + timedelta(days=number)
+            change.write("facts/pod_wait", "lab", day, pa.table({"pod": ["p"]}))
+            change.note("lab", day, {"sample_rows": "1"})
+    config = load_config(None, {}, {"lake": str(tmp_path)})[0]
+    midnight = datetime(2026, 11, 16, tzinfo=UTC)
+    assert str(default_window(config, midnight)) == "2026-11-09T00:00:00Z … 2026-11-16T00:00:00Z"
+    assert str(default_window(config, midnight - timedelta(hours=9))) == "2026-11-02T00:00:00Z … 2026-11-09T00:00:00Z"

@@ -187,7 +187,7 @@ def period(invocation: Invocation, /, config: Config, since: str | None, until: 
             raise UsageError("--until needs --since. Give both, or neither for the last complete week.")
         from gpureport.commands.work.reporting import default_window
 
-        return default_window(config)
+        return default_window(config, invocation.now)
     zone = parse_zone(config.report.timezone)
     named = parse_period(since, invocation.now, zone)
     return Window(named.start_at, parse_period(until, invocation.now, zone).start_at) if until else named

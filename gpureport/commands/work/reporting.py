@@ -340,7 +340,7 @@ def _digest(made_with: MadeWith, shown: Mapping[str, Any]) -> str:
     return hashlib.sha256(everything.encode()).hexdigest()[:12]
 
 
-def default_window(config: Config) -> Window:
+def default_window(config: Config, now: datetime) -> Window:
     """The last complete week with facts, Monday to Sunday; else what there is of the last seven days. LakeError without."""
     days = {each.date for each in reported_lake(config).computed_days()}
     if not days:
@@ -348,11 +348,11 @@ def default_window(config: Config) -> Window:
     zone = parse_zone(config.report.timezone)
     # A day of a zone behind UTC ends on the next day of UTC.
     last = max(days) - timedelta(days=int(day_start(max(days), zone) > day_start(max(days)) and len(days) > 1))
-    monday = last - timedelta(days=(last.weekday() + 1) % 7 + 6)
-    if all(monday + timedelta(days=number) in days for number in range(7)):
+    over = last - timedelta(days=int(day_start(last + timedelta(days=1), zone) > now))  # a run of today has facts of a part
+    monday = over - timedelta(days=(over.weekday() + 1) % 7 + 6)
+    if days.issuperset(monday + timedelta(days=number) for number in range(7)):
         return Window(day_start(monday, zone), day_start(monday + timedelta(days=7), zone))
-    first = min(day for day in days if last - day < timedelta(days=7))
-    return Window(day_start(first, zone), day_start(last + timedelta(days=1), zone))
+    return Window(day_start(min(day for day in days if last - day < timedelta(7)), zone), day_start(last + timedelta(1), zone))
 
 
 def _shown_settings(config: Config, settings: ReportSettings) -> dict[str, Any]:
