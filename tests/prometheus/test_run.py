@@ -106,6 +106,21 @@ def test_a_day_without_any_series_is_exit_code_5(three_days: str, tmp_path: Path
     assert open_lake(tmp_path / "lake", create=True).partitions("device_sample") == []
 
 
+def test_a_file_is_not_merged_into_a_day_that_was_exported_over_what_was_imported(
+    three_days: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The raw samples of the import are not those of the day any more: with them the exported ones would be gone."""
+    file, lake = tmp_path / "few.txt", ["--lake", str(tmp_path / "lake")]
+    file.write_text(energy(0, 5))
+    assert main(["import", str(file), *lake], environ={}, now=NOW) == 0
+    asked = ["export", "--date", "2026-11-20", "--prometheus-url", three_days, "--no-kubernetes"]
+    assert main([*asked, *lake], environ={}, now=NOW) == 0
+    assert main(["import", str(file), *lake], environ={}, now=NOW) == 1
+    assert "was exported without its raw samples" in capsys.readouterr().err
+    [held] = open_lake(tmp_path / "lake").partitions("device_sample")
+    assert held.row_count == 21
+
+
 def _written(folder: Path) -> dict[Path, int]:
     return {path: path.stat().st_ino for path in folder.rglob("*") if path.is_file()}
 

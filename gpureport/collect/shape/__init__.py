@@ -34,7 +34,7 @@ class Shaped:
 
     device_sample: pa.Table
     sample: pa.Table
-    raw_sample: pa.Table | None
+    raw_sample: pa.Table
     series: pa.Table
     owner_label: pa.Table
     device_label: pa.Table
@@ -43,9 +43,9 @@ class Shaped:
     devices: frozenset[str]
 
     def tables(self) -> dict[str, pa.Table]:
-        """The tables by name, those that were not requested left out."""
+        """The tables by name."""
         names = ("device_sample", "sample", "raw_sample", "series", "owner_label", "device_label", "device_signal")
-        return {name: rows for name in names if (rows := getattr(self, name)) is not None}
+        return {name: getattr(self, name) for name in names}
 
 
 def shape(batch: SeriesBatch, catalog: Catalog, window: Window, keep_raw: bool = False, reading: Reading = PLAIN) -> Shaped:
@@ -63,7 +63,7 @@ def shape(batch: SeriesBatch, catalog: Catalog, window: Window, keep_raw: bool =
     return Shaped(
         device_sample=arrow.device_sample_table(rows),
         sample=arrow.sample_table(_long(series, pods, steps, window)),
-        raw_sample=arrow.raw_sample_table(series, window) if keep_raw else None,
+        raw_sample=arrow.raw_sample_table(series if keep_raw else (), window),  # none: those of an import go
         series=arrow.series_table([(each, _scope(each, pods)) for each in series], batch.external_labels, window),
         owner_label=_owner_label(series, steps, window),
         device_label=_device_label(series, steps, window),
