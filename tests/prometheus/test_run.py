@@ -17,8 +17,9 @@ import pytest
 from gpureport.cli import main
 from gpureport.collect.export import Exported
 from gpureport.commands.work import collecting, delivering, reporting
+from gpureport.compute.day import ComputeResult
 from gpureport.config import Config, load_config
-from gpureport.lake import exclusive_run, open_lake, views
+from gpureport.lake import Lake, exclusive_run, open_lake, views
 from gpureport.report import NOTICE
 from gpureport.values.errors import SourceError
 from gpureport.values.window import Window
@@ -202,6 +203,22 @@ def test_a_second_run_at_the_same_time_leaves_at_once(
         assert run(three_days, tmp_path) == 0
     assert "another run" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_a_run_whose_day_an_export_replaced_has_failed_for_no_other_run_makes_the_report(
+    three_days: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    compute_days, where = reporting.compute_days, ["--lake", str(tmp_path / "lake"), "--no-kubernetes"]
+
+    def disturbed(lake: Lake, *arguments: Any) -> ComputeResult:
+        assert main(["export", "--date", "2026-11-22", "--prometheus-url", three_days, *where], environ={}, now=NOW) == 0
+        return compute_days(lake, *arguments)
+
+    monkeypatch.setattr(reporting, "compute_days", disturbed)
+    metrics = tmp_path / "run.prom"
+    assert run(three_days, tmp_path, environ={"GPUREPORT_METRICS__FILE": str(metrics)}) == 1
+    assert "changed 2026-11-22 of default meanwhile" in capsys.readouterr().err
+    assert "gpureport_run_success 0.0" in metrics.read_text()
 
 
 def test_a_day_that_has_not_begun_is_a_usage_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

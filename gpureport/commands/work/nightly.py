@@ -73,6 +73,8 @@ def run(plan: NightPlan, clock: Callable[[], float]) -> reporting.Reported | Non
         with exclusive_run(plan.config.lake), _published(plan, watch):
             return _work(plan, watch)
     except LakeBusyError:
+        if watch.exit_code:
+            raise
         _LOG.info(f"another run over {plan.config.lake} is at work; this one leaves")
         return None
 
@@ -90,11 +92,11 @@ def _published(plan: NightPlan, watch: Watch) -> Iterator[None]:
 
     try:
         yield
-    except LakeBusyError:
-        raise
     except BaseException as error:
-        code = EXIT_CODE if is_terminated() else getattr(error, "exit_code", GpureportError.exit_code)
-        tell(code, "Terminated" if is_terminated() else type(error).__name__)
+        if isinstance(error, LakeBusyError) and isinstance(plan.config.lake, ObjectAddress):
+            raise  # by a run of another machine; in a folder there is no other one
+        watch.exit_code = EXIT_CODE if is_terminated() else getattr(error, "exit_code", GpureportError.exit_code)
+        tell(watch.exit_code, "Terminated" if is_terminated() else type(error).__name__)
         raise
     tell(watch.exit_code)
 

@@ -178,9 +178,8 @@ def report(config: Config, window: Window, out: Place, now: datetime, salt: str 
 
     check(config)
     lake, asked, window = reported_lake(config), window, window.over_by(now)
-    provisional = (
-        [f"Provisional: the period lasts until {rfc3339(asked.end_at)}; this is what is over of it."] if window != asked else []
-    )
+    cut = f"Provisional: the period lasts until {rfc3339(asked.end_at)}; this is what is over of it."
+    provisional = [cut] if window != asked else []
     answers: list[str] = []
 
     def write(folder: Path) -> list[Path]:
@@ -271,11 +270,8 @@ def _unmatched(con: DuckDBPyConnection, config: Config) -> list[str]:
     teams = {team or namespace for team, namespace in labeled}  # as the costs have them
     clusters = {each.cluster for each in open_lake(config.lake).partitions("source")}
     label, is_chosen = config.owners.team_label, "team_label" in config.owners.model_fields_set
-    unlabeled = (
-        [f"owners.team_label is {label!r}, which no namespace with GPUs in the period has"]
-        if is_chosen and not any(team for team, _ in labeled)
-        else []
-    )
+    sentence = f"owners.team_label is {label!r}, which no namespace with GPUs in the period has"
+    unlabeled = [sentence] if is_chosen and not any(team for team, _ in labeled) else []
     given: list[tuple[str, str, set[str], set[str]]] = [
         ("prices.gpu_hour", "GPU of the period", {*config.prices.gpu_hour} - {"all"}, models),
         ("prices.budgets", "team of the period", {*config.prices.budgets}, teams),
