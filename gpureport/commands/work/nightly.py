@@ -165,6 +165,8 @@ class _Cluster:
 
     plan: NightPlan
     watch: Watch
+    behind: set[date] = field(default_factory=set)
+    """Days after one that grew: their idle power and expected devices are from it."""
 
     def read(self, failures: list[SourceError]) -> bool:
         """State, samples and facts into the lake; whether the night's day is there. What cannot be read goes to the failures."""
@@ -231,6 +233,7 @@ class _Cluster:
         else:
             self.watch.sample_counts[config.cluster] += exported.sample_count if exported.is_written else 0
             collecting.tell_export(exported)
+            self.behind.update([day + timedelta(days=1)] if exported.is_written or day in self.behind else [])
         self._compute(day)
         return True
 
@@ -245,7 +248,8 @@ class _Cluster:
 
     def _compute(self, *days: date) -> None:
         """Facts of days that have none of these samples; a run may have been killed between the samples and them."""
-        if due := [day for day in days if not reporting.has_facts(self.plan.config, day)]:
+        if due := [day for day in days if day in self.behind or not reporting.has_facts(self.plan.config, day)]:
+            self.behind.difference_update(due)
             with self.watch.stage("compute"):
                 for line in reporting.compute(self.plan.config, due, self.plan.config.cluster):
                     _LOG.info(line)

@@ -204,8 +204,7 @@ def report(config: Config, window: Window, out: Place, now: datetime, salt: str 
 
         title = f"GPU usage report: {', '.join(header.clusters)}, {window}"
         unsent = notify(config.report.notify, title, [*answers, str(written[0])])
-    failure = _failure(config, out, header.coverage_ratio or 0.0, failing)
-    return Reported(written, tuple(answers), (*unmatched, *unsent), failure)
+    return Reported(written, tuple(answers), (*unmatched, *unsent), _failure(config, out, header.coverage_ratio or 0.0, failing))
 
 
 def made_of(config: Config, window: Window) -> str:
@@ -248,13 +247,8 @@ def refuse_cut_hours(con: DuckDBPyConnection, lake: Lake, window: Window) -> Non
     """UsageError for a window that cuts an hour in which GPUs were seen on both sides: facts are hourly."""
     first, last = full_hour(window.start_at), full_hour(window.end_at + timedelta(hours=1, milliseconds=-1))
     for edge in {window.start_at, window.end_at} - {first, last}:
-        views(
-            con,
-            lake,
-            [folder("facts.device_signal")],
-            dates=[edge.date()],
-            wanted={"facts.device_signal": load()["facts.device_signal"].columns},
-        )
+        wanted = {"facts.device_signal": load()["facts.device_signal"].columns}
+        views(con, lake, [folder("facts.device_signal")], dates=[edge.date()], wanted=wanted)
         statement = "select 1 from facts.device_signal where start_at < $edge and end_at > $edge limit 1"
         if con.execute(statement, {"edge": plain(edge)}).fetchone():
             raise UsageError(
