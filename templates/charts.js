@@ -138,7 +138,7 @@ const pendingByHour = async () => {
 const DAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 const drawWeek = async (figure, data) => {
   const columns = table(data);
-  const sums = summed(data, [columns.allocated_idle_gpu_hours, columns.usable_gpu_hours, columns.unnamed_gpu_hours], (row) => `${columns.weekday.values[row]} ${columns.hour_of_day.values[row]}`);
+  const sums = summed(data, [columns.allocated_idle_gpu_hours, columns.usable_gpu_hours, columns.unnamed_gpu_hours], (row) => (raw(columns.allocated_idle_gpu_hours, row) === null ? "" : `${columns.weekday.values[row]} ${columns.hour_of_day.values[row]}`));
   const shareOf = (idle, known) => (known > 0 && idle !== null ? idle / known : null);
   const shares = new Map([...sums].map(([key, [idle, usable, unnamed]]) => [key, shareOf(idle, usable - (unnamed ?? 0))]));
   if (![...shares.values()].some((share) => share !== null)) { figure.hidden = true; return; }
@@ -160,7 +160,7 @@ const drawForecast = async (figure, data) => {
   const held = columns.allocated_gpu_hours;
   const models = new Map();
   for (const row of rowsOf(data)) {
-    const model = raw(columns.gpu_model, row);
+    const model = `${MODEL(raw(columns.gpu_model, row))}${columns.cluster?.words.length > 1 ? ` (${raw(columns.cluster, row)})` : ""}`;
     if (!models.has(model)) models.set(model, []);
     models.get(model).push(row);
   }
@@ -178,7 +178,7 @@ const drawForecast = async (figure, data) => {
     const past = rows.map((row) => (isCounted(row) ? at(held, row) : null));
     const top = ceiling(Math.max(...[...high, ...usable, ...past].map((value) => value ?? 0)));
     const width = widthOf(figure, models.size), height = 150;
-    const svg = frame(width, height, top, `${MODEL(model)}: allocated GPUs${isForecast ? " and forecast" : ""}`);
+    const svg = frame(width, height, top, `${model}: allocated GPUs${isForecast ? " and forecast" : ""}`);
     const x = (index) => 40 + ((width - 44) * index) / Math.max(1, rows.length - 1);
     const y = (value) => height - 20 - (value / top) * (height - 34);
     const forward = rows.map((_, index) => index).filter((index) => high[index] !== null);
@@ -188,7 +188,7 @@ const drawForecast = async (figure, data) => {
     }
     svg.append(drawn("path", { d: path(usable, x, y), class: "line-c" }), drawn("path", { d: path(past, x, y), class: "line-a" }), drawn("path", { d: path(expected, x, y), class: "line-b" }));
     svg.append(drawn("text", { x: 40, y: height - 4 }, dayOf(raw(columns.day, rows[0]))), drawn("text", { x: width, y: height - 4, "text-anchor": "end" }, dayOf(raw(columns.day, rows.at(-1)))));
-    box.append(make("div", {}, make("h3", {}, MODEL(model)), svg));
+    box.append(make("div", {}, make("h3", {}, model), svg));
   }
   const expected = isForecast ? [make("span", { class: "key-b" }), "Forecast, 80 % interval"] : [];
   const key = make("p", { class: "soft keys" }, make("span", { class: "key-a" }), "Allocated", ...expected, make("span", { class: "key-c" }), "Schedulable. Vertical axis: GPUs.");
@@ -225,7 +225,7 @@ const drawDistributions = async (figure, data) => {
   const names = new Map();
   for (const row of rowsOf(data)) {
     if (!["cluster", "model"].includes(raw(columns.scope, row)) || !SHOWN.some(([signal]) => signal === raw(columns.signal, row))) continue;
-    const name = raw(columns.scope, row) === "cluster" ? `All of ${raw(columns.name, row)}` : raw(columns.name, row) || "Unknown model";
+    const name = raw(columns.scope, row) === "cluster" ? `All of ${raw(columns.name, row)}` : raw(columns.name, row);
     names.set(name, [...(names.get(name) ?? []), row]);
   }
   const box = make("div", { class: "small" });
@@ -276,15 +276,15 @@ const drawCost = async (figure, data) => {
 const ENERGIES = [["c-active_unmeasured", "Active", "active_joules"], ["c-allocated_idle", "Allocated, idle", "allocated_idle_joules"], ["c-free", "Idle baseline", "idle_joules"], ["c-allocated_unmeasured", "Active or idle", "unsplit_joules"], ["c-unknown", "Unattributed", "unattributed_joules"]];
 const drawEnergy = async (figure, data) => {
   const columns = table(data);
-  const dimension = rowsOf(data).filter((row) => raw(columns.dimension, row) === "day").length > 1 ? "day" : "GPU model";
-  const rows = rowsOf(data).filter((row) => raw(columns.dimension, row) === dimension), value = (row) => raw(columns.value, row);
-  const parts = (row) => ENERGIES.map(([, , name]) => (columns[name]?.values[row] ?? 0) / 3.6e6);
-  const start = dimension === "day" && rows.length ? Math.min(...rows.map((row) => instant(`${value(row)}T00:00`))) : 0;
-  const found = dimension === "day"
-    ? daily(rows, value).map((row, number) => [dayOf(new Date(start + number * 86400e3).toISOString()), row === null ? null : parts(row)])
-    : rows.sort((one, other) => (value(one) < value(other) ? -1 : 1)).map((row) => [MODEL(value(row)), parts(row)]);
-  if (!found.length) { figure.hidden = true; return; }
-  if (dimension !== "day") figure.querySelector("figcaption").textContent = "Energy by GPU model";
+  const sums = summed(data, ENERGIES.map(([, , name]) => columns[name]), (row) => `${raw(columns.dimension, row)}\n${raw(columns.value, row)}`);
+  const of = (dimension) => [...sums].map(([key, joules]) => [...key.split("\n"), joules.map((each) => (each ?? 0) / 3.6e6)]).filter(([each]) => each === dimension).sort();
+  const isDaily = of("day").length > 1, rows = of(isDaily ? "day" : "GPU model");
+  if (!rows.length) { figure.hidden = true; return; }
+  const start = instant(`${rows[0][1]}T00:00`);
+  const found = isDaily
+    ? daily(rows, ([, day]) => day).map((row, number) => [dayOf(new Date(start + number * 86400e3).toISOString()), row === null ? null : row[2]])
+    : rows.map(([, model, parts]) => [MODEL(model), parts]);
+  if (!isDaily) figure.querySelector("figcaption").textContent = "Energy by GPU model";
   bars(figure, "Energy", found, ENERGIES, WRITE.kwh);
 };
 

@@ -155,12 +155,11 @@ _VALUES = ("avg", "p10", "p25", "p50", "p75", "p90", "p95", "p99", "max")
 _DISTRIBUTIONS = f"""
     select
         signal_words.words as signal, scope, team,
-        case scope
-            when 'cluster' then cluster when 'model' then gpu_model when 'team' then team else namespace || '/' || workload
-        end as name,
+        case scope when 'cluster' then cluster when 'model' then coalesce(nullif(gpu_model, ''), 'Unknown model') when 'team' then team
+            else namespace || '/' || workload end || if(scope != 'cluster' and is_one_of, ' (' || cluster || ')', '') as name,
         known_gpu_hours, if(factor = 100, weighted_gpu_hours, null) as weighted_gpu_hours, zero_ratio,
         {", ".join(f"value_units_{each} * signal_words.factor as value_{each}" for each in _VALUES)}
-    from report.distribution inner join (
+    from (select *, min(cluster) over () != max(cluster) over () as is_one_of from report.distribution) inner join (
         values (1, 'gpu_util_ratio', 'GPU utilization, %', 100), (2, 'sm_active_ratio', 'SM activity, %', 100),
             (3, 'tensor_active_ratio', 'Tensor activity, %', 100), (4, 'dram_active_ratio', 'DRAM activity, %', 100),
             (5, 'memory_used_ratio', 'Memory used, %', 100), (6, 'power_watts', 'Power, W', 1),

@@ -77,6 +77,37 @@ def report_of(lake: Path, cluster: str, day: str, out: Path) -> str:
     return (out / "report.html").as_uri()
 
 
+def test_a_chart_of_two_clusters_shows_both(browser: Browser, tmp_path: Path) -> None:
+    """A GPU of one model in each draws 360 W for two days: 2 x 8.64 kWh a day. Of the second nobody knows whether it is idle."""
+    start, lake = int(datetime(2026, 11, 18, tzinfo=UTC).timestamp()), ("--lake", tmp_path / "lake")
+    for cluster, values in (("one", {"POWER_USAGE": 360, "GPU_UTIL": 0}), ("two", {"POWER_USAGE": 360})):
+        lines = []
+        for name, value in values.items():
+            labels = f'UUID="GPU-{cluster}",Hostname="n",modelName="M",pod="p",namespace="x"'
+            lines.append(f"# TYPE DCGM_FI_DEV_{name} gauge")
+            lines += [f"DCGM_FI_DEV_{name}{{{labels}}} {value} {start + second}" for second in range(0, 172_800, 300)]
+        (tmp_path / cluster).write_text("\n".join([*lines, "# EOF\n"]))
+        gpureport("import", tmp_path / cluster, "--cluster", cluster, *lake)
+    window = ("--since", "2026-11-18", "--until", "2026-11-20", *lake)
+    gpureport("compute", *window)
+    gpureport("report", *window, "--out", tmp_path / "out", "--only", "html")
+    page = new_page(browser)
+    page.goto((tmp_path / "out" / "report.html").as_uri() + "#capacity")
+    models = page.locator("figure[data-chart=forecast] h3")
+    models.first.wait_for()
+    assert models.all_inner_texts() == ["M (one)", "M (two)"]
+    assert "100.0 % idle" in page.locator("figure[data-chart=week] tbody").inner_text()
+    page.locator(".tabs a", has_text="Energy").click()
+    days = page.locator("figure table.bars td.number")
+    days.first.wait_for()
+    assert days.all_inner_texts() == ["17.3 kWh", "17.3 kWh"]
+    page.locator(".tabs a", has_text="GPUs").click()
+    names = page.locator("figure[data-chart=distributions] h3")
+    names.first.wait_for()
+    assert sorted(names.all_inner_texts()) == ["All of one", "M (one)"]
+    page.close()
+
+
 def test_with_one_signal_and_no_model_every_tab_opens(browser: Browser, bare: Path, tmp_path: Path) -> None:
     """Columns without data are not in the page; a chart that would use one goes without."""
     page, complaints = new_page(browser), []
