@@ -251,13 +251,13 @@ const drawDistributions = async (figure, data) => {
 const bars = (figure, caption, rows, parts, write) => {
   const sum = (values) => values.reduce((one, other) => one + other, 0);
   const most = Math.max(...rows.map(([, values]) => sum(values ?? [0])), 1e-9);
-  const lines = rows.map(([name, values]) => {
+  const lines = rows.map(([name, values, sign = ""]) => {
     if (!values) return make("tr", {}, make("th", { scope: "row" }, name), make("td", {}), make("td", { class: "number" }, "—"));
     const said = parts.map(([, title], index) => `${title.toLowerCase()} ${write(values[index])}`).filter((_, index) => values[index]).join(", ");
     const bar = drawn("svg", { class: "bar", style: "height:16px", role: "img", "aria-label": said });
     bar.append(drawn("title", {}, said));
     values.forEach((value, index) => bar.append(drawn("rect", { class: parts[index][0], x: `${(100 * sum(values.slice(0, index))) / most}%`, width: `${(100 * value) / most}%`, height: 16 })));
-    return make("tr", {}, make("th", { scope: "row" }, name), make("td", { style: "width:75%" }, bar), make("td", { class: "number" }, write(sum(values))));
+    return make("tr", {}, make("th", { scope: "row" }, name), make("td", { style: "width:75%" }, bar), make("td", { class: "number" }, `${sign}${write(sum(values))}`));
   });
   const used = parts.filter((_, index) => rows.some(([, values]) => values?.[index] > 0));
   figure.append(make("table", { class: "bars" }, make("caption", { class: "spoken" }, caption), make("tbody", {}, ...lines)), legendOf(used));
@@ -267,7 +267,8 @@ const COSTS = [["c-active_unmeasured", "Active", "active_cost"], ["c-allocated_i
 const drawCost = async (figure, data) => {
   const columns = table(data);
   const sums = summed(data, COSTS.map(([, , name]) => columns[name]), (row) => raw(columns.team, row) || "No team");
-  const rows = [...sums].map(([team, values]) => [team, values.map((value) => value ?? 0)]).sort(([, one], [, other]) => other.reduce((a, b) => a + b) - one.reduce((a, b) => a + b));
+  const lower = new Set(rowsOf(data).filter((row) => columns.priced_gpu_hours?.values[row] !== columns.gpu_hours.values[row]).map((row) => raw(columns.team, row) || "No team"));
+  const rows = [...sums].map(([team, values]) => [team, values.map((value) => value ?? 0), lower.has(team) ? "≥ " : ""]).sort(([, one], [, other]) => other.reduce((a, b) => a + b) - one.reduce((a, b) => a + b));
   if (!rows.length || !columns.total_cost) { figure.hidden = true; return; }
   bars(figure, "Cost by team", rows.slice(0, 20), COSTS, money);
   if (rows.length > 20) figure.append(make("p", { class: "soft" }, `20 of ${rows.length} teams; all are in the table below.`));

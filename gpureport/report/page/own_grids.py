@@ -155,8 +155,9 @@ _VALUES = ("avg", "p10", "p25", "p50", "p75", "p90", "p95", "p99", "max")
 _DISTRIBUTIONS = f"""
     select
         signal_words.words as signal, scope, team,
-        case scope when 'cluster' then cluster when 'model' then coalesce(nullif(gpu_model, ''), 'Unknown model') when 'team' then team
-            else namespace || '/' || workload end || if(scope != 'cluster' and is_one_of, ' (' || cluster || ')', '') as name,
+        case scope when 'cluster' then cluster when 'model' then coalesce(nullif(gpu_model, ''), 'Unknown model')
+            when 'team' then team else namespace || '/' || workload
+        end || if(scope != 'cluster' and is_one_of, ' (' || cluster || ')', '') as name,
         known_gpu_hours, if(factor = 100, weighted_gpu_hours, null) as weighted_gpu_hours, zero_ratio,
         {", ".join(f"value_units_{each} * signal_words.factor as value_{each}" for each in _VALUES)}
     from (select *, min(cluster) over () != max(cluster) over () as is_one_of from report.distribution) inner join (

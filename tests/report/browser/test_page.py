@@ -90,7 +90,9 @@ def test_a_chart_of_two_clusters_shows_both(browser: Browser, tmp_path: Path) ->
         gpureport("import", tmp_path / cluster, "--cluster", cluster, *lake)
     window = ("--since", "2026-11-18", "--until", "2026-11-20", *lake)
     gpureport("compute", *window)
-    gpureport("report", *window, "--out", tmp_path / "out", "--only", "html")
+    prices = tmp_path / "prices.toml"
+    prices.write_text("[prices]\ngpu_hour = { all = { 2026-11-19 = 2.0 } }\n")  # of the second day alone
+    gpureport("--config", prices, "report", *window, "--out", tmp_path / "out", "--only", "html")
     page = new_page(browser)
     page.goto((tmp_path / "out" / "report.html").as_uri() + "#capacity")
     models = page.locator("figure[data-chart=forecast] h3")
@@ -98,9 +100,10 @@ def test_a_chart_of_two_clusters_shows_both(browser: Browser, tmp_path: Path) ->
     assert models.all_inner_texts() == ["M (one)", "M (two)"]
     assert "100.0 % idle" in page.locator("figure[data-chart=week] tbody").inner_text()
     page.locator(".tabs a", has_text="Energy").click()
-    days = page.locator("figure table.bars td.number")
+    days = page.locator("figure[data-chart=energy] table.bars td.number")
     days.first.wait_for()
     assert days.all_inner_texts() == ["17.3 kWh", "17.3 kWh"]
+    assert page.locator("figure[data-chart=cost] table.bars td.number").all_inner_texts() == ["≥ 96"]
     page.locator(".tabs a", has_text="GPUs").click()
     names = page.locator("figure[data-chart=distributions] h3")
     names.first.wait_for()
