@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from itertools import groupby
 from math import inf
 from typing import Any
@@ -78,13 +79,12 @@ def rows_of(
         models = sorted({node.gpu_model or "unknown model" for _, scene in scenes for node in scene.nodes})
         raise UsageError(f"--like {question.like!r} is no node and no GPU model here; there are {', '.join(models)}")
     for cluster, scene, like in fitting:
-        day = str(window.start_at.date())
-        costs = {model: _price(prices, model, day) for model in {node.gpu_model for node in scene.nodes}}
+        costs = {model: _hourly(prices, model, window) for model in {node.gpu_model for node in scene.nodes}}
         yield from _rows(cluster, scene, like, question, costs)
 
 
 def _rows(
-    cluster: str, scene: Scene, like: Node, question: NodeQuestion, costs: Mapping[str, float | None]
+    cluster: str, scene: Scene, like: Node, question: NodeQuestion, costs: Mapping[str, Sequence[float | None]]
 ) -> Iterator[tuple[str, Sequence[Any]]]:
     alike = [node for node in scene.nodes if (node.gpu_model, node.size) == (like.gpu_model, like.size)]
     if -min(question.counts) > len(alike):
@@ -101,10 +101,9 @@ def _rows(
         f"(recorded {formats.duration(recorded.wait_seconds_p95)}); placement {policy}; "
         f"{formats.counted(len(held.held or ()), 'pod')} with room and no place: a wait for something else, same start"
     )
-    hours = (scene.until - scene.since) / 3600
     yield told, (cluster, "recorded", "", 0, 0, 0.0, None, *recorded, None)
     yield told, (cluster, "replayed", "", 0, 0, 0.0, None, *again, None)
-    other, price = question.pods.of(held), costs[like.gpu_model]
+    other, paid = question.pods.of(held), costs[like.gpu_model]
     returned = _returned(held, other, usual, costs)
 
     def placed(count: int) -> Outcome:
@@ -120,19 +119,19 @@ def _rows(
             )
     for count in counts:
         found = placed(count)
-        cost = None if price is None else price * count * like.size * hours
+        cost = None if None in paid else np.mean(np.array(paid, float)) * count * like.size * (scene.until - scene.since) / 3600
         yield told, (cluster, "changed", like.gpu_model, count, *returned, *found, cost)
 
 
 def _returned(
-    before: Scene, after: Scene, starts: Sequence[float | None], costs: Mapping[str, float | None]
+    before: Scene, after: Scene, starts: Sequence[float | None], costs: Mapping[str, Sequence[float | None]]
 ) -> tuple[int, float, float | None]:
-    """Pods that are different, GPU-hours that they would not have had, and their cost; None where a model has no price."""
+    """Pods that are different, GPU-hours that they would not have had, and their cost; None where a model has not one price."""
     models = {node.name: node.gpu_model for node in before.nodes}
     hours = returned_gpu_hours(before, after, starts)
-    amounts = [(found, costs.get(models.get(name, ""))) for name, found in hours.items()]
-    cost = sum(found * price for found, price in amounts if price is not None)
-    is_priced = bool(amounts) and all(price is not None for _, price in amounts)
+    amounts = [(found, {*costs.get(models.get(name, ""), ())}) for name, found in hours.items()]
+    is_priced = bool(amounts) and all(len({*each, None}) == 2 > len(each) for _, each in amounts)
+    cost = sum(found * (price or 0.0) for found, prices in amounts for price in prices)
     count = sum(one != other for one, other in zip(before.pods, after.pods, strict=True))
     return count, sum(hours.values()), cost if is_priced else None
 
@@ -206,7 +205,8 @@ def _like(scene: Scene, asked: str) -> Node | None:
     return next(node for node in chosen if (node.gpu_model, node.size) == kind)
 
 
-def _price(prices: Prices, model: str, day: str) -> float | None:
-    """Of an hour of the model's GPUs, as it was in force on the day; None without one."""
-    in_force = [amount for since, amount in sorted((prices.get(model) or prices.get("all", {})).items()) if since <= day]
-    return in_force[-1] if in_force else None
+def _hourly(prices: Prices, model: str, window: Window) -> list[float | None]:
+    """Price of each hour of the model's GPUs, as it is in force on its day; None without one."""
+    days = (str((window.start_at + timedelta(hours=hour)).date()) for hour in range(-int(-window.seconds // 3600)))
+    steps = [each for name in (model, "all") for each in sorted(prices.get(name, {}).items(), reverse=True)]
+    return [next((amount for since, amount in steps if since <= day), None) for day in days]

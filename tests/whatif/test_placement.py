@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from math import inf
 from random import Random
 
@@ -10,8 +11,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from gpureport.values.errors import LakeError, UsageError
-from gpureport.whatif.nodes import NodeQuestion, _rows, parse_counts
+from gpureport.values.window import Window
+from gpureport.whatif.nodes import NAMES, NodeQuestion, _hourly, _rows, parse_counts
 from gpureport.whatif.placement import Node, Pod, Request, Scene, Use, calibrated, outcome, replayed
+from gpureport.whatif.pods import PodChange
 
 KIND = ("nvidia_com_gpu", "any")
 STEP = 100
@@ -58,7 +61,7 @@ def test_as_few_nodes_more_as_it_takes() -> None:
     counts = [
         next(
             row[3]
-            for _, row in _rows("c", there, there.nodes[0], NodeQuestion((0,), wait_seconds=wait), {"H100": None})
+            for _, row in _rows("c", there, there.nodes[0], NodeQuestion((0,), wait_seconds=wait), {"H100": [None]})
             if row[1] == "changed"
         )
         for wait in (300, 301, 901)
@@ -66,7 +69,25 @@ def test_as_few_nodes_more_as_it_takes() -> None:
     assert counts == [3, 1, 0]
     held = scene([Pod(8, 10, None, None, "", KIND, Use("ns/w"))], [node("a", 8)], until=2000)
     with pytest.raises(LakeError, match="not even 1,000 nodes more"):
-        list(_rows("c", held, held.nodes[0], NodeQuestion((0,), wait_seconds=60), {"H100": None}))
+        list(_rows("c", held, held.nodes[0], NodeQuestion((0,), wait_seconds=60), {"H100": [None]}))
+
+
+def test_a_node_costs_what_is_in_force_in_each_hour() -> None:
+    """8 GPUs for a day at 2 and a day at 4: 8 x 24 x 6. 24 GPU-hours that are returned cost 48 at 2, else nobody says."""
+    idle = scene([Pod(1, 0, 0, 86400.0, "a", KIND, Use("ns/w", 0.0))], [node("a", 8)], until=172_800)
+    own, window = (
+        NodeQuestion((1,), pods=PodChange(returns_idle=True)),
+        Window(datetime(2026, 11, 20, tzinfo=UTC), datetime(2026, 11, 22, tzinfo=UTC)),
+    )
+    found = {}
+    for day in ("2026-11-21", "2026-11-22", "2026-11-20"):
+        prices = {"H100": {day: 4.0}, "all": {"2026-01-01": 2.0}}
+        row = dict(
+            zip(NAMES, [*_rows("c", idle, idle.nodes[0], own, {"H100": _hourly(prices, "H100", window)})][-1][1], strict=True)
+        )
+        found[day] = (row["node_cost"], row["returned_cost"])
+    assert found == {"2026-11-21": (1152, None), "2026-11-22": (768, 48), "2026-11-20": (1536, 96)}
+    assert {*_hourly({"all": {"2026-11-21": 2.0}}, "H100", window)} == {None, 2.0}
 
 
 def test_cpu_is_the_bound() -> None:
