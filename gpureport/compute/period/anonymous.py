@@ -18,7 +18,7 @@ from gpureport.values.runtime.resources import catalog_rows
 
 _SCHEMAS = ("facts", "period", "previous", "report", "lake")
 _KEPT_NESTED = frozenset({"unknown_reasons", "left_out", "source_metrics", "dropped", "xid_codes", "steps"})
-_KNOWN_RESOURCE = r"^(nvidia|amd|habana)\.(com|ai)/[a-z0-9.-]+$"
+_KNOWN_RESOURCE = r"^(gpu|(nvidia|amd|habana)\.(com|ai)/[a-z0-9.-]+)$"
 """Resources that everybody's clusters have; others may bear a company's name."""
 
 
@@ -76,5 +76,5 @@ def _hidden_text(column: str, is_key: bool, has_dimension: bool) -> str:
     if column == "resource":
         return f"if(regexp_matches(resource, '{_KNOWN_RESOURCE}'), resource, pseudonym(resource))"
     if column == "value" and has_dimension:
-        return "if(dimension in ('day', 'gpu_model'), value, pseudonym(value))"
+        return "if(dimension in ('day', 'gpu_model') or value like '(%', value, pseudonym(value))"
     return f"pseudonym({column})" if is_key or shown == "pseudonym" else f"if({column} is null, null, '')"
