@@ -228,6 +228,7 @@ const drawDistributions = async (figure, data) => {
     const name = raw(columns.scope, row) === "cluster" ? `All of ${raw(columns.name, row)}` : raw(columns.name, row);
     names.set(name, [...(names.get(name) ?? []), row]);
   }
+  if (!names.size) { figure.hidden = true; return; } // a team has no row of these
   const box = make("div", { class: "small" });
   for (const [name, rows] of [...names].slice(0, 9)) {
     const width = widthOf(figure, Math.min(9, names.size)), height = 150;
