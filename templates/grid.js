@@ -96,7 +96,7 @@ class Grid {
   }
 
   filter(name, text, isExact = false) {
-    if (text) this.filters.set(name, { text, isExact }); else this.filters.delete(name);
+    if (text || isExact) this.filters.set(name, { text, isExact }); else this.filters.delete(name);
     this.apply();
   }
 
@@ -111,9 +111,9 @@ class Grid {
     for (const [name, { text, isExact }] of this.filters) {
       const column = this.column(name);
       if (!column) continue;
+      if (isExact && !text) { found.push((row) => !raw(column, row)); continue; }
       if (isText(column)) { found.push(matching(column, (word) => (isExact ? word === text.toLowerCase() : word.includes(text.toLowerCase())))); continue; }
-      const test = numberTest(text);
-      const factor = column.kind === "share" ? 100 : 1;
+      const test = numberTest(text), factor = { share: 100, joules: 1 / 3.6e6 }[column.kind] ?? 1; // as it is written
       if (test) found.push((row) => column.values[row] !== null && test(factor * column.values[row]));
     }
     return found;
@@ -135,7 +135,7 @@ class Grid {
     const what = this.group ? `${grouped(this.items.length, 0)} groups of ` : "";
     this.told.textContent = this.rows.length === this.count && !what ? "" : `${what}${grouped(this.rows.length, 0)} of ${grouped(this.count, 0)} rows`;
     const exact = [...this.filters].filter(([, each]) => each.isExact);
-    this.chips.replaceChildren(...exact.map(([name, { text }]) => make("button", { type: "button", class: "chip", "aria-label": `Remove filter ${text}`, onclick: () => this.filter(name, "") }, `${this.column(name)?.title ?? name}: ${text} ×`)));
+    this.chips.replaceChildren(...exact.map(([name, { text }]) => make("button", { type: "button", class: "chip", "aria-label": `Remove filter ${text}`, onclick: () => this.filter(name, "") }, `${this.column(name)?.title ?? name}: ${text || UNKNOWN} ×`)));
   }
 
   groupRows(rows) {
@@ -226,7 +226,8 @@ class Grid {
   groupRow(item) {
     const cells = this.shown.map((column, index) => {
       const found = item.cells[index];
-      const text = found === null ? UNKNOWN : typeof found === "string" ? found : (WRITE[column.kind] ?? WRITE.number)(found);
+      const least = ["sum", "max"].includes(column.total) && item.members.some((row) => column.values[row] === null) ? "≥ " : "";
+      const text = found === null ? UNKNOWN : typeof found === "string" ? found : `${least}${(WRITE[column.kind] ?? WRITE.number)(found)}`;
       return make("td", { class: typeof found === "string" ? null : "number" }, text);
     });
     const open = () => { const name = this.group; this.group = ""; this.section.querySelector("select").value = ""; this.makeHead(); this.filter(name, item.cells[0] ?? "", true); };

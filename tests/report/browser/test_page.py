@@ -92,8 +92,10 @@ def test_a_chart_of_two_clusters_shows_both(browser: Browser, tmp_path: Path) ->
     gpureport("compute", *window)
     prices = tmp_path / "prices.toml"
     prices.write_text("[prices]\ngpu_hour = { all = { 2026-11-19 = 2.0 } }\n")  # of the second day alone
-    gpureport("--config", prices, "report", *window, "--out", tmp_path / "out", "--only", "html")
+    gpureport("--config", prices, "report", *window, "--out", tmp_path / "out", "--only", "html", "--by", "namespace")
     page = new_page(browser)
+    page.goto((tmp_path / "out" / "by" / "x.html").as_uri() + "#gpus")
+    assert page.locator("figure[data-chart=distributions][data-drawn]").is_hidden()  # of clusters and models alone
     page.goto((tmp_path / "out" / "report.html").as_uri() + "#capacity")
     models = page.locator("figure[data-chart=forecast] h3")
     models.first.wait_for()
@@ -222,6 +224,35 @@ def test_filters_groups_and_a_row_by_keyboard(page: Page) -> None:
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     page.locator("dialog[open]").wait_for()
+
+
+def test_a_group_says_where_its_sum_lacks_a_row_and_opens_its_rows(rich: Page) -> None:
+    """Workloads by finding: those without one are a group as any other; where the hours of one are unknown it is at least."""
+    rich.goto(rich.url.partition("#")[0] + "#workload")
+    rich.locator("#workload table.virtual").wait_for()
+    count = rich.evaluate("""async () => {
+        const grid = await gridOf("workload"), found = grid.column("finding"), isNone = (key) => !found.words[key];
+        grid.column("idle_gpu_hours").values[found.values.findIndex(isNone)] = null;
+        return found.values.filter(isNone).length;
+    }""")
+    rich.locator("#workload select").select_option("finding")
+    row = rich.locator("#workload tbody tr").filter(has_text="≥ ")
+    assert row.count() == 1
+    row.click()
+    assert rich.locator("#workload tbody tr[data-position]").count() == count
+    rich.locator("#workload .chip", has_text="Finding: — ×").click()
+    assert rich.locator("#workload .told").inner_text() == ""
+
+
+def test_energy_is_filtered_in_the_unit_that_is_shown(rich: Page) -> None:
+    rich.goto(rich.url.partition("#")[0] + "#energy_balance")
+    rich.locator("#energy_balance table.virtual").wait_for()
+    cells = rich.locator("#energy_balance tbody tr[data-position] td:nth-child(3)")
+    whole = cells.count()
+    rich.locator("#energy_balance").get_by_role("button", name="Filter columns").click()
+    rich.get_by_label("Filter Energy", exact=True).fill("> 100")
+    assert 0 < cells.count() < whole
+    assert min(float(text.removesuffix(" kWh")) for text in cells.all_inner_texts()) > 100
 
 
 def test_what_is_filtered_is_exported(page: Page) -> None:
