@@ -21,7 +21,8 @@ from gpureport.values.window import Window
 from gpureport.whatif.placement import Node, Outcome, Pod, Policy, Request, Scene, Use, calibrated, outcome, replayed
 from gpureport.whatif.pods import PodChange, returned_gpu_hours
 
-_TABLES = ("period.pod_run", "period.node_placeable", "period.pod_place")
+_TABLES = ("period.pod_run", "period.node_placeable", "period.pod_place", "period.capacity")
+_GAPS = "select cluster, epoch(day) from period.capacity group by all having bool_and(unseen_cause = 'not_exported') order by all"
 _CHANGED = ("changed_pod_count", "returned_gpu_hours", "returned_cost")
 NAMES = ("cluster", "variant", "gpu_model", "node_count", *_CHANGED, *Outcome._fields, "node_cost")
 _MOST_VARIANTS = 50
@@ -100,6 +101,7 @@ def _rows(
         f"{cluster}: replay error {error:+.2%} of allocated GPU-hours, p95 wait {formats.duration(again.wait_seconds_p95)} "
         f"(recorded {formats.duration(recorded.wait_seconds_p95)}); placement {policy}; "
         f"{formats.counted(len(held.held or ()), 'pod')} with room and no place: a wait for something else, same start"
+        + (f"; {formats.counted(len(scene.gaps), 'day')} without data, left out of averages" if scene.gaps else "")
     )
     yield told, (cluster, "recorded", "", 0, 0, 0.0, None, *recorded, None)
     yield told, (cluster, "replayed", "", 0, 0, 0.0, None, *again, None)
@@ -155,6 +157,7 @@ def _scenes(con: DuckDBPyConnection, window: Window, change: PodChange) -> Itera
         {use} order by cluster, created_at, namespace, pod, pod_uid
     """).fetchall()
     places = con.execute("select * from period.pod_place order by all").fetchall()
+    gaps, since, until = con.execute(_GAPS).fetchall(), window.start_at.timestamp(), window.end_at.timestamp()
     for cluster, rows in groupby(nodes, key=lambda row: row[0]):
         steps: dict[str, list[tuple[float, float]]] = {}
         described = {}
@@ -177,7 +180,8 @@ def _scenes(con: DuckDBPyConnection, window: Window, change: PodChange) -> Itera
             cores, memory = (max(amounts) for amounts in zip(host, taken[name, ""], strict=True))
             had = {resource: max(amount, taken[name, resource][0]) for resource, amount in (units or {}).items()}
             of_nodes.append(Node(name, model, tuple(steps[name]), (cores, memory), unit_gpus, had))
-        yield cluster, Scene(window.start_at.timestamp(), window.end_at.timestamp(), of_pods, of_nodes, there)
+        without = [(max(day, since), min(day + 86400, until)) for of, day in gaps if of == cluster]
+        yield cluster, Scene(since, until, of_pods, of_nodes, there, gaps=without)
 
 
 def _taken(pods: Sequence[Pod]) -> Mapping[tuple[str, str], tuple[float, float]]:

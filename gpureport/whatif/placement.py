@@ -10,7 +10,7 @@ would one that never ran.
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 from math import inf
@@ -117,13 +117,14 @@ class Scene:
     """By number of the pod a time before which it has no place: it waited for something other than GPUs, CPU or memory."""
     is_changed: bool = False
     """Its nodes are others than those on which the pods ran."""
+    gaps: Collection[tuple[float, float]] = ()
+    """Times without any data: no node has room there, and averages are of the others."""
 
     def grown(self, count: int, like: Node) -> Scene:
         """With so many nodes more, whole from the beginning, or less, the last ones of the same model and size."""
         if count >= 0:
-            added = [
-                like._replace(name=f"{like.name}+{number}", steps=((self.since, like.size),)) for number in range(1, count + 1)
-            ]
+            steps = ((self.since, like.size), *(each for start, end in self.gaps for each in ((start, 0.0), (end, like.size))))
+            added = [like._replace(name=f"{like.name}+{number}", steps=steps) for number in range(1, count + 1)]
             names = [node.name for node in added]
             places = {kind: [*there, *names] if like.name in there else there for kind, there in self.places.items()}
             return replace(self, nodes=[*self.nodes, *added], places=places, is_changed=count > 0)
@@ -155,8 +156,7 @@ class _Replay:
         self.scene, self._rank, self._is_recorded = scene, _PREFERRED[policy], is_recorded
         self.held = dict(scene.held or {})
         self.agreeing = dict.fromkeys(_PREFERRED, 0)
-        self._policy: Policy = policy
-        self._compared = 0
+        self._policy, self._compared = policy, 0
         self._free: dict[str, _Amounts] = {node.name: (0.0, *node.host) for node in scene.nodes}
         self._units = {(node.name, resource): units for node in scene.nodes for resource, units in node.units.items()}
         self._unit_gpus = {node.name: node.unit_gpus for node in scene.nodes}
@@ -198,9 +198,8 @@ class _Replay:
         while self._events and self._events[0][0] < scene.until:
             now, what, number, gpus = heappop(self._events)
             roomier = self._happen(what, number, gpus)
-            while (
-                self._events and what <= _STEP and self._events[0][:2] <= (now, _STEP)
-            ):  # what gives room at once counts together
+            # What gives room at once counts together.
+            while self._events and what <= _STEP and self._events[0][:2] <= (now, _STEP):
                 _, *event, gpus = heappop(self._events)
                 roomier += self._happen(event[0], event[1], gpus)
             self._fill(dict.fromkeys(roomier), now)
@@ -251,9 +250,6 @@ class _Replay:
         chosen = np.argmax(np.where(fits, best, -inf))
         return self._ordered[rows[chosen]] if fits[chosen] else ""
 
-    def _best(self, names: Iterable[str], rank: Callable[[float], float]) -> str:
-        return min(names, key=lambda name: (rank(self._free[name][0]), name))
-
     def _give(self, name: str, more: _Amounts) -> None:
         gpus, cores, memory = self._free[name]
         self._free[name] = (gpus + more[0], cores + more[1], memory + more[2])
@@ -292,7 +288,8 @@ class _Replay:
             pod = self.scene.pods[number]
             self._waiting[pod.kind, pod.request, pod.host].remove((created, number))
             if not self._is_held_back(number, now):
-                self._place(number, pod.node if self._is_home(pod) else self._best(there, self._rank), now)
+                best = min(there, key=lambda name: (self._rank(self._free[name][0]), name))
+                self._place(number, pod.node if self._is_home(pod) else best, now)
 
     def _is_home(self, pod: Pod) -> bool:
         """Whether the node on which it ran has room, and the nodes are those that there were."""
@@ -337,7 +334,7 @@ class Outcome(NamedTuple):
 
 def outcome(scene: Scene, starts: Sequence[float | None], usual: Sequence[float | None]) -> Outcome:
     """Hours, waits and pods of a placement, beside the one that is usual."""
-    hours = (scene.until - scene.since) / 3600
+    hours = (scene.until - scene.since - sum(end - start for start, end in scene.gaps)) / 3600
     waits, allocated, pending, without = [], 0.0, 0.0, 0
     there = [(pod, start) for pod, start in zip(scene.pods, starts, strict=True) if pod.gpus]
     for pod, start in there:

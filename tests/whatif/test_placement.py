@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from math import inf
 from random import Random
@@ -88,6 +89,15 @@ def test_a_node_costs_what_is_in_force_in_each_hour() -> None:
         found[day] = (row["node_cost"], row["returned_cost"])
     assert found == {"2026-11-21": (1152, None), "2026-11-22": (768, 48), "2026-11-20": (1536, 96)}
     assert {*_hourly({"all": {"2026-11-21": 2.0}}, "H100", window)} == {None, 2.0}
+
+
+def test_a_day_without_data_is_no_time_without_gpus() -> None:
+    """8 GPUs on the first and the third of three days, all held on the first: 8 on average, 4 free; with one node more 16, 12."""
+    day = 86400.0
+    there = Node("a", "H100", ((0.0, 8.0), (day, 0.0), (2 * day, 8.0)))
+    lost = replace(scene([Pod(8, 0, 0, day, "a", KIND)], [there], until=3 * day), gaps=[(day, 2 * day)])
+    found = [outcome(each, replayed(each, "spread"), [0]) for each in (lost, lost.grown(1, there))]
+    assert [(each.placeable_gpus, each.free_gpus, each.allocated_gpu_hours) for each in found] == [(8, 4, 192), (16, 12, 192)]
 
 
 def test_cpu_is_the_bound() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -34,14 +35,17 @@ def rich(page: Page, simulated_demo: Path) -> Page:
     return page
 
 
-def test_a_day_without_data_is_blank_in_charts(browser: Browser, tmp_path: Path) -> None:
-    """Of three days the second was never exported: its hours are no part of an area, its energy is a dash."""
+def test_a_day_without_data_is_blank_in_charts(browser: Browser, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of three days the second was never exported: its hours are no part of an area, its energy is a dash, its GPUs not 0."""
     for day in ("2026-11-16", "2026-11-18"):
         small = ("--gpus", "8", "--step-seconds", "600", "--lake", str(tmp_path / "lake"))
         gpureport("simulate", *small, "--start", day)
     window = ("--since", "2026-11-16", "--until", "2026-11-19", "--lake", str(tmp_path / "lake"))
     gpureport("compute", *window)
     gpureport("report", *window, "--out", str(tmp_path / "out"), "--only", "html")
+    capsys.readouterr()
+    gpureport("whatif", "--nodes", "1", *window, "-o", "json")
+    assert [round(row["placeable_gpus"]) for row in json.loads(capsys.readouterr().out)] == [8, 8, 16]
     page = new_page(browser)
     page.goto((tmp_path / "out" / "report.html").as_uri() + "#capacity")
     hours = page.locator("figure", has_text="Blank: hours without data.")
