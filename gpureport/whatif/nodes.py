@@ -120,9 +120,8 @@ def _rows(
                 f"{cluster}: not even {_MOST_ADDED:,} nodes more give such a p95 wait; pods wait for something other than GPUs"
             )
     for count in counts:
-        found = placed(count)
         cost = None if None in paid else np.mean(np.array(paid, float)) * count * like.size * (scene.until - scene.since) / 3600
-        yield told, (cluster, "changed", like.gpu_model, count, *returned, *found, cost)
+        yield told, (cluster, "changed", like.gpu_model, count, *returned, *placed(count), cost)
 
 
 def _returned(

@@ -149,6 +149,23 @@ def test_a_quota_without_a_guarantee_is_not_said_to_have_one_of_0(browser: Brows
     page.close()
 
 
+def test_quotas_of_two_clusters_are_told_apart(browser: Browser, tmp_path: Path) -> None:
+    """And what was not met of a guarantee is unknown in two snapshots of Kueue, not 0; not all quotas fit into the chart."""
+    for cluster in ("lab", "other"):
+        gpureport("import", "--kubernetes", str(RECORDED), "--cluster", cluster, "--lake", tmp_path / "lake")
+    day = ("--since", "2026-11-21", "--until", "2026-11-22", "--lake", tmp_path / "lake")
+    gpureport("compute", *day)
+    gpureport("report", *day, "--out", tmp_path / "out", "--only", "html")
+    page = new_page(browser)
+    page.goto((tmp_path / "out" / "report.html").as_uri() + "#quotas")
+    chart = page.locator("figure[data-chart=quotas]")
+    queue = chart.locator("tbody tr", has_text="cq-research (other)")
+    assert "not met —, guaranteed 1.25 GPU-h" in str(queue.locator("svg").get_attribute("aria-label"))
+    assert chart.locator("tbody tr").count() == 24
+    assert "24 of 26 quotas" in chart.inner_text()
+    page.close()
+
+
 def test_it_asks_for_nothing_and_complains_of_nothing_in_any_tab(opened: Opened, folder: Path) -> None:
     for tab in opened.page.locator(".tabs a").all():
         tab.click()
