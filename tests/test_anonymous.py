@@ -130,6 +130,17 @@ def test_words_of_gpureports_own_stay() -> None:
     assert not {"acme.com/gpu", "secret"}.intersection(found)
 
 
+def test_a_finding_without_its_evidence_is_told_by_its_title(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    day = ("--lake", str(tmp_path / "lake"))
+    small = ["simulate", "--gpus", "8", "--step-seconds", "600", "--start", "2026-11-20", "--seed", "0", *day]
+    for arguments in (small, ["compute", "--date", "2026-11-20", *day]):
+        assert main(arguments, environ={}, now=NOW) == 0
+    shared = ["report", "--since", "2026-11-20", "--anonymise", "--only", "html", "--out", str(tmp_path / "out"), *day]
+    assert main(shared, environ={}, now=NOW) == 0
+    [told] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("GPU health: 1 GPU")]
+    assert re.fullmatch(r".* / GPU 7: GPU errors \(high confidence\)", told)
+
+
 NAMES = "select cluster, namespace, pod, container from "
 
 

@@ -320,7 +320,7 @@ class _Asked:
             headline = f"{formats.counted(len(found), 'warning')} on {formats.counted(len(nodes), 'node')}"
         shown: dict[str, str] = {}
         for each in found:
-            trouble = str(each["evidence"]).partition("; alloc")[0]
+            trouble = str(each["evidence"] or each["title"]).partition("; alloc")[0]
             key = f"{each['code']} {each['node_name']} {each['cluster']}"
             shown.setdefault(key, f"{_place(each)}{self.where(each)}: {trouble}")
         more = [formats.counted(len(shown) - 2, "more finding")] if len(shown) > 2 else []
