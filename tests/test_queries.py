@@ -12,7 +12,7 @@ import csv
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -285,6 +285,17 @@ def test_table_function(name: str, empty: duckdb.DuckDBPyConnection) -> None:
     names = ", ".join(insert_csv(empty, "expected", case / "result.csv"))
 
     assert found.select(names).order(names).fetchall() == empty.sql(f"select {names} from expected order by all").fetchall()
+
+
+def test_equal_intervals_are_of_one_run(empty: duckdb.DuckDBPyConnection) -> None:
+    """Thirty GPUs, each held by the same three pods from 00:00, 00:10 and 00:20, for five minutes: 90 runs of five minutes."""
+    empty.execute(
+        "create temp table given as select gpu as key, begun as start_at, begun + interval 5 minutes as end_at "
+        "from range(30) gpus(gpu), range(3) pods(pod), "
+        "generate_series(timestamp '2026-03-01', timestamp '2026-03-01 00:20', interval 10 minutes) times(begun)"
+    )
+    runs = "select max(end_at) - min(start_at) as lasted from numbered_runs(given, (key)) group by key, run_number"
+    assert empty.sql(f"select lasted, count(*) from ({runs}) group by lasted").fetchall() == [(timedelta(minutes=5), 90)]
 
 
 class Listening:

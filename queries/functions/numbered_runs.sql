@@ -1,6 +1,6 @@
 -- Intervals with run_number, the run that each is part of: intervals of one key that touch or overlap are one run.
 --
--- Where the values are part of the key, runs are of constant values.
+-- Where the values are part of the key, runs are of constant values. Equal intervals have one number, in whatever order they come.
 --
 -- parameters:
 --   intervals  name of a table or CTE that has start_at and end_at
@@ -12,7 +12,6 @@ create macro numbered_runs(intervals, keys) as table
         count(*) filter (where is_new) over (
             partition by keys
             order by start_at, end_at
-            rows between unbounded preceding and current row
         ) as run_number
     from (
         select
