@@ -2,7 +2,7 @@
 --
 -- In OpenCost's sense (pending pods bound or not, requests of containers, all nodes; here of every resource) and in Kubernetes' sense (effective
 -- requests, what waits for a place apart from what has one, nodes that take nothing apart). Never add sources, nor resources: the resource gpu
--- is all of them, in GPUs. A figure is null where its source was silent about it: 0 means looked at and none.
+-- is all of them, in GPUs. A figure is null where its source was silent about it, as phases are about requests: 0 means looked at and none.
 --
 -- grain:  cluster, source, resource, start_at
 -- reads:  day.allocatable, day.gpu_allocatable, day.gpu_request, day.kube_series, day.request, day.state_snapshot, lake.sample
@@ -63,7 +63,9 @@ watch as (
     from day.kube_series as series
     inner join lake.sample
         using (cluster, series_id)
-    where series.signal in ('kube_pod_status_phase', 'kube_node_status_allocatable')
+    where
+        series.signal = 'kube_node_status_allocatable'
+        or series.signal = 'kube_pod_status_phase' and (series.cluster, true) in (select (cluster, signal like '%resource_requests') from day.kube_series)
 ),
 
 change as (

@@ -3,7 +3,7 @@
 -- The gauges are the columns of day.demand_step and two ratios of them; a gauge that a source does not know has no row. OpenCost's own
 -- gauges, where Prometheus has them, are a source beside ours.
 --
--- revision: 10
+-- revision: 11
 -- grain:  cluster, resource, hour_start_at, source, gauge
 -- reads:  day.demand_step, lake.sample, lake.series
 -- source: day.demand_step; OpenCost's cluster_gpu_pending_pod_count, _pending_request_total, _requested_allocatable_ratio
