@@ -3,7 +3,7 @@
 -- The first minute after a holder left is no idle time: clocks and fans come down slowly. Nor is time in which the GPU was at
 -- work all the same: a pod that takes a GPU without requesting it is named nowhere.
 --
--- revision: 2
+-- revision: 3
 -- grain:  cluster, device_uuid, layout, hour_start_at, bin_watts
 -- reads:  day.device_layout, day.device_run, facts.ownership, lake.device_sample
 -- source: DCGM_FI_DEV_POWER_USAGE outside the spans of facts.ownership
@@ -43,20 +43,26 @@ hour as (
     group by cluster, device_uuid, hour_number
 ),
 
+working as (
+    select columns('^(cluster|device_uuid|seen_at)$')
+    from lake.device_sample
+    where gpu_instance_id != '' and is_active(null, gr_engine_active_ratio, sm_active_ratio, null, null)
+),
+
 sampled as (
     select
-        sample.cluster,
-        sample.device_uuid,
+        sample.* similar to '^(cluster|device_uuid)$',
         date_trunc('hour', sample.seen_at::timestamp) as hour_start_at,
         epoch_ms(sample.seen_at) as seen_ms,
         sample.held_seconds,
         sample.power_watts::double as power_watts
     from lake.device_sample as sample
+    anti join working
+        using (cluster, device_uuid, seen_at)
     where
         sample.gpu_instance_id = '' and sample.power_watts is not null
         and not coalesce(is_active(
-            sample.gpu_util_ratio, sample.gr_engine_active_ratio, sample.sm_active_ratio,
-            sample.pcie_tx_bytes_per_second, sample.pcie_rx_bytes_per_second
+            sample.gpu_util_ratio, sample.gr_engine_active_ratio, sample.sm_active_ratio, sample.pcie_tx_bytes_per_second, sample.pcie_rx_bytes_per_second
         ), false)
 ),
 
@@ -74,15 +80,6 @@ free as (
     where not coalesce(hour.is_full, false)
 ),
 
-binned as (
-    select
-        * exclude (idle_seconds),
-        sum(idle_seconds) as idle_seconds
-    from free
-    where idle_seconds > 0
-    group by cluster, device_uuid, hour_start_at, bin_watts
-),
-
 model as (
     select
         columns('^(cluster|device_uuid)$'),
@@ -92,13 +89,16 @@ model as (
 )
 
 select
-    binned.cluster,
-    binned.device_uuid,
+    free.cluster,
+    free.device_uuid,
     coalesce(device_layout.layout, '') as layout,
-    binned.* similar to '^(hour_start_at|bin_watts|idle_seconds)$',
+    free.* similar to '^(hour_start_at|bin_watts)$',
+    sum(free.idle_seconds) as idle_seconds,
     coalesce(model.gpu_model, '') as gpu_model
-from binned
+from free
 left join day.device_layout
     using (cluster, device_uuid, hour_start_at)
 left join model
     using (cluster, device_uuid)
+where free.idle_seconds > 0
+group by all
