@@ -3,13 +3,15 @@
 A case is a folder ``tests/queries/<schema>/<table>/<case>/``: one ``<schema>.<table>.csv`` per input and ``expect.csv``, whose
 first line says why and shows the arithmetic. Tables that are not given are built from those that are, or are empty;
 columns that are not given have the value in DEFAULTS, or null; columns that ``expect.csv`` leaves out are not compared.
-``params.csv`` (name,value) overrides PARAMS.
+``params.csv`` (name,value) overrides PARAMS. Cases of a table that differ in nothing but rows are built at once, each as a
+cluster of its own.
 """
 
 from __future__ import annotations
 
 import csv
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -62,7 +64,6 @@ PARAMS: dict[str, Any] = {
     **findings.parameters(findings.Thresholds(), []),
 }
 DEFAULTS = {
-    "cluster": "c",
     "gpu_instance_id": "",
     "namespace": "ns",
     "pod_uid": "",
@@ -118,13 +119,17 @@ def empty(graph: duckdb.DuckDBPyConnection) -> Iterator[duckdb.DuckDBPyConnectio
     graph.rollback()
 
 
-def insert_csv(con: duckdb.DuckDBPyConnection, table: str, path: Path) -> list[str]:
+def header(path: Path) -> list[str]:
+    return next(csv.reader(line for line in path.read_text().splitlines() if not line.startswith("#")))
+
+
+def insert_csv(con: duckdb.DuckDBPyConnection, table: str, path: Path, cluster: str = "c") -> list[str]:
     """Insert a case's rows by name; the columns that the file gives."""
-    given = next(csv.reader(line for line in path.read_text().splitlines() if not line.startswith("#")))
-    there = con.table(table).columns
+    given, there = header(path), con.table(table).columns
     unknown = set(given) - set(there)
     assert not unknown, f"{path}: {table} has no column {unknown}"
-    defaults = "".join(f", '{value}' as {name}" for name, value in DEFAULTS.items() if name in there and name not in given)
+    usual = {"cluster": cluster, **DEFAULTS}
+    defaults = "".join(f", '{value}' as {name}" for name, value in usual.items() if name in there and name not in given)
     con.execute(
         f"insert into {table} by name select *{defaults} from read_csv('{path}', all_varchar = true, header = true, delim = ',', "
         "quote = '\"', escape = '\"', comment = '#', allow_quoted_nulls = false, auto_detect = false, "
@@ -153,37 +158,64 @@ def case_name(case: Path) -> str:
     return str(case.relative_to(HERE))
 
 
-@pytest.mark.parametrize("case", CASES, ids=case_name)
-def test_case(case: Path, empty: duckdb.DuckDBPyConnection) -> None:
-    query, params = QUERIES[case.parts[-2]], read_params(case)
-    inputs = [path.stem for path in sorted(case.glob("*.*.csv"))]
-    for table in inputs:
-        insert_csv(empty, table, case / f"{table}.csv")
-    empty.execute(f"create temp table expected as from {query.table} limit 0")
-    given = insert_csv(empty, "expected", case / "expect.csv")
+def inputs_of(case: Path) -> list[str]:
+    return [path.stem for path in sorted(case.glob("*.*.csv"))]
 
-    for each in behind(query, inputs, params):
+
+def at_once(cases: list[Path]) -> list[dict[str, Path]]:
+    """By cluster: the cases of a fact or a report with the same parameters and inputs, which are of clusters but name none."""
+    found = defaultdict[tuple[object, ...], list[Path]](list)
+    for case in cases:
+        tables, files = [case.parts[-2], *inputs_of(case)], case.glob("*.csv")
+        is_alone = any(each.startswith(("period.", "previous.")) for each in tables) or any(
+            "cluster" in header(each) for each in files
+        )
+        alone = case if is_alone or not tables[0].startswith(("facts.", "report.")) else None
+        found[*tables, str(read_params(case)), alone].append(case)
+    return [{each.name if len(alike) > 1 else "c": each for each in alike} for alike in found.values()]
+
+
+def case_names(cases: dict[str, Path]) -> str:
+    return "; ".join(map(case_name, cases.values()))
+
+
+def fill(con: duckdb.DuckDBPyConnection, query: Query, cases: dict[str, Path]) -> None:
+    """Insert the rows of the cases, those that they expect into a table of their own."""
+    con.execute(f"create temp table expected as from {query.table} limit 0")
+    for cluster, case in cases.items():
+        for table in inputs_of(case):
+            insert_csv(con, table, case / f"{table}.csv", cluster)
+        insert_csv(con, "expected", case / "expect.csv", cluster)
+
+
+def assert_is_expected(con: duckdb.DuckDBPyConnection, query: Query, cases: dict[str, Path]) -> None:
+    for cluster, case in cases.items():
+        columns = list(dict.fromkeys([*query.grain, *header(case / "expect.csv")]))
+        where = f"where cluster = '{cluster}'" if len(cases) > 1 else ""
+        assert rows(con, query.table, columns, query, where) == rows(con, "expected", columns, query, where)
+
+
+@pytest.mark.parametrize("cases", at_once(CASES), ids=case_names)
+def test_cases(cases: dict[str, Path], empty: duckdb.DuckDBPyConnection) -> None:
+    case = next(iter(cases.values()))
+    query, params = QUERIES[case.parts[-2]], read_params(case)
+    fill(empty, query, cases)
+    for each in behind(query, inputs_of(case), params):
         build(empty, each, params)
-
-    columns = list(dict.fromkeys([*query.grain, *given]))
-    assert rows(empty, query.table, columns, query) == rows(empty, "expected", columns, query)
+    assert_is_expected(empty, query, cases)
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if QUERIES[case.parts[-2]].parts], ids=case_name)
-def test_case_in_the_smallest_parts(case: Path, graph: duckdb.DuckDBPyConnection) -> None:
+@pytest.mark.parametrize("cases", at_once([case for case in CASES if QUERIES[case.parts[-2]].parts]), ids=case_names)
+def test_cases_in_the_smallest_parts(cases: dict[str, Path], graph: duckdb.DuckDBPyConnection) -> None:
     """Parts are views of a database beside, which a transaction cannot write too."""
-    query, params = QUERIES[case.parts[-2]], read_params(case)
-    inputs = [path.stem for path in sorted(case.glob("*.*.csv"))]
+    case = next(iter(cases.values()))
+    query, params, inputs = QUERIES[case.parts[-2]], read_params(case), inputs_of(case)
     made = [*behind(query, inputs, params)]
-    graph.execute(f"create temp table expected as from {query.table} limit 0")
     try:
-        for table in inputs:
-            insert_csv(graph, table, case / f"{table}.csv")
-        given = insert_csv(graph, "expected", case / "expect.csv")
+        fill(graph, query, cases)
         for each in made:
             build(graph, replace(each, parts=each.parts and replace(each.parts, row_count=1)), params)
-        columns = list(dict.fromkeys([*query.grain, *given]))
-        assert rows(graph, query.table, columns, query) == rows(graph, "expected", columns, query)
+        assert_is_expected(graph, query, cases)
     finally:
         graph.execute("drop table expected")
         for table in [*inputs, *(each.table for each in made)]:
@@ -197,8 +229,8 @@ def behind(query: Query, inputs: list[str], params: Mapping[str, Any]) -> Iterat
     yield query
 
 
-def rows(con: duckdb.DuckDBPyConnection, table: str, columns: list[str], query: Query) -> list[dict[str, Any]]:
-    found = con.execute(f"select {', '.join(columns)} from {table} order by {', '.join(query.grain)}").fetchall()
+def rows(con: duckdb.DuckDBPyConnection, table: str, columns: list[str], query: Query, where: str) -> list[dict[str, Any]]:
+    found = con.execute(f"select {', '.join(columns)} from {table} {where} order by {', '.join(query.grain)}").fetchall()
     return [dict(zip(columns, map(comparable, row), strict=True)) for row in found]
 
 
