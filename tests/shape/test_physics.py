@@ -200,10 +200,10 @@ def test_memory_of_no_size_is_the_data_sheets() -> None:
 
 
 def test_an_nvidia_board_never_draws_nothing_and_a_half_of_a_module_does() -> None:
-    """NVML prints 0 where it cannot read; of AMD's partitions and dies one sensor counts for all."""
+    """NVML prints 0 where it cannot read; of a module's two dies one sensor counts for both."""
     shaped = run((gpu("DEV_POWER_USAGE"), every(STEP, [300, 300, 0, 0, 0, 0])))
     assert [row["power_watts"] for row in shaped.device_sample.to_pylist()] == [300, 300]
-    amd = {"__name__": "gpu_package_power", "serial_number": "S", "gpu_partition_id": "1", "job": "amd"}
+    amd = {"__name__": "gpu_package_power", "serial_number": "S", "gpu_partition_id": "0", "job": "amd"}
     assert [row["power_watts"] for row in run((amd, every(STEP, [0, 0]))).device_sample.to_pylist()] == [0, 0]
 
 
