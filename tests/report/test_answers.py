@@ -164,6 +164,7 @@ def test_what_is_not_measured_is_no_zero() -> None:
             "None known",
             "No allocated GPU is known to be idle or underutilized; 48 GPU-h not measured.",
         )
+        assert found["GPUs to return"].headline == "≥ 0 of 4"
         assert found["GPUs to return"].detail == "0 idle on average · use of 2 not measured"
         con.execute("delete from report.gpu_hour_ledger where bucket = 'effective'")
         found = _answers(con)

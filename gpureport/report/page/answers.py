@@ -230,7 +230,8 @@ class _Asked:
         is_least = any(each["is_partial"] for each in teams)
         spent = sum(costs) if costs else None
         detail = " · ".join(parts) + self.money.tail(spent, " · cost of the allocated ones: ", is_least=is_least)
-        headline = "No data" if self.is_unmeasured and not gpus else f"{formats.significant(round(gpus, 1))}{of}"
+        least = "≥ " if self.unmeasured > UNMEASURED * self.whole.of(*ALLOCATED) else ""  # they may be idle too
+        headline = "No data" if self.is_unmeasured and not gpus else f"{least}{formats.significant(round(gpus, 1))}{of}"
         return Answer("GPUs to return", headline, detail, tone, self.confidence, "workloads", link="Workloads")
 
     def pending(self) -> Answer:
