@@ -131,7 +131,7 @@ def _returned(
     models = {node.name: node.gpu_model for node in before.nodes}
     hours = returned_gpu_hours(before, after, starts)
     amounts = [(found, {*costs.get(models.get(name, ""), ())}) for name, found in hours.items()]
-    is_priced = bool(amounts) and all(len({*each, None}) == 2 > len(each) for _, each in amounts)
+    is_priced = bool(amounts) and all(len(each) == 1 and None not in each for _, each in amounts)
     cost = sum(found * (price or 0.0) for found, prices in amounts for price in prices)
     count = sum(one != other for one, other in zip(before.pods, after.pods, strict=True))
     return count, sum(hours.values()), cost if is_priced else None

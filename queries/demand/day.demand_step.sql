@@ -65,7 +65,10 @@ watch as (
         using (cluster, series_id)
     where
         series.signal = 'kube_node_status_allocatable'
-        or series.signal = 'kube_pod_status_phase' and (series.cluster, true) in (select (cluster, signal like '%resource_requests') from day.kube_series)
+        or series.signal = 'kube_pod_status_phase' and series.cluster in (
+            select requested.cluster from day.kube_series as requested
+            where requested.signal like '%resource_requests'
+        )
 ),
 
 change as (

@@ -48,7 +48,7 @@ pool as (
     select
         device.cluster,
         device.gpu_model,
-        sum(device.idle_joules) / nullif(sum(device_allocated.allocated_baseline_joules + 0 * device.idle_joules), 0) as pool_ratio
+        sum(device.idle_joules) / nullif(sum(device_allocated.allocated_baseline_joules) filter (where device.idle_joules is not null), 0) as pool_ratio
     from device
     left join device_allocated
         using (cluster, device_uuid)
@@ -64,7 +64,7 @@ charged as (
         case $idle_policy
             when 'holder' then power.active_joules + power.allocated_idle_joules + if(power.idle_source = 'unknown', 0, power.idle_joules)
             when 'pool' then power.active_joules + power.allocated_idle_joules + power.idle_joules * pool.pool_ratio
-            else power.active_joules + power.allocated_idle_joules + 0 * power.idle_joules
+            else if(power.idle_joules is null, null, power.active_joules + power.allocated_idle_joules)
         end as charged_joules
     from period.power as power
     left join device
