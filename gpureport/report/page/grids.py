@@ -211,7 +211,7 @@ def _of_report(tables: Tables, query: Query | None, words: Words) -> Grid | None
 
 
 def _columns(table: str, query: Query, frame: pl.DataFrame) -> list[Column]:
-    """The query's columns that hold anything, those with words of the page first, then alone in sight: an opened row has all.
+    """The query's columns that hold anything: the cluster where there are several, columns with words of the page, hidden ones.
 
     Maps, statements and the seconds behind each ratio are in the files beside.
     """
@@ -223,7 +223,7 @@ def _columns(table: str, query: Query, frame: pl.DataFrame) -> list[Column]:
             shown = own.get(name) or Column(name, _title(name, kind), is_hidden=bool(own) and name != "cluster")
             is_same = name == "cluster" and frame[name].n_unique() == 1
             found.append(replace(shown, kind=kind, doc=query.columns[name], is_hidden=is_same or shown.is_hidden))
-    return found
+    return sorted(found, key=lambda each: each.name != "cluster" or each.is_hidden or "cluster" in own)
 
 
 def _title(name: str, kind: str) -> str:
