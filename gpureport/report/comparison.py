@@ -164,7 +164,7 @@ def _periods(result: Result) -> _Rows:
 
 
 def _bridge(result: Result) -> _Rows:
-    """Clusters and models added; steps of a measure that is unknown of one of them, where it lists none, are unknown."""
+    """Clusters and models added; all steps of a measure are unknown where a step of one of them is."""
     unknown = pl.col("gpu_hours").is_null().any().over("measure")
     rows = result.rows.with_columns(pl.when(~unknown).then("gpu_hours"))
     steps = rows.group_by("measure", "position", "step", maintain_order=True).agg("gpu_hours").sort("measure", "position")

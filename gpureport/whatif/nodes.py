@@ -127,7 +127,7 @@ def _rows(
 def _returned(
     before: Scene, after: Scene, starts: Sequence[float | None], costs: Mapping[str, Sequence[float | None]]
 ) -> tuple[int, float, float | None]:
-    """Pods that are different, GPU-hours that they would not have had, and their cost; None where a model has not one price."""
+    """Pods that are different, GPU-hours that they would not have had, and their cost; None unless each model has one price."""
     models = {node.name: node.gpu_model for node in before.nodes}
     hours = returned_gpu_hours(before, after, starts)
     amounts = [(found, {*costs.get(models.get(name, ""), ())}) for name, found in hours.items()]

@@ -1,6 +1,6 @@
 -- Cost of each team in the month of the window's last day, projected to the whole month, beside its budget. Not made without prices.
 --
--- Unless all hours have a price (priced_gpu_hours) they are lower bounds.
+-- Costs are lower bounds unless all hours have a price (priced_gpu_hours).
 --
 -- grain:  team
 -- reads:  period.charge

@@ -61,7 +61,7 @@ def tell_unread(unread: Mapping[str, int]) -> None:
 
 
 def each_source(config: Config, environ: Mapping[str, str], day: date, failures: list[SourceError]) -> Iterator[Config]:
-    """A configuration per cluster: those that are configured, each per value of its ``prometheus.cluster_label`` if it tells."""
+    """A configuration per cluster, or per value of its ``prometheus.cluster_label``; what cannot be read is a failure."""
     for each in config.each_cluster():
         try:
             yield from clusters_by_label(each, environ, day) if each.prometheus.cluster_label else [each]

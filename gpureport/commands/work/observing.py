@@ -60,7 +60,7 @@ def snapshot_beside(config: Config, environ: Mapping[str, str], now: datetime) -
 
 
 def tell_beside(taken: Snapshot | SourceError | NoClusterError) -> list[SourceError]:
-    """Log a snapshot beside a larger job; what to raise when all is done, which no cluster to read is not."""
+    """Log a snapshot beside a larger job; its failure, to raise when all is done. A cluster that is not there is none."""
     if isinstance(taken, NoClusterError):
         _LOG.info(
             f"no Kubernetes cluster to read, so claims and quotas stay unknown; {HOW_TO_NAME_A_CLUSTER}, or --no-kubernetes"

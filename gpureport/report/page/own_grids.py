@@ -29,7 +29,7 @@ _SUMS = """
             coalesce(sum(gpu_hours) filter (where bucket in ('allocated_idle', 'reserved_idle')), known_idle) as idle_gpu_hours,
             if(bool_and(cost is not null), sum(cost), null) as cost
 """
-"""Hours by use; none are 0 where the use of half of them is measured, else unknown, as is a cost where hours lack a price."""
+"""Hours by use: unknown and not 0 where most use is not measured. A cost is unknown where hours lack a price."""
 _TEAMS = f"""
     select team, {_SUMS}, allocated_gpu_hours / $hours as gpus
     from page.use where team != '' group by team order by allocated_gpu_hours desc nulls last, team
