@@ -55,26 +55,6 @@ def uncounted(requests: Mapping[str, float]) -> tuple[str, ...]:
     )
 
 
-def pod_request(
-    containers: Iterable[Mapping[str, float]],
-    init_containers: Iterable[Mapping[str, float]] = (),
-    gb_per_gpu: int = DEFAULT_GPU_MEMORY_GB,
-) -> dict[str, float]:
-    """A pod's request as the original reckons it, gpu-memory with it.
-
-    The larger, resource by resource, of the containers' sum and the largest init container. Sidecars are init containers like
-    others here, and the pod's overhead is never counted: the original adds it and drops the result.
-    """
-    request: dict[str, float] = {}
-    for container in containers:
-        for resource, amount in container.items():
-            request[resource] = request.get(resource, 0) + amount
-    for container in init_containers:
-        for resource, amount in container.items():
-            request[resource] = max(request.get(resource, 0), amount)
-    return with_gpu_memory(request, gb_per_gpu)
-
-
 def with_gpu_memory(requests: Mapping[str, float], gb_per_gpu: int = DEFAULT_GPU_MEMORY_GB) -> dict[str, float]:
     """The request with what nos adds to it; a pod without GPUs has no gpu-memory."""
     memory = gpu_memory_gb(requests, gb_per_gpu)
@@ -154,24 +134,15 @@ def total(amounts: Iterable[Mapping[str, int]]) -> Units:
     return found
 
 
-def times_counted(quota: Quota, as_original: bool = False) -> int:
-    """Weight in sums over quotas: once.
+def available_over_quota(held: Sequence[Used]) -> Units:
+    """Unused min of quotas, Σ max(0, min − used); also what others have borrowed of it already.
 
-    The original keeps quotas by namespace and counts a composite one once for each of its namespaces, which makes its sums
-    too large; ``as_original`` counts so.
+    Sums count each quota once. The original keeps quotas by namespace and counts a composite one once for each of its
+    namespaces, which makes its sums too large.
     """
-    return max(1, len(quota.namespaces)) if as_original else 1
-
-
-def _counted(held: Sequence[Used], as_original: bool) -> list[Used]:
-    return [each for each in held for _ in range(times_counted(each.quota, as_original))]
-
-
-def available_over_quota(held: Sequence[Used], as_original: bool = False) -> Units:
-    """Unused min of quotas, Σ max(0, min − used); also what others have borrowed of it already."""
     return total(
         {name: max(0, limit - units(name, each.amounts.get(name, 0))) for name, limit in minimum(each.quota).items()}
-        for each in _counted(held, as_original)
+        for each in held
     )
 
 
@@ -180,17 +151,17 @@ def share_ratios(quota: Quota, sums: Mapping[str, int]) -> dict[str, float]:
     return {name: limit / sums[name] if sums[name] else 0.0 for name, limit in minimum(quota).items()}
 
 
-def sum_of_min(held: Sequence[Used], as_original: bool = False) -> Units:
+def sum_of_min(held: Sequence[Used]) -> Units:
     """All min together, by resource."""
-    return total(minimum(each.quota) for each in _counted(held, as_original))
+    return total(minimum(each.quota) for each in held)
 
 
-def guaranteed_over_quota(held: Sequence[Used], as_original: bool = False) -> dict[str, Units]:
+def guaranteed_over_quota(held: Sequence[Used]) -> dict[str, Units]:
     """The part of each quota of what is available over quota, floor(min / Σmin × available), by its name and resource.
 
     What rounding leaves goes to nobody. The product is one of doubles as in the original: 29 of 100 of 100 is 28.
     """
-    available, sums = available_over_quota(held, as_original), sum_of_min(held, as_original)
+    available, sums = available_over_quota(held), sum_of_min(held)
     parts = {}
     for each in held:
         ratios = share_ratios(each.quota, sums)
@@ -198,7 +169,7 @@ def guaranteed_over_quota(held: Sequence[Used], as_original: bool = False) -> di
     return parts
 
 
-def rejections(pod: Pod, held: Sequence[Used], as_original: bool = False) -> tuple[str, ...]:
+def rejections(pod: Pod, held: Sequence[Used]) -> tuple[str, ...]:
     """Reasons why the scheduler would reject the pod as things are, before it looks for victims; () where it would not.
 
     ``max`` (its quota's), ``sum of min``: all quotas together never use more than all min, so nobody borrows more than others
@@ -208,10 +179,10 @@ def rejections(pod: Pod, held: Sequence[Used], as_original: bool = False) -> tup
     if own is None:
         return ()
     request, limit = as_units(pod.requests), maximum(own.quota)
-    all_used = total(as_units(each.amounts) for each in _counted(held, as_original))
+    all_used = total(as_units(each.amounts) for each in held)
     return (
         *(("max",) if limit is not None and exceeds(as_units(own.amounts), request, limit) else ()),
-        *(("sum of min",) if exceeds(all_used, request, sum_of_min(held, as_original)) else ()),
+        *(("sum of min",) if exceeds(all_used, request, sum_of_min(held)) else ()),
     )
 
 

@@ -23,7 +23,6 @@ from gpureport.schedulers.nos import (
     maximum,
     minimum,
     sum_of_min,
-    times_counted,
     total,
 )
 
@@ -81,13 +80,12 @@ class Situation:
     held: Sequence[Used]
     pods: Sequence[Pod]
     over_quota_uids: frozenset[str]
-    counts_composites_as_original: bool = False
     _victims: dict[_Claim, _Victims] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     @cached_property
     def sides(self) -> Mapping[str, Side]:
         """Each quota's side, by its name."""
-        parts = guaranteed_over_quota(self.held, self.counts_composites_as_original)
+        parts = guaranteed_over_quota(self.held)
         return {
             each.quota.name: Side(as_units(each.amounts), minimum(each.quota), parts[each.quota.name], maximum(each.quota))
             for each in self.held
@@ -96,16 +94,12 @@ class Situation:
     @cached_property
     def min_in_all(self) -> Units:
         """All min together."""
-        return sum_of_min(self.held, self.counts_composites_as_original)
+        return sum_of_min(self.held)
 
     @cached_property
     def used_in_all(self) -> Units:
         """Use of all quotas together."""
-        return total(self.sides[name].used for name, count in self._counts.items() for _ in range(count))
-
-    @cached_property
-    def _counts(self) -> Mapping[str, int]:
-        return {each.quota.name: times_counted(each.quota, self.counts_composites_as_original) for each in self.held}
+        return total(side.used for side in self.sides.values())
 
     @cached_property
     def _amounts(self) -> Mapping[str, Units]:
@@ -133,8 +127,7 @@ class Situation:
                 gone.setdefault(pod.quota, []).append(self._amounts[pod.uid])
             sums = {name: total(amounts) for name, amounts in gone.items()}
             left = {name: _less(self.sides[name].used, amounts) for name, amounts in sums.items()}
-            in_all = total(amounts for name, amounts in sums.items() for _ in range(self._counts[name]))
-            self._victims[claim] = _Victims(pods, left, _less(self.used_in_all, in_all))
+            self._victims[claim] = _Victims(pods, left, _less(self.used_in_all, total(sums.values())))
         return self._victims[claim]
 
 

@@ -12,7 +12,6 @@ from gpureport.schedulers.nos import (
     in_order,
     labelled,
     mig_memory_gb,
-    pod_request,
     rejections,
     share_ratios,
     shares,
@@ -62,18 +61,15 @@ def test_what_holds_memory_and_counts_nothing_is_named():
     assert uncounted(requests) == ("nvidia.com/gpu-10gb", "nvidia.com/gpu.shared")
 
 
-def test_a_pod_asks_for_its_containers_together_or_its_largest_init_container():
-    containers = [{"cpu": 0.5, GPU: 1}, {"cpu": 0.5, GPU: 2, "nvidia.com/mig-1g.1gb": 1}]
-    init_containers = [{"cpu": 3}, {"cpu": 2, GPU: 1}]
-    assert pod_request(containers, init_containers, 16) == {"cpu": 3, GPU: 3, "nvidia.com/mig-1g.1gb": 1, GPU_MEMORY: 49}
+def test_a_pod_without_gpus_has_no_gpu_memory():
     assert with_gpu_memory({"cpu": 1}) == {"cpu": 1}
 
 
 DOCUMENTED = [memory("a", 40, 40), memory("b", 10, 40), memory("c", 30, 0)]
 
 
-def guaranteed(name, held, resource=GPU_MEMORY, **more):
-    return guaranteed_over_quota(held, **more)[name][resource]
+def guaranteed(name, held, resource=GPU_MEMORY):
+    return guaranteed_over_quota(held)[name][resource]
 
 
 def test_the_documents_example_is_available_30_and_guaranteed_15_3_and_11():
@@ -120,12 +116,9 @@ def test_what_is_unused_adds_up_and_never_below_zero():
     assert available_over_quota(held) == {GPU: 9, "memory": 390}  # 0 + 5 + 4; 0 + 200 + 190
 
 
-def test_a_composite_quota_counts_once_and_the_original_counts_it_for_each_namespace():
+def test_a_composite_quota_counts_once():
     three = [memory("a", 40, 40), memory("b", 10, 40, namespaces=("x", "y", "z")), memory("c", 30, 0)]
     assert [guaranteed(name, three) for name in "abc"] == [15, 3, 11]
-    assert [guaranteed(name, three, as_original=True) for name in "abc"] == [12, 3, 9]  # Σmin 100, available 30
-    lender = [memory("a", 40, 40), memory("b", 10, 40), memory("c", 30, 0, namespaces=("x", "y"))]
-    assert [guaranteed(name, lender, as_original=True) for name in "abc"] == [21, 5, 16]  # Σmin 110, available 60
 
 
 def test_a_quota_may_have_its_min_and_its_guaranteed_over_quota():
