@@ -27,8 +27,8 @@ with each_rule as (
 -- A rule says only what its findings are of.
 found as (
     select
-        * exclude (detail, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id),
-        coalesce(columns('^(detail|namespace|pod|pod_uid|container|node_name|device_uuid|gpu_instance_id)$'), '') as "\0"
+        * exclude (detail, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, gpu_model),
+        coalesce(columns('^(detail|namespace|pod|pod_uid|container|node_name|device_uuid|gpu_instance_id|gpu_model)$'), '') as "\0"
     from each_rule
 ),
 

@@ -2,7 +2,7 @@
 --
 -- Holders are those of the hour in which the error was first seen. How much work an error cost is not known here.
 --
--- grain:  code, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail
+-- grain:  code, cluster, node_name, device_uuid, gpu_instance_id, detail
 -- reads:  facts.device_day, facts.memory_error, facts.ownership, facts.xid_event, period.holder_day
 -- params: since_at, until_at, xid_classes
 -- source: facts.xid_event, facts.memory_error; classes: queries/catalog/xid.csv, after NVIDIA's XID catalog
@@ -84,10 +84,6 @@ select
     end as code,
     summed.xid_code::varchar as detail,
     summed.* exclude (xid_code, event_count, holders),
-    '' as namespace,
-    '' as pod,
-    '' as pod_uid,
-    '' as container,
     coalesce(device.node_name, '') as node_name,
     coalesce(device.gpu_model, '') as gpu_model,
     null::double as gpu_hours,
@@ -108,14 +104,8 @@ left join period.holder_day as holder
 union all by name
 select
     'GR404' as code,
-    '' as detail,
     memory.* exclude (is_beyond_repair, row_count, error_count),
-    '' as namespace,
-    '' as pod,
-    '' as pod_uid,
-    '' as container,
     coalesce(device.node_name, '') as node_name,
-    '' as gpu_instance_id,
     coalesce(device.gpu_model, '') as gpu_model,
     null::double as gpu_hours,
     'high' as confidence,

@@ -81,109 +81,97 @@ disputed as (
         sum(power.counter_seconds) >= 600
         and abs(sum(power.counter_joules) - sum(power.integral_joules))
         > 0.2 * greatest(sum(power.counter_joules), sum(power.integral_joules))
-),
-
-found as (
-    select
-        'GR001' as code,
-        cause as detail,
-        cluster,
-        if(count(*) = 1, any_value(node_name), '') as node_name,
-        string_agg(distinct gpu_model, ', ' order by gpu_model) as gpu_model,
-        sum(gpu_hours) as gpu_hours,
-        'high' as confidence,
-        format(
-            'no data for {:,.1f} of {:,.1f} GPU-hours ({:.0f} %)', sum(silent.gpu_hours), sum(capacity_gpu_hours),
-            100 * sum(silent.gpu_hours) / sum(capacity_gpu_hours)
-        ) || if(count(*) = 1, '', format(' on {} nodes', count(*))) as evidence,
-        min(silent.first_seen_at) as first_seen_at
-    from silent
-    -- A cluster without an exporter is one finding, and so is one of which most nodes were silent.
-    group by cluster, cause, if(cause = 'unseen' and (silent_count < 3 or 2 * silent_count <= node_count), silent.node_name, '')
-    union all by name
-    select
-        'GR002' as code,
-        cause as detail,
-        cluster,
-        node_name,
-        string_agg(distinct gpu_model, ', ' order by gpu_model) as gpu_model,
-        sum(gpu_hours) as gpu_hours,
-        'medium' as confidence,
-        format(
-            '{:,.1f} GPU-hours on {} GPU{} without a pod', sum(gpu_hours), count(distinct device_uuid), if(count(distinct device_uuid) = 1, '', 's')
-        ) as evidence,
-        min(first_hour_at) as first_seen_at
-    from period.ledger
-    where cause in ('no_pod_labels', 'no_permission')
-    group by cluster, node_name, cause
-    having sum(gpu_hours) >= $findings_gpu_hours
-    union all by name
-    select
-        'GR003' as code,
-        signal as detail,
-        cluster,
-        array_to_string(list_sort(list_distinct(flatten(list(gpu_models)))), ', ') as gpu_model,
-        sum(lacking_seconds) / 3600 as gpu_hours,
-        'high' as confidence,
-        format(
-            '{} value{} of {} dropped: {}; no data for {:,.1f} GPU-hours on {} GPU{} or instance{}',
-            sum(left_out_count)::bigint, if(sum(left_out_count) = 1, '', 's'),
-            array_to_string(list_sort(list_distinct(flatten(list(source_metrics)))), ', '),
-            string_agg(distinct cause, ', ' order by cause), sum(lacking_seconds) / 3600,
-            len(list_distinct(flatten(list(left_out_devices)))), if(len(list_distinct(flatten(list(left_out_devices)))) = 1, '', 's'),
-            if(len(list_distinct(flatten(list(left_out_devices)))) = 1, '', 's')
-        ) as evidence,
-        min(day)::timestamp as first_seen_at
-    from period.signal_day
-    where cause in ('dead', 'out_of_range', 'over_total', 'ambiguous_unit')
-    group by cluster, signal
-    union all by name
-    select
-        'GR004' as code,
-        gpu_model as detail,
-        cluster,
-        gpu_model,
-        'medium' as confidence,
-        format(
-            'the energy counter grew by {:.2f}{} times the energy of the measured power on {} GPU{}', min(counter_ratio),
-            if(count(*) = 1, '', format(' to {:.2f}', max(counter_ratio))), count(*), if(count(*) = 1, '', 's')
-        ) as evidence,
-        $since_at::timestamp as first_seen_at
-    from disputed
-    group by cluster, gpu_model
-    union all by name
-    select
-        'GR005' as code,
-        gpu_model as detail,
-        cluster,
-        gpu_model,
-        sum(gpu_hours) as gpu_hours,
-        'high' as confidence,
-        format(
-            'active for {:,.1f} GPU-hours on {} GPU{} without SM activity', sum(gpu_hours), count(distinct device_uuid), if(count(distinct device_uuid) = 1, '', 's')
-        ) as evidence,
-        min(first_hour_at) as first_seen_at
-    from period.ledger
-    where bucket = 'active_unmeasured'
-    group by cluster, gpu_model
-    having sum(gpu_hours) >= $findings_gpu_hours
-    union all by name
-    select
-        'GR106' as code,
-        * exclude (sharing_evidence, first_seen_at),
-        'high' as confidence,
-        format('{:,.1f} GPU-hours: {}', gpu_hours, sharing_evidence) as evidence,
-        first_seen_at
-    from ambiguous
-    where gpu_hours >= $findings_gpu_hours
 )
 
 select
-    * exclude (detail, node_name, gpu_model, namespace, pod, pod_uid),
-    coalesce(detail, '') as detail,
-    coalesce(namespace, '') as namespace,
-    coalesce(pod, '') as pod,
-    coalesce(pod_uid, '') as pod_uid,
-    coalesce(node_name, '') as node_name,
-    coalesce(gpu_model, '') as gpu_model
-from found
+    'GR001' as code,
+    cause as detail,
+    cluster,
+    if(count(*) = 1, any_value(node_name), '') as node_name,
+    string_agg(distinct gpu_model, ', ' order by gpu_model) as gpu_model,
+    sum(gpu_hours) as gpu_hours,
+    'high' as confidence,
+    format(
+        'no data for {:,.1f} of {:,.1f} GPU-hours ({:.0f} %)', sum(silent.gpu_hours), sum(capacity_gpu_hours),
+        100 * sum(silent.gpu_hours) / sum(capacity_gpu_hours)
+    ) || if(count(*) = 1, '', format(' on {} nodes', count(*))) as evidence,
+    min(silent.first_seen_at) as first_seen_at
+from silent
+-- A cluster without an exporter is one finding, and so is one of which most nodes were silent.
+group by cluster, cause, if(cause = 'unseen' and (silent_count < 3 or 2 * silent_count <= node_count), silent.node_name, '')
+union all by name
+select
+    'GR002' as code,
+    cause as detail,
+    cluster,
+    node_name,
+    string_agg(distinct gpu_model, ', ' order by gpu_model) as gpu_model,
+    sum(gpu_hours) as gpu_hours,
+    'medium' as confidence,
+    format(
+        '{:,.1f} GPU-hours on {} GPU{} without a pod', sum(gpu_hours), count(distinct device_uuid), if(count(distinct device_uuid) = 1, '', 's')
+    ) as evidence,
+    min(first_hour_at) as first_seen_at
+from period.ledger
+where cause in ('no_pod_labels', 'no_permission')
+group by cluster, node_name, cause
+having sum(gpu_hours) >= $findings_gpu_hours
+union all by name
+select
+    'GR003' as code,
+    signal as detail,
+    cluster,
+    array_to_string(list_sort(list_distinct(flatten(list(gpu_models)))), ', ') as gpu_model,
+    sum(lacking_seconds) / 3600 as gpu_hours,
+    'high' as confidence,
+    format(
+        '{} value{} of {} dropped: {}; no data for {:,.1f} GPU-hours on {} GPU{} or instance{}',
+        sum(left_out_count)::bigint, if(sum(left_out_count) = 1, '', 's'),
+        array_to_string(list_sort(list_distinct(flatten(list(source_metrics)))), ', '),
+        string_agg(distinct cause, ', ' order by cause), sum(lacking_seconds) / 3600,
+        len(list_distinct(flatten(list(left_out_devices)))), if(len(list_distinct(flatten(list(left_out_devices)))) = 1, '', 's'),
+        if(len(list_distinct(flatten(list(left_out_devices)))) = 1, '', 's')
+    ) as evidence,
+    min(day)::timestamp as first_seen_at
+from period.signal_day
+where cause in ('dead', 'out_of_range', 'over_total', 'ambiguous_unit')
+group by cluster, signal
+union all by name
+select
+    'GR004' as code,
+    gpu_model as detail,
+    cluster,
+    gpu_model,
+    'medium' as confidence,
+    format(
+        'the energy counter grew by {:.2f}{} times the energy of the measured power on {} GPU{}', min(counter_ratio),
+        if(count(*) = 1, '', format(' to {:.2f}', max(counter_ratio))), count(*), if(count(*) = 1, '', 's')
+    ) as evidence,
+    $since_at::timestamp as first_seen_at
+from disputed
+group by cluster, gpu_model
+union all by name
+select
+    'GR005' as code,
+    gpu_model as detail,
+    cluster,
+    gpu_model,
+    sum(gpu_hours) as gpu_hours,
+    'high' as confidence,
+    format(
+        'active for {:,.1f} GPU-hours on {} GPU{} without SM activity', sum(gpu_hours), count(distinct device_uuid), if(count(distinct device_uuid) = 1, '', 's')
+    ) as evidence,
+    min(first_hour_at) as first_seen_at
+from period.ledger
+where bucket = 'active_unmeasured'
+group by cluster, gpu_model
+having sum(gpu_hours) >= $findings_gpu_hours
+union all by name
+select
+    'GR106' as code,
+    * exclude (sharing_evidence, first_seen_at),
+    'high' as confidence,
+    format('{:,.1f} GPU-hours: {}', gpu_hours, sharing_evidence) as evidence,
+    first_seen_at
+from ambiguous
+where gpu_hours >= $findings_gpu_hours

@@ -105,8 +105,7 @@ found as (
 
 select
     found.* exclude (system, quota),
-    coalesce(home.namespace, if(found.system in ('nos', 'scheduler-plugins'), split_part(found.quota, '/', 1), '')) as namespace,
-    '' as gpu_model
+    coalesce(home.namespace, if(found.system in ('nos', 'scheduler-plugins'), split_part(found.quota, '/', 1), '')) as namespace
 from found
 left join home
     using (cluster, system, quota)

@@ -109,93 +109,77 @@ idle as (
     from judged
     where code is not null
     group by code, cluster, namespace, workload_kind, workload
-),
-
-found as (
-    select
-        * exclude (idleness, node_names, gpu_models),
-        if(len(node_names) <= 3, array_to_string(node_names, ', '), '') as node_name,
-        array_to_string(gpu_models, ', ') as gpu_model
-    from idle
-    where gpu_hours >= $findings_gpu_hours
-    union all by name
-    select
-        'GR103' as code,
-        columns('^(cluster|namespace|pod|pod_uid)$'),
-        string_agg(distinct node_name, ', ' order by node_name) as node_name,
-        string_agg(distinct gpu_model, ', ' order by gpu_model) as gpu_model,
-        sum(gpu_hours) as gpu_hours,
-        'high' as confidence,
-        format(
-            'reserved for {:,.1f} GPU-hours on {} GPU{} without a container', sum(gpu_hours), count(distinct device_uuid), if(count(distinct device_uuid) = 1, '', 's')
-        ) as evidence,
-        min(first_hour_at) as first_seen_at
-    from period.ledger
-    where bucket = 'reserved_idle'
-    group by cluster, namespace, pod, pod_uid
-    having sum(gpu_hours) >= $findings_gpu_hours
-    union all by name
-    select
-        'GR105' as code,
-        cluster,
-        node_name,
-        device_uuid,
-        max(gpu_model) as gpu_model,
-        sum(gpu_hours) filter (where cause = 'nobody_named') as gpu_hours,
-        'medium' as confidence,
-        format(
-            'active for {:,.1f} of {:,.1f} GPU-hours without an allocated pod', sum(gpu_hours) filter (where cause = 'nobody_named'), sum(gpu_hours)
-        ) as evidence,
-        min(first_hour_at) filter (where cause = 'nobody_named') as first_seen_at
-    from period.ledger
-    group by cluster, node_name, device_uuid
-    having sum(gpu_hours) filter (where cause = 'nobody_named') >= greatest($findings_gpu_hours, 0.01 * sum(gpu_hours))
-    union all by name
-    select
-        if(cause = 'unsliced', 'GR601', 'GR602') as code,
-        cluster,
-        node_name,
-        string_agg(distinct gpu_model, ', ' order by gpu_model) as gpu_model,
-        sum(gpu_hours) as gpu_hours,
-        if(cause in ('unsliced', 'fragmented', 'larger_than_any_node'), 'high', 'medium') as confidence,
-        format(
-            '{:,.1f} GPU-hours on {} GPU{}: {}', sum(gpu_hours), count(distinct device_uuid), if(count(distinct device_uuid) = 1, '', 's'), cause
-        ) as evidence,
-        min(first_hour_at) as first_seen_at,
-        cause as detail
-    from period.ledger
-    where bucket = 'fragmented'
-    group by cluster, node_name, cause
-    having sum(gpu_hours) >= $findings_gpu_hours
-    union all by name
-    select
-        'GR604' as code,
-        cluster,
-        node_name,
-        string_agg(distinct gpu_model, ', ' order by gpu_model) as gpu_model,
-        sum(gpu_hours) as gpu_hours,
-        'high' as confidence,
-        format(
-            '{} for {:,.1f} GPU-hours on {} GPU{}', cause, sum(gpu_hours), count(distinct device_uuid), if(count(distinct device_uuid) = 1, '', 's')
-        ) as evidence,
-        min(first_hour_at) as first_seen_at,
-        cause as detail
-    from period.ledger
-    where bucket = 'unavailable'
-    group by cluster, node_name, cause
-    having sum(gpu_hours) >= $findings_gpu_hours
 )
 
 select
-    code,
-    coalesce(detail, '') as detail,
+    * exclude (idleness, node_names, gpu_models),
+    if(len(node_names) <= 3, array_to_string(node_names, ', '), '') as node_name,
+    array_to_string(gpu_models, ', ') as gpu_model
+from idle
+where gpu_hours >= $findings_gpu_hours
+union all by name
+select
+    'GR103' as code,
+    columns('^(cluster|namespace|pod|pod_uid)$'),
+    string_agg(distinct node_name, ', ' order by node_name) as node_name,
+    string_agg(distinct gpu_model, ', ' order by gpu_model) as gpu_model,
+    sum(gpu_hours) as gpu_hours,
+    'high' as confidence,
+    format(
+        'reserved for {:,.1f} GPU-hours on {} GPU{} without a container', sum(gpu_hours), count(distinct device_uuid), if(count(distinct device_uuid) = 1, '', 's')
+    ) as evidence,
+    min(first_hour_at) as first_seen_at
+from period.ledger
+where bucket = 'reserved_idle'
+group by cluster, namespace, pod, pod_uid
+having sum(gpu_hours) >= $findings_gpu_hours
+union all by name
+select
+    'GR105' as code,
     cluster,
-    coalesce(namespace, '') as namespace,
-    coalesce(pod, '') as pod,
-    coalesce(pod_uid, '') as pod_uid,
-    coalesce(workload_kind, '') as workload_kind,
-    coalesce(workload, '') as workload,
-    coalesce(node_name, '') as node_name,
-    coalesce(device_uuid, '') as device_uuid,
-    columns('^(gpu_model|gpu_hours|confidence|evidence|first_seen_at)$')
-from found
+    node_name,
+    device_uuid,
+    max(gpu_model) as gpu_model,
+    sum(gpu_hours) filter (where cause = 'nobody_named') as gpu_hours,
+    'medium' as confidence,
+    format(
+        'active for {:,.1f} of {:,.1f} GPU-hours without an allocated pod', sum(gpu_hours) filter (where cause = 'nobody_named'), sum(gpu_hours)
+    ) as evidence,
+    min(first_hour_at) filter (where cause = 'nobody_named') as first_seen_at
+from period.ledger
+group by cluster, node_name, device_uuid
+having sum(gpu_hours) filter (where cause = 'nobody_named') >= greatest($findings_gpu_hours, 0.01 * sum(gpu_hours))
+union all by name
+select
+    if(cause = 'unsliced', 'GR601', 'GR602') as code,
+    cluster,
+    node_name,
+    string_agg(distinct gpu_model, ', ' order by gpu_model) as gpu_model,
+    sum(gpu_hours) as gpu_hours,
+    if(cause in ('unsliced', 'fragmented', 'larger_than_any_node'), 'high', 'medium') as confidence,
+    format(
+        '{:,.1f} GPU-hours on {} GPU{}: {}', sum(gpu_hours), count(distinct device_uuid), if(count(distinct device_uuid) = 1, '', 's'), cause
+    ) as evidence,
+    min(first_hour_at) as first_seen_at,
+    cause as detail
+from period.ledger
+where bucket = 'fragmented'
+group by cluster, node_name, cause
+having sum(gpu_hours) >= $findings_gpu_hours
+union all by name
+select
+    'GR604' as code,
+    cluster,
+    node_name,
+    string_agg(distinct gpu_model, ', ' order by gpu_model) as gpu_model,
+    sum(gpu_hours) as gpu_hours,
+    'high' as confidence,
+    format(
+        '{} for {:,.1f} GPU-hours on {} GPU{}', cause, sum(gpu_hours), count(distinct device_uuid), if(count(distinct device_uuid) = 1, '', 's')
+    ) as evidence,
+    min(first_hour_at) as first_seen_at,
+    cause as detail
+from period.ledger
+where bucket = 'unavailable'
+group by cluster, node_name, cause
+having sum(gpu_hours) >= $findings_gpu_hours
