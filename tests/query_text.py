@@ -12,16 +12,15 @@ from gpureport.compute.query import LIVES
 
 
 def tables_read(con: duckdb.DuckDBPyConnection, sql: str) -> set[str]:
-    """Tables that a SELECT reads, ``<life>.<name>``; names of CTEs are none. ValueError for what cannot be parsed."""
+    """Tables that a SELECT reads or gives to a function, ``<life>.<name>``, not CTEs; ValueError for what cannot be parsed."""
     found = con.execute("select json_serialize_sql($sql)", {"sql": sql}).fetchone()
     tree = json.loads(found[0]) if found else {}
     if tree.get("error"):
         raise ValueError(f"DuckDB cannot parse a query: {tree.get('error_message')}")
-    return {
-        f"{node['schema_name']}.{node['table_name']}"
-        for node in _nodes(tree)
-        if node.get("schema_name") in ("lake", *LIVES) and node.get("table_name")
-    }
+    named = [(node.get("schema_name"), node.get("table_name")) for node in _nodes(tree)]
+    for call in (node["function"] for node in _nodes(tree) if node.get("type") == "TABLE_FUNCTION"):
+        named += [tuple(node["column_names"]) for node in _nodes(call) if len(node.get("column_names", ())) == 2]
+    return {f"{schema}.{table}" for schema, table in named if schema in ("lake", *LIVES) and table}
 
 
 def _nodes(tree: Any) -> Iterator[dict[str, Any]]:

@@ -278,6 +278,10 @@ TABLE_CALLS = {
             "reported_units double, counted_units double"
         },
     ),
+    "both_periods": (
+        "both_periods(earlier, later)",
+        {"earlier": "cluster varchar, size varchar", "later": "cluster varchar, size varchar"},
+    ),
     "numbered_runs": ("numbered_runs(given, (key))", {"given": "key varchar, start_at timestamp, end_at timestamp"}),
     "snapshot_intervals": (
         "snapshot_intervals(state, snapshot)",

@@ -100,6 +100,7 @@ def test_queries_that_read_each_other_are_named(tmp_path):
 def test_tables_read_are_tables_and_not_ctes_or_text():
     sql = "with clean as (select * from lake.a) select 'facts.b' as x from clean join report.c on exists (select 1 from checks.d)"
     assert tables_read(PARSER, sql) == {"lake.a", "report.c", "checks.d"}
+    assert tables_read(PARSER, "select a.b from both_periods(previous.a, period.a) as a") == {"previous.a", "period.a"}
 
 
 def test_what_cannot_be_parsed_has_no_tables():

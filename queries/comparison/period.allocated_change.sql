@@ -12,53 +12,28 @@
 --   previous_allocated_gpu_hours        h held in the previous period, scaled
 --   previous_effective_gpu_hours   h of these with SM activity of 0.5 or more, scaled
 --   unmeasured_gpu_hours          h of these active with SM activity unknown
-with previous_device as (
+with device as (
     select
         cluster,
         device_uuid,
-        max(gpu_model) as gpu_model
-    from previous.capacity
-    group by all
-),
-
--- A cluster without data for the previous period would be all new.
-device_now as (
-    select
-        cluster,
-        device_uuid,
-        max(gpu_model) as gpu_model
-    from period.capacity
-    where cluster in (select before.cluster from previous.capacity as before)
-    group by all
-),
-
-device as (
-    select
-        coalesce(previous_device.cluster, device_now.cluster) as cluster,
-        coalesce(previous_device.device_uuid, device_now.device_uuid) as device_uuid,
-        coalesce(nullif(device_now.gpu_model, ''), previous_device.gpu_model) as gpu_model,
+        coalesce(nullif(max(gpu_model) filter (where period = 'now'), ''), max(gpu_model) filter (where period = 'before')) as gpu_model,
         case
-            when device_now.cluster is null then 'removed'
-            when previous_device.cluster is null then 'added'
+            when not bool_or(period = 'now') then 'removed'
+            when not bool_or(period = 'before') then 'added'
             else 'both'
         end as presence
-    from previous_device
-    full join device_now
-        using (cluster, device_uuid)
+    from both_periods(previous.capacity, period.capacity)
+    -- A cluster without data for the previous period would be all new.
+    where cluster in (select before.cluster from previous.capacity as before)
+    group by cluster, device_uuid
 ),
 
 allocated as (
     select
         *,
-        gpu_hours * $window_ratio as previous_gpu_hours,
-        0 as later_gpu_hours
-    from previous.workload_ledger
-    union all by name
-    select
-        *,
-        0 as previous_gpu_hours,
-        gpu_hours as later_gpu_hours
-    from period.workload_ledger
+        if(period = 'before', gpu_hours * $window_ratio, 0) as previous_gpu_hours,
+        if(period = 'now', gpu_hours, 0) as later_gpu_hours
+    from both_periods(previous.workload_ledger, period.workload_ledger)
 ),
 
 summed as (

@@ -9,18 +9,6 @@ with most_allocatable as (
         arg_max(resource, { 'is_all': resource = 'gpu', 'hours': coalesce(allocatable_unit_hours, 0), 'name': resource }) as resource
     from period.demand
     group by cluster
-),
-
-demand as (
-    select
-        'before' as period,
-        *
-    from previous.demand
-    union all by name
-    select
-        'now' as period,
-        *
-    from period.demand
 )
 
 select
@@ -29,7 +17,7 @@ select
     demand.unscheduled_unit_hours
 from most_allocatable
 cross join (values ('before'), ('now')) as period (name)
-left join demand
+left join both_periods(previous.demand, period.demand) as demand
     on
         period.name = demand.period
         and most_allocatable.cluster = demand.cluster

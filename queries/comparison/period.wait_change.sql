@@ -12,18 +12,6 @@ with commonest as (
     from period.wait
     where placed_pod_count > 0
     qualify row_number() over (partition by cluster order by placed_pod_count desc, size asc) = 1
-),
-
-wait as (
-    select
-        'before' as period,
-        *
-    from previous.wait
-    union all by name
-    select
-        'now' as period,
-        *
-    from period.wait
 )
 
 select
@@ -33,7 +21,7 @@ select
     wait.placing_seconds_p95
 from commonest
 cross join (values ('before'), ('now')) as period (name)
-left join wait
+left join both_periods(previous.wait, period.wait) as wait
     on
         period.name = wait.period
         and commonest.cluster = wait.cluster

@@ -15,22 +15,12 @@ with rule as (
     ), recursive := true)
 ),
 
-now as (
-    select *
-    from period.finding
-    where cluster in (select before.cluster from previous.capacity as before)
-),
-
 either as (
     select
-        *,
-        true as is_now
-    from now
-    union all by name
-    select
-        *,
-        false as is_now
-    from previous.finding
+        * exclude (period),
+        period = 'now' as is_now
+    from both_periods(previous.finding, period.finding)
+    where period = 'before' or cluster in (select before.cluster from previous.capacity as before)
 ),
 
 paired as (

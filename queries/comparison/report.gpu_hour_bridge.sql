@@ -89,39 +89,16 @@ measured as (
     group by cluster, gpu_model
 ),
 
-capacity_now as (
-    select
-        cluster,
-        if(device_uuid = '', node_name, '') as node_name,
-        device_uuid,
-        max(gpu_model) as gpu_model,
-        sum(capacity_seconds) / 3600 as capacity_gpu_hours
-    from period.capacity
-    where cluster in (select before.cluster from previous.capacity as before)
-    group by all
-),
-
-capacity_before as (
-    select
-        cluster,
-        if(device_uuid = '', node_name, '') as node_name,
-        device_uuid,
-        max(gpu_model) as gpu_model,
-        sum(capacity_seconds) / 3600 as capacity_gpu_hours
-    from previous.capacity
-    group by all
-),
-
 capacity as (
     select
-        coalesce(previous_one.cluster, now.cluster) as cluster,
+        cluster,
         -- A GPU that has no data has no model in that window.
-        coalesce(nullif(now.gpu_model, ''), previous_one.gpu_model, '') as gpu_model,
-        coalesce(previous_one.capacity_gpu_hours, 0) * $window_ratio as previous_gpu_hours,
-        coalesce(now.capacity_gpu_hours, 0) as gpu_hours
-    from capacity_before as previous_one
-    full join capacity_now as now
-        using (cluster, node_name, device_uuid)
+        coalesce(nullif(max(gpu_model) filter (where period = 'now'), ''), max(gpu_model) filter (where period = 'before'), '') as gpu_model,
+        coalesce(sum(capacity_seconds) filter (where period = 'before') / 3600, 0) * $window_ratio as previous_gpu_hours,
+        coalesce(sum(capacity_seconds) filter (where period = 'now') / 3600, 0) as gpu_hours
+    from both_periods(previous.capacity, period.capacity)
+    where cluster in (select before.cluster from previous.capacity as before)
+    group by cluster, device_uuid, if(device_uuid = '', node_name, '')
 ),
 
 capacity_step as (

@@ -17,38 +17,18 @@
 --   allocated_cost           allocated GPU-hours x the model's price, of models that have one
 with capacity as (
     select
-        'before' as period,
+        period,
         cluster,
         count(distinct device_uuid) filter (where device_uuid != '') as device_count,
         sum(capacity_seconds) / 3600 as capacity_gpu_hours
-    from previous.capacity
-    group by cluster
-    union all by name
-    select
-        'now' as period,
-        cluster,
-        count(distinct device_uuid) filter (where device_uuid != '') as device_count,
-        sum(capacity_seconds) / 3600 as capacity_gpu_hours
-    from period.capacity
+    from both_periods(previous.capacity, period.capacity)
     where cluster in (select before.cluster from previous.capacity as before)
-    group by cluster
-),
-
-ledger as (
-    select
-        'before' as period,
-        *
-    from previous.workload_ledger
-    union all by name
-    select
-        'now' as period,
-        *
-    from period.workload_ledger
+    group by period, cluster
 ),
 
 bucket as (
     select *
-    from ledger
+    from both_periods(previous.workload_ledger, period.workload_ledger)
     pivot (
         coalesce(sum(gpu_hours), 0) as gpu_hours
         for bucket in (
@@ -57,18 +37,6 @@ bucket as (
         )
         group by period, cluster
     )
-),
-
-cost as (
-    select
-        'before' as period,
-        *
-    from previous.cost
-    union all by name
-    select
-        'now' as period,
-        *
-    from period.cost
 )
 
 select
@@ -98,7 +66,7 @@ select
 from capacity
 inner join bucket
     using (period, cluster)
-left join cost
+left join both_periods(previous.cost, period.cost) as cost
     using (period, cluster)
 left join period.demand_change as demand
     using (period, cluster)
