@@ -4,21 +4,12 @@
 --
 -- revision: 3
 -- grain:  cluster, namespace, pod, pod_uid
--- reads:  day.pod_life, day.snapshot_life, facts.node_allocation, facts.ownership
+-- reads:  day.pod_life, day.snapshot_life, facts.pod_workload
 -- source: Pod status.phase, status.reason and containerStatuses; kube_pod_status_phase, kube_pod_status_reason,
 --         kube_pod_container_status_terminated_reason
 -- columns: cluster, namespace, pod, pod_uid, outcome, seen_at
 --   seen_at  UTC, when it was last listed
-with holder as (
-    select distinct columns('^(cluster|namespace|pod|pod_uid)$')
-    from facts.ownership
-    union by name
-    select columns('^(cluster|namespace|pod|pod_uid)$')
-    from facts.node_allocation
-    where pod != ''
-),
-
-reported as (
+with reported as (
     select
         *,
         1 as rank
@@ -31,12 +22,12 @@ reported as (
 )
 
 select
-    holder.*,
+    holder.* similar to '^(cluster|namespace|pod|pod_uid)$',
     arg_max(reported.outcome, (
         reported.outcome != 'running', reported.outcome != 'failed', reported.rank, reported.listed_until_at
     )) as outcome,
     max(reported.listed_until_at) as seen_at
-from holder
+from facts.pod_workload as holder
 inner join reported
     using (cluster, namespace, pod)
 where

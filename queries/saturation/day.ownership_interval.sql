@@ -6,36 +6,29 @@
 -- grain:  cluster, device_uuid, start_at
 -- reads:  day.device_outage, day.device_run, day.fragmented_gpu, day.reservation, facts.ownership
 with change as (
-    select
-        cluster,
-        device_uuid,
-        unnest([start_at, end_at]) as changed_at
+    select columns('^(cluster|device_uuid|start_at|end_at)$')
     from facts.ownership
-    union all
-    select
-        cluster,
-        device_uuid,
-        unnest([start_at, end_at]) as changed_at
+    union all by name
+    select columns('^(cluster|device_uuid|start_at|end_at)$')
     from day.device_run
     where gpu_instance_id != ''
-    union all
-    select
-        cluster,
-        device_uuid,
-        unnest([start_at, end_at]) as changed_at
+    union all by name
+    select columns('^(cluster|device_uuid|start_at|end_at)$')
     from day.device_outage
-    union all
-    select
-        cluster,
-        device_uuid,
-        unnest([start_at, end_at]) as changed_at
+    union all by name
+    select columns('^(cluster|device_uuid|start_at|end_at)$')
     from day.reservation
-    union all
+    union all by name
+    select columns('^(cluster|device_uuid|start_at|end_at)$')
+    from day.fragmented_gpu
+),
+
+edge as (
     select
         cluster,
         device_uuid,
         unnest([start_at, end_at]) as changed_at
-    from day.fragmented_gpu
+    from change
 ),
 
 cut as (
@@ -44,7 +37,7 @@ cut as (
         device_uuid,
         date_trunc('hour', changed_at) as hour_start_at,
         unnest([date_trunc('hour', changed_at), changed_at]) as start_at
-    from change
+    from edge
     where changed_at != date_trunc('hour', changed_at)
 )
 

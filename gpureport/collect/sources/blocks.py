@@ -172,30 +172,30 @@ class Index:
         """(label, value, where its postings are)."""
         at = self._postings_table + 8
         for _ in range(self._u32(self._postings_table + 4)):
-            _, at = self._varint(at)
+            _, at = _varint(self._bytes, at)
             name, at = self._text(at)
             value, at = self._text(at)
-            offset, at = self._varint(at)
+            offset, at = _varint(self._bytes, at)
             yield name, value, offset
 
     def _series(self, reference: int) -> Series:
-        _, at = self._varint(reference if self._version == 1 else 16 * reference)
-        count, at = self._varint(at)
+        _, at = _varint(self._bytes, reference if self._version == 1 else 16 * reference)
+        count, at = _varint(self._bytes, at)
         labels = {}
         for _ in range(count):
-            name, at = self._varint(at)
-            value, at = self._varint(at)
+            name, at = _varint(self._bytes, at)
+            value, at = _varint(self._bytes, at)
             labels[self._symbols[name]] = self._symbols[value]
         return Series(reference, labels, self._chunks(at))
 
     def _chunks(self, at: int) -> list[Chunk]:
-        count, at = self._varint(at)
+        count, at = _varint(self._bytes, at)
         chunks: list[Chunk] = []
         last, place = 0, 0
         for number in range(count):
-            step, at = self._varint(at)
-            length, at = self._varint(at)
-            moved, at = self._varint(at)
+            step, at = _varint(self._bytes, at)
+            length, at = _varint(self._bytes, at)
+            moved, at = _varint(self._bytes, at)
             first = last + (_signed(step) if number == 0 else step)
             last, place = first + length, place + (moved if number == 0 else _signed(moved))
             chunks.append(Chunk(first, last, place >> 32, place & 0xFFFFFFFF))
@@ -204,18 +204,8 @@ class Index:
     def _u32(self, at: int) -> int:
         return int(_U32.unpack_from(self._bytes, at)[0])
 
-    def _varint(self, at: int) -> tuple[int, int]:
-        number = shift = 0
-        while True:
-            octet = self._bytes[at]
-            number |= (octet & 0x7F) << shift
-            at += 1
-            if octet < 0x80:
-                return number, at
-            shift += 7
-
     def _text(self, at: int) -> tuple[str, int]:
-        length, at = self._varint(at)
+        length, at = _varint(self._bytes, at)
         return self._bytes[at : at + length].decode(), at + length
 
 
@@ -352,7 +342,7 @@ class _Segments:
         return self._open[segment]
 
 
-def _varint(octets: mmap.mmap, at: int) -> tuple[int, int]:
+def _varint(octets: mmap.mmap | bytes, at: int) -> tuple[int, int]:
     number = shift = 0
     while True:
         octet = octets[at]
