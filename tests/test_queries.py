@@ -283,6 +283,10 @@ TABLE_CALLS = {
         {"earlier": "cluster varchar, size varchar", "later": "cluster varchar, size varchar"},
     ),
     "numbered_runs": ("numbered_runs(given, (key))", {"given": "key varchar, start_at timestamp, end_at timestamp"}),
+    "running_amounts": (
+        "running_amounts(held, (node))",
+        {"held": "node varchar, start_at timestamp, end_at timestamp, amount double"},
+    ),
     "snapshot_intervals": (
         "snapshot_intervals(state, snapshot)",
         {

@@ -10,8 +10,10 @@ with system as (
 
 allocatable as (
     select
-        node.* exclude (resource),
-        native.*
+        native.system,
+        native.resource,
+        node.* similar to '^(cluster|start_at|end_at)$',
+        native.amount_native as amount
     from day.quota_node as node
     inner join day.quota_native as native
         on map([node.resource], [node.allocatable_native])::text = native.requests
@@ -24,42 +26,11 @@ allocatable as (
         on
             native.system = unit.system
             and native.resource = unit.resource
-),
-
-change as (
-    select
-        columns('^(cluster|system|resource)$'),
-        unnest([
-            { 'start_at': start_at, 'growth_native': amount_native::decimal(38, 9) },
-            { 'start_at': end_at, 'growth_native': -amount_native::decimal(38, 9) }
-        ], recursive := true)
-    from allocatable
-),
-
-changed as (
-    select
-        * exclude (growth_native),
-        sum(growth_native) as growth_native
-    from change
-    group by all
-    having sum(growth_native) != 0
-),
-
-summed as (
-    select
-        * exclude (growth_native),
-        lead(start_at) over one as end_at,
-        sum(growth_native) over one as capacity_native
-    from changed
-    window one as (
-        partition by cluster, system, resource
-        order by start_at
-    )
 )
 
 -- Without allocatable units nothing is known: the nodes had no data.
 select
-    * exclude (capacity_native),
-    capacity_native::double as capacity_native
-from summed
-where end_at is not null and capacity_native > 0
+    * exclude (amount),
+    amount::double as capacity_native
+from running_amounts(allocatable, (cluster, system, resource))
+where amount > 0

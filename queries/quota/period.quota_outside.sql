@@ -36,41 +36,17 @@ outside as (
     group by all
 ),
 
-change as (
+allocated as (
     select
-        cluster,
-        system,
-        unnest([
-            { 'start_at': bound_at, 'growth': outside_gpus::decimal(38, 9) },
-            { 'start_at': ended_at, 'growth': -outside_gpus::decimal(38, 9) }
-        ], recursive := true)
+        columns('^(cluster|system)$'),
+        bound_at as start_at,
+        ended_at as end_at,
+        outside_gpus as amount
     from outside
-),
-
-changed as (
-    select
-        columns('^(cluster|system|start_at)$'),
-        sum(growth) as growth
-    from change
-    where start_at is not null
-    group by all
-    having sum(growth) != 0
-),
-
-summed as (
-    select
-        * exclude (growth),
-        coalesce(lead(start_at) over one, 'infinity'::timestamp) as end_at,
-        sum(growth) over one as allocated
-    from changed
-    window one as (
-        partition by cluster, system
-        order by start_at
-    )
 )
 
 select
-    * exclude (allocated),
-    allocated::double as outside_gpus
-from summed
-where allocated > 0
+    * exclude (amount),
+    amount::double as outside_gpus
+from running_amounts(allocated, (cluster, system))
+where amount > 0

@@ -22,27 +22,20 @@ allocated as (
 ),
 
 part as (
-    select
-        *,
-        0 as outside_gpus,
-        0 as allocated_native
+    select *
     from day.quota_capacity
     union all by name
     select
         allocatable.*,
         outside.start_at,
         outside.end_at,
-        0 as capacity_native,
-        outside.outside_gpus,
-        0 as allocated_native
+        outside.outside_gpus
     from allocatable
     inner join period.quota_outside as outside
         using (cluster, system)
     union all by name
     select
         columns('^(cluster|system|resource|start_at|end_at)$'),
-        0 as capacity_native,
-        0 as outside_gpus,
         sum(allocated_native) as allocated_native
     from allocated
     group by cluster, system, resource, flavor, start_at, end_at
@@ -50,22 +43,18 @@ part as (
 
 change as (
     select
-        * exclude (start_at, end_at, allocated_native),
-        unnest([
-            { 'at': start_at, 'sign': 1 },
-            { 'at': end_at, 'sign': -1 }
-        ]) as event,
-        coalesce(allocated_native, 0) as allocated_native
+        columns('^(cluster|system|resource)$'),
+        unnest([{ 'start_at': start_at, 'sign': 1 }, { 'start_at': end_at, 'sign': -1 }], recursive := true),
+        coalesce(columns('^(capacity_native|outside_gpus|allocated_native)$'), 0) as "\0"
     from part
 ),
 
 changed as (
     select
-        columns('^(cluster|system|resource)$'),
-        event.at as start_at,
-        sum((event.sign * capacity_native)::decimal(38, 6)) as capacity_growth,
-        sum((event.sign * outside_gpus)::decimal(38, 9)) as outside_growth,
-        sum((event.sign * allocated_native)::decimal(38, 6)) as allocated_growth
+        columns('^(cluster|system|resource|start_at)$'),
+        sum((sign * capacity_native)::decimal(38, 6)) as capacity_growth,
+        sum((sign * outside_gpus)::decimal(38, 9)) as outside_growth,
+        sum((sign * allocated_native)::decimal(38, 6)) as allocated_growth
     from change
     group by all
 ),
@@ -82,21 +71,15 @@ summed as (
         partition by cluster, system, resource
         order by start_at
     )
-),
-
-usable as (
-    select
-        summed.* similar to '^(cluster|system|resource|start_at|end_at)$',
-        unit.gpus_per_native,
-        greatest(0, allocated_native, capacity_native - outside_gpus / unit.gpus_per_native)
-        + $added_gpus / unit.gpus_per_native as usable_native
-    from summed
-    inner join day.quota_unit as unit
-        using (system, resource)
-    where summed.end_at is not null and summed.capacity_native > 0
 )
 
 select
-    * exclude (gpus_per_native, usable_native),
-    usable_native::double as capacity_native
-from usable
+    summed.* similar to '^(cluster|system|resource|start_at|end_at)$',
+    (
+        greatest(0, summed.allocated_native, summed.capacity_native - summed.outside_gpus / unit.gpus_per_native)
+        + $added_gpus / unit.gpus_per_native
+    )::double as capacity_native
+from summed
+inner join day.quota_unit as unit
+    using (system, resource)
+where summed.end_at is not null and summed.capacity_native > 0
