@@ -46,7 +46,7 @@ def by_namespace(holdings: Sequence[Holding]) -> dict[str, list[Holding]]:
 
 def together(resource: str, group: Sequence[Holding]) -> Holding:
     """Several quotas of the same pods as one: the lowest cap holds, and what they demand and hold is the same, never the sum."""
-    caps = [cap for each in group if (cap := each.quota.terms.get(resource, Terms()).cap) is not None]
+    caps = [cap for each in group if (cap := each.quota.of(resource).cap) is not None]
     terms = {resource: Terms(cap=min(caps, default=None))}
     demanded, delivered = max(each.demanded for each in group), max(each.delivered for each in group)
     return Holding(replace(group[0].quota, terms=terms), demanded, delivered)
@@ -134,23 +134,19 @@ def _allocate(system: str, resource: str, holdings: Sequence[Holding], capacity:
 
 def wanted_within_cap(resource: str, each: Holding) -> float:
     """Request and limit of a quota."""
-    cap = _terms(each, resource).cap
+    cap = each.quota.of(resource).cap
     return each.demanded if cap is None else min(each.demanded, cap)
 
 
-def _terms(each: Holding, resource: str) -> Terms:
-    return each.quota.terms.get(resource, Terms())
-
-
 def _sum_of_min(resource: str, holdings: Sequence[Holding]) -> float:
-    return sum(_terms(each, resource).guaranteed or 0.0 for each in holdings)
+    return sum(each.quota.of(resource).guaranteed or 0.0 for each in holdings)
 
 
 _Stage = Callable[[str, str, Sequence[Holding], float, Amounts], Amounts]
 
 
 def _guaranteed(system: str, resource: str, holdings: Sequence[Holding], capacity: float, held: Amounts) -> Amounts:
-    return {each.quota.name: _terms(each, resource).guaranteed or 0.0 for each in holdings}
+    return {each.quota.name: each.quota.of(resource).guaranteed or 0.0 for each in holdings}
 
 
 def _fair_share(system: str, resource: str, holdings: Sequence[Holding], capacity: float, held: Amounts) -> Amounts:
@@ -164,7 +160,7 @@ def _what_is_left(system: str, resource: str, holdings: Sequence[Holding], capac
     """Anything, but no more than what the cap of a parent leaves, which its queues share by what they still request."""
     limits = dict.fromkeys(held, math.inf)
     for parent in holdings:
-        cap = _terms(parent, resource).cap
+        cap = parent.quota.of(resource).cap
         if cap is None or parent.quota.name in held:
             continue
         own = {each.quota.name: each for each in below(parent.quota.name, holdings) if each.quota.name in held}
@@ -190,8 +186,8 @@ def _borrowed_by_weight(system: str, resource: str, holdings: Sequence[Holding],
 
 
 def _within_borrowing(resource: str, each: Holding) -> float:
-    limit = _terms(each, resource).borrowing_limit
-    own = _terms(each, resource).guaranteed or 0.0
+    limit = each.quota.of(resource).borrowing_limit
+    own = each.quota.of(resource).guaranteed or 0.0
     return min(wanted_within_cap(resource, each), math.inf if limit is None else own + limit)
 
 

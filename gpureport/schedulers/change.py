@@ -186,7 +186,7 @@ def changed(quota: Quota, resource: str, change: Change) -> Quota:
     own = [each for each in change.settings if each.quota == quota.name]
     if not own:
         return quota
-    terms = replace(quota.terms.get(resource, Terms()), **{each.term: each.value for each in own if not each.word})
+    terms = replace(quota.of(resource), **{each.term: each.value for each in own if not each.word})
     said = {**quota.policy, **{each.term: each.word for each in own if each.word}}
     own_terms = _kueue_cap(quota, terms) if quota.system == "kueue" else terms
     return replace(quota, terms={**quota.terms, resource: own_terms}, policy=said)
@@ -205,7 +205,7 @@ def doubts(quotas: Iterable[Quota], resource: str) -> list[str]:
     """Doubts about the changed quotas: terms that a scheduler refuses or understands in another way."""
     found = []
     for quota in quotas:
-        terms = quota.terms.get(resource, Terms())
+        terms = quota.of(resource)
         if terms.cap is not None and terms.guaranteed is not None and terms.cap < terms.guaranteed:
             found.append(f"{quota.name}: max {terms.cap:g} is below min {terms.guaranteed:g}")
     return found

@@ -187,7 +187,7 @@ class KaiPolicy(Policy):
 
     def victims(self, now: Situation, ask: Ask) -> Sequence[Ask]:
         """Less important pods of its own queue; while it stays within its fair share, those of queues beyond theirs."""
-        own = [each for each in now.least_important([ask.quota]) if each.priority < ask.priority]
+        own = now.less_important(ask)
         chain = now.chain(ask.quota)
         if not all(now.is_within(name, ask.amount, self._share.get(name, 0.0)) for name in chain):
             return own

@@ -111,7 +111,7 @@ class _Tree:
 
     def runtime(self, siblings: Sequence[Holding], amount: int) -> dict[str, int]:
         """Runtime of these, and of what is under them."""
-        minimums = {each.quota.name: _units(self._resource, self._terms(each, "guaranteed") or 0) for each in siblings}
+        minimums = {each.quota.name: _units(self._resource, each.quota.of(self._resource).guaranteed or 0) for each in siblings}
         scaled = scaled_minimums(amount, minimums) if self._rules.scales_minimums else minimums
         found = redistribute(amount, [self._sibling(each, scaled[each.quota.name]) for each in siblings], self._rounding)
         for name, part in list(found.items()):
@@ -119,8 +119,8 @@ class _Tree:
         return found
 
     def _sibling(self, each: Holding, minimum: int) -> Sibling:
-        cap, weight = self._terms(each, "cap"), self._terms(each, "weight")
-        shown = cap if weight is None else weight
+        terms = each.quota.of(self._resource)
+        shown = terms.cap if terms.weight is None else terms.weight
         return Sibling(
             each.quota.name,
             self._limited_request(each),
@@ -134,13 +134,9 @@ class _Tree:
         own = children(each.quota.name, self._holdings)
         asked = sum(map(self._limited_request, own)) if own else _units(self._resource, each.demanded)
         if not each.quota.may_lend:
-            asked = max(asked, _units(self._resource, self._terms(each, "guaranteed") or 0))
-        cap = self._terms(each, "cap")
+            asked = max(asked, _units(self._resource, each.quota.of(self._resource).guaranteed or 0))
+        cap = each.quota.of(self._resource).cap
         return asked if cap is None else min(asked, _units(self._resource, cap))
-
-    def _terms(self, each: Holding, name: Literal["guaranteed", "cap", "weight"]) -> float | None:
-        terms = each.quota.terms.get(self._resource)
-        return None if terms is None else getattr(terms, name)
 
 
 class KoordinatorPolicy(Policy):
@@ -164,4 +160,4 @@ class KoordinatorPolicy(Policy):
 
     def victims(self, now: Situation, ask: Ask) -> Sequence[Ask]:
         """Less important pods of its own quota."""
-        return [each for each in now.least_important([ask.quota]) if each.priority < ask.priority]
+        return now.less_important(ask)

@@ -244,7 +244,7 @@ def cohorts(resource: str, holdings: Sequence[Holding], places: Iterable[Node] =
     key = ("", resource)
     nodes = list(places)
     for each in holdings:
-        terms = each.quota.terms.get(resource, Terms())
+        terms = each.quota.of(resource)
         usage = {} if each.quota.is_parent else {key: each.delivered}
         nodes.append(Node(each.quota.name, each.quota.parent, {key: terms}, _weight(terms), usage))
     return Cohorts(nodes)

@@ -122,6 +122,10 @@ class Quota:
     policy: Mapping[str, str] = field(default_factory=dict)
     """Kueue: reclaimWithinCohort and its like, as the object says them."""
 
+    def of(self, resource: str) -> Terms:
+        """Its term for a resource, which says nothing where it has none."""
+        return self.terms.get(resource, Terms())
+
 
 class Past(NamedTuple):
     """Past use of queues and capacity, in some time that ended at an instant; amounts times hours."""

@@ -74,7 +74,7 @@ class Situation:
     def terms(self, name: str) -> Terms:
         """Term of a quota for the resource."""
         if name not in self._terms:
-            self._terms[name] = self.quotas[name].terms.get(self.resource, Terms()) if name in self.quotas else Terms()
+            self._terms[name] = self.quotas[name].of(self.resource) if name in self.quotas else Terms()
         return self._terms[name]
 
     def minimum(self, name: str) -> float:
@@ -126,6 +126,10 @@ class Situation:
         names = None if quotas is None else set(quotas)
         found = [each for each in self.running.values() if names is None or each.quota in names]
         return sorted(found, key=lambda each: (each.priority, -each.created_ms, each.uid))
+
+    def less_important(self, ask: Ask) -> list[Ask]:
+        """Running pods of its own quota that are less important than it."""
+        return [each for each in self.least_important([ask.quota]) if each.priority < ask.priority]
 
 
 class Policy:

@@ -112,8 +112,7 @@ class ElasticPolicy(Policy):
 
     def victims(self, now: Situation, ask: Ask) -> Sequence[Ask]:
         """Pods of others while it is within what it may claim, and less important ones of its own where it is above min."""
-        own = [each for each in now.least_important([ask.quota]) if each.priority < ask.priority]
-        own = [] if self._is_within_min(now, ask) else own
+        own = [] if self._is_within_min(now, ask) else now.less_important(ask)
         return [*own, *(each for each in self._exposed(now) if each.quota != ask.quota)]
 
     def may_go(self, now: Situation, victim: Ask, ask: Ask) -> bool:

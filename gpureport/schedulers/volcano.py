@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gpureport.schedulers.model import DEFAULT_RULES, Holding, Rules, Share, Terms, children, leaves
+from gpureport.schedulers.model import DEFAULT_RULES, Holding, Rules, Share, children, leaves
 from gpureport.schedulers.pods import Ask, Policy, Situation
 
 Amounts = Mapping[str, float]
@@ -39,16 +39,14 @@ def real_capabilities(capacity: Amounts, queues: Sequence[Queue]) -> dict[str, d
         resource: max(0.0, amount - sum(each.guarantee.get(resource, 0) for each in queues))
         for resource, amount in capacity.items()
     }
-    return {queue.name: _real_capability(free, queue) for queue in queues}
-
-
-def _real_capability(free: Amounts, queue: Queue) -> dict[str, float]:
-    """Unguaranteed amount and its own guarantee, within its capability."""
-    return {resource: _limit(resource, amount, queue) for resource, amount in free.items()}
+    return {queue.name: {resource: _limit(resource, amount, queue) for resource, amount in free.items()} for queue in queues}
 
 
 def _limit(resource: str, free: float, queue: Queue) -> float:
-    """No limit where guarantees take all of a device resource: Volcano drops what is 0, and what is not there limits nothing."""
+    """Unguaranteed amount and its own guarantee, within its capability.
+
+    No limit where guarantees take all of a device resource: Volcano drops what is 0, and what is not there limits nothing.
+    """
     own = queue.guarantee.get(resource, 0)
     if free <= 0 and not own and resource not in _ALWAYS_THERE:
         return math.inf
@@ -110,11 +108,7 @@ def shares(resource: str, holdings: Sequence[Holding], capacity: float, rules: R
     if _is_hierarchy(holdings):
         return _configured_in_tree(resource, holdings)
     queues = {each.quota.name: queue(resource, each) for each in leaves(holdings)}
-    configured = {
-        each.quota.name: terms.deserved
-        for each in leaves(holdings)
-        if (terms := each.quota.terms.get(resource)) is not None and terms.deserved is not None
-    }
+    configured = {each.quota.name: said for each in leaves(holdings) if (said := each.quota.of(resource).deserved) is not None}
     if configured:
         limits = real_capabilities({resource: capacity}, list(queues.values()))
         return {
@@ -134,7 +128,7 @@ def _is_under_root(each: Holding) -> bool:
 
 
 def _configured_in_tree(resource: str, holdings: Sequence[Holding]) -> dict[str, Share]:
-    terms = {each.quota.name: each.quota.terms.get(resource, Terms()) for each in holdings}
+    terms = {each.quota.name: each.quota.of(resource) for each in holdings}
     found = {name: max(said.deserved or 0.0, said.guaranteed or 0.0) for name, said in terms.items()}
     if _ROOT in found:
         found[_ROOT] = sum(found[each.quota.name] for each in holdings if _is_under_root(each))
@@ -156,11 +150,10 @@ def _limits(resource: str, siblings: Sequence[Holding], holdings: Sequence[Holdi
 
 def queue(resource: str, each: Holding) -> Queue:
     """The queue of a cycle that requests what the holding demands of one resource."""
-    terms = each.quota.terms.get(resource)
-    guarantee = {resource: (terms.guaranteed or 0) if terms else 0}
-    capability = {resource: terms.cap} if terms and terms.cap is not None else {}
-    weight = terms.weight if terms and terms.weight is not None else 1
-    return Queue(each.quota.name, {resource: each.demanded}, weight, guarantee, capability)
+    terms = each.quota.of(resource)
+    capability = {} if terms.cap is None else {resource: terms.cap}
+    weight = 1 if terms.weight is None else terms.weight
+    return Queue(each.quota.name, {resource: each.demanded}, weight, {resource: terms.guaranteed or 0}, capability)
 
 
 class VolcanoPolicy(Policy):
@@ -190,7 +183,7 @@ class VolcanoPolicy(Policy):
 
     def victims(self, now: Situation, ask: Ask) -> Sequence[Ask]:
         """Less important pods of its own queue; while it stays within what it deserves, those of queues beyond theirs."""
-        own = [each for each in now.least_important([ask.quota]) if each.priority < ask.priority]
+        own = now.less_important(ask)
         if not now.is_within(ask.quota, ask.amount, self._deserved.get(ask.quota, 0.0)):
             return own
         return [*own, *(each for each in now.least_important() if each.quota != ask.quota)]

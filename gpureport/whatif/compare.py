@@ -17,7 +17,7 @@ from gpureport.compute.quotas.scene import TERMS, QuotaRows, Row
 from gpureport.lake import Lake, views
 from gpureport.lake.views import make_way
 from gpureport.schedulers.change import NO_CHANGE, Change, Pool, changed, doubts, resolved
-from gpureport.schedulers.model import Past, Rules, Terms
+from gpureport.schedulers.model import Past, Rules
 from gpureport.schedulers.nos import ORDER, uncounted
 from gpureport.values.errors import LakeError, UsageError
 from gpureport.values.tables.rules import QUOTA_EXPOSURE, QUOTA_POD_LABEL
@@ -265,7 +265,7 @@ def _change_terms(con: duckdb.DuckDBPyConnection, changes: Mapping[Pool, Change]
         pool = Pool(*(row[name] for name in Pool._fields))
         if row["quota"] in changes.get(pool, NO_CHANGE).quotas():
             quota = changed(rows.quota(row), pool.resource, changes[pool])
-            said = vars(quota.terms.get(pool.resource, Terms())).values()
+            said = vars(quota.of(pool.resource)).values()
             con.execute(_TERM, [quota.parent, quota.is_parent, *said, row["terms_id"]])
             found |= dict.fromkeys(doubts([quota], pool.resource))
     return list(found)
