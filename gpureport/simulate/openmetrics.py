@@ -7,7 +7,6 @@ import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import BinaryIO, cast
 
 import numpy as np
 
@@ -20,30 +19,30 @@ _COUNTERS = {name for name in SIGNALS_ALL if name.endswith(("_VIOLATION", "_CONS
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 
-def write_openmetrics(plan: SimulationPlan, out: Path, compress: bool = True) -> list[Path]:
-    """Write ``metrics-<date>.openmetrics.txt[.gz]`` for each day; the files, in order of time.
+def write_openmetrics(plan: SimulationPlan, out: Path) -> list[Path]:
+    """Write ``metrics-<date>.openmetrics.txt.gz`` for each day; the files, in order of time.
 
     Memory is that of one node group and day; while it runs, the day lies by metric in a folder in ``out``.
     """
     groups = [GroupSimulation(plan, group) for group in node_groups(plan)]
     try:
         out.mkdir(parents=True, exist_ok=True)
-        return [_write_day(plan, groups, day_number, out, compress) for day_number in range(plan.days)]
+        return [_write_day(plan, groups, day_number, out) for day_number in range(plan.days)]
     except OSError as error:
         raise GpureportError(f"{out} cannot be written ({error.strerror or error}); give --out a folder with space") from error
 
 
-def _write_day(plan: SimulationPlan, groups: list[GroupSimulation], day_number: int, out: Path, compress: bool) -> Path:
+def _write_day(plan: SimulationPlan, groups: list[GroupSimulation], day_number: int, out: Path) -> Path:
     """Samples come by node, the format wants them by metric: each metric is collected in a file of its own first."""
-    name = f"metrics-{plan.dates[day_number].isoformat()}.openmetrics.txt"
+    name = f"metrics-{plan.dates[day_number].isoformat()}.openmetrics.txt.gz"
     spool = out / f".{name}.parts"
     spool.mkdir(exist_ok=True)
     try:
-        with _Families(spool, compress) as families:
+        with _Families(spool) as families:
             for group in groups:
                 families.add(group.batch(day_number))
             families.end()
-        return _join(sorted(spool.iterdir()), out / (f"{name}.gz" if compress else name))
+        return _join(sorted(spool.iterdir()), out / name)
     finally:
         shutil.rmtree(spool)
 
@@ -51,9 +50,9 @@ def _write_day(plan: SimulationPlan, groups: list[GroupSimulation], day_number: 
 class _Families:
     """One growing file per metric. Compressed files put end to end are one compressed file."""
 
-    def __init__(self, folder: Path, compress: bool) -> None:
-        self._folder, self._compress = folder, compress
-        self._files: dict[str, BinaryIO] = {}
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._files: dict[str, gzip.GzipFile] = {}
         self._stack = ExitStack()
 
     def __enter__(self) -> _Families:
@@ -74,13 +73,11 @@ class _Families:
         """The mark after the last metric."""
         self._open("~").write(b"# EOF\n")
 
-    def _open(self, name: str) -> BinaryIO:
-        file: BinaryIO = self._stack.enter_context((self._folder / name).open("wb"))
-        if self._compress:
-            # No name and no time in the header: the same plan gives the same bytes.
-            file = self._stack.enter_context(cast(BinaryIO, gzip.GzipFile("", "wb", 3, file, mtime=0)))
-        self._files[name] = file
-        return file
+    def _open(self, name: str) -> gzip.GzipFile:
+        file = self._stack.enter_context((self._folder / name).open("wb"))
+        # No name and no time in the header: the same plan gives the same bytes.
+        self._files[name] = self._stack.enter_context(gzip.GzipFile("", "wb", 3, file, mtime=0))
+        return self._files[name]
 
 
 def _join(parts: list[Path], path: Path) -> Path:

@@ -16,19 +16,23 @@ def small(plan: SimulationPlan) -> SimulationPlan:
     return replace(plan, gpus=8, step_seconds=1200, kube_state_step_seconds=3600)
 
 
+def _text(path: Path) -> str:
+    return gzip.decompress(path.read_bytes()).decode()
+
+
 def _samples(paths: list[Path]) -> dict[tuple[str, frozenset[tuple[str, str]], int], float]:
     """Every sample as an independent parser reads it, by metric, labels and milliseconds."""
     return {
         (sample.name, frozenset(sample.labels.items()), round(float(sample.timestamp) * 1000)): sample.value
         for path in paths
-        for family in text_string_to_metric_families(path.read_text())
+        for family in text_string_to_metric_families(_text(path))
         for sample in family.samples
     }
 
 
 def test_an_independent_parser_reads_exactly_the_simulated_samples(small: SimulationPlan, tmp_path: Path) -> None:
     sparse = replace(small, days=1, step_seconds=3600)  # the parser takes a second for 4,000 samples
-    read = _samples(write_openmetrics(sparse, tmp_path, compress=False))
+    read = _samples(write_openmetrics(sparse, tmp_path))
     made = {}
     for each in series_of(concatenate(list(simulate_batches(sparse)))):
         name, labels = each.labels.pop("__name__"), frozenset(each.labels.items())
@@ -38,10 +42,10 @@ def test_an_independent_parser_reads_exactly_the_simulated_samples(small: Simula
 
 
 def test_a_file_a_day_with_each_metric_once_and_an_end(small: SimulationPlan, tmp_path: Path) -> None:
-    paths = write_openmetrics(small, tmp_path, compress=False)
-    assert [path.name for path in paths] == [f"metrics-2026-11-{day}.openmetrics.txt" for day in (18, 19)]
+    paths = write_openmetrics(small, tmp_path)
+    assert [path.name for path in paths] == [f"metrics-2026-11-{day}.openmetrics.txt.gz" for day in (18, 19)]
     for path in paths:
-        lines = path.read_text().splitlines()
+        lines = _text(path).splitlines()
         types = [line.split()[2] for line in lines if line.startswith("# TYPE ")]
         assert types == sorted(set(types))
         assert lines[-1] == "# EOF"
@@ -49,11 +53,9 @@ def test_a_file_a_day_with_each_metric_once_and_an_end(small: SimulationPlan, tm
         assert list(dict.fromkeys(families)) == types
 
 
-def test_the_same_plan_gives_the_same_bytes_compressed_or_not(small: SimulationPlan, tmp_path: Path) -> None:
+def test_the_same_plan_gives_the_same_bytes(small: SimulationPlan, tmp_path: Path) -> None:
     packed = [write_openmetrics(small, tmp_path / name) for name in ("a", "b")]
-    plain = write_openmetrics(small, tmp_path / "c", compress=False)
     assert [path.read_bytes() for path in packed[0]] == [path.read_bytes() for path in packed[1]]
-    assert [gzip.decompress(path.read_bytes()) for path in packed[0]] == [path.read_bytes() for path in plain]
 
 
 def test_nothing_but_the_files_is_left(small: SimulationPlan, tmp_path: Path) -> None:
