@@ -98,33 +98,20 @@ owned as (
     anti join of_containers
         using (cluster, node_name)
     group by cluster, node_name
-),
-
-node as (
-    select
-        cluster,
-        node_name
-    from labelled
-    union by name
-    select
-        cluster,
-        node_name
-    from allocatable
 )
 
 select
-    node.*,
+    cluster,
+    node_name,
     coalesce(labelled.strategy, if(allocatable.allocatable_count > owned.owned_count, 'shared', 'none')) as strategy,
     case
         when labelled.strategy is not null then 'node label says ' || labelled.strategy
         when allocatable.allocatable_count > owned.owned_count then 'node offers more GPUs than it has'
         else 'node offers as many GPUs as it has'
     end as evidence
-from node
-left join labelled
-    using (cluster, node_name)
-left join allocatable
+from labelled
+full join allocatable
     using (cluster, node_name)
 left join owned
     using (cluster, node_name)
-where node.node_name != '' and (labelled.strategy is not null or owned.owned_count is not null)
+where node_name != '' and (labelled.strategy is not null or owned.owned_count is not null)
