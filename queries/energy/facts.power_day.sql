@@ -2,12 +2,12 @@
 --
 -- A row for each way in which it was made.
 --
--- revision: 8
+-- revision: 9
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, day, idle_source, hours_method, method, scope
--- reads:  facts.container_hour, facts.power_hour
+-- reads:  facts.container_hour, facts.device_power_hour, facts.power_hour
 -- params: since_at, until_at
 -- columns: those of facts.power_hour without hour_start_at, idle_watts; day, used_gpu_seconds, use_known_gpu_seconds, known_gpu_seconds, sm_active_gpu_seconds,
---          sm_active_joules, idle_watt_seconds, idle_watts_seconds, active_known_count, idle_known_count
+--          sm_active_joules, corrected_joules, idle_watt_seconds, idle_watts_seconds, active_known_count, idle_known_count
 --   used_gpu_seconds      gpu_seconds x activity of what was held; null where no activity is known
 --   use_known_gpu_seconds gpu_seconds of known activity
 with hour as (
@@ -23,11 +23,15 @@ with hour as (
             power.active_joules is null, null,
             power.gpu_seconds * activity.sm_active_ratio_seconds / activity.sm_active_seen_seconds
         ) as sm_active_gpu_seconds,
-        if(sm_active_gpu_seconds is null, null, power.active_joules) as sm_active_joules
+        if(sm_active_gpu_seconds is null, null, power.active_joules) as sm_active_joules,
+        (power.active_joules + power.allocated_idle_joules + coalesce(power.idle_joules, 0))
+        * coalesce(device.corrected_joules / nullif(device.measured_joules, 0), device.corrected_joules) as corrected_joules
     from facts.power_hour as power
+    left join facts.device_power_hour as device
+        using (cluster, device_uuid, hour_start_at)
     left join facts.container_hour as activity
         using (cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at)
-    where is_in_period(hour_start_at, $since_at, $until_at)
+    where is_in_period(power.hour_start_at, $since_at, $until_at)
     order by cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at
 )
 

@@ -22,7 +22,6 @@ with device as (
     select
         power.*,
         if(power.is_implausible, 'implausible', 'not_collected') as unmeasured_reason,
-        power.corrected_joules / nullif(power.measured_joules, 0) as corrected_ratio,
         accuracy.accuracy_ratio,
         coalesce(total.gpu_model, '') as gpu_model
     from period.device_power as power
@@ -58,7 +57,7 @@ pool as (
 charged as (
     select
         power.*,
-        device.* similar to '^(energy_method|unmeasured_reason|corrected_ratio|accuracy_ratio)$',
+        device.* similar to '^(energy_method|unmeasured_reason|accuracy_ratio)$',
         power.active_joules + power.allocated_idle_joules + coalesce(power.idle_joules, 0) as all_joules,
         power.active_joules * share_error_ratio(power.method, power.equal_seconds, power.active_seconds) as error_joules,
         case $idle_policy
@@ -118,7 +117,7 @@ select
     if(judged.sm_reason is null, judged.active_joules / judged.measured_seconds / judged.sm_active_ratio, null) as sm_active_watts,
     coalesce(judged.measured_seconds, 0) as measured_seconds,
     coalesce(judged.energy_method, 'none') as energy_method,
-    judged.all_joules * judged.corrected_ratio as corrected_joules,
+    judged.corrected_joules,
     judged.accuracy_ratio + judged.error_joules / nullif(judged.all_joules, 0) as energy_accuracy_ratio,
     coalesce(judged.active_seconds, 0) as active_seconds,
     coalesce(judged.held_seconds, 0) as held_seconds,
@@ -142,7 +141,7 @@ select
         end),
         ('corrected_joules', case
             when judged.all_joules is null then coalesce(judged.unmeasured_reason, 'not_collected')
-            when judged.corrected_ratio is null then if(judged.all_joules > 0, 'older_facts', 'no_time')
+            when judged.corrected_joules is null then if(judged.all_joules > 0, 'older_facts', 'no_time')
         end),
         ('energy_accuracy_ratio', case
             when judged.all_joules is null then coalesce(judged.unmeasured_reason, 'not_collected')

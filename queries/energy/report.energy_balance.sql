@@ -95,7 +95,6 @@ holder as (
         device.energy_method,
         allocated.active_joules * share_error_ratio(allocated.method, allocated.equal_seconds, allocated.active_seconds) as share_error_joules,
         allocated.active_joules + allocated.allocated_idle_joules + coalesce(allocated.idle_joules, 0) as energy_joules,
-        energy_joules * device.corrected_joules / nullif(device.measured_joules, 0) as corrected_joules,
         if(
             sum(allocated.active_seconds) over (
                 partition by allocated.cluster, allocated.namespace, allocated.pod, allocated.pod_uid, allocated.container, allocated.device_uuid, allocated.gpu_instance_id, allocated.day
