@@ -441,15 +441,30 @@ def test_energy_is_told_with_its_range_where_that_is_known_of_all_of_it(con: duc
         "create or replace table report.energy as select 'lab' as cluster, 'research' as namespace, 7.2e6 as energy_joules"
     )
     rows = (
-        "('cluster', 'lab', 5.4e6, 0.05, 60.0), ('cluster', 'edge', 1.8e6, 0.01, 36.0), ('day', '2026-11-20', 7.2e6, 0.9, 96.0)"
+        "('cluster', 'lab', 'lab', 5.4e6, 0.05, 60.0), ('cluster', 'edge', 'edge', 1.8e6, 0.01, 36.0),"
+        " ('day', 'lab', '2026-11-20', 7.2e6, 0.9, 96.0)"
     )
     con.execute(f"""create or replace table report.energy_balance as select * from (values {rows})
-        as balance(dimension, value, energy_joules, energy_accuracy_ratio, measured_gpu_hours)""")
+        as balance(dimension, cluster, value, energy_joules, energy_accuracy_ratio, measured_gpu_hours)""")
     assert _answers(con)["Cost"].headline == "Energy 2 kWh ± 4.0 %"  # 5 % of 1.5 and 1 % of 0.5 kWh
     con.execute("update report.energy_balance set energy_accuracy_ratio = null where value = 'edge'")
     assert _answers(con)["Cost"].headline == "Energy 2 kWh"
     con.execute("update report.energy_balance set measured_gpu_hours = 35 where value = 'edge'")
     assert _answers(con)["Cost"].headline == "Energy ≥ 2 kWh"  # 95 of 96 GPU-hours
+
+
+def test_energy_of_a_team_is_a_lower_bound_where_its_hours_lack_it(con: duckdb.DuckDBPyConnection) -> None:
+    """Of serving's 48 allocated hours 40 are measured, of research's 24 all; no label names teams: namespaces are."""
+    con.execute("""
+        create table report.energy as select 'lab' as cluster, unnest(['serving', 'research']) as namespace, 7.2e6 as energy_joules;
+        create table report.energy_balance as select 'lab' as cluster, * from (values
+            ('namespace', 'serving', 7.2e6, 0.05, 40.0), ('namespace', 'research', 7.2e6, 0.01, 24.0), ('team', '(no team)', 14.4e6, 0.03, 64.0)
+        ) as balance(dimension, value, energy_joules, energy_accuracy_ratio, measured_gpu_hours)""")
+    assert "≥ 2 kWh ± 5.0 %." in _answers(con, "serving")["Cost"].detail
+    assert " 2 kWh ± 1.0 %." in _answers(con, "research")["Cost"].detail
+    with opened_tables(con, {}) as tables:
+        teams = {each.name: each.energy for each in overview(tables, HEADER, Money("$"), {}).teams}
+    assert teams == {"serving": "≥ 2 kWh", "research": "2 kWh"}
 
 
 def test_a_team_has_its_own_answers(con: duckdb.DuckDBPyConnection) -> None:

@@ -386,8 +386,7 @@ class _Asked:
         joules, grams = (
             self.row(f"""
                 select sum({figure}) as total from report.{table}
-                left join (select distinct cluster, namespace, team as of_team from page.pod) as pod using (cluster, namespace)
-                where $team in ('', pod.of_team)
+                left join page.team as known using (cluster, namespace) where $team in ('', known.team)
             """).get("total")
             for table, figure in (("energy", "energy_joules"), ("cost", "co2e_grams"))
         )
@@ -395,7 +394,8 @@ class _Asked:
             select sum(measured_gpu_hours) as gpu_hours,
                 if(bool_and(energy_joules = 0 or energy_accuracy_ratio is not null),
                     sum(energy_joules * energy_accuracy_ratio) / sum(energy_joules), null) as accuracy_ratio
-            from report.energy_balance where dimension = if($team = '', 'cluster', 'team') and $team in ('', value)
+            from report.energy_balance as balance left join page.team as known on (balance.cluster, value) = (known.cluster, namespace)
+            where dimension = if($team = '', 'cluster', 'namespace') and $team in ('', known.team)
         """)
         due = self.whole.of(*ALLOCATED) if self.team else self.whole.capacity - self.whole.of("unavailable")
         least = "≥ " if (found.get("gpu_hours") or due) < (1 - UNMEASURED) * due else ""

@@ -265,13 +265,15 @@ def _team(
     lacking = (use.of("active_unmeasured", "allocated_unmeasured"), use.of("allocated_unmeasured"))
     least = ["≥ " if each > UNMEASURED * use.of(*ALLOCATED) else "" for each in lacking]
     effective = formats.UNKNOWN if use.effective_share is None else least[0] + formats.percent(use.effective_share)
+    measured = use.of(*ALLOCATED) if own["measured"] is None else own["measured"]
+    least.append("≥ " if measured < (1 - UNMEASURED) * use.of(*ALLOCATED) else "")
     cost = "" if own["cost"] is None else f"{'≥ ' if own['unpriced'] else ''}{money(own['cost'])}"
     findings = [(severity, own[severity]) for severity in ("critical", "warning", "info") if own[severity]]
     return Team(
         name, _gpus(use.of(*ALLOCATED) / hours), drawings.bar(use), effective,
         least[1] + formats.significant(round(use.of(*IDLE), 1)) if lacking[1] < use.of(*ALLOCATED, *IDLE) else "",
         "" if own["pending"] is None else formats.significant(round(own["pending"], 1)),
-        cost, formats.energy(own["joules"]) if own["joules"] else "",
+        cost, least[2] + formats.energy(own["joules"]) if own["joules"] else "",
         change, drawings.spark(course), tuple(findings), file,
     )  # fmt: skip
 
@@ -282,6 +284,8 @@ _BY_TEAM = {
     "cost": "select team, sum(cost) from page.use where team != '' group by all",
     "unpriced": "select team, bool_or(cost is null) from page.use where team != '' group by all",
     "joules": f"select known.team, sum(energy_joules) from report.energy {_TEAM}",
+    "measured": "select known.team, sum(measured_gpu_hours) from report.energy_balance as balance join page.team as known"
+    " on (balance.cluster, value) = (known.cluster, namespace) where dimension = 'namespace' group by all",
     "before": f"select known.team, sum(previous_allocated_gpu_hours) from report.namespace_change {_TEAM}",
     "now": f"select known.team, sum(allocated_gpu_hours) from report.namespace_change {_TEAM}",
     **{
