@@ -4,7 +4,7 @@
 --
 -- grain:  gpu_model, day
 -- reads:  facts.energy_hour, period.ledger
--- params: prices, timezone
+-- params: prices
 -- source: prices of the configuration
 -- columns:
 --   gpu_model  '' where unknown
@@ -16,7 +16,7 @@ with wanted as (
     union by name
     select
         coalesce(gpu_model, '') as gpu_model,
-        local_time(hour_start_at, $timezone)::date as day
+        hour_start_at::date as day
     from facts.energy_hour
 ),
 

@@ -1,12 +1,13 @@
 -- Cost and emissions of the GPUs by the configured prices and factors; not made without any of them.
 --
--- Allocated is the time a GPU was allocated; used is that time weighted by the GPU's activity. Energy is its own line, the same on
--- both bases; idle energy is the holders' by idle_policy, else unallocated. An hour has the mean of a grid's intensity in it.
+-- Allocated is the time a GPU was allocated, by requests where it was not seen; used is the seen time weighted by the GPU's activity. Energy
+-- is its own line, the same on both bases; idle energy is the holders' by idle_policy, else unallocated. An hour has its UTC day's price, and
+-- the mean of a grid's intensity in it.
 --
 -- grain:  cluster, day, namespace, gpu_model
--- reads:  facts.energy_hour, period.price, period.sensor_accuracy, period.team
--- params: carbon, idle_policy, timezone
--- source: facts.energy_hour; prices: period.price; carbon of the configuration
+-- reads:  facts.energy_hour, period.charge, period.price, period.sensor_accuracy, period.team
+-- params: carbon, idle_policy, since_at, timezone
+-- source: facts.energy_hour; without telemetry: period.charge; prices: period.price; carbon of the configuration
 -- columns: cluster, day, namespace, gpu_model, team, allocated_gpu_hours, used_gpu_hours, allocated_cost, used_cost, energy_kwh,
 --          energy_method, energy_accuracy_ratio, facility_kwh, energy_cost, co2e_grams, co2e_market_grams, unmeasured_gpu_hours, unknown_reasons
 --   allocated_gpu_hours   allocated GPU-hours
@@ -80,50 +81,53 @@ part as (
         energy.charged_joules / 3.6e6 as gpu_kwh,
         energy.charged_joules / 3.6e6 * factor.pue_ratio as whole_kwh,
         location.kwh_grams as location_grams,
-        market.kwh_grams as market_grams
+        market.kwh_grams as market_grams,
+        price.hour_cost,
+        price.kwh_cost
     from charged as energy
     cross join factor
     left join period.sensor_accuracy as accuracy
         using (gpu_model)
     left join emission as location on energy.hour_start_at = location.hour_start_at and location.basis = 'location'
     left join emission as market on energy.hour_start_at = market.hour_start_at and market.basis = 'market'
+    left join period.price as price on coalesce(energy.gpu_model, '') = price.gpu_model and energy.hour_start_at::date = price.day
+    union all by name
+    select
+        columns('^(cluster|namespace|gpu_model|hour_cost)$'),
+        -- A UTC day begins before the window's first one elsewhere.
+        greatest(day, local_time($since_at, $timezone)::date) as day,
+        gpu_hours * 3600 as gpu_seconds,
+        gpu_seconds as unmeasured_gpu_seconds
+    from period.charge
+    where hours_method = 'requests'
 ),
 
 summed as (
     select
         columns('^(cluster|day|namespace|gpu_model)$'),
         sum(gpu_seconds) / 3600 as allocated_gpu_hours,
-        if(count(used_gpu_seconds) = count(*), sum(used_gpu_seconds), null) / 3600 as used_gpu_hours,
+        if(count(used_gpu_seconds) = count(hour_start_at), sum(used_gpu_seconds), null) / 3600 as used_gpu_hours,
+        if(count(hour_cost) = count(*), sum(gpu_seconds * hour_cost), null) / 3600 as allocated_cost,
+        if(used_gpu_hours is null or allocated_cost is null, null, sum(used_gpu_seconds * hour_cost)) / 3600 as used_cost,
         sum(gpu_kwh) as energy_kwh,
         if(min(energy_method) = max(energy_method), min(energy_method), 'mixed') as energy_method,
         min(accuracy_ratio) as sensor_ratio,
         sensor_ratio + if(sum(gpu_kwh) > 0, sum(error_kwh) / sum(gpu_kwh), 0) as energy_accuracy_ratio,
         sum(whole_kwh) as facility_kwh,
-        if(count(location_grams) = count(*), sum(whole_kwh * location_grams), null) as co2e_grams,
-        if(count(market_grams) = count(*), sum(whole_kwh * market_grams), null) as co2e_market_grams,
-        count(location_grams) = count(*) as has_location,
-        count(market_grams) = count(*) as has_market,
+        count(kwh_cost) = count(hour_start_at) as has_price,
+        count(location_grams) = count(hour_start_at) as has_location,
+        count(market_grams) = count(hour_start_at) as has_market,
+        if(has_price, sum(whole_kwh * kwh_cost), null) as energy_cost,
+        if(has_location, sum(whole_kwh * location_grams), null) as co2e_grams,
+        if(has_market, sum(whole_kwh * market_grams), null) as co2e_market_grams,
         sum(unmeasured_gpu_seconds) / 3600 as unmeasured_gpu_hours
     from part
     group by cluster, day, namespace, gpu_model
-),
-
-priced as (
-    select
-        summed.*,
-        coalesce(team.team, '') as team,
-        summed.allocated_gpu_hours * price.hour_cost as allocated_cost,
-        summed.used_gpu_hours * price.hour_cost as used_cost,
-        summed.facility_kwh * price.kwh_cost as energy_cost,
-        price.kwh_cost
-    from summed
-    left join period.price as price on coalesce(summed.gpu_model, '') = price.gpu_model and summed.day = price.day
-    left join period.team as team
-        using (cluster, namespace)
 )
 
 select
-    columns('^(cluster|day|namespace|gpu_model|team)$'),
+    columns('^(cluster|day|namespace|gpu_model)$'),
+    coalesce(team, '') as team,
     columns('^(allocated|used)_gpu_hours$'),
     columns('^(allocated|used)_cost$'),
     energy_kwh,
@@ -144,8 +148,8 @@ select
         ('facility_kwh', if(energy_kwh is null, 'not_collected', null)),
         ('energy_cost', case
             when energy_cost is not null then null
-            when kwh_cost is null then 'not_configured'
-            else 'not_collected'
+            when has_price then 'not_collected'
+            else 'not_configured'
         end),
         ('co2e_grams', case
             when co2e_grams is not null then null
@@ -158,4 +162,6 @@ select
             else 'not_configured'
         end)
     ]) as unknown_reasons
-from priced
+from summed
+left join period.team
+    using (cluster, namespace)
