@@ -81,6 +81,7 @@ judged as (
     select
         charged.*,
         total.sm_active_ratio_seconds / total.sm_active_seen_seconds as sm_active_ratio,
+        charged.accuracy_ratio + charged.error_joules / nullif(charged.all_joules, 0) as range_ratio,
         -- Above an unknown baseline is everything: that is the total, and not what the work used.
         contains(charged.idle_source, 'unknown') as is_total,
         case when charged.active_joules is null then charged.unmeasured_reason when is_total then 'idle_unknown' end as above_reason,
@@ -118,7 +119,7 @@ select
     coalesce(judged.measured_seconds, 0) as measured_seconds,
     coalesce(judged.energy_method, 'none') as energy_method,
     judged.corrected_joules,
-    judged.accuracy_ratio + judged.error_joules / nullif(judged.all_joules, 0) as energy_accuracy_ratio,
+    if(judged.range_ratio > 1, 1, judged.range_ratio) as energy_accuracy_ratio,
     coalesce(judged.active_seconds, 0) as active_seconds,
     coalesce(judged.held_seconds, 0) as held_seconds,
     coalesce(judged.activity_unknown_seconds, 0) as activity_unknown_seconds,

@@ -179,7 +179,7 @@ select
     energy_joules / 3.6e6 as energy_kwh,
     energy_method,
     if(uncounted_count = 0, corrected_joules, null) as corrected_joules,
-    if(range_reason is null, (rated_joules + range_joules) / energy_joules, null) as energy_accuracy_ratio,
+    if(range_reason is null, least(1, (rated_joules + range_joules) / energy_joules), null) as energy_accuracy_ratio,
     if(split_reason is null, columns(['active_joules', 'allocated_idle_joules', 'idle_joules']), null),
     columns('^(unattributed_joules|unsplit_joules|never_active_joules|power_watts_avg|hour_power_watts_max)$'),
     if(sm_reason is null, sm_active_joules / sm_active_gpu_seconds, null) as sm_active_watts,

@@ -132,7 +132,8 @@ select
     columns('^(allocated|used)_cost$'),
     energy_kwh,
     coalesce(energy_method, 'none') as energy_method,
-    columns('^(energy_accuracy_ratio|facility_kwh|energy_cost|co2e_grams|co2e_market_grams|unmeasured_gpu_hours)$'),
+    if(energy_accuracy_ratio > 1, 1, energy_accuracy_ratio) as energy_accuracy_ratio,
+    columns('^(facility_kwh|energy_cost|co2e_grams|co2e_market_grams|unmeasured_gpu_hours)$'),
     unknown_reasons([
         ('used_gpu_hours', if(used_gpu_hours is null, 'not_collected', null)),
         ('allocated_cost', if(allocated_cost is null, 'not_configured', null)),
