@@ -59,7 +59,6 @@ charged as (
         power.*,
         device.* similar to '^(energy_method|unmeasured_reason|accuracy_ratio)$',
         power.active_joules + power.allocated_idle_joules + coalesce(power.idle_joules, 0) as all_joules,
-        power.active_joules * share_error_ratio(power.method, power.equal_seconds, power.active_seconds) as error_joules,
         case $idle_policy
             when 'holder' then power.active_joules + power.allocated_idle_joules + if(power.idle_source = 'unknown', 0, power.idle_joules)
             when 'pool' then power.active_joules + power.allocated_idle_joules + power.idle_joules * pool.pool_ratio
@@ -81,7 +80,7 @@ judged as (
     select
         charged.*,
         total.sm_active_ratio_seconds / total.sm_active_seen_seconds as sm_active_ratio,
-        charged.accuracy_ratio + charged.error_joules / nullif(charged.all_joules, 0) as range_ratio,
+        charged.accuracy_ratio + charged.share_error_joules / nullif(charged.all_joules, 0) as range_ratio,
         -- Above an unknown baseline is everything: that is the total, and not what the work used.
         contains(charged.idle_source, 'unknown') as is_total,
         case when charged.active_joules is null then charged.unmeasured_reason when is_total then 'idle_unknown' end as above_reason,

@@ -147,21 +147,9 @@ select
             when energy_accuracy_ratio is null then if(sensor_ratio is null, 'accuracy_unknown', 'older_facts')
         end),
         ('facility_kwh', if(energy_kwh is null, 'not_collected', null)),
-        ('energy_cost', case
-            when energy_cost is not null then null
-            when has_price then 'not_collected'
-            else 'not_configured'
-        end),
-        ('co2e_grams', case
-            when co2e_grams is not null then null
-            when has_location then 'not_collected'
-            else 'not_configured'
-        end),
-        ('co2e_market_grams', case
-            when co2e_market_grams is not null then null
-            when has_market then 'not_collected'
-            else 'not_configured'
-        end)
+        ('energy_cost', if(energy_cost is null, if(has_price, 'not_collected', 'not_configured'), null)),
+        ('co2e_grams', if(co2e_grams is null, if(has_location, 'not_collected', 'not_configured'), null)),
+        ('co2e_market_grams', if(co2e_market_grams is null, if(has_market, 'not_collected', 'not_configured'), null))
     ]) as unknown_reasons
 from summed
 left join period.team
