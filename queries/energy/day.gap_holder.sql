@@ -1,6 +1,6 @@
 -- Growth of the energy counter over gaps with one certain holder throughout, by hour.
 --
--- Spread over the time without samples; as much of it as the baseline takes is idle. Gaps that touch more than two hours are unallocated.
+-- Spread over the time without samples; as much of it as the baseline takes is idle. Gaps that leave an hour without a sample are unallocated.
 --
 -- grain:  cluster, device_uuid, ended_at, hour_start_at
 -- reads:  day.energy_gap, day.idle_baseline, facts.ownership
@@ -18,7 +18,7 @@ with met as (
     where
         gap.unexplained_joules > 0
         and gap.begun_at < gap.ended_at
-        and gap.ended_at <= date_trunc('hour', gap.begun_at) + interval 2 hours
+        and gap.begun_at > date_trunc('hour', gap.ended_at) - interval 1 hour
         and holder.start_at < gap.ended_at
         and holder.end_at > gap.begun_at
 ),
