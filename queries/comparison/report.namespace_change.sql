@@ -1,10 +1,12 @@
--- GPU-hours of each namespace in the window and in the previous period.
+-- GPU-hours of each namespace in the window and in the previous period; effective ones null where less than half of what was held is measured.
 --
 -- grain:  cluster, namespace
 -- reads:  period.allocated_change
+-- params: figure_min_coverage_ratio
 -- source: period.ledger of both windows; the one before scaled to the length of this one
 -- columns: cluster, namespace, change, previous_allocated_gpu_hours, allocated_gpu_hours, allocated_change_gpu_hours,
---          previous_effective_gpu_hours, effective_gpu_hours, effective_change_gpu_hours, new_workload_count, ended_workload_count
+--          previous_effective_gpu_hours, effective_gpu_hours, effective_change_gpu_hours, new_workload_count, ended_workload_count,
+--          unknown_reasons
 --   change                       new, ended, grew, shrank or same
 --   previous_allocated_gpu_hours  h held in the previous period
 --   previous_effective_gpu_hours  h of these with SM activity of 0.5 or more, as far as it is measured
@@ -13,7 +15,16 @@ with summed as (
     select
         cluster,
         namespace,
-        sum(columns('^(previous_allocated_gpu_hours|allocated_gpu_hours|previous_effective_gpu_hours|effective_gpu_hours)$')),
+        sum(previous_allocated_gpu_hours) as previous_allocated_gpu_hours,
+        sum(allocated_gpu_hours) as allocated_gpu_hours,
+        if(
+            sum(previous_unmeasured_gpu_hours) > (1 - $figure_min_coverage_ratio) * sum(previous_allocated_gpu_hours),
+            null,
+            sum(previous_effective_gpu_hours)
+        ) as previous_effective_gpu_hours,
+        if(
+            sum(unmeasured_gpu_hours) > (1 - $figure_min_coverage_ratio) * sum(allocated_gpu_hours), null, sum(effective_gpu_hours)
+        ) as effective_gpu_hours,
         count(distinct workload) filter (where not allocated_before) as new_workload_count,
         count(distinct workload) filter (where not allocated_now) as ended_workload_count
     from period.allocated_change
@@ -37,5 +48,10 @@ select
     effective_gpu_hours,
     round(effective_gpu_hours - previous_effective_gpu_hours, 9) as effective_change_gpu_hours,
     new_workload_count,
-    ended_workload_count
+    ended_workload_count,
+    unknown_reasons([
+        ('previous_effective_gpu_hours', if(previous_effective_gpu_hours is null, 'not_collected', null)),
+        ('effective_gpu_hours', if(effective_gpu_hours is null, 'not_collected', null)),
+        ('effective_change_gpu_hours', if(previous_effective_gpu_hours + effective_gpu_hours is null, 'not_collected', null))
+    ]) as unknown_reasons
 from summed
