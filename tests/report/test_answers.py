@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import timedelta
 
 import duckdb
 import pytest
 
 from gpureport.compute.query import define_functions
 from gpureport.report.page.answers import Answer, answers
+from gpureport.report.page.drawings import spark
 from gpureport.report.page.overview import overview
 from gpureport.report.page.own_grids import TOP
 from gpureport.report.page.tables import Tables, opened_tables
@@ -302,6 +304,20 @@ def test_gpus_without_a_number_are_counted_each(con: duckdb.DuckDBPyConnection) 
         _finding(con, code, "critical", "XID 79")
     con.execute("update report.finding set device_uuid = 'GPU-2' where rowid = 2")
     assert _answers(con)["GPU health"].headline == "2 GPUs need action"
+
+
+def test_days_that_the_window_cuts_are_no_dip_in_the_course_of_a_team(con: duckdb.DuckDBPyConnection) -> None:
+    """From 18:00 to 18:00 serving has 2 GPUs all the time: 12 GPU-h in 6 hours, 36 in 18."""
+    con.execute("delete from report.gpu_hour_ledger")
+    con.execute("""
+        insert into report.gpu_hour_ledger
+        select 'lab', 'serving', 'web', '', 'M', unnest([date '2026-11-20', date '2026-11-21']), 'effective', unnest([12, 36])
+    """)
+    later = timedelta(hours=18)
+    window = Window(HEADER.window.start_at + later, HEADER.window.end_at + later)
+    with opened_tables(con, {}) as tables:
+        (team,) = overview(tables, replace(HEADER, window=window), Money("$"), {}).teams
+    assert (team.gpus, team.spark) == ("2.0", spark([2, 2]))
 
 
 def test_a_findings_place_is_no_code(con: duckdb.DuckDBPyConnection) -> None:

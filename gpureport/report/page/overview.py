@@ -243,7 +243,7 @@ def _teams(tables: Tables, header: Header, money: Money, files: Mapping[str, str
         tables.rows("select team, bucket, sum(gpu_hours) as gpu_hours from page.use where team != '' group by all"), "team"
     )
     figures = _by_team(tables)
-    courses = _courses(tables)
+    courses = _courses(tables, header)
     ranked = sorted(use, key=lambda name: (-use[name].of(*ALLOCATED), name))
     return [_team(name, use[name], figures, courses.get(name, []), hours, money, files.get(name, "")) for name in ranked]
 
@@ -303,16 +303,16 @@ def _by_team(tables: Tables) -> dict[str, dict[str, Any]]:
     return {figure: known.get(figure, {}) for figure in _BY_TEAM}
 
 
-def _courses(tables: Tables) -> dict[str, list[float]]:
+def _courses(tables: Tables, header: Header) -> dict[str, list[float]]:
     """GPUs allocated day by day, by team."""
     rows = tables.rows(
-        "select team, day, sum(gpu_hours) filter (where bucket != 'reserved_idle') / 24 as gpus from page.use"
+        "select team, day, sum(gpu_hours) filter (where bucket != 'reserved_idle') as hours from page.use"
         " where team != '' group by all order by day"
     )
     days = sorted({row["day"] for row in rows})
     found: dict[str, dict[date, float]] = {}
     for row in rows:
-        found.setdefault(row["team"], {})[row["day"]] = row["gpus"] or 0.0
+        found.setdefault(row["team"], {})[row["day"]] = (row["hours"] or 0.0) / _hours_of(header, row["day"])
     return {team: [by_day.get(day, 0.0) for day in days] for team, by_day in found.items()}
 
 
