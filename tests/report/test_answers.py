@@ -514,6 +514,10 @@ def test_hours_of_which_nobody_knows_the_holder_are_neither_unallocated_nor_with
     found = _answers(con)
     assert found["Capacity use"].headline == "≥ 12.5 % effective"  # 12 of 96
     assert found["Capacity use"].detail.startswith("≥ 50.0 % allocated · ")
+    assert (found["GPUs to return"].headline, found["GPUs to return"].detail) == (
+        "≥ 0 of 4",
+        "0 idle on average · allocation of 1 unknown",
+    )
     con.execute("update report.gpu_hour_ledger set bucket = 'unknown', namespace = ''")
     found = _answers(con)
     assert (found["Capacity use"].headline, found["Largest waste"].headline) == ("Unknown", "No data")

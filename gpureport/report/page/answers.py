@@ -209,7 +209,8 @@ class _Asked:
             parts.append(f"use of {_per(self.unmeasured, self.hours)} not measured")
         if self.is_notable(freed):
             parts.append(f"{_per(freed, self.hours)} by a MIG profile or smaller model")
-        if self.whole.of("unknown") > UNMEASURED * self.whole.capacity:
+        is_partial = self.whole.of("unknown") > UNMEASURED * self.whole.capacity
+        if is_partial:
             parts.append(f"allocation of {_per(self.whole.of('unknown'), self.hours)} unknown")
         if whole_spare := int(spare.get("gpus") or 0):
             parts.append(f"{whole_spare} free in every hour")
@@ -230,7 +231,7 @@ class _Asked:
         is_least = any(each["is_partial"] for each in teams)
         spent = sum(costs) if costs else None
         detail = " · ".join(parts) + self.money.tail(spent, " · cost of the allocated ones: ", is_least=is_least)
-        least = "≥ " if self.unmeasured > UNMEASURED * self.whole.of(*ALLOCATED) else ""  # they may be idle too
+        least = "≥ " if is_partial or self.unmeasured > UNMEASURED * self.whole.of(*ALLOCATED) else ""  # they may be idle too
         headline = "No data" if self.is_unmeasured and not gpus else f"{least}{formats.significant(round(gpus, 1))}{of}"
         return Answer("GPUs to return", headline, detail, tone, self.confidence, "workloads", link="Workloads")
 
