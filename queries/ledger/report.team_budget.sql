@@ -1,20 +1,21 @@
 -- Cost of each team in the month of the window's last day, projected to the whole month, beside its budget. Not made without prices.
 --
--- Costs are lower bounds unless all hours have a price (priced_gpu_hours).
+-- Costs are lower bounds unless all hours have a price (priced_gpu_hours). A UTC day is of the month of the report's time zone in which it, or its
+-- part in the window, begins.
 --
 -- grain:  team
 -- reads:  period.charge
--- params: budgets, since_at, until_at
+-- params: budgets, since_at, timezone, until_at
 -- source: period.charge; prices.budgets of the configuration
 -- columns: team, month, month_cost, projected_cost, gpu_hours, priced_gpu_hours, budget_cost, budget_ratio, unknown_reasons
 --   team            the namespace's team, else the namespace
 with part as (
     select
         *,
-        date_trunc('month', day)::date as month,
+        date_trunc('month', local_time(greatest(day::timestamp, $since_at::timestamp), $timezone))::date as month,
         epoch(least(day + interval 1 day, $until_at::timestamp) - greatest(day::timestamp, $since_at::timestamp)) / 86400 as day_ratio
     from period.charge
-    qualify date_trunc('month', day) = date_trunc('month', max(day) over ())
+    qualify month = max(month) over ()
 ),
 
 seen as (
@@ -41,7 +42,9 @@ spent as (
         part.team,
         part.month,
         sum(part.hours_cost) as month_cost,
-        sum(part.hours_cost / seen.day_ratio) * extract('day' from last_day(part.month)) as projected_cost,
+        sum(part.hours_cost / seen.day_ratio) * (
+            epoch(timezone($timezone, part.month + interval 1 month)) - epoch(timezone($timezone, part.month::timestamp))
+        ) / 86400 as projected_cost,
         sum(part.gpu_hours) as gpu_hours,
         coalesce(sum(part.gpu_hours) filter (where part.hour_cost is not null), 0) as priced_gpu_hours
     from part
