@@ -8,6 +8,7 @@
 -- reads:  lake.quota_term, lake.sample, lake.series
 -- source: Kueue, Koordinator, Volcano and KAI metrics; kube_resourcequota; kube-state-metrics of custom resources
 -- columns:
+--   flavor         of evicted its reason, and what else is counted apart
 --   field          guaranteed, cap, weight, borrowing_limit, lending_limit, delivered, demanded, pending, fair_share or evicted
 --   amount_native  value in the resource's own unit; of a weight and of evicted a number
 with shown_as as (
@@ -44,7 +45,9 @@ series as (
             else coalesce(labels['quota'], in_namespace || labels['name'])
         end as quota,
         if(system = 'kai', 'gpu', coalesce(labels['resource'], '')) as resource,
-        coalesce(labels['flavor'], '') as flavor,
+        coalesce(
+            labels['flavor'], if(field = 'evicted', concat_ws('/', labels['reason'], labels['underlying_cause'], labels['priority_class']), '')
+        ) as flavor,
         coalesce(labels['parent'], 'cohort/' || nullif(labels['cohort'], ''), '') as parent,
         coalesce(labels['is_parent'], '') = 'true' as is_parent,
         coalesce(labels['replica_role'], '') as replica_role
@@ -86,12 +89,12 @@ said as (
         or bool_or(isinf(amount_native) and field like '%_limit') over (partition by cluster, system)
 ),
 
--- Copies of one instant are one, counts of several reasons a sum; a later one ends the earlier.
+-- Copies of one instant are one; a later one ends the earlier.
 instant as (
     select
         * exclude (series_id, end_at, amount_native),
         max(end_at) as reach_at,
-        if(any_value(field) = 'evicted', sum(amount_native), max(amount_native)) as amount_native
+        max(amount_native) as amount_native
     from said
     group by all
 ),

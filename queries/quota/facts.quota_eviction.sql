@@ -3,7 +3,7 @@
 -- KAI counts by pod group, which is of the queue that its pods name. Until its counters lost the label uid, pods evicted together were
 -- each counted as often as there were of them: those are left out, for the number of pods is not in them.
 --
--- revision: 4
+-- revision: 5
 -- grain:  cluster, system, quota, hour_start_at
 -- reads:  day.quota_pod, day.quota_series, lake.sample, lake.series
 -- source: kueue_evicted_workloads_total; kai_pod_group_evicted_pods_total
@@ -23,10 +23,11 @@ with pod_group as (
 grown as (
     select
         *,
-        amount_native - lag(amount_native) over (
+        -- A reason that comes while others are counted begins at 0.
+        amount_native - coalesce(lag(amount_native) over (
             partition by cluster, system, quota, resource, flavor
             order by start_at
-        ) as growth
+        ), if(start_at > min(start_at) over (partition by cluster, system, quota), 0, null)) as growth
     from day.quota_series
     where field = 'evicted'
     union all by name
