@@ -1,9 +1,10 @@
 -- Requested and allocatable units of each accelerator resource per hour and gauge: seconds and maxima that add up.
 --
 -- The gauges are the columns of day.demand_step and two ratios of them; a gauge that a source does not know has no row. OpenCost's own
--- gauges, where Prometheus has them, are a source beside ours.
+-- gauges, where Prometheus has them, are a source beside ours. A gauge of pods that is known for less of an hour than pods are has no row: it is a
+-- pod that hides it, so that the time without that pod is no mean of the hour.
 --
--- revision: 11
+-- revision: 12
 -- grain:  cluster, resource, hour_start_at, source, gauge
 -- reads:  day.demand_step, lake.sample, lake.series
 -- source: day.demand_step; OpenCost's cluster_gpu_pending_pod_count, _pending_request_total, _requested_allocatable_ratio
@@ -58,14 +59,31 @@ allocated as (
     inner join lake.sample
         using (cluster, series_id)
     where starts_with(signal, 'cluster_gpu_')
+),
+
+summed as (
+    select
+        columns('^(cluster|resource|hour_start_at|source|gauge)$'),
+        bool_or(is_opencosts) as is_opencosts,
+        sum(held_seconds) as observed_seconds,
+        sum(value * held_seconds) as value_unit_seconds,
+        max(value) as value_units_max
+    from allocated
+    where held_seconds > 0
+    group by all
+),
+
+judged as (
+    select
+        *,
+        source != 'opencost'
+        and gauge similar to '(gated|unscheduled|bound_pending)_pod_count|(pending_request|requested|unscheduled|bound_pending|allocated)_units'
+        and observed_seconds < max(observed_seconds) filter (where gauge = 'pending_pod_count') over same_hour - 0.001 as is_hidden
+    from summed
+    window same_hour as (partition by cluster, resource, hour_start_at, source)
 )
 
-select
-    columns('^(cluster|resource|hour_start_at|source|gauge)$'),
-    bool_or(is_opencosts) as is_opencosts,
-    sum(held_seconds) as observed_seconds,
-    sum(value * held_seconds) as value_unit_seconds,
-    max(value) as value_units_max
-from allocated
-where held_seconds > 0
-group by all
+select * exclude (is_hidden)
+from judged
+window same_hour as (partition by cluster, resource, hour_start_at, source)
+qualify not coalesce(is_hidden or gauge = 'demand_schedulable_ratio' and bool_or(is_hidden) over same_hour, false)
