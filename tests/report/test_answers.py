@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -540,6 +541,28 @@ def test_the_trend_has_active_hours_whose_sm_activity_is_not_measured(con: duckd
     with opened_tables(con, {}) as tables:
         drawn = str(overview(tables, HEADER, Money("$"), {}).trend)
     assert drawn.count("Effective 0.5, Active, SM activity not measured 2.5, Free 1") == 2
+
+
+def test_pending_requests_of_a_day_are_the_mean_of_the_hours_in_which_they_are_known(con: duckdb.DuckDBPyConnection) -> None:
+    """2 GPUs' worth in each of 12 known hours of 20 November is 2 on average, and not 1; nothing is known of other hours."""
+    con.execute("""
+        insert into report.gpu_hour_ledger select * replace (unnest(['2026-11-21', '2026-11-22', '2026-11-23'])::date as day)
+        from report.gpu_hour_ledger;
+        create or replace table report.scheduler_pressure as
+        select 'lab' as cluster, 'gpu' as resource, 3600e0 as observed_seconds, 3600e0 as demand_observed_seconds,
+            unnest(generate_series(timestamp '2026-11-20', timestamp '2026-11-21 23:00:00', interval 1 hour)) as hour_start_at,
+            if(hour_start_at < '2026-11-20 12:00:00', 2e0, null) as unscheduled_units_avg;
+        create table report.gpu_hours_over_time as
+        select '' as team, 'lab' as cluster, 'M' as gpu_model, hour_start_at, 4e0 as usable_gpu_hours, 0e0 as unnamed_gpu_hours,
+            0e0 as effective_gpu_hours, 0e0 as active_gpu_hours, 0e0 as allocated_idle_gpu_hours, 0e0 as allocated_gpu_hours
+        from report.scheduler_pressure;
+    """)
+    window = Window(HEADER.window.start_at, HEADER.window.start_at + timedelta(days=4))
+    for zone in ("UTC", "Africa/Abidjan"):
+        with opened_tables(con, {}) as tables:
+            header = replace(HEADER, window=window, settings={"timezone": zone})
+            drawn = str(overview(tables, header, Money("$"), {}).trend)
+        assert re.findall(r"(\d+ Nov) [^>]*Pending requests ([\d.]+)", drawn) == [("20 Nov", "2")]
 
 
 def test_the_previous_period_is_named_by_days_of_the_time_zone(con: duckdb.DuckDBPyConnection) -> None:

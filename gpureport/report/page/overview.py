@@ -172,20 +172,25 @@ def _trend(tables: Tables, header: Header, team: str) -> tuple[Markup, str]:
     return drawings.trend(drawn, 0.0 if team else max((each.gpus.capacity for each in drawn), default=0.0)), unit
 
 
+_PENDING = """
+    sum(unscheduled_units_avg) / count(distinct hour_start_at) filter (where unscheduled_units_avg is not null) as gpus
+    from report.scheduler_pressure
+"""
+"""Units of pods that wait for a place, on average over the hours in which that is known."""
+
+
 def _daily(tables: Tables, header: Header, team: str) -> list[drawings.Column]:
     rows = tables.rows(
         "select day, bucket, sum(gpu_hours) as gpu_hours from page.use where $team in ('', team) group by all order by day",
         team=team,
     )
     pending = tables.rows(
-        "select hour_start_at::date as day, sum(unscheduled_units_avg) as hours from report.scheduler_pressure"
-        " where resource = 'gpu' and $team = '' group by all",
-        team=team,
+        f"select hour_start_at::date as day, {_PENDING} where resource = 'gpu' and $team = '' group by all", team=team
     )
-    above = {str(row["day"]): row["hours"] or 0.0 for row in pending}
+    above = {str(row["day"]): row["gpus"] for row in pending}
     hours = {str(day): _hours_of(header, day) for day in header.window.days()}
     return [
-        _column(f"{date.fromisoformat(day):%-d %b}", found.by_bucket, above.get(day, 0.0), hours[day])
+        _column(f"{date.fromisoformat(day):%-d %b}", found.by_bucket, above.get(day), hours[day])
         for day, found in hours_by(rows, "day").items()
         if hours.get(day)
     ]
@@ -213,27 +218,26 @@ def _from_hours(tables: Tables, zone: str, unit: str) -> list[drawings.Column]:
         unit=unit, zone=zone,
     )  # fmt: skip
     pending = tables.rows(
-        "select date_trunc($unit, local_time(hour_start_at, $zone)) as at, sum(unscheduled_units_avg) as units"
-        " from report.scheduler_pressure where resource = 'gpu' group by all",
+        f"select date_trunc($unit, local_time(hour_start_at, $zone)) as at, {_PENDING} where resource = 'gpu' group by all",
         unit=unit, zone=zone,
     )  # fmt: skip
-    above = {row["at"]: row["units"] or 0.0 for row in pending}
+    above = {row["at"]: row["gpus"] for row in pending}
     other = "underutilized" if is_measured else "active_unmeasured"
     names = {"effective": "effective", "other": other, "idle": "allocated_idle", "unknown": "unknown", "free": "free"}
     return [
         _column(
             f"{row['at']:{'%-d %b' if unit == 'day' else '%-d %b %H:%M'}}",
             {bucket: max(0.0, row[name] or 0.0) for name, bucket in names.items()},
-            above.get(row["at"], 0.0),
+            above.get(row["at"]),
             row["hours"],
         )
         for row in rows
     ]
 
 
-def _column(label: str, buckets: Mapping[str, float], pending: float, hours: float) -> drawings.Column:
-    """GPU-hours of a time as GPUs on average."""
-    return drawings.Column(label, Hours({name: found / hours for name, found in buckets.items()}), pending / hours)
+def _column(label: str, buckets: Mapping[str, float], pending: float | None, hours: float) -> drawings.Column:
+    """GPU-hours of a time as GPUs on average, and what is pending above them."""
+    return drawings.Column(label, Hours({name: found / hours for name, found in buckets.items()}), pending or 0.0)
 
 
 def _teams(tables: Tables, header: Header, money: Money, files: Mapping[str, str]) -> list[Team]:
