@@ -78,14 +78,17 @@ def test_namespaces_of_one_composite_quota_do_not_take_from_each_other():
     assert list(exposures([waiting("team", namespace="y")], now)) == []  # 30 + 10 <= 20 + 20, but 30 is within 40
 
 
-def test_a_composite_quota_counts_once():
-    # Σmin 50, available 30, a's part floor(6) = 6: 10 + 7 > 10 + 6.
+def test_a_composite_quota_counts_once_in_who_is_exposed():
+    # Σmin 50, available 30, the part of b floor(6) = 6: 40 > 16. The original has Σmin 80, available 60: floor(7.5) = 7.
     quotas = {
         "a": elastic("a", {GPU_MEMORY: 10}),
         "b": elastic("b", {GPU_MEMORY: 10}),
         "c": elastic("c", {GPU_MEMORY: 30}, namespaces=("c", "d")),
     }
-    assert list(exposures([pod("new", {GPU_MEMORY: 7}, "a")], situation({"a": 1, "b": 4}, quotas))) == []
+    now = situation({"a": 1, "b": 4}, quotas)
+    assert list(exposures([pod("new", {GPU_MEMORY: 7}, "a")], now)) == []  # 10 + 7 > 10 + 6
+    found = list(exposures([pod("new", {GPU_MEMORY: 6}, "a")], now))
+    assert {each.evidence for each in found} == {f"{GPU_MEMORY} 10 + 6 <= 10 + 6 and 40 > 10 + 6"}
 
 
 def test_a_resource_that_min_does_not_name_is_said_to_be_not_limited():
