@@ -143,12 +143,13 @@ put as (
         coalesce(reported.guaranteed, object.guaranteed) as guaranteed_native,
         nullif(coalesce(reported.borrowing_limit, object.borrowing_limit), 1e999) as borrowing_limit_native,
         nullif(coalesce(reported.lending_limit, object.lending_limit), 1e999) as lending_limit_native,
-        if(
-            reported.borrowing_limit is not null,
-            nullif(guaranteed_native + reported.borrowing_limit, 1e999),
-            nullif(coalesce(reported.cap, object.cap), 1e999)
-        ) as cap_native,
-        object.start_at is not null or reported.cap is not null or reported.borrowing_limit is not null as is_cap_known,
+        -- A queue of no cohort borrows of nobody, whatever limit of borrowing is said.
+        nullif(case
+            when slice.system = 'kueue' and alias.parent = '' and not alias.is_parent then guaranteed_native
+            when reported.borrowing_limit is not null then guaranteed_native + reported.borrowing_limit
+            else coalesce(reported.cap, object.cap)
+        end, 1e999) as cap_native,
+        object.cluster is not null or coalesce(cap_native, reported.cap, reported.borrowing_limit) is not null as is_cap_known,
         coalesce(reported.weight, object.weight) as weight,
         object.deserved as deserved_native,
         if(reported.cluster is null, 'object', if(object.cluster is null, 'series', 'both')) as source,
