@@ -3,7 +3,8 @@
 -- What is a quota's own is what it is guaranteed; with Volcano what it deserves, by its queue or else by its plugin's reckoning.
 -- Lenders lend in proportion to what they could lend: no system says who lent to whom, so lent is inferred. Kueue lends within a cohort,
 -- and from cohort to cohort as their tree and its limits allow (day.quota_lending), Koordinator within a tree, the others among all quotas
--- of the system. Quotas that contain others are not lenders or victims of their own.
+-- of the system. Quotas that contain others are not lenders or victims of their own. Where one of them has what is not known to be its own, what the others
+-- lent is not known, and what it borrows may be more.
 -- Free GPUs are those of nodes with room for the smallest request that waits; a free GPU may be held against the claims of several quotas.
 --
 -- grain:  cluster, system, resource, flavor, quota, start_at
@@ -92,6 +93,7 @@ pool as (
         owned.* similar to '^(cluster|system|resource|flavor|pool|start_at)$',
         sum(borrowed_native) filter (where not is_parent) as pool_borrowed_native,
         sum(lendable_native) filter (where not is_parent) as pool_lendable_native,
+        bool_and(own_native is not null) filter (where not is_parent) as is_pool_known,
         sum(sum(delivered_native) filter (where not is_parent)) over (
             partition by cluster, system, resource, flavor, start_at
         ) as allocated_native
@@ -131,6 +133,7 @@ covered as (
         owned.*,
         pool.pool_borrowed_native,
         pool.pool_lendable_native,
+        pool.is_pool_known,
         short.free_native,
         coalesce(
             owned.tree_others_borrowed_native,
@@ -147,21 +150,21 @@ select
     * exclude (
         uid, created_at, namespaces, scopes, tree, priority, weight, may_lend, is_cap_known, guaranteed_native, deserved_native, own_native, kept_native, promised_native,
         borrowing_limit_native, lending_limit_native, waiting_native, waiting_pod_native, reported_share_native,
-        tree_lent_native, tree_others_borrowed_native, pool_borrowed_native, pool_lendable_native
+        tree_lent_native, tree_others_borrowed_native, pool_borrowed_native, pool_lendable_native, is_pool_known
     ),
     promised_native as guaranteed_native,
     case
         when is_parent or lendable_native is null then null
         when lendable_native = 0 then 0
         when tree_lent_native is not null then tree_lent_native
-        else lendable_native * least(1, coalesce(pool_borrowed_native, 0) / pool_lendable_native)
+        when is_pool_known then lendable_native * least(1, coalesce(pool_borrowed_native, 0) / pool_lendable_native)
     end as lent_native,
     if(fair_share_native is null or own_native is null, null, greatest(0, fair_share_native - own_native)) as entitled_native,
     if(fair_share_native is null, null, greatest(0, delivered_native - fair_share_native)) as over_entitlement_native,
     case
         when is_parent then null
-        when unmet_native = 0 or others_borrowed_native >= unmet_native then unmet_native
-        when free_native is not null then least(unmet_native, free_native + others_borrowed_native)
+        when unmet_native <= others_borrowed_native + coalesce(free_native, 0) then unmet_native
+        when is_pool_known then free_native + others_borrowed_native
     end as violated_native,
     case
         when cap_native is null then if(is_cap_known, false, null)

@@ -3,11 +3,11 @@
 -- Each integral is in the resource's unit times hours; times gpus_per_native it is GPU-hours. One that is known for a part of the hour
 -- has the part's sum, and the seconds of the part beside it.
 --
--- revision: 4
+-- revision: 5
 -- grain:  cluster, system, resource, flavor, quota, hour_start_at
 -- reads:  day.quota_step
 -- columns: cluster, system, resource, flavor, quota, hour_start_at, pool, parent, is_parent, gpus_per_native, native_unit, observed_seconds,
---          guaranteed_seconds, demand_seconds, share_seconds, unmet_seconds, violated_known_seconds, cap_seconds, cap_known_seconds, capped_seconds,
+--          guaranteed_seconds, demand_seconds, share_seconds, own_seconds, lent_seconds, unmet_seconds, violated_known_seconds, cap_seconds, cap_known_seconds, capped_seconds,
 --          starved_seconds, violated_seconds, guaranteed_native_hours, cap_native_hours, demanded_native_hours, delivered_native_hours,
 --          borrowed_native_hours, lendable_native_hours, lent_native_hours, fair_share_native_hours, shared_delivered_native_hours, due_native_hours,
 --          due_delivered_native_hours, entitled_native_hours, over_entitlement_native_hours, unmet_native_hours, violated_native_hours,
@@ -38,6 +38,8 @@ select
     coalesce(sum(seconds) filter (where guaranteed_native < 1e999), 0)::double as guaranteed_seconds,
     coalesce(sum(seconds) filter (where demanded_native is not null), 0)::double as demand_seconds,
     coalesce(sum(seconds) filter (where fair_share_native is not null), 0)::double as share_seconds,
+    coalesce(sum(seconds) filter (where borrowed_native is not null), 0)::double as own_seconds,
+    coalesce(sum(seconds) filter (where lent_native is not null), 0)::double as lent_seconds,
     coalesce(sum(seconds) filter (where unmet_native is not null), 0)::double as unmet_seconds,
     coalesce(sum(seconds) filter (where violated_native is not null), 0)::double as violated_known_seconds,
     coalesce(sum(seconds) filter (where cap_native is not null), 0)::double as cap_seconds,

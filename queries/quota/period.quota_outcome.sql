@@ -17,7 +17,9 @@ with hour as (
         -- Sums of seconds are of milliseconds, so a half of one is none.
         if(sum(observed_seconds - guaranteed_seconds) < 0.0005, sum(guaranteed_native_hours), null) as guaranteed,
         if(sum(observed_seconds - demand_seconds) < 0.0005, sum(demanded_native_hours), null) as demanded,
-        sum(columns('^(delivered|borrowed|lent)_native_hours$')) as '\1',
+        sum(delivered_native_hours) as delivered,
+        if(sum(observed_seconds - own_seconds) < 0.0005, sum(borrowed_native_hours), null) as borrowed,
+        if(sum(observed_seconds - lent_seconds) < 0.0005, sum(lent_native_hours), null) as lent,
         sum(observed_seconds - share_seconds) < 0.0005 as is_share_known,
         if(is_share_known, sum(fair_share_native_hours), null) as fair_share,
         if(is_share_known, sum(over_entitlement_native_hours), null) as over_entitlement,

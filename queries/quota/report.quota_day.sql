@@ -10,9 +10,13 @@ with day as (
         columns('^(cluster|system|quota|resource|flavor)$'),
         local_time(hour_start_at, $timezone)::date as day,
         any_value(native_unit) as unit,
-        sum(columns('^(delivered|borrowed|lent)_native_hours$')) * 3600 / sum(observed_seconds) as '\1',
+        sum(delivered_native_hours) * 3600 / sum(observed_seconds) as delivered,
         sum(demanded_native_hours) * 3600 / nullif(sum(demand_seconds), 0) as demanded,
         sum(guaranteed_native_hours) * 3600 / nullif(sum(guaranteed_seconds), 0) as guaranteed,
+        sum(borrowed_native_hours) * 3600 / nullif(sum(coalesce(own_seconds, observed_seconds)), 0) as borrowed,
+        sum(lent_native_hours) * 3600 / nullif(sum(coalesce(lent_seconds, observed_seconds)), 0) as lent,
+        sum(demand_seconds) as demand_seconds,
+        sum(observed_seconds) as observed_seconds,
         sum(starved_seconds) as starved_seconds,
         sum(capped_seconds) as capped_seconds
     from facts.quota_hour
@@ -46,11 +50,12 @@ select
     columns('^(quota|resource|flavor|day)$'),
     concat(
         quota,
-        if(
-            demanded is null,
-            format(': {:.4g} {} allocated, requests unknown', delivered, unit),
-            format(': {:.4g} of {:.4g} {} requested', delivered, demanded, unit)
-        ),
+        case
+            when demanded is null then format(': {:.4g} {} allocated, requests unknown', delivered, unit)
+            -- Sums of seconds are of milliseconds, so a half of one is none.
+            when observed_seconds - demand_seconds < 0.0005 then format(': {:.4g} of {:.4g} {} requested', delivered, demanded, unit)
+            else format(': {:.4g} {} allocated; {:.4g} requested (known for {:.4g} h)', delivered, unit, demanded, demand_seconds / 3600)
+        end,
         if(guaranteed is null, '', format('; guaranteed {:.4g}', guaranteed)),
         if(borrowed > 0, format('; borrowed {:.4g}', borrowed), ''),
         if(lent > 0, format('; lent {:.4g}', lent), ''),

@@ -86,7 +86,10 @@ covered as (
     select
         *,
         demand_seconds >= $figure_min_coverage_ratio * observed_seconds as has_demand,
-        share_seconds >= $figure_min_coverage_ratio * observed_seconds as has_share
+        share_seconds >= $figure_min_coverage_ratio * observed_seconds as has_share,
+        -- Facts of older versions do not say for how long these are known.
+        coalesce(own_seconds, observed_seconds) >= $figure_min_coverage_ratio * observed_seconds as has_own,
+        coalesce(lent_seconds, observed_seconds) >= $figure_min_coverage_ratio * observed_seconds as has_lent
     from summed
 ),
 
@@ -98,6 +101,8 @@ reported as (
             if(has_demand, unmet_native_hours, null) as unmet_native_hours,
             if(has_demand and violated_known_seconds >= unmet_seconds, violated_native_hours, null) as violated_native_hours,
             if(has_demand, honourable_native_hours, null) as honourable_native_hours,
+            if(has_own, borrowed_native_hours, null) as borrowed_native_hours,
+            if(has_lent, lent_native_hours, null) as lent_native_hours,
             if(has_share, fair_share_native_hours, null) as fair_share_native_hours,
             if(has_share, entitled_native_hours, null) as entitled_native_hours,
             if(has_share, over_entitlement_native_hours, null) as over_entitlement_native_hours
@@ -111,16 +116,24 @@ shared as (
         guaranteed_native_hours / nullif(sum(if(is_parent, null, guaranteed_native_hours)) over (
             partition by reported.cluster, reported.system, reported.resource, reported.flavor, pool
         ), 0) as over_quota_share_ratio,
-        if(reported.system = 'kubernetes', 'no_such_notion', 'unlimited') as guarantee_reason,
+        -- Of an unlimited guarantee nothing can be borrowed, which is known.
+        case
+            when reported.system = 'kubernetes' then 'no_such_notion'
+            when reported.system = 'volcano' or reported.borrowed_native_hours is null then 'not_observed'
+            else 'unlimited'
+        end as guarantee_reason,
         if(reported.demand_seconds > 0, 'low_coverage', 'demand_unknown') as demand_reason,
         coalesce(nullif(reported.share_reason, ''), 'low_coverage') as fair_reason,
-        -- What is a quota's own is unknown where it has none, or is its fair share (Volcano).
+        -- What is a quota's own is its guarantee, or its fair share (Volcano).
         case
             when borrowed_native_hours is not null then null
             when reported.system = 'volcano' then fair_reason
-            else 'no_such_notion'
+            else if(reported.own_seconds > 0, 'low_coverage', guarantee_reason)
         end as own_reason,
-        if(unmet_native_hours is not null, null, if(reported.system = 'kubernetes', 'no_such_notion', demand_reason)) as unmet_reason,
+        case
+            when unmet_native_hours is not null then null
+            else if(reported.system = 'kubernetes' or has_demand, guarantee_reason, demand_reason)
+        end as unmet_reason,
         if(violated_native_hours is not null, null, if(reported.is_parent, 'contains_others', coalesce(unmet_reason, 'capacity_unknown'))) as violated_reason
     from reported
 )
@@ -168,7 +181,7 @@ select
                 'demanded': if(shared.demanded_native_hours is null, shared.demand_reason, null),
                 'delivered': null,
                 'borrowed': if(shared.borrowed_native_hours is null, shared.own_reason, null),
-                'lent': if(shared.lent_native_hours is null, if(shared.is_parent, 'contains_others', shared.own_reason), null),
+                'lent': if(shared.lent_native_hours is null, if(shared.is_parent, 'contains_others', coalesce(shared.own_reason, 'low_coverage')), null),
                 'fair_share': if(shared.fair_share_native_hours is null, shared.fair_reason, null),
                 'entitled': if(shared.entitled_native_hours is null, shared.fair_reason, null),
                 'over_entitlement': if(shared.over_entitlement_native_hours is null, shared.fair_reason, null),
