@@ -40,7 +40,11 @@ capacity as (
 
 joined as (
     select
-        amount.*,
+        amount.*
+        -- Of a resource that its min does not name an elastic quota guarantees nothing.
+        replace (
+            coalesce(guaranteed_native, if(amount.system in ('nos', 'scheduler-plugins', 'koordinator') and uid != '', 0, null)) as guaranteed_native
+        ),
         unit.gpus_per_native,
         unit.native_unit,
         coalesce(amount.reported_share_native, share.fair_share_native) as fair_share_native,
