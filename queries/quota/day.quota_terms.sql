@@ -25,6 +25,37 @@ with scope as (
     where kind = 'resourcequotas' and regexp_matches(spec, '"scope(s|Selector)"')
 ),
 
+-- Resources that Volcano's queues share by their weight, whether they name them or not.
+shared as (
+    select
+        cluster,
+        quota,
+        resource
+    from day.quota_series
+    where system = 'volcano'
+    union
+    select
+        cluster,
+        coalesce(nullif(spec ->> '$.queue', ''), 'default') as quota,
+        unnest(json_keys(spec, '$.minResources')) as resource
+    from lake.quota
+    where kind = 'podgroups.scheduling.volcano.sh'
+),
+
+said as (
+    select *
+    from lake.quota_term
+    union all by name
+    select
+        unnamed.* exclude (resource),
+        shared.resource,
+        true as is_unnamed
+    from lake.quota_term as unnamed
+    inner join shared
+        using (cluster, quota)
+    where unnamed.system = 'volcano' and unnamed.resource = ''
+),
+
 seen as (
     select
         term.*,
@@ -36,7 +67,7 @@ seen as (
         )::text as said,
         term.observed_at::timestamp as snapshot_at,
         least(coalesce(greatest(term.changed_at, term.created_at)::timestamp, snapshot_at), snapshot_at) as since_at
-    from lake.quota_term as term
+    from said as term
     inner join day.state_snapshot as snapshot
         using (cluster, kind, observed_at)
     left join scope
@@ -44,7 +75,7 @@ seen as (
     where term.quota != ''
     qualify row_number() over (
         partition by term.cluster, system, quota, resource, flavor, term.observed_at
-        order by term.kind, term.uid
+        order by term.is_unnamed nulls first, term.kind, term.uid
     ) = 1
 ),
 
@@ -80,6 +111,14 @@ series as (
     select *
     from day.quota_series
     where field in ('guaranteed', 'cap', 'weight', 'borrowing_limit', 'lending_limit')
+    union by name
+    select
+        weight.* exclude (resource),
+        shared.resource
+    from day.quota_series as weight
+    inner join shared
+        using (cluster, quota)
+    where weight.system = 'volcano' and weight.field = 'weight'
 ),
 
 edge as (

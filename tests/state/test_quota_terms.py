@@ -26,7 +26,7 @@ def rows(kind: str, found: dict[str, Any]) -> list[Row]:
 
 def recorded(file: str, kind: Kind) -> dict[tuple[str, str], Row]:
     items = json.loads((RECORDING / f"{file}.json").read_text())["items"]
-    return {(row["quota"], row["resource"]): row for item in items for row in rows(kind.asked, item)}
+    return {(row["quota"], row.get("resource", "")): row for item in items for row in rows(kind.asked, item)}
 
 
 def said(row: Row, *names: str) -> tuple[Any, ...]:
@@ -96,8 +96,9 @@ def test_a_volcano_queue_without_a_guarantee_guarantees_nothing() -> None:
     queues = recorded("volcano-queues", BY_NAME["queues.scheduling.volcano.sh"])
     names = ("guaranteed", "deserved", "cap", "weight", "delivered")
     assert said(queues["vol-a", "nvidia.com/gpu"], *names) == (1, 2, 8, 1, 4)
-    (row,) = rows("queues.scheduling.volcano.sh", {"metadata": {"name": "b"}, "spec": {"capability": {"nvidia.com/gpu": 8}}})
+    every, row = rows("queues.scheduling.volcano.sh", {"metadata": {"name": "b"}, "spec": {"capability": {"nvidia.com/gpu": 8}}})
     assert said(row, *names) == (0, None, 8, 1, None)
+    assert said(every, "quota", "resource", *names) == ("b", None, 0, None, None, 1, None)  # its weight, for all others too
 
 
 def test_kai_says_minus_one_for_no_limit_and_nothing_for_a_limit_of_nothing() -> None:

@@ -158,7 +158,7 @@ def _limits(said: Object) -> Row:
 
 
 def _volcano_queue(identity: Row, found: Object) -> Iterator[Row]:
-    """A queue that names no guarantee guarantees nothing, which is said and not unknown."""
+    """A queue that names no guarantee guarantees nothing, which is said and not unknown; its weight is for every resource."""
     spec = mapping(found.get("spec"))
     common = {
         "quota": identity["name"],
@@ -166,6 +166,7 @@ def _volcano_queue(identity: Row, found: Object) -> Iterator[Row]:
         "priority": whole(spec.get("priority")),
         "weight": float(whole(spec.get("weight")) or 1),
     }
+    yield {**common, "resource": "", "guaranteed": 0.0}
     for row in _rows(
         guaranteed=amounts(mapping(spec.get("guarantee")).get("resource")),
         cap=_spec(found, "capability"),
