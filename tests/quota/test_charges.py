@@ -2,7 +2,24 @@
 
 from __future__ import annotations
 
+import pytest
+
+from gpureport.compute.quotas.shares import gpu_units
 from quota.kueue_scene import FROM, GPU, amounts, at, flavor, named, node, pod, queue, rows, scene, workload
+
+
+@pytest.mark.parametrize(
+    ("resource", "gpus"),
+    [
+        ("koordinator.sh/gpu.shared", None),
+        ("koordinator.sh/gpu-core", 0.01),
+        ("koordinator.sh/gpu", 0.01),
+        ("nvidia.com/gpu.shared", 1),
+    ],
+)
+def test_devices_that_koordinators_percent_are_of_are_no_gpus_of_their_own(resource, gpus):
+    """Its webhook writes gpu.shared: 1 beside 50 % of core and memory: half a GPU, not one."""
+    assert gpu_units(resource, 32) == gpus
 
 
 def claim(name, namespace, *requests, allocated=True):

@@ -23,9 +23,7 @@ KAI_GPU = "gpu"
 _OF_REQUESTS = "requests."
 _DEVICES = re.compile(r"[^/]*gpu[^/]*\.deviceclass\.resource\.k8s\.io/devices")
 _MIG = re.compile(r"nvidia\.com/mig-(?:\d+c\.)?(\d+)g\.(\d+)gb.*")
-_WHOLE = re.compile(
-    r"(nvidia\.com|amd\.com|koordinator\.sh|gpu\.intel\.com|habana\.ai|aliyun\.com|intel\.com)/(gpu(\.shared)?|gaudi|i915|xe)"
-)
+_WHOLE = re.compile(r"(nvidia\.com|amd\.com|gpu\.intel\.com|habana\.ai|aliyun\.com|intel\.com)/(gpu(\.shared)?|gaudi|i915|xe)")
 _PERCENT = re.compile(r"(?:koordinator\.sh|kubernetes\.io|scheduling\.koordinator\.sh)/gpu(?:-core|-memory-ratio)?")
 _NO_DEVICES = frozenset({"", "cpu", "memory", "pods", "storage", "ephemeral-storage"})
 _STORAGE = ".storageclass.storage.k8s.io/"
