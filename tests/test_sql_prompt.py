@@ -127,6 +127,14 @@ def test_a_script_runs_statement_by_statement_over_several_lines(con: duckdb.Duc
     assert out.getvalue().split() == ["Count", "1", "n", "7", "m", "8"]
 
 
+def test_each_of_several_statements_is_answered_and_none_where_one_is_no_sql(con: duckdb.DuckDBPyConnection) -> None:
+    assert printed(con, "select 1 as n; select ';' as m; -- the end", "csv").split() == ["n", "1", "m", ";"]
+    asked, out = session(con)
+    with pytest.raises(UsageError):
+        asked.answer("select 1 as n; selec 2")
+    assert out.getvalue() == ""
+
+
 def test_a_script_stops_at_the_statement_that_is_refused(con: duckdb.DuckDBPyConnection) -> None:
     asked, out = session(con)
     with pytest.raises(UsageError):

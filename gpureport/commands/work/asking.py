@@ -50,27 +50,31 @@ class Session:
     may_write: bool = False
     """Whether statements may write files."""
 
-    def answer(self, statement: str) -> None:
-        """Run one statement and print its rows as they come; UsageError, in DuckDB's words, for one that it refuses."""
-        if _SHOW_TABLES.fullmatch(statement):
-            return print_rows(["table", "holds"], _tables(), self.output, self.out)
-        limit = _ON_TERMINAL if self.rows_at_most is None and self.output == "table" else self.rows_at_most
+    def answer(self, text: str) -> None:
+        """Run statements and print the rows of each as they come; UsageError, in DuckDB's words, for what it refuses."""
         try:
-            self._refuse_writing(statement)
-            self.prepare(statement)
-            cursor = self.con.execute(statement)
-            if described := _DESCRIBE.fullmatch(statement):
-                meanings = _meanings(*described.groups())
-                rows = [(name, kind, meanings.get(name, "")) for name, kind, *_ in cursor.fetchall()]
-                print_rows(["column", "type", "meaning"], rows, self.output, self.out)
-            elif names := [column[0] for column in cursor.description or ()]:
-                print_rows(names, iter(cursor.fetchone, None), self.output, self.out, limit)
-                if limit is not None and cursor.fetchone():
-                    print(f"only the first {limit:,} rows are shown; give --rows for more", file=sys.stderr)
+            self._refuse_writing(text)
+            for each in self.con.extract_statements(text):
+                self._answer(each.query.strip(), each)
         except duckdb.Error as error:
             hint = "; give --allow-files to read other files" if isinstance(error, duckdb.PermissionException) else ""
             close = next((f" {line}" for line in str(error).splitlines() if line.startswith("Candidate bindings")), "")
             raise UsageError(f"SQL: {first_line(error)}{close}{hint}") from None
+
+    def _answer(self, statement: str, parsed: duckdb.Statement) -> None:
+        if _SHOW_TABLES.fullmatch(statement):
+            return print_rows(["table", "holds"], _tables(), self.output, self.out)
+        limit = _ON_TERMINAL if self.rows_at_most is None and self.output == "table" else self.rows_at_most
+        self.prepare(statement)
+        cursor = self.con.execute(parsed)
+        if described := _DESCRIBE.fullmatch(statement):
+            meanings = _meanings(*described.groups())
+            rows = [(name, kind, meanings.get(name, "")) for name, kind, *_ in cursor.fetchall()]
+            print_rows(["column", "type", "meaning"], rows, self.output, self.out)
+        elif names := [column[0] for column in cursor.description or ()]:
+            print_rows(names, iter(cursor.fetchone, None), self.output, self.out, limit)
+            if limit is not None and cursor.fetchone():
+                print(f"only the first {limit:,} rows are shown; give --rows for more", file=sys.stderr)
 
     def _refuse_writing(self, statement: str) -> None:
         if not self.may_write and _WRITING.search(_without_texts(statement)):
