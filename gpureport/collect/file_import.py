@@ -8,6 +8,7 @@ series, value and time is done here, because a day has millions of lines and few
 from __future__ import annotations
 
 import gzip
+import re
 import zlib
 from array import array
 from collections import Counter
@@ -19,7 +20,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from prometheus_client.openmetrics.parser import text_string_to_metric_families
+from prometheus_client.parser import parse_labels
 
 from gpureport.collect.shape import Tally
 from gpureport.collect.sources.provenance import Origin, add_tallies, source_table
@@ -36,6 +37,9 @@ from gpureport.values.window import Window, from_ms, rfc3339, to_ms
 _EARLIEST_SECONDS = 946_684_800.0  # 2000-01-01
 _LATEST_SECONDS = 4_102_444_800.0  # 2100-01-01
 _SAMPLES_AT_ONCE = 500_000
+_LABELLED = re.compile(r'[^\s{"]*\{(?:[^"}]|"(?:[^"\\]|\\.)*")*\}')
+"""Name and labels at the beginning of a line; texts in quotes may hold any sign."""
+_NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 
 
 def read_openmetrics(path: Path) -> Iterator[SeriesBatch]:
@@ -76,10 +80,11 @@ def _reason(error: Exception) -> str:
 
 
 def _add(samples: dict[str, tuple[array[float], array[float]]], line: str, path: Path, number: int) -> None:
-    has_exemplar = " # " in line
-    brace = line.rfind("}", 0, line.find(" # {") if has_exemplar and " # {" in line else len(line))
-    head, _, rest = (line[: brace + 1], "", line[brace + 1 :]) if brace > 0 else line.partition(" ")
-    fields = (rest.split(" # ")[0] if has_exemplar else rest).split()
+    has_exemplar = " # " in line  # or a label has these signs
+    labelled = _LABELLED.match(line) if has_exemplar else None
+    end = labelled.end() if labelled else 0 if has_exemplar else line.rfind("}") + 1
+    head, *rest = [line[:end], line[end:]] if end else line.split(maxsplit=1)
+    fields = "".join(rest).split(" # ")[0].split()
     if len(fields) == 1:
         raise SourceError(f"{path}, line {number}: no timestamp; write each sample as 'name{{labels}} value seconds'")
     try:
@@ -111,12 +116,15 @@ def _batch(samples: dict[str, tuple[array[float], array[float]]], labels: dict[s
 
 def _labels(head: str, path: Path) -> dict[str, str]:
     """Metric name and labels of ``name{…}``, by the library's grammar."""
+    name, _, listed = head.partition("{")
     try:
-        families = list(text_string_to_metric_families(f"{head} 0\n# EOF\n"))  # type: ignore[no-untyped-call]
-        sample = families[0].samples[0]
-    except (ValueError, IndexError) as error:
+        labels = parse_labels(listed.removesuffix("}"), True)
+        metric = name or labels.pop(METRIC_LABEL, "")  # as text, where it has other signs than a name's
+        if METRIC_LABEL in labels or not (_NAME.fullmatch(name) if name else metric):
+            raise ValueError("it has no name, or a wrong one")
+    except ValueError as error:
         raise SourceError(f"{path}: {head[:120]!r} is not an OpenMetrics series ({error}); export it again") from error
-    return {METRIC_LABEL: sample.name, **sample.labels}
+    return {METRIC_LABEL: metric, **labels}
 
 
 AHEAD = timedelta(hours=1)

@@ -75,6 +75,24 @@ def test_a_label_may_hold_a_carriage_return(tmp_path: Path) -> None:
     assert batch.values.tolist() == [1.0]
 
 
+@pytest.mark.parametrize(
+    ("line", "labels"),
+    [
+        ('m{a="x # {y"} 1 1795132800', {"__name__": "m", "a": "x # {y"}),
+        ('m{a="# } # {\\" # {y}"} 1 1795132800 # {trace_id="}"} 0.5', {"__name__": "m", "a": '# } # {" # {y}'}),
+        ('m_total 1 1795132800 # {trace_id="x"} 0.5', {"__name__": "m_total"}),
+        ('{"my.metric",a="b"} 1 1795132800', {"__name__": "my.metric", "a": "b"}),
+        ('{"my # {metric", "a.b"="c"} 1 1795132800', {"__name__": "my # {metric", "a.b": "c"}),
+        ("m\t1\t1795132800", {"__name__": "m"}),
+    ],
+)
+def test_a_series_ends_where_its_grammar_says(tmp_path: Path, line: str, labels: dict[str, str]) -> None:
+    (tmp_path / "metrics.txt").write_text(f"{line}\n# EOF\n")
+    [batch] = read_openmetrics(tmp_path / "metrics.txt")
+    assert [*batch.labels] == [labels]
+    assert (batch.times_ms.tolist(), batch.values.tolist()) == ([1_795_132_800_000], [1.0])
+
+
 @pytest.mark.parametrize("written", ["1e999", "1e-999", "9" * 400, "9" * 31 + "Ei"])
 def test_a_quantity_beyond_all_bounds_is_none(written: str) -> None:
     assert amount(written) is None
