@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpureport.cli import main
+from gpureport.compute.period import WindowTables
 from gpureport.compute.query import build, load
 from gpureport.report.comparison import _bridge
 from gpureport.report.results import Result
@@ -186,9 +187,10 @@ def test_reports_of_other_clusters_are_not_held_against_each_other(
         ),
     ],
 )
-def test_what_cannot_be_compared_is_said(
-    lake: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, said: str
+def test_what_cannot_be_compared_is_said_before_any_work(
+    lake: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, arguments: list[str], code: int, said: str
 ) -> None:
+    monkeypatch.setattr(WindowTables, "build_checked", lambda *_: pytest.fail("a report is built first"))
     assert said in printed(capsys, *arguments, "--lake", str(lake), code=code)
 
 

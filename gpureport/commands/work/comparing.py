@@ -36,12 +36,12 @@ def diff_windows(config: Config, window: Window, earlier: Window | None, only: s
     lake, before = reported_lake(config), earlier or window_before(window)
     with connection(config.compute.memory_limit, REPORT_THREADS) as con:
         tables = WindowTables(con, lake, window, report_settings(config), facts_made_with(config), before, releases=True)
-        queries = report_tables(tables)
-        if "report.gpu_hour_bridge" not in queries:
+        if not tables.has_earlier:
             raise LakeError(
                 f"{window} cannot be compared with {before}: give windows of whole hours, and compute all days of both with this "
                 "configuration and version"
             )
+        queries = report_tables(tables)
         print_comparison(read_comparison(con, queries), only, output, sys.stdout)
 
 
