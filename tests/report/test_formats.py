@@ -21,6 +21,9 @@ from gpureport.values.text import formats
         ("gpu_usage_avg", 0.2344, "23.4"),
         ("coverage_ratio", 0.99997, "> 99.9"),
         ("coverage_ratio", 1.0, "100.0"),
+        ("coverage_ratio", 1 - 2e-16, "100.0"),  # sums of the same parts in another order
+        ("coverage_ratio", -0.0, "0"),
+        ("energy_joules", -0.0, "0"),
         ("power_violation_ratio", 1.25, "125.0"),  # a fault of the source, shown as it is
         ("duty_cycle_percent", 41.0, "41.0"),
         ("observed_seconds", 86399.0, "86,399"),

@@ -107,9 +107,9 @@ def test_large_numbers_of_a_packed_column_are_whole() -> None:
 
 
 def test_a_share_has_three_digits_and_near_all_it_is_not_all() -> None:
-    frame = pl.DataFrame({"share": [0.43149, 0.00043149, 0.9996, 0.9894, 1.0, None]})
+    frame = pl.DataFrame({"share": [0.43149, 0.00043149, 0.9996, 0.9894, 1.0, None, 0.99996]})
     [column] = json.loads(gzip.decompress(base64.b64decode(packed([Column("share", "Share", "share")], frame))))["columns"]
-    assert column["values"] == [0.431, 0.000431, 0.9996, 0.989, 1.0, None]
+    assert column["values"] == [0.431, 0.000431, 0.9996, 0.989, 1.0, None, 0.9999]
 
 
 def test_links_stay_inside_the_page_and_lead_somewhere(page: Page) -> None:

@@ -104,7 +104,10 @@ def _packed(column: Column, series: pl.Series) -> Mapping[str, Any]:
         numbers = series.cast(pl.Float64)
         # Of a share three digits are shown; only near 1 the fourth tells more than 99.9 % from all.
         digits, bound, places = (3, 0.99, 4) if column.kind == "share" else (DIGITS, 10**DIGITS, 0)
-        return {**told, "values": numbers.round_sig_figs(digits).zip_with(numbers.abs() < bound, numbers.round(places)).to_list()}
+        rounded = numbers.round_sig_figs(digits).zip_with(numbers.abs() < bound, numbers.round(places))
+        if column.kind == "share":
+            rounded = rounded.set((rounded == 1) & (numbers < 1 - 1e-11), 0.9999)  # not all
+        return {**told, "values": rounded.to_list()}
     if series.dtype.is_integer():
         return {**told, "values": series.to_list()}
     texts = series.to_list() if series.dtype == pl.String else [text(value) for value in series.to_list()]

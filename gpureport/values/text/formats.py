@@ -122,7 +122,7 @@ def _number(column: str, found: float) -> str:
 def significant(found: float, digits: int = 3) -> str:
     """At least three significant digits, thousands grouped, no exponent; a small non-zero value is never shown as 0."""
     if found == 0 or not math.isfinite(found):
-        return f"{found:g}"
+        return f"{abs(found):g}"
     if abs(found) < 0.001:
         return "< 0.001" if found > 0 else "> -0.001"
     places = max(0, digits - 1 - math.floor(math.log10(abs(found))))
@@ -133,10 +133,10 @@ def significant(found: float, digits: int = 3) -> str:
 def percent_points(found: float) -> str:
     """Percent with one decimal, so that a column stands aligned; a trace is not shown as 0, nor nearly all as 100."""
     if found == 0 or not math.isfinite(found):
-        return f"{found:g}"
+        return f"{abs(found):g}"
     if 0 < found < 0.05:
         return "< 0.1"
-    return "> 99.9" if 99.95 <= found < 100 else f"{found:,.1f}"
+    return "> 99.9" if 99.95 <= found < 100 - 1e-9 else f"{found:,.1f}"  # closer is all, summed in another order
 
 
 def scaled(found: float, steps: Sequence[tuple[float, str]]) -> str:
