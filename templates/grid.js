@@ -4,17 +4,43 @@ const gridsByName = new Map();
 
 // Which rows of a text column match is decided once for each of its words.
 const matching = (column, test) => {
-  const words = column.words.map((word) => test(word.toLowerCase()));
+  const words = column.words.map(test);
   return (row) => column.values[row] !== null && words[column.values[row]];
 };
+const has = (word) => (text) => text.toLowerCase().includes(word);
 
+// A name in quotes is whole: "node-1" is not node-10.
+const wordsOf = (text) => text.match(/"[^"]+"|\S+/g) ?? [];
+const searched = (word) => {
+  const name = /^"(.+)"$/.exec(word)?.[1];
+  return name ? (text) => text.toLowerCase().split(/[\s,;()]+|[.:](?=\s|$)/).includes(name) : has(word);
+};
+
+// A number as cells show it: 1,234.5 or 2 h 30 min; NaN for anything else.
+const UNITS = { d: 86400, h: 3600, min: 60, kib: 2 ** 10, mib: 2 ** 20, gib: 2 ** 30, tib: 2 ** 40 };
+const amountOf = (text) => {
+  const plain = text.replace(/,(?=\d{3}(?!\d))|[$€£¥]/g, "");
+  const parts = [...plain.matchAll(/(-?\d*\.?\d+)\s*([^\d\s.,-]*)/g)];
+  const isAll = parts.length && !parts.reduce((rest, [part]) => rest.replace(part, ""), plain).trim();
+  return isAll ? parts.reduce((sum, [, number, unit]) => sum + Number(number) * (UNITS[unit.toLowerCase()] ?? 1), 0) : NaN;
+};
+
+// "> 10", "10 .. 20", or "10" for what is shown as 10; null for what is none of these.
 const numberTest = (text) => {
-  const parts = /^\s*(>=|<=|>|<|=)?\s*(-?[\d.]+)\s*(?:\.\.\s*(-?[\d.]+))?\s*%?\s*$/.exec(text);
-  if (!parts) return null;
-  const [, sign, first, last] = parts;
-  const low = Number(first);
-  if (last !== undefined) return (found) => found >= low && found <= Number(last);
-  return { ">": (found) => found > low, ">=": (found) => found >= low, "<": (found) => found < low, "<=": (found) => found <= low }[sign] ?? ((found) => found === low);
+  const [, sign, first, last] = /^\s*(>=|<=|[><=≥≤])?(.*?)(?:\.\.(.*))?$/s.exec(text);
+  const low = amountOf(first), high = amountOf(last ?? first);
+  if (Number.isNaN(low + high)) return null;
+  if (last !== undefined) return (found) => found >= low && found <= high;
+  const isOver = (found) => found > low, isUnder = (found) => found < low;
+  return { ">": isOver, "<": isUnder, ">=": (found) => !isUnder(found), "≥": (found) => !isUnder(found), "<=": (found) => !isOver(found), "≤": (found) => !isOver(found) }[sign] ?? ((_, said) => amountOf(said()) === low);
+};
+
+// Names by the numbers in them: GPU 2 is before GPU 10.
+const NAMES = new Intl.Collator("en", { numeric: true });
+const ranked = (column) => {
+  const order = column.words.map((_, word) => word).sort((one, other) => NAMES.compare(column.words[one], column.words[other]));
+  column.ranks ??= order.reduce((ranks, word, rank) => { ranks[word] = rank; return ranks; }, []);
+  return (row) => (column.values[row] === null ? null : column.ranks[column.values[row]]);
 };
 
 class Grid {
@@ -28,6 +54,7 @@ class Grid {
     this.columns = data.columns.filter((column) => !column.hidden);
     this.words = "";
     this.filters = new Map();
+    this.isFiltering = false;
     this.sorted = null;
     this.group = "";
     this.scroll = section.querySelector(".scroll");
@@ -44,7 +71,8 @@ class Grid {
     this.chips = make("span");
     const tools = make("div", { class: "tools" }, this.field, this.chips);
     if (this.groups.length && this.count > 1) tools.append(this.groupChooser());
-    if (this.count > 1) tools.append(make("button", { type: "button", "aria-expanded": "false", onclick: (event) => this.toggleFilters(event.currentTarget) }, "Filter columns"));
+    this.opener = make("button", { type: "button", "aria-expanded": "false", onclick: () => this.toggleFilters() }, "Filter columns");
+    if (this.count > 1) tools.append(this.opener);
     tools.append(make("button", { type: "button", onclick: () => this.save() }, "Export CSV"), this.told);
     this.scroll.before(tools);
   }
@@ -66,7 +94,8 @@ class Grid {
     });
     const group = make("colgroup", {}, ...widths.map((width) => make("col", { style: `width:${width}ch` })));
     const heads = this.shown.map((column) => {
-      const cell = make("th", { scope: "col", "aria-sort": "none", title: column.doc || null, class: isNumeric(column) ? "number" : null });
+      const way = this.sorted?.column !== column ? "none" : this.sorted.isDown ? "descending" : "ascending";
+      const cell = make("th", { scope: "col", "aria-sort": way, title: column.doc || null, class: isNumeric(column) ? "number" : null });
       cell.append(make("button", { type: "button", onclick: () => this.sort(column, cell) }, column.title));
       return cell;
     });
@@ -77,6 +106,8 @@ class Grid {
     this.table.style.minWidth = `${widths.reduce((one, other) => one + other, 0)}ch`;
     this.table.tHead.replaceWith(head);
     head.before(group);
+    this.opener.hidden = Boolean(this.group);
+    if (this.hasFields) head.append(this.filterFields());
   }
 
   groupColumns() {
@@ -84,15 +115,26 @@ class Grid {
     return [by, { name: "", title: "Rows", kind: "number", total: "count" }, ...this.columns.filter((column) => column.total && column !== by)];
   }
 
-  toggleFilters(button) {
-    const row = this.table.tHead.querySelector(".filters");
-    button.setAttribute("aria-expanded", String(!row));
-    if (row) { row.remove(); this.filters.clear(); this.apply(); return; }
+  get hasFields() { return this.isFiltering && !this.group; }
+
+  toggleFilters() {
+    this.isFiltering = !this.isFiltering;
+    this.opener.setAttribute("aria-expanded", String(this.isFiltering));
+    if (!this.isFiltering) this.filters.clear();
+    this.makeHead();
+    this.apply();
+  }
+
+  filterFields() {
     const cells = this.columns.map((column) => make("td", {}, make("input", {
       "aria-label": `Filter ${column.title}`, placeholder: isText(column) ? "text" : column.kind === "share" ? "> 50" : "> 10",
-      oninput: (event) => { this.filter(column.name, event.currentTarget.value); },
+      value: this.filters.get(column.name)?.text ?? null,
+      oninput: ({ currentTarget: field }) => {
+        field.setAttribute("aria-invalid", String(!isText(column) && /\w/.test(field.value) && !numberTest(field.value)));
+        this.filter(column.name, field.value);
+      },
     })));
-    this.table.tHead.append(make("tr", { class: "filters" }, ...cells));
+    return make("tr", { class: "filters" }, ...cells);
   }
 
   filter(name, text, isExact = false) {
@@ -100,21 +142,36 @@ class Grid {
     this.apply();
   }
 
+  // Only the rows that an address names, whatever was asked before.
+  ask(filters, words) {
+    this.filters = filters;
+    this.ungroup();
+    this.search(words);
+  }
+
+  ungroup() {
+    this.group = "";
+    const chooser = this.section.querySelector("select");
+    if (chooser) chooser.value = "";
+    this.makeHead();
+  }
+
   search(words) { this.words = words.trim().toLowerCase(); if (this.field.value.trim().toLowerCase() !== this.words) this.field.value = words; this.apply(); }
 
   tests() {
     const texts = this.all.filter(isText);
-    const found = this.words.split(/\s+/).filter(Boolean).map((word) => {
-      const each = texts.map((column) => matching(column, (text) => text.includes(word)));
+    const found = wordsOf(this.words).map((word) => {
+      const each = texts.map((column) => matching(column, searched(word)));
       return (row) => each.some((test) => test(row));
     });
     for (const [name, { text, isExact }] of this.filters) {
       const column = this.column(name);
       if (!column) continue;
       if (isExact && !text) { found.push((row) => !raw(column, row)); continue; }
-      if (isText(column)) { found.push(matching(column, (word) => (isExact ? word === text.toLowerCase() : word.includes(text.toLowerCase())))); continue; }
+      if (isText(column)) { found.push(matching(column, isExact ? (word) => word === text : has(text.toLowerCase()))); continue; }
       const test = numberTest(text), factor = { share: 100, joules: 1 / 3.6e6 }[column.kind] ?? 1; // as it is written
-      if (test) found.push((row) => column.values[row] !== null && test(factor * column.values[row]));
+      if (test) found.push((row) => column.values[row] !== null && test(factor * column.values[row], () => written(column, row)));
+      else if (/\w/.test(text)) found.push(() => false);
     }
     return found;
   }
@@ -134,8 +191,8 @@ class Grid {
   tell() {
     const what = this.group ? `${grouped(this.items.length, 0)} groups of ` : "";
     this.told.textContent = this.rows.length === this.count && !what ? "" : `${what}${grouped(this.rows.length, 0)} of ${grouped(this.count, 0)} rows`;
-    const exact = [...this.filters].filter(([, each]) => each.isExact);
-    this.chips.replaceChildren(...exact.map(([name, { text }]) => make("button", { type: "button", class: "chip", "aria-label": `Remove filter ${text}`, onclick: () => this.filter(name, "") }, `${this.column(name)?.title ?? name}: ${text || UNKNOWN} ×`)));
+    const unseen = [...this.filters].filter(([, each]) => each.isExact || !this.hasFields);
+    this.chips.replaceChildren(...unseen.map(([name, { text }]) => make("button", { type: "button", class: "chip", "aria-label": `Remove filter ${text}`, onclick: () => { this.filter(name, ""); this.makeHead(); } }, `${this.column(name)?.title ?? name}: ${text || UNKNOWN} ×`)));
   }
 
   groupRows(rows) {
@@ -181,13 +238,13 @@ class Grid {
     const index = this.shown.indexOf(column);
     if (index < 0) return;
     const way = isDown ? -1 : 1;
-    const at = this.group ? (item) => item.cells[index] : (row) => column.values[row];
+    const at = this.group ? (item) => item.cells[index] : isText(column) ? ranked(column) : (row) => column.values[row];
     this.items = [...this.items].sort((one, other) => {
       const first = at(one), second = at(other);
       if (first === second) return 0;
       if (first === null) return 1;
       if (second === null) return -1;
-      return (first < second ? -1 : 1) * way;
+      return (typeof first === "string" ? NAMES.compare(first, second) : first - second) * way;
     });
   }
 
@@ -230,7 +287,7 @@ class Grid {
       const text = found === null ? UNKNOWN : typeof found === "string" ? found : `${least}${(WRITE[column.kind] ?? WRITE.number)(found)}`;
       return make("td", { class: typeof found === "string" ? null : "number" }, text);
     });
-    const open = () => { const name = this.group; this.group = ""; this.section.querySelector("select").value = ""; this.makeHead(); this.filter(name, item.cells[0] ?? "", true); };
+    const open = () => { const name = this.group; this.ungroup(); this.filter(name, item.cells[0] ?? "", true); };
     return make("tr", { tabindex: "0", onclick: open, onkeydown: (event) => { if (event.key === "Enter") open(); } }, ...cells);
   }
 

@@ -18,7 +18,7 @@ const show = (id) => {
 
 // #tab, #table, or #table?q=words&field=value&row=number
 const route = async () => {
-  const [id, query] = decodeURIComponent(location.hash.slice(1)).split("?");
+  const [id, query] = location.hash.slice(1).split(/\?(.*)/s);
   document.querySelector(`#${CSS.escape(id || "overview")} > details`)?.setAttribute("open", "");
   const { tab, ready } = show(id || "overview");
   if (id && id !== tab.id) { await ready; document.getElementById(id)?.scrollIntoView(); } else if (!query) requestAnimationFrame(() => scrollTo(0, 0));
@@ -26,26 +26,19 @@ const route = async () => {
   const grid = await gridOf(id);
   if (!grid) return;
   const wanted = new URLSearchParams(query);
-  grid.filters.clear();
-  for (const [name, value] of wanted) if (name !== "q" && name !== "row") grid.filters.set(name, { text: value, isExact: true });
-  grid.search(wanted.get("q") ?? "");
+  const fields = [...wanted].filter(([name]) => name !== "q" && name !== "row");
+  grid.ask(new Map(fields.map(([name, text]) => [name, { text, isExact: true }])), wanted.get("q") ?? "");
   document.getElementById(id).scrollIntoView();
   if (wanted.has("row")) openRow(grid, Number(wanted.get("row")));
 };
 
 const go = (hash) => { if (location.hash === hash) route(); else location.hash = hash; };
 
-const GRID_OF_TAB = { gpus: "devices", workloads: "workload", overview: "findings" };
 document.addEventListener("click", (event) => {
-  const link = event.target.closest("a[data-grid], a[data-query]");
+  const link = event.target.closest("a[data-grid]");
   if (link) {
-    const grid = link.dataset.grid ?? GRID_OF_TAB[link.hash.slice(1)];
-    const query = new URLSearchParams();
-    if (link.dataset.query) query.set("q", link.dataset.query);
-    if (link.dataset.filter) { const [name, value] = link.dataset.filter.split(/=(.*)/s); query.set(name, value); }
-    if (link.dataset.row) query.set("row", link.dataset.row);
     event.preventDefault();
-    go(`#${grid}?${query}`);
+    go(`#${link.dataset.grid}?${link.dataset.query}`);
     return;
   }
   const button = event.target.closest("button[data-sql]");
@@ -91,12 +84,16 @@ const openRow = async (grid, row) => {
 
 const related = (grid, at) => {
   const links = [];
-  const add = (name, field, value, text) => { if (value && grid.name !== name && templateOf(name)) links.push(make("li", {}, make("a", { href: `#${name}`, "data-grid": name, "data-query": value }, text))); };
-  add("findings", "pod", at("pod"), "Findings of this pod");
-  add("findings", "device_uuid", at("device_uuid"), "Findings of this GPU");
-  add("containers", "pod", at("pod") ?? (grid.name === "workload" ? at("workload") : null), "Containers");
-  add("devices", "device_uuid", at("device_uuid"), "GPU");
-  add("devices", "node_name", at("node_name"), "GPUs of this node");
+  const add = (name, text, fields) => {
+    const query = new URLSearchParams(at("cluster") ? { cluster: at("cluster"), ...fields } : fields);
+    if (Object.values(fields).every(Boolean) && grid.name !== name && templateOf(name)) links.push(make("li", {}, make("a", { href: `#${name}`, "data-grid": name, "data-query": String(query) }, text)));
+  };
+  const pod = { namespace: at("namespace"), pod: at("pod") }, gpu = { device_uuid: at("device_uuid") };
+  add("findings", "Findings of this pod", { q: Object.values(pod).every(Boolean) && `"${pod.namespace}/${pod.pod}"` });
+  add("findings", "Findings of this GPU", gpu);
+  add("containers", "Containers", grid.name === "workload" ? { namespace: at("namespace"), workload: at("workload") } : pod);
+  add("devices", "GPU", gpu);
+  add("devices", "GPUs of this node", { node_name: at("node_name") });
   return links.length ? [make("h3", {}, "Related"), make("ul", {}, ...links)] : [];
 };
 dialog.addEventListener("click", (event) => { if (event.target.closest("a")) dialog.close(); });
@@ -111,7 +108,7 @@ const search = async (words) => {
   for (const name of SEARCHED) {
     const data = await payload(templateOf(name));
     const texts = data.columns.filter((column) => isText(column) && column.kind !== "code" && column.kind !== "long");
-    const tests = words.map((word) => texts.map((column) => matching(column, (text) => text.includes(word))));
+    const tests = words.map((word) => texts.map((column) => matching(column, searched(word))));
     const rows = [];
     let count = 0;
     for (let row = 0; row < data.rows; row += 1) {
@@ -124,7 +121,7 @@ const search = async (words) => {
 
 let asked = 0;
 const tell = async () => {
-  const words = find.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const words = wordsOf(find.value.toLowerCase());
   const turn = (asked += 1);
   const found = words.length ? await search(words) : [];
   if (turn !== asked) return;

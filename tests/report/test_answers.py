@@ -294,7 +294,7 @@ def test_a_sick_gpu_is_named_by_node_and_number(con: duckdb.DuckDBPyConnection) 
     assert _answers(con)["GPU health"].tone == "warn"
     _finding(con, "GR401", "critical", "XID 79 GPU has fallen off the bus, 2 times; allocated to research/hold-0")
     found = _answers(con)["GPU health"]
-    assert (found.headline, found.tone, found.query) == ("1 GPU needs action", "bad", "GPU-1")
+    assert (found.headline, found.tone, found.query) == ("1 GPU needs action", "bad", "cluster=lab&device_uuid=GPU-1")
     assert found.detail.startswith("node-1 / GPU 3: XID 79 GPU has fallen off the bus, 2 times · ")
 
 
@@ -343,6 +343,21 @@ def test_errors_that_ask_for_other_actions_are_lines_of_their_own(con: duckdb.Du
         ("critical", "XID 119", "node-1 · 2 GPUs", 2),
         ("info", "XID 63", "node-1 · GPU 4", 1),
     ]
+
+
+def test_a_finding_of_a_team_leads_to_its_row_among_the_teams_own(con: duckdb.DuckDBPyConnection) -> None:
+    """The second of three is of research; so is the third, of serving's namespace lent to it."""
+    for code, namespace in (("GR101", "serving"), ("GR102", "research"), ("GR103", "lent")):
+        _finding(con, code, "warning", code)
+        con.execute("update report.finding set namespace = ?, owner = 'research' where code = ?", [namespace, code])
+    con.execute("insert into report.gpu_hour_ledger values ('lab', 'lent', 'l', '', 'M', '2026-11-20', 'effective', 1)")
+    with opened_tables(con, {("lab", "lent"): "research"}) as tables:
+        lines = {team: overview(tables, HEADER, Money("$"), {}, team).findings for team in ("", "serving", "research")}
+    assert {team: [(each["code"], each["row"]) for each in found] for team, found in lines.items()} == {
+        "": [("GR101", 0), ("GR102", 1), ("GR103", 2)],
+        "serving": [("GR101", 0)],
+        "research": [("GR102", 0), ("GR103", 1)],
+    }
 
 
 def test_a_program_that_fails_on_a_healthy_gpu_is_no_sick_gpu(con: duckdb.DuckDBPyConnection) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+from urllib.parse import urlencode
 
 from gpureport.report.header import Header
 from gpureport.report.page.tables import Tables
@@ -44,7 +45,7 @@ _HEALTH = "substr(code, 1, 3) in ('GR3', 'GR4') and code not in ('GR310', 'GR402
 
 @dataclass(frozen=True)
 class Answer:
-    """A line of the overview; ``tone`` is '' (fine or unknown), warn or bad, ``tab`` and ``query`` where the evidence is."""
+    """A line of the overview; ``tone`` is '' (fine or unknown), warn or bad, ``tab`` and ``query`` (of GPUs) the evidence."""
 
     title: str
     headline: str
@@ -327,7 +328,8 @@ class _Asked:
             shown.setdefault(key, f"{_place(each)}{self.where(each)}: {trouble}")
         more = [formats.counted(len(shown) - 2, "more finding")] if len(shown) > 2 else []
         detail = " · ".join([*list(shown.values())[:2], *more])
-        tone, query = "bad" if critical else "warn", found[0]["device_uuid"] or found[0]["node_name"]
+        name = "device_uuid" if found[0]["device_uuid"] else "node_name"
+        query, tone = urlencode({each: found[0][each] for each in ("cluster", name)}), "bad" if critical else "warn"
         return Answer("GPU health", headline, detail, tone, found[0]["confidence"], "gpus", query, "GPUs")
 
     def _no_trouble(self) -> tuple[str, str]:

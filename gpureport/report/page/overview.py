@@ -97,7 +97,7 @@ def overview(tables: Tables, header: Header, money: Money, files: Mapping[str, s
         has_cost=any(each.cost for each in teams),
         has_change=any(each.change for each in teams),
         findings=[
-            {**each, "row": each["number"] - 1, "where": _where(each), "impact": _impact(each, money)}
+            {**each, "where": _where(each), "impact": _impact(each, money)}
             for each in findings[:FINDINGS_SHOWN]
         ],
         finding_count=sum(each["times"] for each in findings),
@@ -136,15 +136,17 @@ def _findings(tables: Tables, team: str) -> list[dict[str, Any]]:
     return tables.rows(
         """
         select
-            code, min(number) as number, arg_min(severity, number) as severity, arg_min(title, number) as title,
+            code, min(number) as number, min(row) as row, arg_min(severity, number) as severity, arg_min(title, number) as title,
             arg_min(evidence, number) as evidence, arg_min(action, number) as action, arg_min(subject, number) as subject,
             if((select count(distinct cluster) from report.device) > 1, cluster, '') as of_cluster,
             node_name, whose, count(*) as times, sum(gpu_hours) as gpu_hours, sum(at_stake_cost) as at_stake_cost,
             list(distinct gpu_index order by gpu_index) filter (where gpu_index != '') as gpus
-        from (select *, if(owner = 'platform', '', holder) as whose from page.finding) as finding
+        from (
+            select *, if(owner = 'platform', '', holder) as whose, row_number() over (order by number) - 1 as row
+            from page.finding where $team in ('', team) or list_contains(concerned, $team)
+        ) as finding
         left join (select cluster, device_uuid, any_value(gpu_index) as gpu_index from report.device group by all) as device
             using (cluster, device_uuid)
-        where $team in ('', team, owner) or list_contains(concerned, $team)
         group by code, detail, severity, cluster, node_name, whose, if(whose = '', '', pod_uid), if(device_uuid = '', number, 0)
         order by min(number)
         """,

@@ -276,6 +276,50 @@ def test_energy_is_filtered_in_the_unit_that_is_shown(rich: Page) -> None:
     assert min(float(text.removesuffix(" kWh")) for text in cells.all_inner_texts()) > 100
 
 
+@pytest.mark.parametrize(
+    ("text", "found", "said", "passes"),
+    [
+        ("> 1,000", 1_500, "1,500", True), ("≤ 1,000", 1_500, "1,500", False), ("2 h .. 3 h", 8_000, "2 h 13 min", True),
+        ("50", 50.04, "50.0 %", True), ("0", 0.3, "0.3", False), ("> 10 GiB", 11 * 2**30, "11 GiB", True), ("-5..5", 0, "0", True),
+        ("1 h 30 min", 5_400, "1 h 30 min", True), ("> €5", 6, "€6", True), ("1,5", 15, "15", None), ("many", 15, "15", None),
+    ],
+)  # fmt: skip
+def test_a_number_is_filtered_as_it_is_written(page: Page, text: str, found: float, said: str, passes: bool | None) -> None:
+    """Of what is no number there is no row, and not every."""
+    told = page.evaluate("([text, found, said]) => numberTest(text)?.(found, () => said) ?? null", [text, found, said])
+    assert told is passes
+
+
+def test_names_are_whole_in_quotes_and_sorted_by_their_numbers(page: Page) -> None:
+    names = ["node-1", "node-10", "on node-1; idle", "node-1.", "node-2"]
+    assert page.evaluate("(names) => names.map(searched('\"node-1\"'))", names) == [True, False, True, True, False]
+    ranks = "(words) => { const column = { words, values: words.map((_, number) => number) }; return words.map((_, row) => ranked(column)(row)); }"
+    assert page.evaluate(ranks, ["0", "1", "10", "2"]) == [0, 1, 3, 2]
+
+
+def test_an_address_keeps_all_of_a_name_and_leaves_no_other_filter(rich: Page) -> None:
+    """A team is called R&D+1? here. What was typed before, and groups, are gone; a broken address is the overview's."""
+    address = rich.url.partition("#")[0]
+    rich.goto(address + "#workload")
+    rich.locator("#workload table.virtual").wait_for()
+    count = rich.evaluate("""async () => {
+        const column = (await gridOf("workload")).column("team");
+        column.words[0] = "R&D+1?";
+        return column.values.filter((word) => word === 0).length;
+    }""")
+    rich.locator("#workload").get_by_role("button", name="Filter columns").click()
+    rich.get_by_label("Filter Workload", exact=True).fill("nothing")
+    rich.locator("#workload select").select_option("team")
+    rich.locator("#workload .chip", has_text="Workload: nothing ×").wait_for()
+    rich.evaluate("go(`#workload?${new URLSearchParams({ team: 'R&D+1?' })}`)")
+    rich.locator("#workload .chip", has_text="Team: R&D+1? ×").wait_for()
+    assert rich.locator("#workload tbody tr[data-position]").count() == count
+    assert rich.get_by_label("Filter Workload", exact=True).input_value() == ""
+    rich.goto("about:blank")
+    rich.goto(address + "#%")
+    rich.locator("#overview.on").wait_for()
+
+
 def test_what_is_filtered_is_exported(page: Page) -> None:
     page.goto(page.url.partition("#")[0] + "#containers?team=research")
     page.locator("#containers .chip").wait_for()
