@@ -17,7 +17,7 @@ from gpureport.report.page.overview import overview
 from gpureport.report.page.own_grids import TOP
 from gpureport.report.page.tables import Tables, opened_tables
 from gpureport.report.page.words import Money
-from gpureport.values.window import Window, parse_date
+from gpureport.values.window import Window, parse_date, parse_instant
 
 from .conftest import a_header
 
@@ -108,6 +108,32 @@ def test_use_is_shares_of_capacity(con: duckdb.DuckDBPyConnection) -> None:
     assert found.headline == "12.5 % effective"  # 12 of 96
     assert found.detail == "75.0 % allocated · 37.5 % underutilized · 25.0 % idle · 96 GPU-h of capacity"
     assert found.confidence == "high"  # 99.5 % of the device time has data
+
+
+def test_shares_of_use_are_lower_bounds_where_use_is_not_measured() -> None:
+    """Of 96 hours 48 are not measured: they may be idle or underutilized too. Active ones are not idle."""
+    ledger = [("a", "p-0", "underutilized", 12.0), ("a", "p-0", "allocated_idle", 36.0)]
+    for bucket, idle in (("allocated_unmeasured", "≥ 37.5 %"), ("active_unmeasured", "37.5 %")):
+        with duckdb.connect() as con:
+            _fill(con, [*ledger, ("a", "p-1", bucket, 48.0)])
+            found = _answers(con)["Capacity use"]
+        assert found.detail.startswith(f"100.0 % allocated · ≥ 12.5 % underutilized · {idle} idle · ")
+
+
+def test_many_small_wastes_are_no_waste_of_none_and_a_trace_is_not_none() -> None:
+    """2,000 of 2,400 workloads are idle for an hour each, in which none has 0.05 % of 2,400; then half an hour in all of it."""
+    pods = [("a", f"web{number}-0", "allocated_idle" if number < 2_000 else "effective", 1.0) for number in range(2_400)]
+    with duckdb.connect() as con:
+        _fill(con, pods)
+        found = _answers(con)["Largest waste"]
+        assert (found.headline, found.detail) == ("a / web0", "1 GPU-h idle in 1 pod, $2. In all: 2,000 GPU-h idle.")
+        con.execute("update report.gpu_hour_ledger set bucket = 'effective' where pod != 'web0-0'")
+        con.execute("update report.gpu_hour_ledger set gpu_hours = 0.5 where pod = 'web0-0'")
+        found = _answers(con)
+    assert found["Largest waste"].headline == "Almost none"
+    assert found["Largest waste"].detail == "No allocated GPU was idle or underutilized, but for 0.5 GPU-h."
+    assert found["GPUs to return"].headline == "< 0.1 of 100"
+    assert found["GPUs to return"].detail.startswith("0.02 idle on average · ")
 
 
 def test_the_largest_waste_is_named_with_the_workload_of_its_pods_and_its_price(con: duckdb.DuckDBPyConnection) -> None:
@@ -304,7 +330,8 @@ def test_gpus_without_a_number_are_counted_each(con: duckdb.DuckDBPyConnection) 
     for code in ("GR401", "GR404", "GR401"):
         _finding(con, code, "critical", "XID 79")
     con.execute("update report.finding set device_uuid = 'GPU-2' where rowid = 2")
-    assert _answers(con)["GPU health"].headline == "2 GPUs need action"
+    found = _answers(con)["GPU health"]
+    assert (found.headline, found.detail) == ("2 GPUs need action", "node-1: XID 79 · node-1: XID 79 · 1 more finding")
 
 
 def test_days_that_the_window_cuts_are_no_dip_in_the_course_of_a_team(con: duckdb.DuckDBPyConnection) -> None:
@@ -446,7 +473,10 @@ def test_the_previous_hours_of_a_team_are_of_its_namespaces_that_ended_too(con: 
     """)
     with opened_tables(con, {}) as tables:
         changes = {each.name: each.change for each in overview(tables, HEADER, Money("$"), {}).teams}
-    assert changes == {"science": "−40 %", "serving": ""}
+        assert changes == {"science": "−40 %", "serving": ""}
+        for now, change in ((39.9, "−0.3 %"), (40.001, "0 %"), (40.2, "+0.5 %"), (95.8, "+140 %")):
+            con.execute("update report.namespace_change set allocated_gpu_hours = ? where namespace = 'research'", [now])
+            assert {each.name: each.change for each in overview(tables, HEADER, Money("$"), {}).teams}["science"] == change
 
 
 def test_idle_hours_cost_what_their_own_models_cost(con: duckdb.DuckDBPyConnection) -> None:
@@ -465,6 +495,11 @@ def test_without_prices_the_cost_is_unknown_and_not_zero(con: duckdb.DuckDBPyCon
     found = _answers(con)["Cost"]
     assert found.headline == "No prices configured"
     assert "$" not in found.line
+    with opened_tables(con, {}) as tables:
+        header = replace(HEADER, settings={"price of gpu_hour": {"B300": 2}})
+        found = answers(tables, header, Money("$"), "")[-1]
+    assert found.headline == "No price for these GPUs"
+    assert found.detail.startswith("Cost needs a price for a model and day of the period in the configuration.")
 
 
 def test_energy_is_told_with_its_range_where_that_is_known_of_all_of_it(con: duckdb.DuckDBPyConnection) -> None:
@@ -556,6 +591,19 @@ def test_the_trend_has_active_hours_whose_sm_activity_is_not_measured(con: duckd
     with opened_tables(con, {}) as tables:
         drawn = str(overview(tables, HEADER, Money("$"), {}).trend)
     assert drawn.count("Effective 0.5, Active, SM activity not measured 2.5, Free 1") == 2
+    assert drawn.count("20 Nov 23:00 (GPUs on average): no data") == 1
+    assert drawn.count("no data") == 22  # of a day's hours; the room for them is left blank
+
+
+def test_days_without_data_are_blank_and_a_days_part_is_no_drop(con: duckdb.DuckDBPyConnection) -> None:
+    """Of five days and a half two have data; research has one GPU on the whole one and on the half one."""
+    con.execute("insert into report.gpu_hour_ledger select * replace (date '2026-11-21' as day, gpu_hours / 2 as gpu_hours)"
+        " from report.gpu_hour_ledger")  # fmt: skip
+    window = Window(parse_instant("2026-11-16T00:00:00Z"), parse_instant("2026-11-21T12:00:00Z"))
+    with opened_tables(con, {}) as tables:
+        found = overview(tables, replace(HEADER, window=window), Money("$"), {})
+    assert str(found.trend).count("no data") == 4
+    assert {each.name: "0.0,18.0 100.0,18.0" in str(each.spark) for each in found.teams} == {"serving": True, "research": True}
 
 
 def test_pending_requests_of_a_day_are_the_mean_of_the_hours_in_which_they_are_known(con: duckdb.DuckDBPyConnection) -> None:

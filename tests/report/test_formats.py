@@ -63,6 +63,11 @@ def test_a_duration_has_two_units_at_most(seconds: float | None, shown: str) -> 
     assert formats.duration(seconds) == shown
 
 
+def test_a_trace_is_not_rounded_to_nothing() -> None:
+    found = [formats.rounded(each, 2) for each in (0.0, 1e-17, 0.004, 0.006, 1.234, 1_234.5)]
+    assert found == ["0", "0", "< 0.01", "0.01", "1.23", "1,234"]
+
+
 def test_headings_spell_names_as_the_field_does() -> None:
     assert formats.words("gpu_util avg") == "GPU utilization avg"
     assert formats.words("nvlink_rx") == "NVLink received"

@@ -83,7 +83,7 @@ _UTILIZATION = """
 
 
 def _per(amount: float, hours: float) -> str:
-    return formats.significant(round(amount / hours, 1 if amount / hours >= 1 else 2)) if hours else formats.UNKNOWN
+    return formats.rounded(amount / hours, 1 if amount / hours >= 1 else 2) if hours else formats.UNKNOWN
 
 
 @dataclass(frozen=True)
@@ -135,23 +135,25 @@ class _Asked:
         if not hours.capacity:
             return Answer("Capacity use", "No data", "No GPU-hour is in the data of this period.")
         allocated, unmeasured = hours.of(*ALLOCATED), hours.of("active_unmeasured", "allocated_unmeasured")
-        at_least = ["≥ " if lacking > UNMEASURED * hours.capacity else "" for lacking in (hours.of("unknown"), unmeasured)]
-        parts = [] if self.team else [f"{at_least[0]}{formats.percent(allocated / hours.capacity)} allocated"]
+        lacking = (hours.of("unknown"), hours.of("unknown", "allocated_unmeasured"), hours.of("unknown") + unmeasured)
+        held, active, sm = ("≥ " if each > UNMEASURED * hours.capacity else "" for each in lacking)
+        parts = [] if self.team else [f"{held}{formats.percent(allocated / hours.capacity)} allocated"]
+        shares = ((sm, "underutilized", ("underutilized",)), (active, "idle", IDLE), ("", "unknown", ("unknown",)))
         parts += [
-            f"{formats.percent(hours.share(*names))} {word}"
-            for word, names in (("underutilized", ("underutilized",)), ("idle", IDLE), ("unknown", ("unknown",)))
+            f"{least}{formats.percent(hours.share(*names))} {word}"
+            for least, word, names in shares
             if self.is_notable(hours.of(*names))
         ]
         if not allocated and self.is_unmeasured:
             headline, parts = "Unknown", ["Allocation unknown"]
         elif self.is_unmeasured:
-            headline = f"{at_least[0]}{formats.percent(hours.share('allocated_unmeasured'))} allocated"
+            headline = f"{held}{formats.percent(hours.share('allocated_unmeasured'))} allocated"
             parts = [*parts[1:], "use is not measured"]
         elif unmeasured and not hours.of("effective", "underutilized"):
-            headline = f"{at_least[0]}{formats.percent(hours.share('active_unmeasured'))} active"
+            headline = f"{active}{formats.percent(hours.share('active_unmeasured'))} active"
             parts.append("SM activity is not measured")
         else:
-            headline = f"{max(at_least)}{formats.percent(hours.share('effective'))} effective"
+            headline = f"{sm}{formats.percent(hours.share('effective'))} effective"
         if (mean := self.row(_UTILIZATION).get("mean")) is not None:
             parts.append(f"mean GPU utilization {formats.percent(mean)}")
         average = _per(allocated, self.hours)
@@ -173,8 +175,8 @@ class _Asked:
         idle, under = self._worst(*IDLE), self._worst("underutilized")
         told = [
             (found["gpu_hours"], found, f"{formats.gpu_hours(found['gpu_hours'])} {word}")
-            for found, word in ((idle, "idle"), (under, "underutilized (SM activity below 50 %)"))
-            if found and self.is_notable(found["gpu_hours"])
+            for found, word, names in ((idle, "idle", IDLE), (under, "underutilized (SM activity below 50 %)", ("underutilized",)))
+            if found and self.is_notable(self.whole.of(*names))
         ]
         amounts = {
             "idle": IDLE, "underutilized": ("underutilized",), "of unknown SM activity": ("active_unmeasured",),
@@ -183,8 +185,10 @@ class _Asked:
         known = {word: self.whole.of(*buckets) for word, buckets in amounts.items()}
         said = ", ".join(f"{formats.gpu_hours(hours)} {word}" for word, hours in known.items() if self.is_notable(hours))
         if not told:
-            headline = "No data" if self.is_unmeasured else "None known" if said else "None"
-            detail = f"No allocated GPU {'is known to be' if said else 'was'} idle or underutilized{said and f'; {said}'}."
+            trace = self.whole.of(*IDLE, "underutilized")
+            headline = "No data" if self.is_unmeasured else "None known" if said else "Almost none" if trace else "None"
+            rest = f"{trace and f', but for {formats.gpu_hours(trace)}' or ''}{said and f'; {said}'}"
+            detail = f"No allocated GPU {'is known to be' if said else 'was'} idle or underutilized{rest}."
             return Answer("Largest waste", headline, detail, tab="workloads", link="Workloads")
         told.sort(key=lambda each: -each[0])
         first, rest = told[0][1], told[1:]
@@ -217,7 +221,7 @@ class _Asked:
             parts.append(f"{whole_spare} free in every hour")
         need = {} if self.team else self.row("select * from report.gpu_need where gpu_model = '(all)' and $team = ''")
         if need.get("active_gpus_p95") is not None and len(self.header.clusters) == 1:
-            at_once = (formats.significant(round(need[f"active_gpus_{which}"], 1)) for which in ("p95", "max"))
+            at_once = (formats.rounded(need[f"active_gpus_{which}"], 1) for which in ("p95", "max"))
             parts.append("active at once: p95 {}, peak {}".format(*at_once))
         gpus = (idle + freed) / self.hours + whole_spare if self.hours else 0.0
         largest = [each for each in teams if each["team"] and self.is_notable(each["idle"] + each["freed"])]
@@ -233,7 +237,8 @@ class _Asked:
         spent = sum(costs) if costs else None
         detail = " · ".join(parts) + self.money.tail(spent, " · cost of the allocated ones: ", is_least=is_least)
         least = "≥ " if is_partial or self.unmeasured > UNMEASURED * self.whole.of(*ALLOCATED) else ""  # they may be idle too
-        headline = "No data" if self.is_unmeasured and not gpus else f"{least}{formats.significant(round(gpus, 1))}{of}"
+        said = formats.significant(round(gpus, 1)) if least else formats.rounded(gpus, 1)
+        headline = "No data" if self.is_unmeasured and not gpus else f"{least}{said}{of}"
         return Answer("GPUs to return", headline, detail, tone, self.confidence, "workloads", link="Workloads")
 
     def pending(self) -> Answer:
@@ -326,8 +331,9 @@ class _Asked:
             trouble = str(each["evidence"] or each["title"]).partition("; alloc")[0]
             key = f"{each['code']} {each['node_name']} {each['cluster']}"
             shown.setdefault(key, f"{_place(each)}{self.where(each)}: {trouble}")
-        more = [formats.counted(len(shown) - 2, "more finding")] if len(shown) > 2 else []
-        detail = " · ".join([*list(shown.values())[:2], *more])
+        named = list(shown.values())[:2]
+        rest = len(found) - len(named)
+        detail = " · ".join([*named, *([formats.counted(rest, "more finding")] if rest else [])])
         name = "device_uuid" if found[0]["device_uuid"] else "node_name"
         query, tone = urlencode({each: found[0][each] for each in ("cluster", name)}), "bad" if critical else "warn"
         return Answer("GPU health", headline, detail, tone, found[0]["confidence"], "gpus", query, "GPUs")
@@ -363,8 +369,11 @@ class _Asked:
         energy = self._energy()
         sure = f"Data coverage {formats.percent(self.header.coverage_ratio)}, difference to capacity {difference(self.tables)}"
         if not spent:
-            headline = f"Energy {energy[0]}" if energy else "No prices configured"
-            detail = f"Cost needs [prices] in the configuration. {sure}."
+            is_priced = bool(self.header.settings.get("price of gpu_hour"))
+            none = "No price for these GPUs" if is_priced else "No prices configured"
+            headline = f"Energy {energy[0]}" if energy else none
+            needed = "Cost needs a price for a model and day of the period" if is_priced else "Cost needs gpu_hour under [prices]"
+            detail = f"{needed} in the configuration. {sure}."
             return Answer("Cost", headline, detail, "", self.confidence, "energy", link="Energy and cost")
         told = {part: each["least"] + self.money(each["cost"]) for part, each in spent.items() if each["cost"]}
         idle = f" ({told['idle']} idle)" if "idle" in told else ""

@@ -130,6 +130,12 @@ def significant(found: float, digits: int = 3) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def rounded(found: float, places: int) -> str:
+    """Rounded to decimal places; a trace is below the last one, and not 0."""
+    least = 10.0**-places
+    return f"< {least:g}" if 1e-9 < found < least / 2 else significant(round(found, places))
+
+
 def percent_points(found: float) -> str:
     """Percent with one decimal, so that a column stands aligned; a trace is not shown as 0, nor nearly all as 100."""
     if found == 0 or not math.isfinite(found):
