@@ -30,7 +30,8 @@ const path = (values, x, y) => {
   let text = "", isOpen = false;
   values.forEach((value, index) => {
     if (value === null || value === undefined) { isOpen = false; return; }
-    text += `${isOpen ? "L" : "M"}${x(index).toFixed(1)},${y(value).toFixed(1)}`;
+    const isAlone = !isOpen && (values[index + 1] ?? null) === null; // a dot
+    text += `${isOpen ? "L" : "M"}${x(index).toFixed(1)},${y(value).toFixed(1)}${isAlone ? "h2" : ""}`;
     isOpen = true;
   });
   return text;
@@ -104,15 +105,15 @@ const drawHours = async (figure, data) => {
   const top = ceiling(Math.max(...layers.map((parts) => parts.reduce((one, other) => one + other, 0))));
   const width = widthOf(figure), height = 250;
   const svg = frame(width, height, top, "GPUs by use, hour by hour; pending requests above capacity");
-  const x = (index) => 40 + ((width - 40) * index) / Math.max(1, times.length - 1);
+  const x = (index) => 40 + ((width - 40) * index) / times.length;
   const y = (value) => height - 20 - (value / top) * (height - 34);
   const runs = runsOf([...times.keys()].filter((index) => sums.has(times[index])));
   classes.forEach((css, layer) => {
-    const edge = (run, count) => run.map((index) => layers[index].slice(0, count).reduce((one, other) => one + other, 0));
-    const areas = runs.map((run) => {
-      const there = path(edge(run, layer + 1), (number) => x(run[number]), y);
-      return `${there}${path(edge(run, layer).reverse(), (number) => x(run[run.length - 1 - number]), y).replace("M", "L")}Z`;
+    const edge = (run, count) => run.flatMap((index) => {
+      const level = y(layers[index].slice(0, count).reduce((one, other) => one + other, 0));
+      return [[x(index), level], [x(index + 1), level]]; // an hour is as wide as it is long
     });
+    const areas = runs.map((run) => `M${[...edge(run, layer + 1), ...edge(run, layer).reverse()].map((point) => point.map((each) => each.toFixed(1)).join()).join("L")}Z`);
     svg.append(drawn("path", { d: areas.join(""), class: css }));
   });
   timeLabels(svg, times, x, width, height);
@@ -246,7 +247,7 @@ const drawDistributions = async (figure, data) => {
     svg.append(drawn("text", { x: 40, y: height - 4 }, "0 %"), drawn("text", { x: width, y: height - 4, "text-anchor": "end" }, "100 %"));
     box.append(make("div", {}, make("h3", {}, name), svg));
   }
-  const keys = SHOWN.flatMap(([signal, , css]) => [make("span", { class: css }), signal.replace(", %", "")]);
+  const keys = SHOWN.filter(([signal]) => [...names.values()].flat().some((row) => signal === raw(columns.signal, row))).flatMap(([signal, , css]) => [make("span", { class: css }), signal.replace(", %", "")]);
   figure.append(box, make("p", { class: "soft keys" }, ...keys), make("p", { class: "soft" }, "Vertical axis: share of GPU-hours at or below the value. Horizontal axis: the value. A curve further to the right is more use."));
 };
 
@@ -281,7 +282,7 @@ const ENERGIES = [["c-active_unmeasured", "Active", "active_joules"], ["c-alloca
 const drawEnergy = async (figure, data) => {
   const columns = table(data);
   const sums = summed(data, ENERGIES.map(([, , name]) => columns[name]), (row) => `${raw(columns.dimension, row)}\n${raw(columns.value, row)}`);
-  const of = (dimension) => [...sums].map(([key, joules]) => [...key.split("\n"), joules.map((each) => (each ?? 0) / 3.6e6)]).filter(([each]) => each === dimension).sort();
+  const of = (dimension) => [...sums].map(([key, joules]) => [...key.split("\n"), joules.some((each) => each !== null) ? joules.map((each) => (each ?? 0) / 3.6e6) : null]).filter(([each]) => each === dimension).sort();
   const isDaily = of("day").length > 1, rows = of(isDaily ? "day" : "GPU model");
   if (!rows.length) { figure.hidden = true; return; }
   const start = instant(`${rows[0][1]}T00:00`);

@@ -80,7 +80,7 @@ def _column(column: Column, left: float, width: float, top: float) -> list[str]:
     """Its parts from the bottom up; pending requests are an outline of their own above what there is."""
     told = [f"{each.title} {formats.significant(column.gpus.of(each.name))}" for each in BUCKETS if column.gpus.of(each.name)]
     told += [f"Pending requests {formats.significant(column.pending)}"] if column.pending else []
-    title = escape(f"{column.label} (GPUs on average): {', '.join(told)}")
+    title = escape(f"{column.label} (GPUs on average): {', '.join(told) or 'no data'}")
     parts, height = [], 0.0
     gap = width * 0.07
     for bucket in BUCKETS:

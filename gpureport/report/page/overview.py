@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
+from math import ceil
 from typing import Any
 
 from markupsafe import Markup
@@ -69,7 +70,7 @@ def overview(tables: Tables, header: Header, money: Money, files: Mapping[str, s
     whole = ledger(tables, team)
     teams = [] if team else _teams(tables, header, money, files)
     findings = _findings(tables, team)
-    drawn, unit = _trend(tables, header, team)
+    drawn, unit = _trend(tables, header, whole, team)
     rest = tables.rows("""
         select if(bucket = 'unknown', 'Allocation unknown', 'Unallocated') as title, sum(gpu_hours) as hours, sum(cost) as cost,
             if(bool_or(cost is null), '≥ ', '') as least
@@ -165,13 +166,14 @@ def _impact(finding: Mapping[str, Any], money: Money) -> str:
     return "" if hours is None else f"{formats.gpu_hours(hours)}{money.tail(finding['at_stake_cost'], ' · ')}"
 
 
-def _trend(tables: Tables, header: Header, team: str) -> tuple[Markup, str]:
+def _trend(tables: Tables, header: Header, whole: Hours, team: str) -> tuple[Markup, str]:
     """By day, or by hour where the window has few days; a team's always by day."""
     is_daily = bool(team) or len(list(header.window.days())) > _HOURLY_DAYS_MAX
     is_local = header.timezone != "UTC" and not team  # days of the ledger are UTC's: other days are added from hours
     unit = "day" if is_daily else "hour"
-    drawn = _daily(tables, header, team) if is_daily and not is_local else _from_hours(tables, header.timezone, unit)
-    return drawings.trend(drawn, 0.0 if team else max((each.gpus.capacity for each in drawn), default=0.0)), unit
+    drawn = _daily(tables, header, team) if is_daily and not is_local else _from_hours(tables, header, whole, unit)
+    capacity = max(whole.capacity / (header.window.seconds / 3600), *(each.gpus.capacity for each in drawn), 0.0)
+    return drawings.trend(drawn, 0.0 if team else capacity), unit
 
 
 _PENDING = """
@@ -190,24 +192,25 @@ def _daily(tables: Tables, header: Header, team: str) -> list[drawings.Column]:
         f"select hour_start_at::date as day, {_PENDING} where resource = 'gpu' and $team = '' group by all", team=team
     )
     above = {str(row["day"]): row["gpus"] for row in pending}
-    hours = {str(day): _hours_of(header, day) for day in header.window.days()}
+    found = hours_by(rows, "day")
     return [
-        _column(f"{date.fromisoformat(day):%-d %b}", found.by_bucket, above.get(day), hours[day])
-        for day, found in hours_by(rows, "day").items()
-        if hours.get(day)
+        _column(f"{day:%-d %b}", found.get(str(day), Hours({})).by_bucket, above.get(str(day)), hours)
+        for day, hours in _days(header).items()
+        if found
     ]
 
 
-def _hours_of(header: Header, day: date) -> float:
-    """Hours of the window that are in a day."""
+def _days(header: Header) -> dict[date, float]:
+    """The days of the window, each with the hours of the window that are in it."""
     start, end = plain(header.window.start_at), plain(header.window.end_at)
-    midnight = datetime.combine(day, time())
-    return max(0.0, (min(end, midnight + timedelta(days=1)) - max(start, midnight)).total_seconds() / 3600)
+    midnights = {day: datetime.combine(day, time()) for day in header.window.days()}
+    spans = {day: min(end, at + timedelta(days=1)) - max(start, at) for day, at in midnights.items()}
+    return {day: span.total_seconds() / 3600 for day, span in spans.items() if span}
 
 
-def _from_hours(tables: Tables, zone: str, unit: str) -> list[drawings.Column]:
+def _from_hours(tables: Tables, header: Header, whole: Hours, unit: str) -> list[drawings.Column]:
     """From the hours' own table, which shows active and effective hours; what is neither idle nor active is unknown."""
-    is_measured = ledger(tables).of("active_unmeasured") <= ledger(tables).of("effective", "underutilized")
+    zone, is_measured = header.timezone, whole.of("active_unmeasured") <= whole.of("effective", "underutilized")
     rows = tables.rows(
         """
         select date_trunc($unit, local_time(hour_start_at, $zone)) as at, count(distinct hour_start_at) as hours,
@@ -226,14 +229,19 @@ def _from_hours(tables: Tables, zone: str, unit: str) -> list[drawings.Column]:
     above = {row["at"]: row["gpus"] for row in pending}
     other = "underutilized" if is_measured else "active_unmeasured"
     names = {"effective": "effective", "other": other, "idle": "allocated_idle", "unknown": "unknown", "free": "free"}
+    found = {row["at"]: row for row in rows}
+    start = header.window.start_at.replace(minute=0, second=0, microsecond=0)
+    hours = ceil((header.window.end_at - start).total_seconds() / 3600)
+    times = (local(start + timedelta(hours=number), zone) for number in range(hours))
     return [
         _column(
-            f"{row['at']:{'%-d %b' if unit == 'day' else '%-d %b %H:%M'}}",
-            {bucket: max(0.0, row[name] or 0.0) for name, bucket in names.items()},
-            above.get(row["at"]),
-            row["hours"],
+            f"{at:{'%-d %b' if unit == 'day' else '%-d %b %H:%M'}}",
+            {bucket: max(0.0, found[at][name] or 0.0) for name, bucket in names.items() if at in found},
+            above.get(at),
+            found[at]["hours"] if at in found else 1,
         )
-        for row in rows
+        for at in dict.fromkeys(at.replace(hour=0) if unit == "day" else at for at in times)
+        if found
     ]
 
 
@@ -249,7 +257,7 @@ def _teams(tables: Tables, header: Header, money: Money, files: Mapping[str, str
         tables.rows("select team, bucket, sum(gpu_hours) as gpu_hours from page.use where team != '' group by all"), "team"
     )
     figures = _by_team(tables)
-    courses = _courses(tables, header)
+    courses = _courses(tables, _days(header))
     ranked = sorted(use, key=lambda name: (-use[name].of(*ALLOCATED), name))
     return [_team(name, use[name], figures, courses.get(name, []), hours, money, files.get(name, "")) for name in ranked]
 
@@ -264,10 +272,6 @@ def _team(
     file: str,
 ) -> Team:
     own: dict[str, Any] = {figure: found.get(name) for figure, found in figures.items()}
-    before, now = own["before"], own["now"]
-    change = "new" if now and before == 0 else ""
-    if before and now is not None:
-        change = f"{(now / before - 1) * 100:+.0f} %".replace("-", "−")
     lacking = (use.of("active_unmeasured", "allocated_unmeasured"), use.of("allocated_unmeasured"))
     least = ["≥ " if each > UNMEASURED * use.of(*ALLOCATED) else "" for each in lacking]
     effective = formats.UNKNOWN if use.effective_share is None else least[0] + formats.percent(use.effective_share)
@@ -277,11 +281,23 @@ def _team(
     findings = [(severity, own[severity]) for severity in ("critical", "warning", "info") if own[severity]]
     return Team(
         name, _gpus(use.of(*ALLOCATED) / hours), drawings.bar(use), effective,
-        least[1] + formats.significant(round(use.of(*IDLE), 1)) if lacking[1] < use.of(*ALLOCATED, *IDLE) else "",
-        "" if own["pending"] is None else formats.significant(round(own["pending"], 1)),
+        _idle(use, least[1]) if lacking[1] < use.of(*ALLOCATED, *IDLE) else "",
+        "" if own["pending"] is None else formats.rounded(own["pending"], 1),
         cost, least[2] + formats.energy(own["joules"]) if own["joules"] else "",
-        change, drawings.spark(course), tuple(findings), file,
+        _change(own["before"], own["now"]), drawings.spark(course), tuple(findings), file,
     )  # fmt: skip
+
+
+def _idle(use: Hours, least: str) -> str:
+    idle = use.of(*IDLE)
+    return least + (formats.significant(round(idle, 1)) if least else formats.rounded(idle, 1))
+
+
+def _change(before: float | None, now: float | None) -> str:
+    if not before or now is None:
+        return "new" if now and before == 0 else ""
+    percent = round((now / before - 1) * 100, 1)
+    return f"{percent:+.{0 if abs(percent) >= 1 else 1}f} %".replace("-", "−") if percent else "0 %"
 
 
 _TEAM = "join page.team as known using (cluster, namespace) group by all"
@@ -309,17 +325,17 @@ def _by_team(tables: Tables) -> dict[str, dict[str, Any]]:
     return {figure: known.get(figure, {}) for figure in _BY_TEAM}
 
 
-def _courses(tables: Tables, header: Header) -> dict[str, list[float]]:
-    """GPUs allocated day by day, by team."""
+def _courses(tables: Tables, hours: Mapping[date, float]) -> dict[str, list[float]]:
+    """GPUs allocated day by day, by team; ``hours`` of each day."""
     rows = tables.rows(
-        "select team, day, sum(gpu_hours) filter (where bucket != 'reserved_idle') as hours from page.use"
-        " where team != '' group by all order by day"
+        "select team, day, sum(gpu_hours) filter (where bucket != 'reserved_idle') as gpu_hours from page.use"
+        " where team != '' group by all"
     )
-    days = sorted({row["day"] for row in rows})
+    days = sorted({row["day"] for row in rows} & {*hours})
     found: dict[str, dict[date, float]] = {}
     for row in rows:
-        found.setdefault(row["team"], {})[row["day"]] = (row["hours"] or 0.0) / _hours_of(header, row["day"])
-    return {team: [by_day.get(day, 0.0) for day in days] for team, by_day in found.items()}
+        found.setdefault(row["team"], {})[row["day"]] = row["gpu_hours"] or 0.0
+    return {team: [by_day.get(day, 0.0) / hours[day] for day in days] for team, by_day in found.items()}
 
 
 def since_text(header: Header) -> str:

@@ -122,7 +122,10 @@ def test_with_one_signal_and_no_model_every_tab_opens(browser: Browser, bare: Pa
     page, complaints = new_page(browser), []
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.goto(report_of(bare, "one", "2026-11-20", tmp_path) + "#capacity")
-    page.locator("figure", has_text="Blank: hours without data.").wait_for()
+    hours = page.locator("figure", has_text="Blank: hours without data.").locator("svg")
+    hours.wait_for()
+    wide = "svg => svg.querySelector('path.c-underutilized').getBBox().width / (svg.viewBox.baseVal.width - 40)"
+    assert hours.evaluate(wide) == pytest.approx(2 / 24, rel=0.01)
     assert page.locator("figure", has_text="Allocated GPUs by model").is_hidden()  # one day is no line
     for tab in page.locator(".tabs a").all():
         tab.click()
