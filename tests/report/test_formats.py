@@ -25,16 +25,10 @@ from gpureport.values.text import formats
         ("coverage_ratio", -0.0, "0"),
         ("energy_joules", -0.0, "0"),
         ("power_violation_ratio", 1.25, "125.0"),  # a fault of the source, shown as it is
-        ("duty_cycle_percent", 41.0, "41.0"),
         ("observed_seconds", 86399.0, "86,399"),
         ("unscheduled_pod_count_avg", 1.5, "1.5"),  # a mean of counts is no share
         ("contested_gpus_max", 4.0, "4"),
-        ("free_core_percent_avg", 50.0, "50.0"),
-        ("free_memory_bytes_avg", 2.0**30, "1 Gi"),
-        ("memory_total_bytes", 150_754_820_096.0, "140 Gi"),
-        ("energy_joules", 149_906.558, "150 k"),
         ("power_watts_avg", 312.3, "312"),
-        ("pcie_tx_bytes_per_second_avg", 3_058_578_640.0, "3.06 G"),
         ("xid_error_count", 12, "12"),
         ("xid_codes", [], "none"),
         ("xid_codes", [31, 79], "31, 79"),
@@ -66,6 +60,7 @@ def test_a_duration_has_two_units_at_most(seconds: float | None, shown: str) -> 
 def test_a_trace_is_not_rounded_to_nothing() -> None:
     found = [formats.rounded(each, 2) for each in (0.0, 1e-17, 0.004, 0.006, 1.234, 1_234.5)]
     assert found == ["0", "0", "< 0.01", "0.01", "1.23", "1,234"]
+    assert formats.rounded(0.004, 2, is_least=True) == "≥ 0"
 
 
 def test_headings_spell_names_as_the_field_does() -> None:
@@ -73,10 +68,10 @@ def test_headings_spell_names_as_the_field_does() -> None:
     assert formats.words("nvlink_rx") == "NVLink received"
 
 
-def test_uuids_are_cut_and_names_are_not() -> None:
-    assert formats.shortened("device_uuid", "GPU-58cba95d-ca2a-6e6a-c26d-68000d48365c") == "GPU-58cba95d…"
-    assert formats.shortened("pod_uid", "6a25abae-7d8f-5e1b-a566-c3e32c2cd872") == "6a25abae…"
-    assert formats.shortened("pod", "a-very-long-name-of-a-pod-in-a-cluster") == "a-very-long-name-of-a-pod-in-a-cluster"
+def test_a_prefix_leaves_at_least_one_before_the_point() -> None:
+    found = [formats.scaled(each, formats.IEC) for each in (1023, 2.0**30, 150_754_820_096.0)]
+    assert found == ["1,023", "1 Gi", "140 Gi"]
+    assert [formats.energy(each) for each in (149_906.558, 3.6e6, None)] == ["41.6 Wh", "1 kWh", "—"]
 
 
 @given(st.floats(min_value=1e-300, max_value=1 - 1e-9))

@@ -175,8 +175,11 @@ class _Asked:
         idle, under = self._worst(*IDLE), self._worst("underutilized")
         told = [
             (found["gpu_hours"], found, f"{formats.gpu_hours(found['gpu_hours'])} {word}")
-            for found, word, names in ((idle, "idle", IDLE), (under, "underutilized (SM activity below 50 %)", ("underutilized",)))
-            if found and self.is_notable(self.whole.of(*names))
+            for found, word, total in (
+                (idle, "idle", self.whole.of(*IDLE)),
+                (under, "underutilized (SM activity below 50 %)", self.whole.of("underutilized")),
+            )
+            if found and self.is_notable(total)
         ]
         amounts = {
             "idle": IDLE, "underutilized": ("underutilized",), "of unknown SM activity": ("active_unmeasured",),
@@ -187,8 +190,8 @@ class _Asked:
         if not told:
             trace = self.whole.of(*IDLE, "underutilized")
             headline = "No data" if self.is_unmeasured else "None known" if said else "Almost none" if trace else "None"
-            rest = f"{trace and f', but for {formats.gpu_hours(trace)}' or ''}{said and f'; {said}'}"
-            detail = f"No allocated GPU {'is known to be' if said else 'was'} idle or underutilized{rest}."
+            but = f", but for {formats.gpu_hours(trace)}" if trace else ""
+            detail = f"No allocated GPU {'is known to be' if said else 'was'} idle or underutilized{but}{said and f'; {said}'}."
             return Answer("Largest waste", headline, detail, tab="workloads", link="Workloads")
         told.sort(key=lambda each: -each[0])
         first, rest = told[0][1], told[1:]
@@ -236,14 +239,14 @@ class _Asked:
         is_least = any(each["is_partial"] for each in teams)
         spent = sum(costs) if costs else None
         detail = " · ".join(parts) + self.money.tail(spent, " · cost of the allocated ones: ", is_least=is_least)
-        least = "≥ " if is_partial or self.unmeasured > UNMEASURED * self.whole.of(*ALLOCATED) else ""  # they may be idle too
-        said = formats.significant(round(gpus, 1)) if least else formats.rounded(gpus, 1)
-        headline = "No data" if self.is_unmeasured and not gpus else f"{least}{said}{of}"
+        is_lower = is_partial or self.unmeasured > UNMEASURED * self.whole.of(*ALLOCATED)  # they may be idle too
+        said = formats.rounded(gpus, 1, is_lower)
+        headline = "No data" if self.is_unmeasured and not gpus else f"{said}{of}"
         return Answer("GPUs to return", headline, detail, tone, self.confidence, "workloads", link="Workloads")
 
     def pending(self) -> Answer:
         """Waiting or starved teams, and the cause."""
-        title = "Pending and starved"
+        title, tab = "Pending and starved", self.tab_of_waits
         waits = self.tables.rows(
             """
             select cluster, coalesce(any_value(known.team), namespace) as team, size,
@@ -266,7 +269,7 @@ class _Asked:
             is_seen = self.tables.has("period.pod_wait") and seen.get("hours")
             none = "No source lists the pods that request GPUs."
             told = ("No pending pods", why) if is_seen else ("No data", f"{none} {why}".strip())
-            return Answer(title, *told, tab=self.tab_of_waits, link=TABS[self.tab_of_waits])
+            return Answer(title, *told, tab=tab, link=TABS[tab])
         first = waits[0]
         wait = f"p95 wait {'≥ ' if first['is_least'] else ''}{formats.duration(first['p95'])}"
         size = _SIZES.get(first["size"], "size unknown")
@@ -274,9 +277,7 @@ class _Asked:
         team = f"{first['team']}{self.where(first)}"
         headline = f"{team}, {formats.gpu_hours(first['gpu_hours'])} pending" if is_long else wait
         detail = f"{f'{wait} ({size})' if is_long else 'Longest: ' + team + ', ' + size}. {why}".strip()
-        return Answer(
-            title, headline, detail, "bad" if is_long else "", self.confidence, self.tab_of_waits, link=TABS[self.tab_of_waits]
-        )
+        return Answer(title, headline, detail, "bad" if is_long else "", self.confidence, tab, link=TABS[tab])
 
     @property
     def tab_of_waits(self) -> str:
@@ -384,15 +385,9 @@ class _Asked:
         ]
         if is_partial := (ratio := spent["whole"]["priced_ratio"]) < 1 - _TRACE:
             parts.append(f"{formats.percent(ratio)} of GPU-hours have a price")
-        return Answer(
-            "Cost",
-            ("≥ " if is_partial else "") + self.money(spent["whole"]["cost"]),
-            f"{' · '.join([*parts, *energy])}. {sure}.",
-            "",
-            self.confidence,
-            "energy",
-            link="Energy and cost",
-        )
+        headline = ("≥ " if is_partial else "") + self.money(spent["whole"]["cost"])
+        detail = f"{' · '.join([*parts, *energy])}. {sure}."
+        return Answer("Cost", headline, detail, "", self.confidence, "energy", link="Energy and cost")
 
     def _energy(self) -> list[str]:
         joules, grams = (
@@ -420,7 +415,7 @@ def difference(tables: Tables) -> str:
     """GPU-hours by which the categories of any cluster miss its capacity."""
     sql = "select sum(abs(difference_gpu_hours)) as off from report.gpu_hour_balance where dimension = 'cluster'"
     off = tables.row(sql).get("off")
-    return formats.UNKNOWN if off is None else formats.significant(round(off, 3) + 0.0)
+    return formats.UNKNOWN if off is None else formats.significant(round(off, 3))
 
 
 def _place(finding: Mapping[str, Any]) -> str:

@@ -154,7 +154,7 @@ _WRITTEN: Mapping[str, Callable[[Any], str]] = {
     "share": lambda found: f"{formats.percent_points(100 * found)} %",
     "kwh": lambda found: f"{formats.significant(found)} kWh",
     "joules": lambda found: f"{formats.significant(found / 3.6e6)} kWh",
-    "bytes": lambda found: formats.value("_bytes", found) + "B",
+    "bytes": lambda found: f"{formats.scaled(found, formats.IEC)}B",
     "duration": formats.duration,
     "watts": lambda found: f"{formats.significant(found)} W",
     "celsius": lambda found: f"{formats.significant(found)} °C",

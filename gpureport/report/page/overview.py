@@ -97,10 +97,7 @@ def overview(tables: Tables, header: Header, money: Money, files: Mapping[str, s
         ],
         has_cost=any(each.cost for each in teams),
         has_change=any(each.change for each in teams),
-        findings=[
-            {**each, "where": _where(each), "impact": _impact(each, money)}
-            for each in findings[:FINDINGS_SHOWN]
-        ],
+        findings=[{**each, "where": _where(each), "impact": _impact(each, money)} for each in findings[:FINDINGS_SHOWN]],
         finding_count=sum(each["times"] for each in findings),
         models=_models(tables),
         compared=_compared(tables, header.timezone),
@@ -281,16 +278,11 @@ def _team(
     findings = [(severity, own[severity]) for severity in ("critical", "warning", "info") if own[severity]]
     return Team(
         name, _gpus(use.of(*ALLOCATED) / hours), drawings.bar(use), effective,
-        _idle(use, least[1]) if lacking[1] < use.of(*ALLOCATED, *IDLE) else "",
+        formats.rounded(use.of(*IDLE), 1, bool(least[1])) if lacking[1] < use.of(*ALLOCATED, *IDLE) else "",
         "" if own["pending"] is None else formats.rounded(own["pending"], 1),
         cost, least[2] + formats.energy(own["joules"]) if own["joules"] else "",
         _change(own["before"], own["now"]), drawings.spark(course), tuple(findings), file,
     )  # fmt: skip
-
-
-def _idle(use: Hours, least: str) -> str:
-    idle = use.of(*IDLE)
-    return least + (formats.significant(round(idle, 1)) if least else formats.rounded(idle, 1))
 
 
 def _change(before: float | None, now: float | None) -> str:
@@ -326,16 +318,17 @@ def _by_team(tables: Tables) -> dict[str, dict[str, Any]]:
 
 
 def _courses(tables: Tables, hours: Mapping[date, float]) -> dict[str, list[float]]:
-    """GPUs allocated day by day, by team; ``hours`` of each day."""
-    rows = tables.rows(
-        "select team, day, sum(gpu_hours) filter (where bucket != 'reserved_idle') as gpu_hours from page.use"
-        " where team != '' group by all"
-    )
-    days = sorted({row["day"] for row in rows} & {*hours})
-    found: dict[str, dict[date, float]] = {}
+    """GPUs allocated on each day that has data, by team; ``hours`` of the days."""
+    rows = tables.rows("""
+        select team, day, coalesce(sum(gpu_hours) filter (where bucket != 'reserved_idle'), 0) as gpu_hours
+        from (select distinct team from page.use where team != '') cross join (select distinct day from page.use)
+        left join page.use using (team, day) group by all order by day
+    """)
+    found: dict[str, list[float]] = {}
     for row in rows:
-        found.setdefault(row["team"], {})[row["day"]] = row["gpu_hours"] or 0.0
-    return {team: [by_day.get(day, 0.0) / hours[day] for day in days] for team, by_day in found.items()}
+        if row["day"] in hours:
+            found.setdefault(row["team"], []).append(row["gpu_hours"] / hours[row["day"]])
+    return found
 
 
 def since_text(header: Header) -> str:

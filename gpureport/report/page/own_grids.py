@@ -35,14 +35,10 @@ _TEAMS = f"""
     from page.use where team != '' group by team order by allocated_gpu_hours desc nulls last, team
 """
 _WORKLOADS = f"""
-    with pods as (
-        select cluster, team, namespace, workload, kind, count(*) as pod_count
-        from (select distinct cluster, team, namespace, workload, kind, pod, pod_uid from page.use where namespace != '')
-        group by all
-    ),
-    hours as (
+    with hours as (
         select
-            cluster, team, namespace, workload, kind, string_agg(distinct gpu_model, ', ' order by gpu_model) as gpu_model,
+            cluster, team, namespace, workload, kind, count(distinct (pod, pod_uid)) as pod_count,
+            string_agg(distinct gpu_model, ', ' order by gpu_model) as gpu_model,
             if(bool_or(cost is null and bucket like '%idle'), null, sum(cost) filter (where bucket like '%idle')) as idle_cost,
             {_SUMS}
         from page.use where namespace != '' group by all
@@ -67,10 +63,9 @@ _WORKLOADS = f"""
             arg_min(title, number) as finding
         from page.finding where workload != '' group by all
     )
-    select hours.*, pod_count, allocated_gpu_hours / $hours as gpus, figures.* exclude (cluster, namespace, workload, kind),
+    select hours.*, allocated_gpu_hours / $hours as gpus, figures.* exclude (cluster, namespace, workload, kind),
         energy_kwh, finding_count, coalesce(finding, '') as finding
     from hours
-    inner join pods using (cluster, team, namespace, workload, kind)
     left join figures using (cluster, namespace, workload, kind)
     left join energy using (cluster, namespace, workload, kind)
     left join found using (cluster, namespace, workload, kind)

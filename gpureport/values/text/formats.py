@@ -10,9 +10,7 @@ from typing import Any
 
 UNKNOWN = "—"
 _SI = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
-_UUID_CHARACTERS = 8
-_IEC = ((2**40, "Ti"), (2**30, "Gi"), (2**20, "Mi"), (2**10, "Ki"))
-_ABBREVIATED = ("_bytes_per_second_avg", "_joules", "_joules_kepler", "_joules_unweighted", "_hertz_avg", "_hertz_max")
+IEC = ((2**40, "Ti"), (2**30, "Gi"), (2**20, "Mi"), (2**10, "Ki"))
 _SPELLED = {word.lower(): word for word in ("GPU", "SM", "DRAM", "PCIe", "NVLink", "XID", "UUID", "UID", "MIG", "PCI", "ID")} | {
     "gpus": "GPUs",
     "tx": "sent",
@@ -94,29 +92,8 @@ def value(column: str, found: Any) -> str:
     if isinstance(found, list | tuple):
         return ", ".join(map(str, found)) or "none"
     if isinstance(found, int | float):
-        return _number(column, found)
+        return percent_points(found * 100) if unit(column) == "%" else significant(found)
     return str(found)
-
-
-def shortened(column: str, text: str) -> str:
-    """A UUID as far as people read it; everything else as it is."""
-    has_prefix = text.startswith(("GPU-", "MIG-"))
-    is_uuid = column.endswith(("_uuid", "_uid")) or (column == "id" and has_prefix)
-    kept = _UUID_CHARACTERS + (4 if has_prefix else 0)
-    return f"{text[:kept]}…" if is_uuid and len(text) > kept + 1 else text
-
-
-def _number(column: str, found: float) -> str:
-    shown = unit(column)
-    if column.endswith(("_percent", "_percent_avg")):
-        return percent_points(found)
-    if shown == "%":
-        return percent_points(found * 100)
-    if column.endswith(("_bytes", "_bytes_avg", "_bytes_max")):
-        return scaled(found, _IEC)
-    if column.endswith(_ABBREVIATED):
-        return scaled(found, _SI)
-    return significant(found)
 
 
 def significant(found: float, digits: int = 3) -> str:
@@ -130,10 +107,12 @@ def significant(found: float, digits: int = 3) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def rounded(found: float, places: int) -> str:
-    """Rounded to decimal places; a trace is below the last one, and not 0."""
-    least = 10.0**-places
-    return f"< {least:g}" if 1e-9 < found < least / 2 else significant(round(found, places))
+def rounded(found: float, places: int, is_least: bool = False) -> str:
+    """Rounded to decimal places: a lower bound with its sign; any other trace is below the last place, and not 0."""
+    last = 10.0**-places
+    if not is_least and 1e-9 < found < last / 2:
+        return f"< {last:g}"
+    return f"{'≥ ' if is_least else ''}{significant(round(found, places))}"
 
 
 def percent_points(found: float) -> str:
