@@ -77,7 +77,9 @@ select
         concat_ws(
             ', ',
             if(count(distinct pod || '/' || pod_uid) > 1, format('{} pods', count(distinct pod || '/' || pod_uid)), null),
-            if(count(distinct device_uuid || '/' || gpu_instance_id) > 1, format('{} GPUs', count(distinct device_uuid || '/' || gpu_instance_id)), null)
+            if(count(distinct device_uuid || '/' || gpu_instance_id) > 1, format(
+                '{} {}', count(distinct device_uuid || '/' || gpu_instance_id), if(max(gpu_instance_id) = '', 'GPUs', 'instances')
+            ), null)
         ),
         arg_min(if(pod = '', namespace, pod), (-round(coalesce(gpu_hours, 0), 9), namespace, pod, evidence)),
         arg_min(evidence, (-round(coalesce(gpu_hours, 0), 9), namespace, pod, evidence))
@@ -92,7 +94,7 @@ group by
     workload_kind,
     workload,
     case
-        when is_of_gpu then [node_name, device_uuid, gpu_instance_id]
+        when is_of_gpu then [node_name, device_uuid]
         when workload != '' then [namespace, container]
         else [namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id]
     end

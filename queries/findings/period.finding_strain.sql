@@ -33,39 +33,38 @@ first_hour as (
 
 ruled as (
     select
-        bound.*,
-        bound.device_seconds / 3600 as allocated_gpu_hours,
+        bound.* exclude (gpu_hours),
         unnest([
             {
-                'code': 'GR201', 'holds': bound.is_ineffective, 'gpu_hours': bound.device_seconds / 3600, 'first_seen_at': first_hour.held_at,
+                'code': 'GR201', 'holds': bound.is_ineffective, 'gpu_hours': bound.gpu_hours, 'first_seen_at': first_hour.held_at,
                 'evidence': format('busy {:.0f} % of the time, SM activity {:.0f} %', 100 * bound.busy_ratio, 100 * bound.sm_active_avg)
             },
             {
-                'code': 'GR202', 'holds': bound.is_bandwidth_bound, 'gpu_hours': bound.device_seconds / 3600, 'first_seen_at': first_hour.held_at,
+                'code': 'GR202', 'holds': bound.is_bandwidth_bound, 'gpu_hours': bound.gpu_hours, 'first_seen_at': first_hour.held_at,
                 'evidence': format('DRAM activity {:.0f} %, SM activity {:.0f} %', 100 * bound.dram_active_avg, 100 * bound.sm_active_avg)
             },
             {
-                'code': 'GR203', 'holds': bound.is_io_bound, 'gpu_hours': bound.device_seconds / 3600, 'first_seen_at': first_hour.held_at,
+                'code': 'GR203', 'holds': bound.is_io_bound, 'gpu_hours': bound.gpu_hours, 'first_seen_at': first_hour.held_at,
                 'evidence': format('{:.1f} GB/s over PCIe, SM activity {:.0f} %', bound.pcie_bytes_per_second_avg / 1e9, 100 * bound.sm_active_avg)
             },
             {
-                'code': 'GR204', 'holds': bound.is_latency_bound, 'gpu_hours': bound.device_seconds / 3600, 'first_seen_at': first_hour.held_at,
+                'code': 'GR204', 'holds': bound.is_latency_bound, 'gpu_hours': bound.gpu_hours, 'first_seen_at': first_hour.held_at,
                 'evidence': format('engine active {:.0f} % of the time, SM activity {:.0f} %', 100 * bound.busy_ratio, 100 * bound.sm_active_avg)
             },
             {
-                'code': 'GR301', 'holds': bound.is_power_limited, 'gpu_hours': bound.power_throttle_ratio * bound.device_seconds / 3600, 'first_seen_at': first_hour.power_at,
+                'code': 'GR301', 'holds': bound.is_power_limited, 'gpu_hours': bound.power_throttle_ratio * bound.gpu_hours, 'first_seen_at': first_hour.power_at,
                 'evidence': format('power capping {:.1f} % of the time', 100 * bound.power_throttle_ratio)
             },
             {
-                'code': 'GR302', 'holds': bound.is_heat_limited, 'gpu_hours': bound.thermal_throttle_ratio * bound.device_seconds / 3600, 'first_seen_at': first_hour.heat_at,
+                'code': 'GR302', 'holds': bound.is_heat_limited, 'gpu_hours': bound.thermal_throttle_ratio * bound.gpu_hours, 'first_seen_at': first_hour.heat_at,
                 'evidence': format('thermal throttling {:.1f} % of the time', 100 * bound.thermal_throttle_ratio)
             },
             {
-                'code': 'GR303', 'holds': bound.is_hardware_limited, 'gpu_hours': bound.hw_throttle_ratio * bound.device_seconds / 3600, 'first_seen_at': first_hour.hardware_at,
+                'code': 'GR303', 'holds': bound.is_hardware_limited, 'gpu_hours': bound.hw_throttle_ratio * bound.gpu_hours, 'first_seen_at': first_hour.hardware_at,
                 'evidence': format('slowed down by the hardware {:.1f} % of the time', 100 * bound.hw_throttle_ratio)
             },
             {
-                'code': 'GR310', 'holds': bound.is_work_rejected, 'gpu_hours': bound.memory_pressure_ratio * bound.device_seconds / 3600, 'first_seen_at': first_hour.memory_at,
+                'code': 'GR310', 'holds': bound.is_work_rejected, 'gpu_hours': bound.memory_pressure_ratio * bound.gpu_hours, 'first_seen_at': first_hour.memory_at,
                 'evidence': format(
                     'memory nearly full {:.1f} % of the time, {} XID error{}: {}', 100 * bound.memory_pressure_ratio, bound.xid_error_count,
                     if(bound.xid_error_count = 1, '', 's'), array_to_string(bound.xid_codes, ', ')

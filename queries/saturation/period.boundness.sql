@@ -9,6 +9,7 @@
 with figure as (
     select
         figure.* exclude (gpu_util_seen_seconds),
+        total.gpu_instance_profile,
         total.gpu_util_ratio_seconds,
         total.gpu_util_seen_seconds
     from period.figure as figure
@@ -24,6 +25,7 @@ measured as (
         gpu_model,
         sharing_mode,
         device_seconds,
+        device_seconds / 3600 * if(gpu_instance_id = '', 1, partition_ratio(gpu_instance_profile, gpu_model)) as gpu_hours,
         -- What is null is left out.
         greatest(
             gpu_usage_avg,
