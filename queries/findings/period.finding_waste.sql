@@ -38,20 +38,19 @@ holder as (
         allocated.* similar to '^(cluster|namespace|pod|pod_uid)$',
         list(allocated.node_name) as node_names,
         list(allocated.gpu_model) as gpu_models,
-        count(*) as device_count,
+        count(*) filter (where allocated.reported_gpu_hours > 0) as device_count,
         sum(allocated.idle_gpu_hours) as idle_gpu_hours,
         sum(allocated.reported_gpu_hours) as reported_gpu_hours,
         sum(allocated.idle_gpu_hours) >= $idle_ratio * sum(allocated.reported_gpu_hours) as is_idle,
-        count(*) filter (where allocated.idle_gpu_hours >= $idle_ratio * allocated.reported_gpu_hours) as idle_count,
+        count(*) filter (where allocated.idle_gpu_hours > 0 and allocated.idle_gpu_hours >= $idle_ratio * allocated.reported_gpu_hours) as idle_count,
         sum(allocated.idle_gpu_hours) filter (where allocated.idle_gpu_hours >= $idle_ratio * allocated.reported_gpu_hours) as idle_device_gpu_hours,
         min(allocated.first_seen_at) as first_seen_at,
         coalesce(bool_or(sure.is_unsure), false) as is_unsure
     from allocated
     left join sure
         using (cluster, namespace, pod, pod_uid)
-    where allocated.reported_gpu_hours > 0
     group by allocated.cluster, allocated.namespace, allocated.pod, allocated.pod_uid
-    having sum(allocated.reported_gpu_hours) >= $figure_min_coverage_ratio * sum(allocated.reported_gpu_hours + allocated.unknown_gpu_hours)
+    having sum(allocated.reported_gpu_hours) > 0 and sum(allocated.reported_gpu_hours) >= $figure_min_coverage_ratio * sum(allocated.reported_gpu_hours + allocated.unknown_gpu_hours)
 ),
 
 -- A pod is idle, has idle GPUs beside busy ones, or neither; a workload idle on the whole is so in all its idle hours.
