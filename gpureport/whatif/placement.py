@@ -118,7 +118,14 @@ class Scene:
     is_changed: bool = False
     """Its nodes are others than those on which the pods ran."""
     gaps: Collection[tuple[float, float]] = ()
-    """Times without any data: no node has room there, and averages are of the others."""
+    """Times without any data: no node has room there, and hours and averages are of the others."""
+
+    def gpu_hours(self, pod: Pod, start: float) -> float:
+        """What it has from a start on until its end; nothing in times without data, in which nodes have nothing either."""
+        lasting = inf if pod.start is None or pod.end is None else pod.end - max(pod.start, self.since)
+        end = min(start + lasting, self.until)
+        lost = sum(max(0.0, min(end, until) - max(start, since)) for since, until in self.gaps)
+        return pod.gpus * (end - start - lost) / 3600
 
     def grown(self, count: int, like: Node) -> Scene:
         """With so many nodes more, whole from the beginning, or less, the last ones of the same model and size."""
@@ -340,8 +347,7 @@ def outcome(scene: Scene, starts: Sequence[float | None], usual: Sequence[float 
     for pod, start in there:
         begin = scene.until if start is None else start
         if start is not None:
-            lasting = inf if pod.start is None or pod.end is None else pod.end - max(pod.start, scene.since)
-            allocated += pod.gpus * (min(begin + lasting, scene.until) - begin) / 3600
+            allocated += scene.gpu_hours(pod, start)
         elif pod.start is None and pod.end is not None:
             begin = pod.end
         without += start is None

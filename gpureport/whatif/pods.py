@@ -81,10 +81,5 @@ def returned_gpu_hours(before: Scene, after: Scene, starts: Sequence[float | Non
     found: dict[str, float] = {}
     for pod, other, start in zip(before.pods, after.pods, starts, strict=True):
         if start is not None and pod != other:
-            found[pod.node] = found.get(pod.node, 0.0) + _hours(before, pod, start) - _hours(before, other, start)
+            found[pod.node] = found.get(pod.node, 0.0) + before.gpu_hours(pod, start) - before.gpu_hours(other, start)
     return found
-
-
-def _hours(scene: Scene, pod: Pod, start: float) -> float:
-    lasting = inf if pod.start is None or pod.end is None else pod.end - max(pod.start, scene.since)
-    return pod.gpus * (min(start + lasting, scene.until) - start) / 3600

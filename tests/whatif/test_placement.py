@@ -15,7 +15,7 @@ from gpureport.values.errors import LakeError, UsageError
 from gpureport.values.window import Window
 from gpureport.whatif.nodes import NAMES, NodeQuestion, _hourly, _rows, parse_counts
 from gpureport.whatif.placement import Node, Pod, Request, Scene, Use, calibrated, outcome, replayed
-from gpureport.whatif.pods import PodChange
+from gpureport.whatif.pods import PodChange, returned_gpu_hours
 
 KIND = ("nvidia_com_gpu", "any")
 STEP = 100
@@ -98,6 +98,11 @@ def test_a_day_without_data_is_no_time_without_gpus() -> None:
     lost = replace(scene([Pod(8, 0, 0, day, "a", KIND)], [there], until=3 * day), gaps=[(day, 2 * day)])
     found = [outcome(each, replayed(each, "spread"), [0]) for each in (lost, lost.grown(1, there))]
     assert [(each.placeable_gpus, each.free_gpus, each.allocated_gpu_hours) for each in found] == [(8, 4, 192), (16, 12, 192)]
+    whole = replace(lost, pods=[Pod(8, 0, 0, None, "a", KIND)])  # 8 of 8 GPUs on both days, 384 h; of 4 idle ones 192 h
+    found = outcome(whole, replayed(whole, "spread"), [0])
+    assert (found.placeable_gpus, found.free_gpus, found.allocated_gpu_hours) == (8, 0, 384)
+    half = replace(lost, pods=[Pod(4, 0, 0, None, "a", KIND)])
+    assert returned_gpu_hours(whole, half, [0]) == {"a": 192}
 
 
 def test_cpu_is_the_bound() -> None:
