@@ -194,9 +194,9 @@ def make_node(plan: SimulationPlan, index: int) -> Node:
 
 def _gpu(plan: SimulationPlan, number: int, node_index: int, is_dra: bool) -> Gpu:
     model = MODEL_OF_NODE[node_index % len(MODEL_OF_NODE)]
-    # Nodes served by DRA keep whole GPUs: their exporter era loses labels of split and shared ones. What is planted on a
-    # troubled node holds whole GPUs too.
-    is_whole = is_dra or role(plan, node_index) == "troubled"
+    # Nodes served by DRA keep whole GPUs: their exporter era loses labels of split and shared ones. What is planted on
+    # troubled and hot nodes holds whole GPUs too.
+    is_whole = is_dra or role(plan, node_index) in ("troubled", "rack")
     is_split = not is_whole and bool(model.mig_layout) and _is_chosen(number, plan.mig_share, 0.5)
     is_shared = not is_whole and not is_split and _is_chosen(number, plan.sharing_share, 0.9)
     instances = model.mig_layout if is_split else ()

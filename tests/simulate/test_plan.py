@@ -1,3 +1,4 @@
+from dataclasses import replace
 from datetime import date
 
 import pytest
@@ -40,11 +41,12 @@ def test_no_signal_is_named_twice() -> None:
     assert len(set(SIGNALS_ALL)) == len(SIGNALS_ALL)
 
 
-@pytest.mark.parametrize("gpus", [16, 24, 56, 300])
-def test_what_requests_whole_gpus_holds_no_instance(gpus: int) -> None:
-    """On every node of the demo, the troubled ones too, whatever its size."""
-    plan = demo_plan(gpus, 2, date(2026, 10, 1))
+@pytest.mark.parametrize(("gpus", "share"), [(16, 0.06), (24, 0.06), (56, 0.06), (300, 0.06), (24, 0.4), (300, 0.4)])
+def test_what_requests_whole_gpus_holds_no_instance(gpus: int, share: float) -> None:
+    """On every node of the demo, the troubled and the hot ones too, whatever its size and share of split and shared GPUs."""
+    plan = replace(demo_plan(gpus, 2, date(2026, 10, 1)), mig_share=share, sharing_share=share)
     pods = [pod for node in nodes(plan) for pod in review_pods(plan, node, review_planted(plan, node))]
-    whole = [pod for pod in pods if pod.slot.resource == "nvidia.com/gpu"]
-    assert [pod.name for pod in whole if any(pod.node.rows[row].instance for row in pod.slot.rows)] == []
-    assert len(whole) > gpus / 4
+    whole = [pod for pod in pods if pod.slot.resource == "nvidia.com/gpu" and not pod.slot.is_shared]
+    rows = {pod.name: [pod.node.rows[row] for row in pod.slot.rows] for pod in whole}
+    assert [name for name, held in rows.items() if any(row.instance or row.gpu.is_shared for row in held)] == []
+    assert len(whole) > gpus / 8
