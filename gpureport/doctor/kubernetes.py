@@ -111,8 +111,13 @@ def beside(telemetry: Evidence, state: Evidence) -> Evidence:
         node: {**nodes.allocatable.get(node, {}), **series.allocatable.get(node, {})}
         for node in (*nodes.allocatable, *series.allocatable)
     }
-    hardware = {**nodes.hardware, **series.hardware}
-    kube = replace(series, allocatable=allocatable, hardware=hardware, nodes=series.nodes | nodes.nodes)
+    kube = replace(
+        series,
+        allocatable=allocatable,
+        hardware={**nodes.hardware, **series.hardware},
+        nodes=series.nodes | nodes.nodes,
+        has_snapshots=state.api is not None and state.api.may_list(PODS),
+    )
     return replace(telemetry, subject=f"{telemetry.subject} and {state.subject}", kube=kube, api=state.api)
 
 

@@ -78,16 +78,18 @@ POD_RESOURCES = Remedy(
         "    path: /var/lib/kubelet/pod-resources",
     ),
 )
-HONOR_LABELS = Remedy(
-    "ServiceMonitor of the exporter",
-    ("spec:", "  endpoints:", "  - port: metrics  # the port that is there", "    honorLabels: true"),
-)
 RESOURCE_SLICES = Remedy(
     "ClusterRole of dcgm-exporter's service account",
     ("rules:", '- apiGroups: ["resource.k8s.io"]', '  resources: ["resourceslices"]', '  verbs: ["get", "list", "watch"]'),
 )
 GROUPS = Remedy(_OWN_RULES, ('- nonResourceURLs: ["/apis", "/version"]', '  verbs: ["get"]'))
 NODE_LABELS = Remedy(_KUBE_STATE, (f"--metric-labels-allowlist=nodes=[{','.join(_NODE_LABELS)}]",))
+
+
+def honor_labels(target: str) -> Remedy:
+    """That the scrape leaves the target's own pods and namespaces in their place."""
+    lines = ("spec:", "  endpoints:", "  - port: metrics  # the port that is there", "    honorLabels: true")
+    return Remedy(f"ServiceMonitor of {target}", lines)
 
 
 def may_list(group: str, resource: str) -> Remedy:

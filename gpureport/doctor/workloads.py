@@ -148,7 +148,7 @@ def _target_labels(seen: Habits) -> list[Finding]:
         "pod labels are the exporter's own and the workload is in exported_pod; read correctly here, but not by other dashboards"
     )
     return [
-        Finding("target_labels_win", "note", job or "a job without a name", text, (), (remedies.HONOR_LABELS,))
+        Finding("target_labels_win", "note", job or "a job without a name", text, (), (remedies.honor_labels("the exporter"),))
         for job in sorted(jobs)
     ]
 

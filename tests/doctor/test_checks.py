@@ -12,9 +12,10 @@ from prometheus.samples import connect
 
 from gpureport import doctor
 from gpureport.compute.query import load
-from gpureport.doctor import Evidence, Finding, examine
+from gpureport.collect.state.kinds import PODS
+from gpureport.doctor import Evidence, Finding, beside, examine
 from gpureport.doctor.cluster import cluster_findings
-from gpureport.doctor.evidence import Carried, KubeState, Rhythm, ServerSeen, is_accelerator, pci_vendor, verdict
+from gpureport.doctor.evidence import ApiServer, Carried, KubeState, Listing, Rhythm, ServerSeen, is_accelerator, pci_vendor, verdict
 from gpureport.doctor.prometheus import retention_days
 from gpureport.doctor.signals import costs, rhythm_findings, server_findings, signal_findings
 from gpureport.doctor.workloads import SAMPLED_HOSTS, chosen_hosts, leading_metrics, replica_findings, workload_findings
@@ -211,6 +212,15 @@ def test_kube_state_metrics_behind_other_labels_gets_the_service_monitors_lines(
     kube = KubeState(series={"kube_pod_info": 1}, is_relabelled=True)
     found = row_of(cluster_findings(Evidence("x", kube=kube)), "kube-state-metrics")
     assert (found.code, found.status, found.add[0].lines[-1].strip()) == ("target_labels_win", "note", "honorLabels: true")
+    assert found.add[0].place == "ServiceMonitor of kube-state-metrics"
+
+
+def test_pods_that_snapshots_will_show_are_not_lost_without_kube_state_metrics() -> None:
+    """The lists of the API server are what a run reads; where pods may not be listed their lives are unknown."""
+    for refusal, status in (("", "note"), ("pods is forbidden", "missing")):
+        state = Evidence("k", api=ApiServer("k", "kubernetes", (Listing(PODS, "v1", refusal),)), has_telemetry=False)
+        findings = cluster_findings(beside(Evidence("x", (carried("DCGM_FI_DEV_POWER_USAGE"),)), state))
+        assert row_of(findings, "Kubernetes state").status == status
 
 
 @pytest.mark.parametrize("metric", ["kube_pod_info", "kube_pod_created", "kube_pod_status_phase"])
