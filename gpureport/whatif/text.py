@@ -62,18 +62,21 @@ def _rounded(found: float | None) -> float | None:
 def verdict(answer: Answer) -> str:
     """Difference in one sentence: quotas that wait less or more, or borrow less."""
     replayed, changed = _by_quota(answer.replayed), _by_quota(answer.changed)
-    told = []
+    told, is_known = [], True
     for key, before in replayed.items():
         after = changed.get(key, {})
         less, lost = _less(_waited(before), _waited(after)), _less(before["borrowed_gpu_hours"], after.get("borrowed_gpu_hours"))
+        is_known = is_known and None not in (_waited(before), _waited(after))
         if less:
             amount = formats.significant(abs(less))
             told.append((abs(less), f"{key[-1]} would have waited {amount} GPU-hours {'less' if less > 0 else 'more'}"))
         if lost > 0:
             had = formats.significant(before["borrowed_gpu_hours"])
             told.append((lost, f"{key[-1]} would have lost {formats.significant(lost)} of {had} borrowed GPU-hours"))
+    if not replayed:
+        return "No quota could be replayed."
     if not told:
-        return "No quota would have waited less or more."
+        return f"No quota would have waited less or more{'' if is_known else ', as far as is known'}."
     return f"{'; '.join(text for _, text in sorted(told, key=lambda each: -each[0])[:_TOLD])}."
 
 

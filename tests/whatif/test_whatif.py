@@ -10,6 +10,8 @@ import pytest
 from seed_cluster import DAY, GPU, OLD, elastic, guaranteed, listed, make_lake, named, node, pod
 
 from gpureport.cli import main
+from gpureport.whatif import Answer
+from gpureport.whatif.text import KEY, verdict
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 NOW_OF_RECORDING = datetime(2026, 11, 22, tzinfo=UTC)
@@ -146,6 +148,28 @@ def test_a_terminal_shows_what_is_named_or_differs_and_says_what_cannot_be_known
     assert "x: guaranteed is 4" in err
     assert "Demand stays as recorded" in err
     assert "kai: the fair share is taken back from queues beyond theirs" in err
+
+
+@pytest.mark.parametrize(
+    ("replayed", "said"),
+    [
+        ([], "No quota could be replayed."),
+        ([(2.0, 1.0), (3.0, None)], "No quota would have waited less or more, as far as is known."),
+        ([(2.0, 1.0), (3.0, 3.0)], "No quota would have waited less or more."),
+    ],
+)
+def test_a_wait_that_is_unknown_is_not_said_to_be_the_same(replayed, said):
+    rows = [
+        {
+            **dict.fromkeys(KEY, ""),
+            "quota": str(number),
+            "demanded_gpu_hours": asked,
+            "delivered_gpu_hours": had,
+            "borrowed_gpu_hours": 0.0,
+        }
+        for number, (asked, had) in enumerate(replayed)
+    ]
+    assert verdict(Answer(rows, rows, rows, {}, (), {}, {}, ())) == said
 
 
 def test_json_holds_the_question_the_assumptions_and_all_outcomes_and_is_the_same_when_asked_again(ask):
