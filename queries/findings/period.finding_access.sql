@@ -15,7 +15,7 @@ with place as (
 summed as (
     select
         columns('^(cluster|device_uuid|gpu_instance_id|namespace|pod|pod_uid|container)$'),
-        sum(overlap_ms(start_at, end_at, $since_at::timestamp, $until_at::timestamp)) / 3600000 as gpu_hours,
+        sum(overlap_ms(start_at, end_at, $since_at::timestamp, $until_at::timestamp)) / 3600000 as hours,
         string_agg(distinct source, ', ' order by source) as source,
         list_sort(list_distinct(flatten(list(allocated_devices)))) as allocated_devices,
         date_trunc('hour', min(greatest(start_at, $since_at::timestamp))) as first_seen_at
@@ -35,13 +35,15 @@ allocated as (
 
 select
     'GR107' as code,
-    summed.* exclude (source, allocated_devices),
+    summed.* exclude (hours, source, allocated_devices),
     coalesce(place.node_name, '') as node_name,
     coalesce(place.gpu_model, '') as gpu_model,
+    -- How large an instance is does not stand here.
+    if(summed.gpu_instance_id = '', summed.hours, null) as gpu_hours,
     -- The exporter's own mapping is wrong at times; that is worth a snapshot too.
     'medium' as confidence,
     format(
-        'reported here for {:,.1f} h; {} allocated {}', summed.gpu_hours, summed.source,
+        'reported here for {:,.1f} h; {} allocated {}', summed.hours, summed.source,
         array_to_string(summed.allocated_devices[:4], ', ')
     ) as evidence
 from summed
@@ -57,7 +59,6 @@ select
     allocated.device_uuid,
     allocated.gpu_instance_id,
     coalesce(max(place.gpu_model), '') as gpu_model,
-    -- How large an instance is does not stand here.
     if(allocated.gpu_instance_id = '', sum(allocated.hours), null) as gpu_hours,
     'high' as confidence,
     format(

@@ -1,8 +1,10 @@
 -- Findings: weak evidence, such as nodes without data, unnamed holders, signals that cannot be right, effectiveness not measured.
 --
--- grain:  code, cluster, namespace, pod, pod_uid, node_name, detail
+-- grain:  code, cluster, namespace, pod, pod_uid, node_name, device_uuid, gpu_instance_id, detail
 -- reads:  facts.device_power_day, facts.ownership, period.capacity, period.ledger, period.signal_day
 -- params: findings_gpu_hours, since_at, unseen_ratio, until_at
+-- columns:
+--   is_shared  whether others may have the same hours of the GPU
 with capacity as (
     select
         cluster,
@@ -51,15 +53,13 @@ silent as (
 
 ambiguous as (
     select
-        columns('^(cluster|namespace|pod|pod_uid)$'),
-        sum(
-            overlap_ms(start_at, end_at, $since_at::timestamp, $until_at::timestamp)
-        ) / 3600000 as gpu_hours,
+        columns('^(cluster|namespace|pod|pod_uid|device_uuid|gpu_instance_id)$'),
+        sum(overlap_ms(start_at, end_at, $since_at::timestamp, $until_at::timestamp)) / 3600000 as hours,
         string_agg(distinct sharing_evidence, '; ' order by sharing_evidence) as sharing_evidence,
         min(greatest(start_at, $since_at::timestamp)) as first_seen_at
     from facts.ownership
     where certainty = 'ambiguous' and start_at < $until_at and end_at > $since_at
-    group by cluster, namespace, pod, pod_uid
+    group by cluster, namespace, pod, pod_uid, device_uuid, gpu_instance_id
 ),
 
 place as (
@@ -169,9 +169,12 @@ having sum(gpu_hours) >= $findings_gpu_hours
 union all by name
 select
     'GR106' as code,
-    * exclude (sharing_evidence, first_seen_at),
+    * exclude (hours, sharing_evidence, first_seen_at),
+    -- How large an instance is does not stand here.
+    if(gpu_instance_id = '', hours, null) as gpu_hours,
     'high' as confidence,
-    format('{:,.1f} GPU-hours: {}', gpu_hours, sharing_evidence) as evidence,
-    first_seen_at
+    format('{:,.1f} h: {}', hours, sharing_evidence) as evidence,
+    first_seen_at,
+    true as is_shared
 from ambiguous
-where gpu_hours >= $findings_gpu_hours
+qualify sum(hours) over (partition by cluster, namespace, pod, pod_uid) >= $findings_gpu_hours
