@@ -32,7 +32,8 @@ def cluster_findings(evidence: Evidence) -> list[Finding]:
     present = Finding("kube_state_metrics", "ok", "Kubernetes state", ", ".join(sorted(kube.series)))
     if kube.is_relabelled:
         text = "its labels are in exported_pod, exported_namespace, exported_node; the scrape's own are in their place"
-        present = Finding("target_labels_win", "note", "kube-state-metrics", text, (), (remedies.honor_labels("kube-state-metrics"),))
+        add = (remedies.honor_labels("kube-state-metrics"),)
+        present = Finding("target_labels_win", "note", "kube-state-metrics", text, (), add)
     return [*_host_labels(evidence), *node_findings(evidence), present, *_absent_series(kube)]
 
 

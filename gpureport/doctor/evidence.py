@@ -11,7 +11,10 @@ from gpureport.collect.state import Kind
 from gpureport.values.catalog import FIGURES
 from gpureport.values.series import Labels
 
-RESOURCES = r"nvidia_com_(gpu|mig).*|amd_com_gpu.*|gpu_intel_com_(i915|xe)|habana_ai_gaudi.*|google_com_tpu"
+RESOURCES = (
+    r"nvidia_com_(gpu|mig).*|amd_com_(gpu|cpx|dpx|qpx|spx|tpx).*|gpu_intel_com_(i915|xe)|habana_ai_gaudi.*|google_com_tpu"
+    r"|aliyun_com_gpu.*|(koordinator_sh|kubernetes_io|volcano_sh)_v?gpu.*"
+)
 """Resource names with everything but letters and digits written as an underscore; a regular expression."""
 _RESOURCE = re.compile(RESOURCES)
 # Node Feature Discovery's pci-<vendor>.present and pci-<class>_<vendor>.present; not Intel's, whose graphics are in most servers.

@@ -11,11 +11,21 @@ from prometheus.replay import replaying, success
 from prometheus.samples import connect
 
 from gpureport import doctor
-from gpureport.compute.query import load
 from gpureport.collect.state.kinds import PODS
+from gpureport.compute.query import load
 from gpureport.doctor import Evidence, Finding, beside, examine
 from gpureport.doctor.cluster import cluster_findings
-from gpureport.doctor.evidence import ApiServer, Carried, KubeState, Listing, Rhythm, ServerSeen, is_accelerator, pci_vendor, verdict
+from gpureport.doctor.evidence import (
+    ApiServer,
+    Carried,
+    KubeState,
+    Listing,
+    Rhythm,
+    ServerSeen,
+    is_accelerator,
+    pci_vendor,
+    verdict,
+)
 from gpureport.doctor.prometheus import retention_days
 from gpureport.doctor.signals import costs, rhythm_findings, server_findings, signal_findings
 from gpureport.doctor.workloads import SAMPLED_HOSTS, chosen_hosts, leading_metrics, replica_findings, workload_findings
@@ -257,7 +267,7 @@ def test_pods_that_cannot_hold_a_device_are_told_with_the_evidence() -> None:
     evidence: tuple[Labels, ...] = (
         {"__name__": "kube_pod_info", "pod": "agent", "namespace": "ns", "pod_ip": "10.0.0.5", "host_ip": "10.1.0.1"},
         *({**requests, **pod} for pod in pods[1:]),
-        {**requests, **pods[2], "resource": "nvidia_com_gpu"},
+        {**requests, **pods[2], "resource": "koordinator_sh_gpu_core"},
         {"__name__": "kube_pod_resourceclaim_info", **pods[3], "claim_name": "gpu"},
     )
     kube = KubeState(series={"kube_pod_info": 4})
@@ -358,6 +368,14 @@ def test_the_interval_is_judged_by_new_values_and_length(rhythm: Rhythm, status:
 def test_accelerator_resources_and_slots_are_told_from_others() -> None:
     names = ["nvidia_com_gpu", "nvidia_com_gpu_shared", "nvidia_com_mig_1g_5gb", "amd_com_gpu", "gpu_intel_com_i915", "cpu"]
     assert [is_accelerator(name) for name in names] == [True, True, True, True, True, False]
+    parts = [
+        "koordinator_sh_gpu_core",
+        "kubernetes_io_gpu_core",
+        "volcano_sh_vgpu_number",
+        "aliyun_com_gpu_mem",
+        "amd_com_cpx_nps4",
+    ]
+    assert all(map(is_accelerator, parts)) and not is_accelerator("koordinator_sh_rdma")
     assert not any(
         is_accelerator(name) for name in ["gpu_intel_com_i915_monitoring", "gpu_intel_com_millicores", "nvidia_com_hostdev"]
     )
