@@ -68,7 +68,7 @@ select
     only_one(min(container), max(container)) as container,
     if(count(distinct node_name) <= 3, string_agg(distinct node_name, ', ' order by node_name), '') as node_name,
     only_one(min(device_uuid), max(device_uuid)) as device_uuid,
-    only_one(min(gpu_instance_id), max(gpu_instance_id)) as gpu_instance_id,
+    if(bool_or(is_of_gpu), '', only_one(min(gpu_instance_id), max(gpu_instance_id))) as gpu_instance_id,
     string_agg(distinct gpu_model, ', ' order by gpu_model) as gpu_model,
     sum(gpu_hours) filter (where not is_counted_with_another) as gpu_hours,
     ['low', 'medium', 'high'][min(list_position(['low', 'medium', 'high'], confidence))] as confidence,
