@@ -72,17 +72,17 @@ select
     string_agg(distinct gpu_model, ', ' order by gpu_model) as gpu_model,
     sum(gpu_hours) filter (where not is_counted_with_another) as gpu_hours,
     ['low', 'medium', 'high'][min(list_position(['low', 'medium', 'high'], confidence))] as confidence,
-    if(count(*) = 1, any_value(evidence), format(
-        '{}; most in {}: {}',
-        concat_ws(
+    if(count(*) = 1, any_value(evidence), concat_ws(
+        '; ',
+        nullif(concat_ws(
             ', ',
             if(count(distinct pod || '/' || pod_uid) > 1, format('{} pods', count(distinct pod || '/' || pod_uid)), null),
             if(count(distinct device_uuid || '/' || gpu_instance_id) > 1, format(
                 '{} {}', count(distinct device_uuid || '/' || gpu_instance_id), if(max(gpu_instance_id) = '', 'GPUs', 'instances')
             ), null)
-        ),
-        arg_min(if(pod = '', namespace, pod), (-round(coalesce(gpu_hours, 0), 9), namespace, pod, evidence)),
-        arg_min(evidence, (-round(coalesce(gpu_hours, 0), 9), namespace, pod, evidence))
+        ), ''),
+        'most in ' || arg_min(if(pod = '', namespace, pod), (-round(coalesce(gpu_hours, 0), 9), namespace, pod, evidence))
+        || ': ' || arg_min(evidence, (-round(coalesce(gpu_hours, 0), 9), namespace, pod, evidence))
     )) as evidence,
     min(first_seen_at) as first_seen_at,
     max(severity) as severity
