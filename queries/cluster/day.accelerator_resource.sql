@@ -2,7 +2,6 @@
 --
 -- Kubernetes writes nvidia.com/mig-1g.5gb, kube-state-metrics nvidia_com_mig_1g_5gb: '_' stands for '.', '/' and '-', so names of known
 -- makers alone can be restored. A device may be advertised under several names (Koordinator's beside the device plugin's): never add names.
--- Network cards are advertised under nvidia.com too, and Intel's plugin has names that give a monitor sight of all GPUs of a node: neither is here.
 --
 -- grain:  cluster, written_as
 -- reads:  day.kube_series, lake.node, lake.pod
@@ -36,19 +35,12 @@ written as (
     from requested
 ),
 
--- Domains of makers of accelerators, and of schedulers that share them out.
 split as (
     select
         *,
-        regexp_extract(
-            written_as,
-            '^(nvidia.com|amd.com|gpu.intel.com|habana.ai|google.com|aws.amazon.com|k8s.amazonaws.com|huawei.com|cambricon.com'
-            || '|hygon.com|dcu.com|metax.tech.com|mthreads.com|enflame.com|iluvatar.ai|iluvatar.com|kunlunxin.com|baidu.com|birentech.com'
-            || '|tencent.com|aliyun.com|qualcomm.com|furiosa.ai|rebellions.ai|tenstorrent.com|volcano.sh|koordinator.sh|kubernetes.io)'
-            || '[/_](.+)$',
-            ['domain', 'name']
-        ) as part
+        regexp_extract(written_as, '^((?:[a-z0-9]+[._-])+?(?:com|ai|sh|io))[/_](.+)$', ['domain', 'name']) as part
     from written
+    where is_accelerator(written_as) or regexp_matches(written_as, '^(koordinator.sh|kubernetes.io)[/_](rdma|fpga)')
 ),
 
 named as (
@@ -59,17 +51,6 @@ named as (
         if(replace(part.domain, '_', '.') = 'kubernetes.io', 'koordinator.sh', part.domain) as domain,
         part.name
     from split
-    where
-        part.domain != ''
-        and (
-            part.domain not similar to '(volcano|koordinator|kubernetes).(sh|io)'
-            or part.name similar to '(gpu|vgpu|rdma|fpga).*'
-        )
-        and not (
-            replace(part.domain, '_', '.') = 'nvidia.com'
-            and regexp_matches(lower(part.name), '^hostdev|nics?($|[^a-z])|sriov|rdma|roce|mlnx|infiniband|^ib[0-9_-]|(^|[_-])vfs?$')
-        )
-        and not (replace(part.domain, '_', '.') = 'gpu.intel.com' and ends_with(part.name, '_monitoring'))
 )
 
 select

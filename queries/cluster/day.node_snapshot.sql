@@ -4,7 +4,7 @@
 -- of a GPU in its driver's ResourceSlices are one, and partitions that could be made are none. Pods that are done hold nothing.
 --
 -- grain:  cluster, node_name, day
--- reads:  day.state_snapshot, lake.device, lake.node, lake.pod
+-- reads:  day.state_snapshot, lake.claim_consumer, lake.claim_device, lake.device, lake.node, lake.pod
 -- source: Node status.capacity and labels; ResourceSlices of GPU drivers; Pods
 -- columns:
 --   labels              its labels at the last snapshot
@@ -101,6 +101,16 @@ sliced as (
     group by all
 ),
 
+claiming as (
+    select distinct
+        consumer.cluster,
+        consumer.consumer_uid as pod_uid
+    from lake.claim_consumer as consumer
+    inner join lake.claim_device as device
+        using (cluster, claim_uid)
+    where regexp_matches(device.driver, '^(gpu|gaudi|tpu)\.')
+),
+
 pod as (
     select
         pod.cluster,
@@ -108,10 +118,12 @@ pod as (
         pod.observed_at::date as day,
         list_sort(list(distinct pod.namespace || '/' || pod.pod)) as pods
     from lake.pod
+    left join claiming
+        using (cluster, pod_uid)
     where
         pod.node_name != ''
         and pod.phase not in ('Succeeded', 'Failed')
-        and len(list_filter(map_keys(pod.effective_requests), lambda name: gpu_units(name) > 0)) > 0
+        and (claiming.pod_uid is not null or len([name for name in map_keys(pod.effective_requests) if is_accelerator(name)]) > 0)
     group by all
 ),
 

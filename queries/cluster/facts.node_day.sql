@@ -5,7 +5,7 @@
 -- devices there are is known from the labels of GPU feature discovery or from ResourceSlices alone. A node whose devices are allocated
 -- by claims advertises no extended resource: there the devices of its slices are its accelerators.
 --
--- revision: 6
+-- revision: 7
 -- grain:  cluster, node_name, day
 -- reads:  day.node_snapshot, lake.sample, lake.series
 -- source: kube-state-metrics: kube_node_*, kube_pod_container_resource_requests; labels of GPU and node feature discovery; snapshots
@@ -15,20 +15,29 @@
 --   device_count           physical devices by labels (gpu.count but of instances, or capacity ÷ gpu.replicas), else by slices, else percent ÷ 100; null where none has it
 --   gpu_model              model by label: of GPU feature discovery, AMD's, Koordinator's, GKE's or Karpenter's; '' where none has it
 --   driver_version         GPU driver by label, '' where none has it
-with reported as (
+--
+-- A claim stands for whatever it allocates.
+with claiming as (
+    select columns('^(cluster|pod_uid)$')
+    from lake.series
+    where metric = 'kube_pod_resourceclaim_info' and pod_uid != ''
+),
+
+reported as (
     select
         cluster,
         date as day,
         columns('^(series_id|metric|labels)$'),
         coalesce(labels['job'], '') || '/' || coalesce(labels['instance'], '') as target,
         coalesce(labels['exported_node'], if(bool_or('exported_node' in labels) over (partition by cluster, target), '', labels['node']), '') as node_name,
-        gpu_units(labels['resource']) > 0 or coalesce(labels['resource'], '') similar to '(nvidia_com_gpu|volcano_sh_vgpu_)cores' as is_accelerator
+        gpu_units(labels['resource']) > 0 or coalesce(labels['resource'], '') similar to '(nvidia_com_gpu|volcano_sh_vgpu_)cores' as has_size
     from lake.series
     where
         metric in (
             'kube_node_status_capacity', 'kube_node_status_allocatable', 'kube_node_info', 'kube_node_labels',
             'kube_pod_container_resource_requests', 'kube_pod_init_container_resource_requests'
         )
+        or (metric = 'kube_pod_info' and (cluster, pod_uid) in (select (claiming.cluster, claiming.pod_uid) from claiming))
 ),
 
 listed as (
@@ -46,11 +55,11 @@ listed as (
 
 allocatable as (
     select
-        * exclude (metric, labels, is_accelerator),
+        * exclude (metric, labels, has_size),
         labels['resource'] as resource,
         if(metric = 'kube_node_status_capacity', value, null) as capacity
     from listed
-    where is_accelerator and metric in ('kube_node_status_capacity', 'kube_node_status_allocatable') and value > 0
+    where has_size and metric in ('kube_node_status_capacity', 'kube_node_status_allocatable') and value > 0
     union all by name
     select
         columns('^(cluster|day|node_name)$'),
@@ -148,7 +157,7 @@ reported_of as (
     select
         *,
         if(
-            is_accelerator and metric like 'kube_pod%' and value > 0,
+            (is_accelerator(labels['resource']) or metric = 'kube_pod_info') and metric like 'kube_pod%' and value > 0,
             [coalesce(labels['exported_namespace'], labels['namespace']) || '/' || coalesce(labels['exported_pod'], labels['pod'])], []
         ) as pods
     from listed

@@ -1,0 +1,16 @@
+-- Whether a resource is of accelerators, by the domain of a maker, or of a scheduler that shares them out.
+--
+-- Network cards are advertised under nvidia.com too, and Intel's plugin has names that give a monitor sight of all GPUs of a node.
+--
+-- parameters:
+--   resource  name as Kubernetes or kube-state-metrics writes it, whose names have '_' for '.', '/' and '-'
+-- source: device plugins of the makers; Koordinator and Volcano documentation
+create macro is_accelerator(resource) as regexp_matches(
+    resource,
+    '^((nvidia.com|amd.com|gpu.intel.com|habana.ai|google.com|aws.amazon.com|k8s.amazonaws.com|huawei.com|cambricon.com'
+    || '|hygon.com|dcu.com|metax.tech.com|mthreads.com|enflame.com|iluvatar.ai|iluvatar.com|kunlunxin.com|baidu.com|birentech.com'
+    || '|tencent.com|aliyun.com|qualcomm.com|furiosa.ai|rebellions.ai|tenstorrent.com)[/_].|(volcano.sh|koordinator.sh|kubernetes.io)[/_]v?gpu)'
+) and not regexp_matches(
+    lower(resource),
+    '^(nvidia.com.(hostdev|ib[0-9_-]|(.*[_-])?vfs?$|.*(nics?($|[^a-z])|sriov|rdma|roce|mlnx|infiniband))|gpu.intel.com.*_monitoring$)'
+)
