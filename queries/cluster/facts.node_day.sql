@@ -128,7 +128,7 @@ resource as (
         columns('^(cluster|day|node_name|resource)$'),
         coalesce(gpu_units(resource), 0.01) = 0.01 as is_percent,
         coalesce(max(capacity), max(value))::bigint as amount,
-        if(resource like '%mig%', coalesce(try_cast(regexp_extract(resource, 'mig[-_](\d+)g', 1) as bigint), 1), null) as slices,
+        if(regexp_matches(resource, 'mig|px_nps'), coalesce(gpu_units(resource), 1 / 7), null) as part_ratio,
         min(start_at) as start_at,
         max(end_at) as end_at
     from named
@@ -145,10 +145,10 @@ capacity as (
         ) as accelerator_resources,
         min(start_at) as start_at,
         max(end_at) as end_at,
-        bool_or(resource like '%mig%') as has_instances,
+        count(part_ratio) > 0 as has_instances,
         bool_or(resource like '%gpu_shared') as has_replicas,
-        coalesce(sum(amount) filter (where not is_percent and resource not like '%mig%' and resource not like '%gpu_shared'), 0) as whole_count,
-        greatest(sum(amount * slices) / 7, max(amount / (7 // slices))) as cut_count
+        coalesce(sum(amount) filter (where not is_percent and part_ratio is null and resource not like '%gpu_shared'), 0) as whole_count,
+        greatest(sum(amount * part_ratio), max(amount / floor(1 / part_ratio + 1e-9))) - 1e-9 as cut_count
     from resource
     group by all
 ),

@@ -2,7 +2,8 @@
 --
 -- The model as an exporter names it, there or on another node, else as the node's labels do: these have '-' for a space. Without a label
 -- that has the number of GPUs a unit is one: an exporter that shows fewer may be silent about the others; of nvidia.com/gpu.shared it is a
--- part of those that are known, one at least. Where pods are on one GPU at once, units are replicas of the GPUs that are shown.
+-- part of those that are known, one at least. Where pods are on one GPU at once, units are replicas of the GPUs that are shown; where
+-- as many instances are shown as there are units, and no whole GPU, they are these.
 --
 -- grain:  cluster, node_name
 -- reads:  day.accelerator_resource, day.kube_allocatable, day.kube_series, day.owner_run, day.snapshot_allocatable, facts.node_day, lake.device_label,
@@ -11,13 +12,24 @@
 -- columns:
 --   labels        labels by snapshots; null without one
 --   memory_bytes  of its largest GPU, by label or exporter
-with device as (
+with part as (
     select
-        columns('^(cluster|node_name|device_uuid)$'),
+        columns('^(cluster|node_name|device_uuid|gpu_instance_id)$'),
         max(nullif(gpu_model, '')) as gpu_model,
-        bool_and(gpu_instance_id = '') as is_whole
+        if(gpu_instance_id = '', null, partition_ratio(max(gpu_instance_profile), max(gpu_model))) as part_ratio
     from lake.device_label
     where node_name != ''
+    group by cluster, node_name, device_uuid, gpu_instance_id
+),
+
+device as (
+    select
+        columns('^(cluster|node_name|device_uuid)$'),
+        max(gpu_model) as gpu_model,
+        count(part_ratio) as part_count,
+        sum(part_ratio) as part_ratio,
+        part_count = 0 as is_whole
+    from part
     group by cluster, node_name, device_uuid
 ),
 
@@ -51,7 +63,10 @@ exported as (
         columns('^(cluster|node_name)$'),
         max(device.gpu_model) as exported_model,
         count(*) as device_count,
-        if(count(shared.device_uuid) > 0, least(1, count(*) filter (where device.is_whole) / max(unit.unit_count)), null) as shared_gpus
+        case
+            when sum(device.part_count) = max(unit.unit_count) and not bool_or(device.is_whole) then sum(device.part_ratio) / sum(device.part_count)
+            when count(shared.device_uuid) > 0 then least(1, count(*) filter (where device.is_whole) / max(unit.unit_count))
+        end as shared_gpus
     from device
     left join shared
         using (cluster, device_uuid)

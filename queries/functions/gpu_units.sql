@@ -1,6 +1,6 @@
--- GPUs in one unit of a resource: 0.01 of a percent, slices ÷ 7 of a MIG instance (÷ 4 of an A30's). Null where units are no part of GPUs.
+-- GPUs in one unit of a resource: 0.01 of a percent, slices ÷ 7 of a MIG instance (÷ 4 of an A30's), 1/8 of AMD's cpx. Null where units are no part of GPUs.
 --
--- Memory and cores of HAMi and Volcano say more of the GPUs that another name counts.
+-- Memory and cores of HAMi and Volcano say more of the GPUs that another name counts. 1g.24gb is read as 1 of 7, though an RTX PRO 6000 has it too.
 --
 -- parameters:
 --   resource  name as Kubernetes or kube-state-metrics writes it, whose names have '_' for '.', '/' and '-'
@@ -8,7 +8,11 @@
 create macro gpu_units(resource) as case
     when regexp_matches(resource, '^(koordinator.sh|kubernetes.io).gpu(.core|.memory.ratio)?$') then 0.01
     when regexp_matches(resource, '^nvidia.com.mig.')
-        then try_cast(regexp_extract(resource, '(\d+)g[._]', 1) as double) / if(regexp_matches(resource, '1g.6gb|2g.12gb|4g.24gb'), 4, 7)
+        then
+            try_cast(regexp_extract(resource, '(\d+)[cg][._]', 1) as double)
+            / if(regexp_matches(resource, '1g.6gb|2g.12gb|4g.24gb|2g.48gb|4g.96gb'), 4, 7)
+    when regexp_matches(resource, '^amd.com.[sdtqc]px.nps')
+        then case substring(resource, 9, 1) when 's' then 1 when 'd' then 1 / 2 when 't' then 1 / 3 when 'q' then 1 / 4 else 1 / 8 end
     when
         regexp_matches(
             resource,

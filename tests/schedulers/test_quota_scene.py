@@ -2,9 +2,11 @@
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gpureport.compute.quotas import shares
 from gpureport.compute.quotas.labels import Runs
 from gpureport.compute.quotas.scene import Members, Scene
 from gpureport.schedulers.nos import GPU_MEMORY, ORDER, OVER_QUOTA, labelled
@@ -93,3 +95,16 @@ def test_a_stretch_that_its_value_does_not_cut_keeps_the_first():
     for minute, value in ((0, "1 > 0"), (1, "2 > 0"), (3, None)):
         runs.put(("a",), at(minute), {("p",): value} if value else {})
     assert [row[2:] for row in runs.rows()] == [(at(0), at(3), "1 > 0")]
+
+
+@pytest.mark.parametrize(
+    ("resource", "gpus"),
+    [
+        ("nvidia.com/mig-3g.48gb", 3 / 7),
+        ("nvidia.com/mig-2g.12gb", 2 / 4),  # A30
+        ("nvidia.com/mig-4g.96gb", 4 / 4),  # RTX PRO 6000
+        ("nvidia.com/mig-1c.3g.71gb", 1 / 7),  # a compute instance
+    ],
+)
+def test_a_mig_instance_is_its_own_slices_of_those_of_its_model(resource, gpus):
+    assert shares.gpu_units(resource, gb_per_gpu=32) == pytest.approx(gpus)

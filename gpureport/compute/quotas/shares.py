@@ -22,7 +22,7 @@ KAI_GPU = "gpu"
 
 _OF_REQUESTS = "requests."
 _DEVICES = re.compile(r"[^/]*gpu[^/]*\.deviceclass\.resource\.k8s\.io/devices")
-_MIG = re.compile(r"nvidia\.com/mig-(?:\d+c\.)?(\d+)g\.(\d+)gb.*")
+_MIG = re.compile(r"nvidia\.com/mig-(?:(\d+)c\.)?(\d+)g\.(\d+)gb.*")
 _WHOLE = re.compile(r"(nvidia\.com|amd\.com|gpu\.intel\.com|habana\.ai|aliyun\.com|intel\.com)/(gpu(\.shared)?|gaudi|i915|xe)")
 _PERCENT = re.compile(r"(?:koordinator\.sh|kubernetes\.io|scheduling\.koordinator\.sh)/gpu(?:-core|-memory-ratio)?")
 _NO_DEVICES = frozenset({"", "cpu", "memory", "pods", "storage", "ephemeral-storage"})
@@ -71,7 +71,7 @@ def gpu_units(resource: str, gb_per_gpu: float) -> float | None:
     if _PERCENT.fullmatch(name):
         return 0.01
     if found := _MIG.fullmatch(name):
-        return int(found[1]) / _slices(int(found[1]), int(found[2]))
+        return int(found[1] or found[2]) / _slices(int(found[2]), int(found[3]))
     return 1.0 if _WHOLE.fullmatch(name) else None
 
 
@@ -87,8 +87,8 @@ def is_device(system: str, resource: str) -> bool:
 
 
 def _slices(slices: int, gb: int) -> int:
-    """Compute slices of a whole GPU: four of an A30 (1g.6gb, 2g.12gb, 4g.24gb), else seven."""
-    return 4 if gb == 6 * slices else 7
+    """Compute slices of a whole GPU: four of an A30 (1g.6gb, …) or RTX PRO 6000 (2g.48gb, 4g.96gb), else seven."""
+    return 4 if gb == 6 * slices or (gb == 24 * slices and slices > 1) else 7
 
 
 def native_unit(resource: str) -> str:
