@@ -65,11 +65,13 @@ def test_xpumd_sensors_and_engines_of_one_card_are_not_added(said: Said) -> None
 
 
 @samples("""
-    xpum_engine_ratio{uuid="X",node="n1",kube_namespace="ns",kube_pod="p",kube_container="c"} 50x9
+    xpum_engine_ratio{uuid="X",node="n1",kube_namespace="ns",kube_pod="p",kube_container="c"} 0.5x9
+    xpum_engine_group_ratio{uuid="X",type="compute",node="n1"} 0.4454x9
     xpum_power_watts{uuid="X",node="n1",kube_namespace="ns",kube_pod="p",kube_container="c"} 1x9
 """)
-def test_xpum_ratios_are_percent(said: Said) -> None:
-    assert said.device("X")["gpu_util_ratio_avg"] == about(0.5)
+def test_xpumanager_112_xpum_ratios_are_no_percent(said: Said) -> None:
+    row = said.device("X")
+    assert (row["gpu_util_ratio_avg"], row["gpu_usage_avg"]) == (about(0.5), about(0.4454))
     assert said.device("X")["power_watts_avg"] == about(1)
     assert said.pods() == ["p"]
 
