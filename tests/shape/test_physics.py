@@ -199,6 +199,12 @@ def test_memory_of_no_size_is_the_data_sheets() -> None:
     assert {row["fb_total_bytes"] for row in shaped.device_sample.to_pylist()} == {141 * 2**30}
 
 
+def test_memory_in_all_without_a_sample_is_what_it_was() -> None:
+    total = [80, float("nan"), *[80] * 4]
+    shaped = run((gpu("DEV_FB_USED"), every(STEP, [20] * 6)), (gpu("DEV_FB_TOTAL"), every(STEP, total)))
+    assert [row["fb_free_bytes"] for row in shaped.device_sample.to_pylist()] == [60 * 2**20] * 6
+
+
 def test_an_nvidia_board_never_draws_nothing_and_a_half_of_a_module_does() -> None:
     """NVML prints 0 where it cannot read; of a module's two dies one sensor counts for both."""
     shaped = run((gpu("DEV_POWER_USAGE"), every(STEP, [300, 300, 0, 0, 0, 0])))

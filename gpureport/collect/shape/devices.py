@@ -17,7 +17,7 @@ from gpureport.collect.shape.copies import Merges, Points, merge_targets
 from gpureport.collect.shape.identity import DeviceKey
 from gpureport.collect.shape.physics import believe, believed, can_be_power
 from gpureport.collect.shape.prepare import Prepared, Tally
-from gpureport.collect.shape.spans import Flags, StepFallback, Times, Values, distinct, is_among, is_same, median_step_ms, spans
+from gpureport.collect.shape.spans import Flags, StepFallback, Times, Values, distinct, is_among, median_step_ms, spans
 from gpureport.values.catalog import PER_SECOND, Catalog, Meaning
 from gpureport.values.tables import SIGNAL_BY_NAME
 
@@ -313,7 +313,7 @@ DATA_SHEET = "model data sheet"
 
 
 def imply_memory(found: DeviceSignals, memory_bytes: float) -> None:
-    """A device's free memory, as the rest of all; of a whole GPU all is what its model's data sheet says, if no exporter does."""
+    """A device's free memory, as the rest of all, which stays; where no exporter tells it of a whole GPU, the data sheet does."""
     points = found.points
     if "fb_free_bytes" in points:
         return
@@ -326,8 +326,9 @@ def imply_memory(found: DeviceSignals, memory_bytes: float) -> None:
             _put(found, "fb_total_bytes", "fb_used_bytes", replace(used, values=np.full(used.count, memory_bytes)), DATA_SHEET)
     if {"fb_used_bytes", "fb_total_bytes"} <= points.keys():
         used, total = points["fb_used_bytes"], points["fb_total_bytes"]
-        if is_same(used.times_ms, total.times_ms) and (fits := used.values <= total.values).any():
-            free = Points(used.times_ms[fits], (total.values - used.values)[fits], used.stale_ms)
+        known = total.values[np.maximum(np.searchsorted(total.times_ms, used.times_ms, side="right") - 1, 0)]
+        if (fits := used.values <= known).any():
+            free = Points(used.times_ms[fits], (known - used.values)[fits], used.stale_ms)
             _put(found, "fb_free_bytes", "fb_total_bytes", free)
 
 
