@@ -182,9 +182,7 @@ select
     case
         when allocated.device_type = 'partition' then null
         when allocated.device_type != 'mig' then ''
-        when sole.gpu_instance_id is not null then sole.gpu_instance_id
-        when named.gpu_instance_id is not null then named.gpu_instance_id
-        else ordered_instance.gpu_instance_id
+        else coalesce(sole.gpu_instance_id, named.gpu_instance_id, ordered_instance.gpu_instance_id)
     end as gpu_instance_id,
     case
         when allocated.device_uuid = '' or allocated.device_type = 'partition' then ''

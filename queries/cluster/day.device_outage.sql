@@ -28,8 +28,7 @@ reported as (
 )
 
 select
-    cluster,
-    device_uuid,
+    columns('^(cluster|device_uuid)$'),
     min(start_at) as start_at,
     max(end_at) as end_at,
     string_agg(distinct cause, ', ' order by cause) as cause

@@ -74,8 +74,7 @@ allocatable as (
 
 shown as (
     select
-        device.cluster,
-        device.node_name,
+        device.* similar to '^(cluster|node_name)$',
         snapshot.* similar to '^(day|observed_at|until_at)$',
         string_agg(distinct device.driver, ', ' order by device.driver) as drivers,
         count(distinct coalesce(

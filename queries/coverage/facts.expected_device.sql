@@ -69,8 +69,7 @@ due as (
 -- The GPU itself, by any of its rows.
 board as (
     select
-        cluster,
-        device_uuid,
+        columns('^(cluster|device_uuid)$'),
         max(node_name) as node_name,
         bool_or(is_seen) as is_seen,
         max(last_seen_at) as last_seen_at
@@ -80,8 +79,7 @@ board as (
 
 host as (
     select
-        cluster,
-        node_name,
+        columns('^(cluster|node_name)$'),
         count(*) as seen_count
     from board
     where is_seen
@@ -91,8 +89,7 @@ host as (
 -- A node's state may have been read in several parts, each a row.
 node as (
     select
-        cluster,
-        node_name,
+        columns('^(cluster|node_name)$'),
         min(start_at) as start_at,
         max(end_at) as end_at,
         max(accelerator_count) as accelerator_count,

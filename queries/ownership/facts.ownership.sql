@@ -63,8 +63,7 @@ shared as (
 
 place as (
     select
-        cluster,
-        device_uuid,
+        columns('^(cluster|device_uuid)$'),
         max(node_name) as node_name
     from lake.device_label
     group by cluster, device_uuid

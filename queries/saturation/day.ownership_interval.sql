@@ -33,8 +33,7 @@ edge as (
 
 cut as (
     select distinct
-        cluster,
-        device_uuid,
+        columns('^(cluster|device_uuid)$'),
         date_trunc('hour', changed_at) as hour_start_at,
         unnest([date_trunc('hour', changed_at), changed_at]) as start_at
     from edge
