@@ -107,7 +107,7 @@ claiming as (
     from lake.claim_consumer as consumer
     inner join lake.claim_device as device
         using (cluster, claim_uid)
-    where regexp_matches(device.driver, '^(gpu|gaudi|tpu)\.')
+    where regexp_matches(device.driver, '^(gpu|gaudi|tpu|npu|neuron)\.')
 ),
 
 pod as (

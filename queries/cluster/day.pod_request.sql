@@ -1,4 +1,4 @@
--- GPU resources that each container requests; sidecars are init containers.
+-- Accelerators that each container requests; sidecars are init containers.
 --
 -- grain:  cluster, namespace, pod, pod_uid, container
 -- reads:  day.kube_series
@@ -12,5 +12,5 @@ from day.kube_series
 where
     signal in ('kube_pod_container_resource_requests', 'kube_pod_init_container_resource_requests')
     and pod != ''
-    and regexp_matches(resource, '^(nvidia_com_|amd_com_|gpu_intel_com_)')
+    and is_accelerator(resource)
 group by all
