@@ -22,7 +22,8 @@ with reported as (
 silent as (
     select
         capacity.* similar to '^(cluster|node_name|day)$',
-        max(capacity.gpu_model) as gpu_model
+        max(capacity.gpu_model) as gpu_model,
+        sum(capacity.device_count) as gpu_count
     from period.capacity as capacity
     inner join reported
         using (cluster, node_name, day)
@@ -72,9 +73,8 @@ step as (
 
 requested as (
     select
-        node.cluster,
+        silent.*,
         node.state,
-        silent.gpu_model,
         unnest(generate_series(date_trunc('hour', node.start_at), node.end_at - interval 1 millisecond, interval 1 hour)) as hour_start_at,
         node.gpu_count * overlap_ms(
             greatest(node.start_at, $since_at::timestamp), least(node.end_at, $until_at::timestamp),
@@ -86,7 +86,13 @@ requested as (
             node.cluster = silent.cluster
             and node.node_name = silent.node_name
             and node.start_at::date = silent.day
-    where node.state in ('allocated', 'free')
+),
+
+-- A GPU that a node has by several names is several units: together they are no more than its GPUs.
+fitted as (
+    select * replace (gpu_hours * least(1, gpu_count / sum(gpu_hours) over (partition by cluster, node_name, hour_start_at)) as gpu_hours)
+    from requested
+    where gpu_hours > 0
 ),
 
 hour as (
@@ -111,8 +117,8 @@ hour as (
         sum(gpu_hours) as usable_gpu_hours,
         coalesce(sum(gpu_hours) filter (where state = 'allocated'), 0) as allocated_gpu_hours,
         0 as unnamed_gpu_hours
-    from requested
-    where gpu_hours > 0
+    from fitted
+    where state in ('allocated', 'free')
     group by all
 )
 
