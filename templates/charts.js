@@ -202,21 +202,21 @@ const drawQuotas = async (figure, data) => {
   if (!rows.length) { figure.hidden = true; return; }
   const value = (name, row) => columns[name]?.values[row] ?? 0;
   const said = (name, row) => (raw(columns[name], row) === null ? UNKNOWN : significant(value(name, row)));
-  const isGuaranteed = (row) => (columns.guaranteed_gpu_hours?.values[row] ?? null) !== null;
+  const isKnown = (name, row) => (columns[name]?.values[row] ?? null) !== null;
   const most = Math.max(...rows.map((row) => Math.max(value("guaranteed_gpu_hours", row), value("delivered_gpu_hours", row) + value("unmet_gpu_hours", row))), 1e-9);
   const lines = rows.map((row) => {
     const delivered = value("delivered_gpu_hours", row), borrowed = Math.min(delivered, value("borrowed_gpu_hours", row)), unmet = value("unmet_gpu_hours", row), guaranteed = value("guaranteed_gpu_hours", row);
     const told = said("guaranteed_gpu_hours", row);
     const wide = (hours) => `${(100 * hours) / most}%`;
     const bar = drawn("svg", { class: "bar", style: "height:16px;overflow:visible", role: "img", "aria-label": `delivered ${significant(delivered)}, of it borrowed ${said("borrowed_gpu_hours", row)}, not met ${said("unmet_gpu_hours", row)}, guaranteed ${told} GPU-h` });
-    bar.append(drawn("rect", { class: isGuaranteed(row) ? "c-effective" : "c-active_unmeasured", x: 0, width: wide(delivered - borrowed), height: 16 }), drawn("rect", { class: "c-underutilized", x: wide(delivered - borrowed), width: wide(borrowed), height: 16 }), drawn("rect", { class: "pending", x: wide(delivered), width: wide(unmet), height: 16 }));
-    if (isGuaranteed(row)) bar.append(drawn("line", { x1: wide(guaranteed), x2: wide(guaranteed), y1: -3, y2: 19, stroke: "var(--fg)", "stroke-width": 2 }));
+    bar.append(drawn("rect", { class: isKnown("borrowed_gpu_hours", row) ? "c-effective" : "c-active_unmeasured", x: 0, width: wide(delivered - borrowed), height: 16 }), drawn("rect", { class: "c-underutilized", x: wide(delivered - borrowed), width: wide(borrowed), height: 16 }), drawn("rect", { class: "pending", x: wide(delivered), width: wide(unmet), height: 16 }));
+    if (isKnown("guaranteed_gpu_hours", row)) bar.append(drawn("line", { x1: wide(guaranteed), x2: wide(guaranteed), y1: -3, y2: 19, stroke: "var(--fg)", "stroke-width": 2 }));
     return make("tr", {}, make("th", { scope: "row" }, `${raw(columns.quota, row)}${columns.cluster?.words.length > 1 ? ` (${raw(columns.cluster, row)})` : ""}`), make("td", { class: "wide" }, `${raw(columns.scheduler, row)} · ${raw(columns.resource, row)}`), make("td", { style: "width:55%" }, bar), make("td", { class: "number" }, `${significant(delivered)} of ${told}`));
   });
-  const without = rows.every(isGuaranteed) ? [] : [["c-active_unmeasured", "Delivered, no guarantee"]];
+  const without = rows.every((row) => isKnown("borrowed_gpu_hours", row)) ? [] : [["c-active_unmeasured", "Delivered, no borrowed part known"]];
   const classes = [null, "wide", null, "number"];
   figure.append(make("div", { class: "scroll", role: "region", "aria-label": "Chart of quotas", tabindex: "0" }, make("table", {}, make("caption", { class: "spoken" }, "Quotas"), make("thead", {}, make("tr", {}, ...["Quota", "Scheduler and resource", "GPU-hours", "Delivered of guaranteed"].map((title, index) => make("th", { scope: "col", class: classes[index] }, title)))), make("tbody", {}, ...lines))),
-    make("ul", { class: "legend" }, ...legendOf([["c-effective", "Delivered within the guarantee"], ["c-underutilized", "Borrowed"], ["pending", "Guaranteed, requested and not delivered"], ...without]).children, make("li", {}, make("i", { style: "width:2px;background:var(--fg)" }), "Guarantee")));
+    make("ul", { class: "legend" }, ...legendOf([["c-effective", "Delivered, not borrowed"], ["c-underutilized", "Borrowed"], ["pending", "Guaranteed, requested and not delivered"], ...without]).children, make("li", {}, make("i", { style: "width:2px;background:var(--fg)" }), "Guarantee")));
   if (all.length > rows.length) figure.append(make("p", { class: "soft" }, `${rows.length} of ${all.length} quotas; all are in the table below.`));
 };
 

@@ -144,6 +144,13 @@ def test_a_quota_without_a_guarantee_is_not_said_to_have_one_of_0(browser: Brows
     }
     assert told["kubernetes · requests.nvidia.com/gpu"].endswith(" of —")
     assert told["volcano · nvidia.com/gpu"] == "1 of 0.5"
+    bars = {
+        row.locator("td").first.inner_text(): row.locator("rect").first.get_attribute("class")
+        for row in chart.locator("tbody tr").all()
+    }
+    assert bars["kubernetes · requests.nvidia.com/gpu"] == "c-active_unmeasured"
+    assert bars["kai · gpu"] == "c-effective"
+    assert page.get_by_text("Delivered, no borrowed part known").is_visible()
     page.locator(".tabs a", has_text="Capacity").click()
     page.locator("figure", has_text="Blank: hours without data.").wait_for()
     assert page.locator("figure", has_text="Idle GPUs by weekday").is_hidden()
