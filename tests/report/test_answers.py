@@ -277,13 +277,14 @@ def test_without_waits_that_is_said_and_without_their_table_there_is_no_data(con
 
 
 def test_who_borrowed_a_teams_guarantee_is_told_on_its_page_too(con: duckdb.DuckDBPyConnection) -> None:
-    """The same GPUs by two resources are not added up."""
+    """The same GPUs by two resources are not added up, and what is borrowed in another cluster serves no wait in this one."""
     con.execute("insert into report.gpu_hour_ledger values ('lab', 'vision', 'v-0', '', 'M', '2026-11-20', 'effective', 1.0)")
     con.execute("insert into period.pod_wait values ('lab', 'vision', 'v-1', '', '1', null, 18000.0, 10.0)")
     con.execute("""
         create table report.quota_pair as
         select 'lab' as cluster, 'nos' as scheduler, 'vision/q' as quota, 'serving/q' as borrower, *
         from (values ('nvidia.com/gpu', 30e0), ('nos.nebuly.com/gpu-memory', 28e0)) as pair(resource, contested_gpu_hours);
+        insert into report.quota_pair values ('elsewhere', 'nos', 'red/q', 'blue/q', 'nvidia.com/gpu', 300);
         create table report.quota_pod as select 'lab' as cluster, 'nos' as scheduler, 'vision/q' as quota, 'vision' as namespace
     """)
     borrowed = "Borrowed by serving/q: 30 GPU-h guaranteed to vision/q"

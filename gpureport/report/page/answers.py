@@ -285,12 +285,14 @@ class _Asked:
 
     def _because(self, first: Mapping[str, Any]) -> str:
         """Hours that could have served the wait: of its own cluster, idle ones of other teams; without a wait all."""
-        pair = self.row("""
+        cluster = first.get("cluster", "")
+        statement = """
             select cluster, scheduler, resource, quota, borrower, sum(contested_gpu_hours) as gpu_hours from report.quota_pair
-            where $team = '' or (cluster, scheduler, quota) in (select (cluster, scheduler, quota) from report.quota_pod
-                join page.team using (cluster, namespace) where team = $team)
+            where $cluster in ('', cluster) and ($team = '' or (cluster, scheduler, quota) in (
+                select (cluster, scheduler, quota) from report.quota_pod join page.team using (cluster, namespace) where team = $team))
             group by all order by gpu_hours desc nulls last limit 1
-        """)
+        """
+        pair = self.tables.row(statement, team=self.team, cluster=cluster)
         said = []
         if pair and self.is_notable(pair["gpu_hours"]):
             whose = f"{formats.gpu_hours(pair['gpu_hours'])} guaranteed to {pair['quota']}{self.where(pair)}"
@@ -300,7 +302,7 @@ class _Asked:
                 "select team is not distinct from $waits as waits, bucket, sum(gpu_hours) as gpu_hours from page.use "
                 "where $cluster in ('', cluster) group by all",
                 waits=first.get("team"),
-                cluster=first.get("cluster", ""),
+                cluster=cluster,
             )
             others = hours_by(there, "waits").get("False", Hours({}))
             idle = f"idle in allocations{' of others' if first else ''}"
