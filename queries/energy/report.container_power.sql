@@ -125,14 +125,14 @@ select
     coalesce(judged.equal_seconds, 0) as equal_seconds,
     coalesce(judged.clamped_count, 0) as clamped_count,
     unknown_reasons([
+        (name, coalesce(judged.above_reason, if(judged.active_joules is null, 'not_collected', null)))
+        for name in ['active_joules', 'allocated_idle_joules', 'active_joules_unweighted']
+    ] || [
         ('energy_joules', if(judged.all_joules is null, coalesce(judged.unmeasured_reason, 'not_collected'), null)),
-        ('active_joules', coalesce(judged.above_reason, if(judged.active_joules is null, 'not_collected', null))),
-        ('allocated_idle_joules', coalesce(judged.above_reason, if(judged.allocated_idle_joules is null, 'not_collected', null))),
         ('idle_joules', if(judged.idle_joules is null, coalesce(judged.idle_reason, 'not_collected'), null)),
         ('active_joules_kepler', if(judged.active_joules_kepler is null, coalesce(judged.unmeasured_reason, 'not_collected'), null)),
         ('active_watts_avg', coalesce(judged.watts_reason, if(judged.active_joules is null, 'not_collected', null))),
         ('idle_watts', if(judged.idle_watts is null, coalesce(judged.idle_reason, 'not_collected'), null)),
-        ('active_joules_unweighted', coalesce(judged.above_reason, if(judged.active_joules is null, 'not_collected', null))),
         ('charged_joules', if(judged.charged_joules is null, coalesce(judged.idle_reason, 'not_collected'), null)),
         ('active_watts_max', case
             when judged.above_reason is not null then judged.above_reason

@@ -90,9 +90,7 @@ select
     summed.measured_seconds,
     unknown_reasons([(name, summed.split_reason) for name in ['active_joules', 'allocated_idle_joules', 'idle_joules']] || [
         ('corrected_joules', case when summed.corrected_joules is null then if(summed.energy_joules > 0, 'older_facts', 'not_collected') end),
-        ('energy_accuracy_ratio', case
-            when summed.energy_accuracy_ratio is null then if(summed.sensor_ratio is null, 'accuracy_unknown', 'older_facts')
-        end),
+        ('energy_accuracy_ratio', if(summed.energy_accuracy_ratio is null, if(summed.sensor_ratio is null, 'accuracy_unknown', 'older_facts'), null)),
         ('reserved_joules', if(listed.is_in_snapshot, null, 'not_looked_at')),
         ('power_watts_avg', if(summed.measured_seconds = 0, 'no_time', null))
     ]) as unknown_reasons

@@ -89,9 +89,7 @@ rated as (
 holder as (
     select
         allocated.* exclude (measured_seconds, active_joules, allocated_idle_joules, sm_active_gpu_seconds, known_gpu_seconds),
-        if(allocated.idle_joules is null, null, allocated.active_joules) as active_joules,
-        if(allocated.idle_joules is null, null, allocated.allocated_idle_joules) as allocated_idle_joules,
-        if(allocated.idle_joules is null, null, allocated.sm_active_gpu_seconds) as sm_active_gpu_seconds,
+        if(allocated.idle_joules is null, null, columns('^(active_joules|allocated_idle_joules|sm_active_gpu_seconds)$')),
         device.energy_method,
         allocated.active_joules * share_error_ratio(allocated.method, allocated.equal_seconds, allocated.active_seconds) as share_error_joules,
         allocated.active_joules + allocated.allocated_idle_joules + coalesce(allocated.idle_joules, 0) as energy_joules,

@@ -65,15 +65,27 @@ requested as (
     )
 ),
 
+seen as (
+    select
+        columns('^(cluster|node_name|day)$'),
+        count(*) as seen_count
+    from device_day
+    group by cluster, node_name, day
+),
+
 node_day as (
     select
         columns('^(cluster|node_name|day)$'),
-        coalesce(max(gpu_model), '') as gpu_model,
-        sum(gpu_seconds) / sum(known_seconds) as device_count,
-        sum(gpu_seconds) as seen_seconds,
-        sum(gpu_seconds) filter (where state in ('allocated', 'free')) as usable_seconds,
-        sum(gpu_seconds) filter (where state = 'allocated' and pod != '') as held_seconds
+        coalesce(max(requested.gpu_model), '') as gpu_model,
+        -- A GPU that a node has by several names is several units: together they are no more than its GPUs that were seen.
+        sum(requested.gpu_seconds) / sum(requested.known_seconds) as unit_count,
+        least(unit_count, max(seen.seen_count)) as known_count,
+        known_count / unit_count * sum(requested.gpu_seconds) as seen_seconds,
+        known_count / unit_count * sum(requested.gpu_seconds) filter (where requested.state in ('allocated', 'free')) as usable_seconds,
+        known_count / unit_count * sum(requested.gpu_seconds) filter (where requested.state = 'allocated' and requested.pod != '') as held_seconds
     from requested
+    left join seen
+        using (cluster, node_name, day)
     group by cluster, node_name, day
 ),
 
@@ -85,7 +97,7 @@ known as (
     anti join node_day
         using (cluster, node_name, day)
     union all by name
-    select *
+    select * exclude (unit_count) rename (known_count as device_count)
     from node_day
 ),
 

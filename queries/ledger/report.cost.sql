@@ -128,8 +128,7 @@ summed as (
 select
     columns('^(cluster|day|namespace|gpu_model)$'),
     coalesce(team, '') as team,
-    columns('^(allocated|used)_gpu_hours$'),
-    columns('^(allocated|used)_cost$'),
+    columns('^(allocated|used)_(gpu_hours|cost)$'),
     energy_kwh,
     coalesce(energy_method, 'none') as energy_method,
     if(energy_accuracy_ratio > 1, 1, energy_accuracy_ratio) as energy_accuracy_ratio,
@@ -137,15 +136,9 @@ select
     unknown_reasons([
         ('used_gpu_hours', if(used_gpu_hours is null, 'not_collected', null)),
         ('allocated_cost', if(allocated_cost is null, 'not_configured', null)),
-        ('used_cost', case
-            when used_cost is not null then null
-            when used_gpu_hours is null then 'not_collected'
-            else 'not_configured'
-        end),
+        ('used_cost', if(used_cost is null, if(used_gpu_hours is null, 'not_collected', 'not_configured'), null)),
         ('energy_kwh', if(energy_kwh is null, 'not_collected', null)),
-        ('energy_accuracy_ratio', case
-            when energy_accuracy_ratio is null then if(sensor_ratio is null, 'accuracy_unknown', 'older_facts')
-        end),
+        ('energy_accuracy_ratio', if(energy_accuracy_ratio is null, if(sensor_ratio is null, 'accuracy_unknown', 'older_facts'), null)),
         ('facility_kwh', if(energy_kwh is null, 'not_collected', null)),
         ('energy_cost', if(energy_cost is null, if(has_price, 'not_collected', 'not_configured'), null)),
         ('co2e_grams', if(co2e_grams is null, if(has_location, 'not_collected', 'not_configured'), null)),
