@@ -119,11 +119,7 @@ select
     coalesce(judged.energy_method, 'none') as energy_method,
     judged.corrected_joules,
     if(judged.range_ratio > 1, 1, judged.range_ratio) as energy_accuracy_ratio,
-    coalesce(judged.active_seconds, 0) as active_seconds,
-    coalesce(judged.held_seconds, 0) as held_seconds,
-    coalesce(judged.activity_unknown_seconds, 0) as activity_unknown_seconds,
-    coalesce(judged.equal_seconds, 0) as equal_seconds,
-    coalesce(judged.clamped_count, 0) as clamped_count,
+    coalesce(columns('^((active|held|activity_unknown|equal)_seconds|clamped_count)$'), 0) as "\0",
     unknown_reasons([
         (name, coalesce(judged.above_reason, if(judged.active_joules is null, 'not_collected', null)))
         for name in ['active_joules', 'allocated_idle_joules', 'active_joules_unweighted']

@@ -14,11 +14,7 @@
 --   used_gpu_hours        allocated GPU-hours x their activity; null where no activity is known
 --   allocated_cost        allocated_gpu_hours x the model's price
 --   unmeasured_gpu_hours  allocated GPU-hours whose energy is not known: the kWh, their cost and emissions lack them
-with factor as (
-    select coalesce(($carbon::json ->> 'pue')::double, 1) as pue_ratio
-),
-
-given as (
+with given as (
     select
         (value ->> 'basis') as basis,
         (value ->> 'start_at')::timestamp as start_at,
@@ -79,13 +75,12 @@ part as (
         accuracy.accuracy_ratio,
         energy.share_error_joules / 3.6e6 as error_kwh,
         energy.charged_joules / 3.6e6 as gpu_kwh,
-        energy.charged_joules / 3.6e6 * factor.pue_ratio as whole_kwh,
+        energy.charged_joules / 3.6e6 * coalesce(($carbon::json ->> 'pue')::double, 1) as whole_kwh,
         location.kwh_grams as location_grams,
         market.kwh_grams as market_grams,
         price.hour_cost,
         price.kwh_cost
     from charged as energy
-    cross join factor
     left join period.sensor_accuracy as accuracy
         using (gpu_model)
     left join emission as location on energy.hour_start_at = location.hour_start_at and location.basis = 'location'
