@@ -4,7 +4,7 @@
 -- runs of a container; whether a run's work was saved is not known.
 --
 -- grain:  cluster, namespace, workload_kind, workload, outcome
--- reads:  facts.container_run, facts.pod_outcome, period.ledger, period.workload
+-- reads:  facts.container_run, facts.node_allocation, facts.ownership, facts.pod_outcome, period.ledger, period.workload
 -- params: since_at, until_at
 -- source: facts.pod_outcome, facts.container_run; hours: period.ledger
 -- columns: cluster, namespace, workload_kind, workload, outcome, pod_count, allocated_gpu_hours, allocated_idle_gpu_hours, restart_count,
@@ -19,6 +19,17 @@ with known as (
         least(max(max(seen_at)) over (partition by cluster), $until_at::timestamp) as last_at
     from facts.pod_outcome
     group by cluster, namespace, pod, pod_uid
+),
+
+-- Facts are of whole days, and may report what came after the window.
+later as (
+    select columns('^(cluster|namespace|pod|pod_uid)$')
+    from facts.ownership
+    where end_at > $until_at
+    union by name
+    select columns('^(cluster|namespace|pod|pod_uid)$')
+    from facts.node_allocation
+    where state = 'allocated' and end_at > $until_at
 ),
 
 used as (
@@ -49,6 +60,7 @@ select
     coalesce(workload.workload_kind, 'by name') as workload_kind,
     coalesce(workload.workload, workload_by_name(used.pod)) as workload,
     case
+        when later.pod is not null then 'running'
         when known.outcome is null then 'unknown'
         when known.outcome = 'running' and known.seen_at < known.last_at - interval 1 hour then 'deleted'
         else known.outcome
@@ -66,6 +78,8 @@ from used
 left join restarted
     using (cluster, namespace, pod, pod_uid)
 left join known
+    using (cluster, namespace, pod, pod_uid)
+left join later
     using (cluster, namespace, pod, pod_uid)
 left join period.workload as workload
     using (cluster, namespace, pod, pod_uid)
