@@ -288,8 +288,8 @@ class _Asked:
         cluster = first.get("cluster", "")
         statement = """
             select cluster, scheduler, resource, quota, borrower, sum(contested_gpu_hours) as gpu_hours from report.quota_pair
-            where $cluster in ('', cluster) and ($team = '' or (cluster, scheduler, quota) in (
-                select (cluster, scheduler, quota) from report.quota_pod join page.team using (cluster, namespace) where team = $team))
+            where $cluster in ('', cluster) and ($team = '' or (cluster, scheduler, quota) in (select (cluster, scheduler, quota)
+                from report.quota_pod join page.team using (cluster, namespace) where team = $team))
             group by all order by gpu_hours desc nulls last limit 1
         """
         pair = self.tables.row(statement, team=self.team, cluster=cluster)
