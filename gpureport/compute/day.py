@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from gpureport import __version__
 from gpureport.compute.fact_views import EXPECTED, TELEMETRY, Batch, ClusterDay, day_hours, devices_left, expected_before, limits
-from gpureport.compute.identity import made_with, note_entries
+from gpureport.compute.identity import left_behind, made_with, note_entries
 from gpureport.compute.idle_power import BASELINE, idle_baseline
 from gpureport.compute.intervals import INTERVALS, VALUES, give, interval_sums
 from gpureport.compute.query import Failure, Query, build, connection, found_by, hold_to_checks, in_turn, load, needed, of_life
@@ -168,6 +168,8 @@ def compute_days(lake: Lake, days: Sequence[ClusterDay], settings: ComputeSettin
         notes = {name: {**made, **note_entries(lake, each)} for name, each in samples.items()}
         for name, note in notes.items():
             change.note(samples[name].cluster, samples[name].date, {**note, "change": change.staging.name})
+        for each, note in left_behind(lake, {each: notes[batch.name(each)] for each in days}).items():
+            change.note(*each, note)
         return _Days(con, lake, batch, samples, settings, queries, change, notes, folder).computed(given)
 
 

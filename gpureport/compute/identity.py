@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
@@ -18,11 +18,12 @@ from typing import Any
 
 import duckdb
 
-from gpureport.compute.fact_views import TELEMETRY
+from gpureport.compute.fact_views import TELEMETRY, ClusterDay
 from gpureport.compute.query import Query, of_life
 from gpureport.lake import DamagedError, Lake, Partition
 from gpureport.lake.views import create_view, rows_of
 from gpureport.values.tables import DEVICE_SAMPLE, SOURCE
+from gpureport.values.tables.state import STATE_TABLES
 from gpureport.values.window import Window
 
 _BASIS = "samples_hash"
@@ -30,9 +31,8 @@ _TABLES = (DEVICE_SAMPLE.name, SOURCE.name, *TELEMETRY)
 
 
 def basis_entry(lake: Lake, cluster: str, day: date) -> dict[str, str]:
-    """Entry about the samples behind a day's facts: parts, sizes and rows of the files."""
-    described = "\n".join(sorted(_files(lake, cluster, day)))
-    return {_BASIS: hashlib.sha256(described.encode()).hexdigest()[:12]}
+    """Entry about what a day's facts rest on."""
+    return {_BASIS: hashlib.sha256("\n".join(_basis(lake, cluster, day)).encode()).hexdigest()[:12]}
 
 
 def are_current(lake: Lake, cluster: str, day: date, made: MadeWith) -> bool:
@@ -41,18 +41,30 @@ def are_current(lake: Lake, cluster: str, day: date, made: MadeWith) -> bool:
     Facts whose samples were removed for their age are what there is.
     """
     note = lake.note(cluster, day)
-    if not note or not any(lake.partition(table, cluster, day) for table in (DEVICE_SAMPLE.name, *TELEMETRY)):
+    if not note or not _basis(lake, cluster, day):
         return bool(note)
     wanted = {**made.entries, **basis_entry(lake, cluster, day)}
     return all(note.get(name) == value for name, value in wanted.items())
 
 
-def _files(lake: Lake, cluster: str, day: date) -> Iterator[str]:
-    for table in _TABLES:
-        found = lake.partition(table, cluster, day)
-        for file in found.stored if found else ():
-            if not file.is_observed:  # the names of the first lakes, so that their facts stay current
-                yield f"{table}/part-{file.number:04d}.parquet {file.byte_count} {file.row_count}"
+def left_behind(lake: Lake, notes: Mapping[ClusterDay, Mapping[str, str]]) -> dict[ClusterDay, dict[str, str]]:
+    """The days after those whose facts are of other samples than before, which rest on them: the entry that makes each due."""
+    others = [each for day in lake.computed_days() if (each := (day.cluster, day.date)) not in notes]
+    changed = [each for each, note in notes.items() if note[_BASIS] != lake.note(*each).get(_BASIS)]
+    following = (next((each for each in others if each[0] == cluster and each[1] > day), None) for cluster, day in changed)
+    return {each: {_BASIS: ""} for each in following if each}
+
+
+def _basis(lake: Lake, cluster: str, day: date) -> list[str]:
+    """A day's files of samples or, where it never had any, the rows of its snapshots; empty once they are removed."""
+    held = ((table, lake.partition(table, cluster, day)) for table in _TABLES)
+    parts = [(table, file) for table, found in held if found for file in found.stored if not file.is_observed]
+    if not parts:
+        return [f"{each.name} {found.row_count}" for each in STATE_TABLES if (found := lake.partition(each.name, cluster, day))]
+    if all(table == SOURCE.name for table, _ in parts):
+        return []
+    # the names of the first lakes, so that their facts stay current
+    return sorted(f"{table}/part-{file.number:04d}.parquet {file.byte_count} {file.row_count}" for table, file in parts)
 
 
 _REVISIONS, _SETTINGS = "revisions", "settings"
@@ -118,15 +130,11 @@ def note_entries(lake: Lake, samples: Partition) -> dict[str, str]:
 
 def restated_days(lake: Lake, window: Window) -> str:
     """The days of the window that were made again from other samples, and what was said of them first: JSON for the queries."""
-    return json.dumps(list(_restated(lake, window)), sort_keys=True)
-
-
-def _restated(lake: Lake, window: Window) -> Iterator[dict[str, Any]]:
     days = set(window.days())
-    for partition in lake.partitions(_TABLE):
-        stated = lake.note(partition.cluster, partition.date).get(_STATED) if partition.date in days else None
-        if stated:
-            yield {"cluster": partition.cluster, "day": partition.date.isoformat(), **json.loads(stated)}
+    held = [each for each in lake.partitions(_TABLE) if each.date in days]
+    stated = [(each, lake.note(each.cluster, each.date).get(_STATED)) for each in held]
+    said = [{"cluster": each.cluster, "day": str(each.date), **json.loads(text)} for each, text in stated if text]
+    return json.dumps(said, sort_keys=True)
 
 
 def _totals(partition: Partition) -> dict[str, float]:

@@ -80,7 +80,7 @@ class Change:
                 self._write(self._folder(table, cluster, day), table, rows, f"0000.{at_ms}.{at_ms}", {})
 
     def note(self, cluster: str, day: date, entries: Mapping[str, str]) -> None:
-        """Say of the day's facts what they are made from and with."""
+        """Say of the day's facts what they are made from and with; entries that are there already stay."""
         (self._folder(_NOTES, cluster, day) / _NOTES).write_text(json.dumps(dict(entries)), encoding="utf-8")
 
     def abandon(self) -> None:
@@ -171,7 +171,7 @@ def edit_of(staged: Sequence[Staged], base: Root) -> Edit:
                 raise _busy(each.key)
             kept = (one for one in old if one not in each.rewritten and (one.is_observed or not each.is_replacing))
             changed[each.table, each.key] = (*kept, *each.files)
-        notes = {each.key: dict(each.notes) for each in staged if each.notes is not None}
+        notes = {each.key: {**latest.notes.get(each.key, {}), **each.notes} for each in staged if each.notes is not None}
         schemas = {each.table: each.schema for each in staged if each.schema and each.table not in TABLE_BY_NAME}
         edited = with_files(latest, changed)
         return msgspec.structs.replace(edited, notes={**latest.notes, **notes}, schemas={**latest.schemas, **schemas})
@@ -213,12 +213,10 @@ def new_change() -> str:
     return token_hex(8)
 
 
-def create_root(storage: Storage) -> Root:
-    """The root, made where there is none."""
-    if not (found := read_root(storage)):
+def create_root(storage: Storage) -> None:
+    """Make a root where there is none."""
+    if not read_root(storage):
         storage.replace(ROOT, None, encode_root(Root()))
-        found = read_root(storage)
-    return _there(storage, found).root
 
 
 def commit(storage: Storage, change: str, edit: Edit) -> Root:
@@ -228,7 +226,7 @@ def commit(storage: Storage, change: str, edit: Edit) -> Root:
         if change in latest.changes:
             return latest  # an attempt went through, and its answer was lost
         edited = edit(latest)
-        if edited.files == latest.files and edited.replaced == latest.replaced:
+        if edited == latest:
             return latest
         if not latest.is_conditional:
             raise no_conditions(storage.place)

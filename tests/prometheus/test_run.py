@@ -102,18 +102,26 @@ def test_a_night_fills_every_day_from_the_first_one_held_and_with_something_amis
     assert written[0] == written[1]
 
 
-def test_a_gpu_that_late_samples_show_is_expected_on_the_days_after_them(tmp_path: Path) -> None:
-    """GPU-b of 11-20 comes a night late, and is silent from then on; 11-21 was computed without it."""
-    late, expected = energy(0, 21).replace("GPU-a", "GPU-b").replace("# EOF\n", ""), "facts/expected_device"
-    fill_blocks(tmp_path / "blocks", energy(0, 21), energy(1, 21))
-    fill_blocks(tmp_path / "late", late + energy(0, 21).split("\n", 1)[1], energy(1, 21), energy(2, 21))
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_a_gpu_that_late_samples_show_is_expected_on_the_days_after_them(tmp_path: Path, is_killed: bool) -> None:
+    """GPU-b of 11-19 comes late, and is silent from then on; the days after it were computed without it.
+
+    Also where a run was killed when the day that grew was done and the next one was not.
+    """
+    late, expected = energy(-1, 21).replace("GPU-a", "GPU-b").replace("# EOF\n", ""), "facts/expected_device"
+    fill_blocks(tmp_path / "blocks", energy(-1, 21), energy(0, 21), energy(1, 21))
+    fill_blocks(tmp_path / "late", late + energy(-1, 21).split("\n", 1)[1], energy(0, 21), energy(1, 21), energy(2, 21))
     with prometheus(program("PROMETHEUS_BIN"), tmp_path / "blocks", tmp_path / "first") as url:
-        for day in ("2026-11-20", "2026-11-21"):
+        for day in ("2026-11-19", "2026-11-20", "2026-11-21"):
             assert run(url, tmp_path, day) == 0
     with prometheus(program("PROMETHEUS_BIN"), tmp_path / "late", tmp_path / "second") as url:
+        done = ["--date", "2026-11-19", "--lake", str(tmp_path / "lake")]
+        if is_killed:
+            assert main(["export", "--prometheus-url", url, "--no-kubernetes", *done], environ={}, now=NOW) == 0
+            assert main(["compute", *done], environ={}, now=NOW) == 0
         assert run(url, tmp_path) == 0
     counts = {each.date.day: each.row_count for each in open_lake(tmp_path / "lake").partitions(expected)}
-    assert counts == {20: 2, 21: 2, 22: 2}
+    assert counts == {19: 2, 20: 2, 21: 2, 22: 2}
 
 
 def test_a_day_without_any_series_is_exit_code_5(three_days: str, tmp_path: Path) -> None:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
+from functools import partial
+from itertools import dropwhile
 from pathlib import Path
 
 from gpureport.collect.export import NoSeriesError
@@ -165,8 +167,6 @@ class _Cluster:
 
     plan: NightPlan
     watch: Watch
-    behind: set[date] = field(default_factory=set)
-    """Days after one that grew: their idle power and expected devices are from it."""
 
     def read(self, failures: list[SourceError]) -> bool:
         """State, samples and facts into the lake; whether the night's day is there. What cannot be read goes to the failures."""
@@ -233,23 +233,21 @@ class _Cluster:
         else:
             self.watch.sample_counts[config.cluster] += exported.sample_count if exported.is_written else 0
             collecting.tell_export(exported)
-            self.behind.update([day + timedelta(days=1)] if exported.is_written or day in self.behind else [])
         self._compute(day)
         return True
 
     def _compute_older_days(self) -> None:
         """Facts of an older revision again, the oldest day first, for as long as a night may take for that."""
         start = self.watch.clock()
-        days = sorted(self._days_of() & self._days_of("device_sample"))
+        days = sorted(self._days_of() & (self._days_of("device_sample") | self._days_of("pod")))
         for number in range(0, len(days), _DAYS_AT_ONCE):
             if self.watch.clock() - start >= _RECOMPUTE_SECONDS:
                 break
             self._compute(*days[number : number + _DAYS_AT_ONCE])
 
     def _compute(self, *days: date) -> None:
-        """Facts of days that have none of these samples; a run may have been killed between the samples and them."""
-        if due := [day for day in days if day in self.behind or not reporting.has_facts(self.plan.config, day)]:
-            self.behind.difference_update(due)
+        """Facts of days from the first that lacks those of its samples, or of what was left to it; a run may have been killed."""
+        if due := [*dropwhile(partial(reporting.has_facts, self.plan.config), days)]:
             with self.watch.stage("compute"):
                 for line in reporting.compute(self.plan.config, due, self.plan.config.cluster):
                     _LOG.info(line)
