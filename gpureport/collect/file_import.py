@@ -32,7 +32,7 @@ from gpureport.values.catalog import Catalog
 from gpureport.values.errors import LakeError, SourceError
 from gpureport.values.runtime.spill import spill_folder
 from gpureport.values.series import METRIC_LABEL, STALE_BITS, Labels, SeriesBatch
-from gpureport.values.window import Window, from_ms, rfc3339, to_ms
+from gpureport.values.window import CLOCKS_DIFFER, Window, from_ms, rfc3339, to_ms
 
 _EARLIEST_SECONDS = 946_684_800.0  # 2000-01-01
 _LATEST_SECONDS = 4_102_444_800.0  # 2100-01-01
@@ -127,10 +127,6 @@ def _labels(head: str, path: Path) -> dict[str, str]:
     return {METRIC_LABEL: metric, **labels}
 
 
-AHEAD = timedelta(hours=1)
-"""Tolerated difference between clocks."""
-
-
 @dataclass(frozen=True)
 class Imported:
     """Result of an import: the days (UTC) written, and the numbers of series and samples in the files."""
@@ -180,7 +176,7 @@ def import_files(place: Place, files: Sequence[Path], cluster: str, catalog: Cat
 def _refuse(fresh: RawDays, named: str, now: datetime | None) -> None:
     if fresh.sample_count == 0:
         raise SourceError(f"{named}: no samples; give OpenMetrics text with timestamps")
-    if now is not None and fresh.last_ms > to_ms(now + AHEAD):
+    if now is not None and fresh.last_ms > to_ms(now + CLOCKS_DIFFER):
         raise SourceError(f"{named}: samples reach to {rfc3339(from_ms(fresh.last_ms))}, in the future; check both clocks")
 
 

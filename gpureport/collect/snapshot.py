@@ -18,10 +18,7 @@ from gpureport.lake import Lake, open_lake
 from gpureport.store import Place
 from gpureport.values.errors import AuthError, SourceError
 from gpureport.values.runtime.garbage import uncollected
-from gpureport.values.window import rfc3339, to_ms
-
-AHEAD = timedelta(hours=1)
-"""Tolerated difference between clocks."""
+from gpureport.values.window import CLOCKS_DIFFER, rfc3339, to_ms
 
 _KIND_BY_NAME = {(kind.kind, kind.group): kind for kind in KINDS}
 
@@ -67,11 +64,8 @@ def take_snapshot(place: Place, cluster: Cluster, cluster_name: str, now: dateti
         if all(each.reason for each in listed):
             if refused and not failures:
                 raise AuthError(f"{cluster.url} lets these credentials list nothing; give them the rules in docs/operations.md")
-            raise (
-                failures[0]
-                if failures
-                else SourceError(f"{cluster.url} serves none of the lists that are read; check the address")
-            )
+            none = SourceError(f"{cluster.url} serves none of the lists that are read; check the address")
+            raise next(iter(failures), none)
         if PODS.asked in refused:
             failures.append(
                 AuthError(f"{cluster.url} does not let these credentials list pods; give them the rules in docs/operations.md")
@@ -97,7 +91,7 @@ def import_folder(place: Place, folder: Path, cluster: str, observed_at: datetim
 
     SourceError for a folder without lists that gpureport reads, for a file that is no JSON, and for a time yet to come.
     """
-    if observed_at > now + AHEAD:
+    if observed_at > now + CLOCKS_DIFFER:
         raise SourceError(f"{folder} was saved at {rfc3339(observed_at)}, in the future; check both clocks")
     lake = open_lake(place, create=True)
     observation = Observation(to_ms(observed_at))

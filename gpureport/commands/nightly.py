@@ -65,8 +65,7 @@ def run(invocation: options.Invocation, /, day: str | None, until: str | None, n
         raise UsageError("--until now reports today; leave out --date")
     chosen = options.finished_day(invocation, "today" if until else day)
     plan = nightly.NightPlan(config, invocation.environ, chosen, invocation.now, with_state=not no_kubernetes)
-    reported = nightly.run(plan, time.monotonic)
-    if reported:
+    if reported := nightly.run(plan, time.monotonic):
         options.print_report(invocation, reported)
 
 

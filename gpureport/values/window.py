@@ -15,6 +15,8 @@ HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
 DayOrInstant = TypeVar("DayOrInstant", date, datetime)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+CLOCKS_DIFFER = timedelta(hours=1)
+"""As far as they may."""
 
 
 def to_ms(instant: datetime) -> int:

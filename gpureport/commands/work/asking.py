@@ -62,12 +62,12 @@ class Session:
             raise UsageError(f"SQL: {first_line(error)}{close}{hint}") from None
 
     def _answer(self, statement: str, parsed: duckdb.Statement) -> None:
-        if _SHOW_TABLES.fullmatch(statement):
-            return print_rows(["table", "holds"], _tables(), self.output, self.out)
         limit = _ON_TERMINAL if self.rows_at_most is None and self.output == "table" else self.rows_at_most
         self.prepare(statement)
         cursor = self.con.execute(parsed)
-        if described := _DESCRIBE.fullmatch(statement):
+        if _SHOW_TABLES.fullmatch(statement):
+            print_rows(["table", "holds"], _tables(), self.output, self.out)
+        elif described := _DESCRIBE.fullmatch(statement):
             meanings = _meanings(*described.groups())
             rows = [(name, kind, meanings.get(name, "")) for name, kind, *_ in cursor.fetchall()]
             print_rows(["column", "type", "meaning"], rows, self.output, self.out)

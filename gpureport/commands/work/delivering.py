@@ -82,7 +82,7 @@ def is_made_of(place: Place, made_of: str) -> bool:
     """Whether the report that lies whole at a place is remembered as made of this."""
     with report_here(place, _PAGE, _MADE_OF) as folder:
         is_there = all((folder / name).is_file() for name in (_PAGE, _MADE_OF)) and not (folder / _NOTICE).exists()
-        return is_there and (folder / _MADE_OF).read_text(encoding="utf-8") == made_of
+        return is_there and (folder / _MADE_OF).read_bytes() == made_of.encode()
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from gpureport.collect.sources.kubernetes import NoClusterError, open_cluster
-from gpureport.commands.work.collecting import clusters_by_label
+from gpureport.commands.work.collecting import clusters_by_label, raise_first
 from gpureport.commands.work.reporting import compute
 from gpureport.commands.work.settings import catalog_of
 from gpureport.compute.query import connection
@@ -67,12 +67,9 @@ def doctor(config: Config, environ: Mapping[str, str], look: Look, output: Outpu
     if seen:
         print_findings(seen, output, sys.stdout)
     sentences = [f"{each.cluster}: {each.sentence}" if len(found) > 1 else each.sentence for each in found if each.sentence]
-    if failures:
-        for line in sentences:
-            _LOG.info(line)
-        for failure in failures[1:]:
-            _LOG.warning(failure)
-        raise failures[0]
+    for line in sentences if failures else ():
+        _LOG.info(line)
+    raise_first(failures)
     sentence = "; ".join(sentences)
     if any(finding.is_loss for findings in seen.values() for finding in findings):
         raise IncompleteError(sentence)
