@@ -1,6 +1,6 @@
 """Retention: whole days of whole tables are removed, and nothing that gpureport did not write.
 
-Samples and state go first, facts later. ``source`` stays as long as facts do: it says what they rest on, and is small.
+Samples and state go first, facts later. ``source`` stays as long as either: it says what they rest on, and is small.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from datetime import date, timedelta
 
 from gpureport.config import Retention
 from gpureport.lake.lake import Lake, Partition
-from gpureport.values.tables import SOURCE, TABLES
+from gpureport.values.tables import SOURCE
 from gpureport.values.window import age_ago
 
 
@@ -47,9 +47,8 @@ def describe_pruned(pruned: Pruned, verb: str = "removed") -> list[str]:
 
 def _doomed(lake: Lake, retention: Retention, today: date) -> Iterator[Partition]:
     """The days of tables that are over their age."""
-    for age, tables in (
-        (retention.keep_samples, [table.name for table in TABLES if table.name != SOURCE.name]),
-        (retention.keep_facts, [SOURCE.name, *(table for table in lake.tables() if table.startswith("facts/"))]),
-    ):
-        for table in tables if age else ():
-            yield from (each for each in lake.partitions(table) if each.date < age_ago(today, age))
+    ages = (retention.keep_samples, retention.keep_facts)
+    samples, facts = (age_ago(today, age) if age else date.min for age in ages)
+    for table in lake.tables():
+        before = facts if table.startswith("facts/") else min(samples, facts) if table == SOURCE.name else samples
+        yield from (each for each in lake.partitions(table) if each.date < before)

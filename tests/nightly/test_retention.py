@@ -54,6 +54,12 @@ def test_samples_go_first_and_facts_with_their_source_later(lake: Path, capsys: 
     assert "11 days of tables, 0.1 MB, removed" in capsys.readouterr().err
 
 
+def test_samples_that_outlive_facts_keep_their_source_without_which_they_cannot_be_computed(lake: Path) -> None:
+    assert prune(lake, "--keep-facts", "30d") == 0
+    kept = {(table, day) for table in (*SAMPLES, "source") for day in DAYS}
+    assert held(lake) == kept | {("facts/device_hour", day) for day in DAYS[3:]}
+
+
 def test_a_rehearsal_removes_nothing(lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = held(lake)
     assert prune(lake, "--keep-samples", "30d", "--dry-run") == 0
