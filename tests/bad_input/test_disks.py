@@ -13,6 +13,7 @@ import pytest
 from full_disk import full_disk
 
 from gpureport.cli import main
+from gpureport.commands.work import delivering
 
 from .samples import DAY, FAILURE, GOOD, NOW, USAGE, Refused, assert_one_sentence, digests, metrics, scrape, write
 
@@ -93,3 +94,9 @@ def open_to_others(path: Path) -> bool:
 def set_writable(lake: Path, is_writable: bool) -> None:
     for path in [lake, *lake.rglob("*")]:
         path.chmod((0o755 if path.is_dir() else 0o644) if is_writable else (0o555 if path.is_dir() else 0o444))
+
+
+def test_a_damaged_note_on_what_a_report_is_made_of_is_no_crash(tmp_path: Path) -> None:
+    write(tmp_path / "report.html", "")
+    (tmp_path / ".made-of").write_bytes(b"\xff\xfe")
+    assert not delivering.is_made_of(tmp_path, "this")
