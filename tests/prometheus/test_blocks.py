@@ -94,6 +94,24 @@ def test_a_folder_without_blocks_and_a_damaged_block_are_named(blocks: Path, tmp
     assert not list((tmp_path / "lake").rglob("*.parquet"))
 
 
+@pytest.mark.parametrize(
+    ("meta", "said"),
+    [
+        ('{"version": 1}', "01/meta.json is damaged .'minTime'.; remove the block"),
+        ('{"version": 1, "minTime": 0, "maxTime": 1, "thanos": {"labels": ["lab"]}}', "is damaged"),
+        ('{"version": 1, "minTime": "soon", "maxTime": 1}', "is damaged"),
+        ('{"version": 2}', "has version 2"),
+        ("[]", "is damaged"),
+        ('{"version": 1, "minTime": 0, "maxTime": 1, "thanos": null}', "holds no series"),
+    ],
+)
+def test_a_block_that_does_not_say_what_it_is_of_is_named(tmp_path: Path, meta: str, said: str) -> None:
+    (tmp_path / "01").mkdir()
+    (tmp_path / "01" / "meta.json").write_text(meta)
+    with pytest.raises(SourceError, match=said):
+        exported(tmp_path, tmp_path / "lake")
+
+
 def test_version_1_of_an_index_names_symbols_by_their_place(tmp_path: Path) -> None:
     """Of Prometheus before 2.3, by hand: one series {__name__="up"} with one chunk at 1000..2000, from the format's page."""
     name = b"\x08__name__" + b"\x02up"

@@ -14,7 +14,7 @@ import struct
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,10 +63,9 @@ def blocks_of(place: Place, window: Window, match: Mapping[str, str]) -> list[Bl
 
     SourceError where there is none, or a part of the window is only in downsampled ones: they hold no raw samples.
     """
-    metas = [(name, _meta(place, name, text)) for name, text in _metas(place)]
-    if not metas:
+    blocks = [_block(place, name, text) for name, text in sorted(_metas(place))]
+    if not blocks:
         raise SourceError(f"{place} holds no blocks; name the folder that has them, each with its {_META}")
-    blocks = [_block(place, name, meta) for name, meta in sorted(metas)]
     found = [each for each in blocks if _is_wanted(each, window, match)]
     raw = [each for each in found if not each.resolution_ms]
     for each in found:
@@ -101,22 +100,18 @@ def _metas(place: Place) -> Iterator[tuple[str, bytes]]:
         yield from ((path.parent.name, path.read_bytes()) for path in sorted(place.glob(f"*/{_META}")))
 
 
-def _meta(place: Place, name: str, text: bytes) -> Mapping[str, Any]:
+def _block(place: Place, name: str, text: bytes) -> Block:
     try:
         meta = json.loads(text)
-        if meta["version"] == 1:
-            return dict(meta)
-    except (ValueError, KeyError, TypeError) as error:
+        if meta["version"] != 1:
+            raise SourceError(f"{place}/{name}/{_META} has version {meta['version']}; this gpureport reads version 1")
+        thanos = meta.get("thanos") or {}
+        # Mimir's own labels (__compactor_shard_id__, …) name no copy: a shard has series of the blocks that it was made of.
+        labels = {label: value for label, value in (thanos.get("labels") or {}).items() if not label.endswith("_id__")}
+        resolution = int((thanos.get("downsample") or {}).get("resolution", 0))
+        return Block(place, name, int(meta["minTime"]), int(meta["maxTime"]), resolution, labels)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise SourceError(f"{place}/{name}/{_META} is damaged ({error}); remove the block, or copy it again") from error
-    raise SourceError(f"{place}/{name}/{_META} has version {meta['version']}; this gpureport reads version 1")
-
-
-def _block(place: Place, name: str, meta: Mapping[str, Any]) -> Block:
-    thanos = meta.get("thanos", {})
-    # Mimir's own labels (__compactor_shard_id__, …) name no copy: a shard has series of the blocks that it was made of.
-    labels = {label: value for label, value in (thanos.get("labels") or {}).items() if not label.endswith("_id__")}
-    resolution = int(thanos.get("downsample", {}).get("resolution", 0))
-    return Block(place, name, int(meta["minTime"]), int(meta["maxTime"]), resolution, labels)
 
 
 _MAGIC = 0xBAAAD700
