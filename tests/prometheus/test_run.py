@@ -124,6 +124,19 @@ def test_a_gpu_that_late_samples_show_is_expected_on_the_days_after_them(tmp_pat
     assert counts == {19: 2, 20: 2, 21: 2, 22: 2}
 
 
+def test_an_export_of_less_than_the_lake_held_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of 21 samples the server has dropped ten by now."""
+    said = []
+    for count in (21, 11):
+        fill_blocks(tmp_path / f"blocks-{count}", energy(0, count))
+        with prometheus(program("PROMETHEUS_BIN"), tmp_path / f"blocks-{count}", tmp_path / f"server-{count}") as url:
+            asked = ["export", "--date", "2026-11-20", "--prometheus-url", url, "--no-kubernetes"]
+            assert main([*asked, "--lake", str(tmp_path / "lake")], environ={}, now=NOW) == 0
+        said.append(capsys.readouterr().err)
+    assert "may be partial" not in said[0]
+    assert "2026-11-20 may be partial: the lake had 21 samples of the day" in said[1]
+
+
 def test_a_day_without_any_series_is_exit_code_5(three_days: str, tmp_path: Path) -> None:
     assert run(three_days, tmp_path, "2026-11-21") == 5
     assert open_lake(tmp_path / "lake", create=True).partitions("device_sample") == []

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import partial
@@ -70,14 +70,14 @@ def export_day(settings: ExportSettings, place: Place, day: date, progress: Prog
     SourceError where the server cannot be read, NoSeriesError where it holds none of the catalog's series for the day.
     """
     connection, lake = open_connection(settings.prometheus, settings.environ), open_lake(place, create=True)
-    held = held_sample_counts(lake, settings.cluster, day) if only_if_grown else {}
+    held = held_sample_counts(lake, settings.cluster, day)
     server = probe(connection)
-    if held and not _may_have_grown(held, connection, server, settings, day):
+    if held and only_if_grown and not _may_have_grown(held, connection, server, settings, day):
         return Exported(day, server, server.read_path, 0, 0, (), is_written=False)
     with _loading_loops(settings.catalog):
         plan = plan_from_glimpse(connection, server, settings, day) or plan_from_list(connection, settings, day)
         plan = with_unread(plan, connection, settings, day)
-    export = _Export(settings, server, lake, progress, sum(held.values()) if held else -1)
+    export = _Export(settings, server, lake, progress, sum(held.values()), bool(held) and only_if_grown)
     try:
         return export.by(plan, day)
     except _SplitDeviceError:
@@ -110,7 +110,8 @@ class _Export:
     lake: Lake
     progress: Progress
     held: int
-    """Number of samples that are not enough to write the day again; -1 to write it whatever comes."""
+    """Number of samples that the lake's day rests on."""
+    only_if_grown: bool
 
     def by(self, plan: Plan, day: date) -> Exported:
         """Fetch a plan's groups, put the day in place; _SplitDeviceError, and nothing changed, where a device was in two."""
@@ -121,9 +122,11 @@ class _Export:
             done = _read_right(fetch, lambda work: workers.each(partial(work.do, change=change), groups, self.progress))
             _refuse_split_devices(done)
             exported = replace(_exported(day, self.server, done, plan.warnings), unread=plan.unread)
-            if exported.sample_count <= self.held:
+            if self.only_if_grown and exported.sample_count <= self.held:
                 change.abandon()
                 return replace(exported, is_written=False)
+            if exported.sample_count < self.held:
+                exported = replace(exported, warnings=(f"the lake had {self.held:,} samples of the day", *exported.warnings))
             _write_source(change, self.settings, exported, done)
         return exported
 
@@ -161,14 +164,13 @@ def load_loops(catalog: Catalog) -> None:
 
 def held_sample_counts(lake: Lake, cluster: str, day: date) -> dict[str, int]:
     """Number of samples that the lake's day rests on, by metric; none where the day was never exported."""
-    import duckdb  # a tenth of a second that only a second look at a day needs
-
-    try:
-        files = [str(file) for file in found.files] if (found := lake.partition("source", cluster, day)) else []
-    except DamagedError:  # the day is to come anew
-        return {}
+    files = list[str]()
+    with suppress(DamagedError):  # the day is to come anew
+        files += [str(file) for file in found.files] if (found := lake.partition("source", cluster, day)) else []
     if not files:
         return {}
+    import duckdb  # a tenth of a second that only a second look at a day needs
+
     counting = "select asked, sum(sample_count)::bigint from read_parquet(?) where kind <> 'kubernetes' group by all"
     with duckdb.connect() as con:
         return dict(con.execute(counting, [files]).fetchall())

@@ -53,7 +53,8 @@ class Session:
     def answer(self, text: str) -> None:
         """Run statements and print the rows of each as they come; UsageError, in DuckDB's words, for what it refuses."""
         try:
-            self._refuse_writing(text)
+            if not self.may_write and _WRITING.search(_without_texts(text)):
+                raise UsageError("SQL: gpureport sql only reads; give --allow-files to write files")
             for each in self.con.extract_statements(text):
                 self._answer(each.query.strip(), each)
         except duckdb.Error as error:
@@ -75,10 +76,6 @@ class Session:
             print_rows(names, iter(cursor.fetchone, None), self.output, self.out, limit)
             if limit is not None and cursor.fetchone():
                 print(f"only the first {limit:,} rows are shown; give --rows for more", file=sys.stderr)
-
-    def _refuse_writing(self, statement: str) -> None:
-        if not self.may_write and _WRITING.search(_without_texts(statement)):
-            raise UsageError("SQL: gpureport sql only reads; give --allow-files to write files")
 
     def prompt(self, lines: TextIO) -> None:
         """Answer statements until the input ends. At a terminal the prompt goes on after one that fails; a script stops."""
