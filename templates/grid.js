@@ -191,8 +191,8 @@ class Grid {
   tell() {
     const what = this.group ? `${grouped(this.items.length, 0)} groups of ` : "";
     this.told.textContent = this.rows.length === this.count && !what ? "" : `${what}${grouped(this.rows.length, 0)} of ${grouped(this.count, 0)} rows`;
-    const unseen = [...this.filters].filter(([, each]) => each.isExact || !this.hasFields);
-    this.chips.replaceChildren(...unseen.map(([name, { text }]) => make("button", { type: "button", class: "chip", "aria-label": `Remove filter ${text}`, onclick: () => { this.filter(name, ""); this.makeHead(); } }, `${this.column(name)?.title ?? name}: ${text || UNKNOWN} ×`)));
+    const hidden = [...this.filters].filter(([, each]) => each.isExact || !this.hasFields);
+    this.chips.replaceChildren(...hidden.map(([name, { text }]) => make("button", { type: "button", class: "chip", "aria-label": `Remove filter ${text}`, onclick: () => { this.filter(name, ""); this.makeHead(); } }, `${this.column(name)?.title ?? name}: ${text || UNKNOWN} ×`)));
   }
 
   groupRows(rows) {
@@ -280,10 +280,25 @@ class Grid {
     }, ...cells);
   }
 
+  // Whether a figure of any row is unknown; of a GPU that is split it is the board's or that of all its instances.
+  lacks(column, members) {
+    const isUnknown = (row) => column.values[row] === null, isBoard = (row) => !raw(this.column("gpu_instance_id"), row);
+    if (this.course !== "device") return members.some(isUnknown);
+    const gpus = new Map();
+    for (const row of members) {
+      const key = raw(this.column("device_uuid"), row);
+      gpus.set(key, [...(gpus.get(key) ?? []), row]);
+    }
+    return [...gpus.values()].some((rows) => {
+      const instances = rows.filter((row) => !isBoard(row));
+      return rows.filter(isBoard).every(isUnknown) && (!instances.length || instances.some(isUnknown));
+    });
+  }
+
   groupRow(item) {
     const cells = this.shown.map((column, index) => {
       const found = item.cells[index];
-      const least = ["sum", "max"].includes(column.total) && item.members.some((row) => column.values[row] === null) ? "≥ " : "";
+      const least = ["sum", "max"].includes(column.total) && this.lacks(column, item.members) ? "≥ " : "";
       const text = found === null ? UNKNOWN : typeof found === "string" ? found : `${least}${(WRITE[column.kind] ?? WRITE.number)(found)}`;
       return make("td", { class: typeof found === "string" ? null : "number" }, text);
     });

@@ -36,7 +36,7 @@ const go = (hash) => { if (location.hash === hash) route(); else location.hash =
 
 document.addEventListener("click", (event) => {
   const link = event.target.closest("a[data-grid]");
-  if (link) {
+  if (link && templateOf(link.dataset.grid)) {
     event.preventDefault();
     go(`#${link.dataset.grid}?${link.dataset.query}`);
     return;
