@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
 import pytest
@@ -30,10 +29,6 @@ from gpureport.values.text import formats
         ("contested_gpus_max", 4.0, "4"),
         ("power_watts_avg", 312.3, "312"),
         ("xid_error_count", 12, "12"),
-        ("xid_codes", [], "none"),
-        ("xid_codes", [31, 79], "31, 79"),
-        ("is_shared", True, "yes"),
-        ("start_at", datetime(2026, 11, 20, 23, 51, 40), "2026-11-20 23:51:40"),
         ("energy_joules", 0.0000004, "< 0.001"),
     ],
 )

@@ -101,15 +101,27 @@ def test_codes_of_the_files_are_words_on_the_page(page: Page, demo: Path) -> Non
 
 
 def test_large_numbers_of_a_packed_column_are_whole() -> None:
-    frame = pl.DataFrame({"hours": [47_615.9945, -12_345.5, 9_999.6, 1_535.99451, 0.123456, None]})
+    frame = pl.DataFrame({"hours": [47_615.9945, -12_345.5, 9_999.6, 1_535.99451, 0.123567, None]})
     [column] = json.loads(gzip.decompress(base64.b64decode(packed([Column("hours", "Hours", "number")], frame))))["columns"]
-    assert column["values"] == [47_616, -12_346, 10_000, 1_536, 0.1235, None]
+    assert column["values"] == [47_616, -12_346, 10_000, 1_536, 0.1236, None]
+
+
+def test_a_number_that_is_rounded_twice_is_none_of_others() -> None:
+    """30.9497 is shown as 30.9 and 713.46 as 713: of 30.95 and 713.5 the script made 31 and 714."""
+    for kind, found, expected in (
+        ("number", [30.9497, 713.46, 30.9512], [30.9497, 713.46, 30.95]),
+        ("share", [0.0784951, 0.0785012], [0.0784951, 0.0785012]),
+        ("duration", [12.4996, 556.46], [12.4996, 556.46]),
+    ):
+        frame = pl.DataFrame({"found": found})
+        [column] = json.loads(gzip.decompress(base64.b64decode(packed([Column("found", "", kind)], frame))))["columns"]
+        assert column["values"] == pytest.approx(expected, rel=1e-6)
 
 
 def test_a_share_has_three_digits_and_near_all_it_is_not_all() -> None:
     frame = pl.DataFrame({"share": [0.43149, 0.00043149, 0.9996, 0.9894, 1.0, None, 0.99996]})
     [column] = json.loads(gzip.decompress(base64.b64decode(packed([Column("share", "Share", "share")], frame))))["columns"]
-    assert column["values"] == [0.431, 0.000431, 0.9996, 0.989, 1.0, None, 0.9999]
+    assert column["values"] == [0.431, 0.000431, 0.9996, 0.989, 1.0, None, 0.99996]
 
 
 def test_links_stay_inside_the_page_and_lead_somewhere(page: Page) -> None:

@@ -1,6 +1,6 @@
 """What a page is made of: templates, style, script and tables.
 
-Tables are by column, texts as numbers of a dictionary, numbers at four digits, shares at three, gzip, base64.
+Tables are by column, texts as numbers of a dictionary, numbers at four digits, shares at three if enough, gzip, base64.
 """
 
 from __future__ import annotations
@@ -101,19 +101,23 @@ def _packed(column: Column, series: pl.Series) -> Mapping[str, Any]:
     if column.is_hidden:
         told["hidden"] = True
     if series.dtype.is_numeric() and not series.dtype.is_integer():
-        numbers = series.cast(pl.Float64)
-        # Of a share three digits are shown; only near 1 the fourth tells more than 99.9 % from all.
-        digits, bound, places = (3, 0.99, 4) if column.kind == "share" else (DIGITS, 10**DIGITS, 0)
-        rounded = numbers.round_sig_figs(digits).zip_with(numbers.abs() < bound, numbers.round(places))
-        if column.kind == "share":
-            rounded = rounded.set((rounded == 1) & (numbers < 1 - 1e-11), 0.9999)  # not all
-        return {**told, "values": rounded.to_list()}
+        return {**told, "values": _rounded(column.kind, series.cast(pl.Float64)).to_list()}
     if series.dtype.is_integer():
         return {**told, "values": series.to_list()}
     texts = series.to_list() if series.dtype == pl.String else [text(value) for value in series.to_list()]
     words = sorted({*texts} - {None})
     positions: dict[str | None, int] = {word: number for number, word in enumerate(words)}
     return {**told, "words": words, "values": [positions.get(each) for each in texts]}
+
+
+def _rounded(kind: str, numbers: pl.Series) -> pl.Series:
+    """As many digits as are needed: more where these are midway between two that are shown, as 30.95 for 30.9497, or all."""
+    digits, bound, places = (3, 0.99, 4) if kind == "share" else (DIGITS, 10**DIGITS, 0)
+    few, more = numbers.round_sig_figs(digits).zip_with(numbers.abs() < bound, numbers.round(places)), numbers.round_sig_figs(7)
+    shown = {"share": 3, "duration": 0}.get(kind)
+    sides = (few * (1 - 1e-9), few * (1 + 1e-9))
+    below, above = (each.round_sig_figs(3) if shown is None else each.round(shown) for each in sides)
+    return more.zip_with((below != above) | ((few == 1) & (more < 1)), few)
 
 
 def text(value: Any) -> str | None:

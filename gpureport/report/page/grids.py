@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from gpureport.compute.query import Query
-from gpureport.report.page.embedded import Column, packed
+from gpureport.report.page.embedded import Column, packed, text
 from gpureport.report.page.own_grids import OWN, ROWS_MAX
 from gpureport.report.page.tables import Tables
 from gpureport.report.page.words import Money, Words, kind_of, own_columns, tables_of_page
@@ -141,8 +141,8 @@ class Grid:
         """A cell's text; the page's script writes the same."""
         if found is None or found == "":
             return formats.UNKNOWN if found is None else ""
-        write = self.money if kind == "money" else _WRITTEN.get(kind)
-        return write(found) if write else formats.value("", found)  # type: ignore[arg-type]
+        write = self.money if kind == "money" else _WRITTEN.get(kind, text)
+        return write(found) or ""  # type: ignore[arg-type]
 
     @property
     def data(self) -> str:
@@ -150,7 +150,8 @@ class Grid:
         return packed(self.columns, self.frame, groups=list(self.words.groups), course=self.words.course)
 
 
-_WRITTEN: Mapping[str, Callable[[Any], str]] = {
+_WRITTEN: Mapping[str, Callable[[Any], str | None]] = {
+    "number": formats.significant,
     "share": lambda found: f"{formats.percent_points(100 * found)} %",
     "kwh": lambda found: f"{formats.significant(found)} kWh",
     "joules": lambda found: f"{formats.significant(found / 3.6e6)} kWh",
@@ -174,7 +175,14 @@ def grids(tables: Tables, queries: Mapping[str, Query], hours: float, money: Mon
         _own(tables, name, words, hours) if name in OWN else _of_report(tables, queries.get(f"report.{name}"), words)
         for name, words in tables_of_page().items()
     )
-    return [replace(grid, money=money, frame=_worded(grid.frame)) for grid in found if grid is not None]
+    return [replace(_of_clusters(grid), money=money, frame=_worded(grid.frame)) for grid in found if grid is not None]
+
+
+def _of_clusters(grid: Grid) -> Grid:
+    """The cluster is the first column where there are several, for they have names in common; else an opened row has it."""
+    is_same = "cluster" not in grid.frame.columns or grid.frame["cluster"].n_unique() == 1
+    columns = [replace(each, is_hidden=is_same) if each.name == "cluster" else each for each in grid.columns]
+    return replace(grid, columns=sorted(columns, key=lambda each: is_same or each.name != "cluster"))
 
 
 def _worded(frame: pl.DataFrame) -> pl.DataFrame:
@@ -211,7 +219,7 @@ def _of_report(tables: Tables, query: Query | None, words: Words) -> Grid | None
 
 
 def _columns(table: str, query: Query, frame: pl.DataFrame) -> list[Column]:
-    """The query's columns that hold anything: the cluster where there are several, columns with words of the page, hidden ones.
+    """The query's columns that hold anything: columns with words of the page, and hidden ones.
 
     Maps, statements and the seconds behind each ratio are in the files beside.
     """
@@ -220,10 +228,9 @@ def _columns(table: str, query: Query, frame: pl.DataFrame) -> list[Column]:
         is_twice = name.endswith("_kwh") and name.replace("_kwh", "_joules") in frame.columns
         kind = kind_of(name, frame.schema[name]) if name in frame.columns and not is_twice else ""
         if kind and _has_data(frame, name):
-            shown = own.get(name) or Column(name, _title(name, kind), is_hidden=bool(own) and name != "cluster")
-            is_same = name == "cluster" and frame[name].n_unique() == 1
-            found.append(replace(shown, kind=kind, doc=query.columns[name], is_hidden=is_same or shown.is_hidden))
-    return sorted(found, key=lambda each: each.name != "cluster" or each.is_hidden or "cluster" in own)
+            shown = own.get(name) or Column(name, _title(name, kind), is_hidden=bool(own))
+            found.append(replace(shown, kind=kind, doc=query.columns[name]))
+    return found
 
 
 def _title(name: str, kind: str) -> str:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from datetime import datetime
 from functools import cache
-from typing import Any
 
 UNKNOWN = "—"
 _SI = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
@@ -81,19 +79,11 @@ def _without_unit(column: str) -> str:
     return column
 
 
-def value(column: str, found: Any) -> str:
-    """A cell's text, without its unit where the heading carries it; unknown is a dash, never a zero."""
+def value(column: str, found: float | None) -> str:
+    """A figure's text, without its unit where the heading carries it; unknown is a dash, never a zero."""
     if found is None:
         return UNKNOWN
-    if isinstance(found, bool):
-        return "yes" if found else "no"
-    if isinstance(found, datetime):
-        return found.isoformat(sep=" ", timespec="seconds")
-    if isinstance(found, list | tuple):
-        return ", ".join(map(str, found)) or "none"
-    if isinstance(found, int | float):
-        return percent_points(found * 100) if unit(column) == "%" else significant(found)
-    return str(found)
+    return percent_points(found * 100) if unit(column) == "%" else significant(found)
 
 
 def significant(found: float, digits: int = 3) -> str:

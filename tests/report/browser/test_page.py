@@ -101,6 +101,8 @@ def test_a_chart_of_two_clusters_shows_both(browser: Browser, tmp_path: Path) ->
     page.goto((tmp_path / "out" / "by" / "x.html").as_uri() + "#gpus")
     assert page.locator("figure[data-chart=distributions][data-drawn]").is_hidden()  # of clusters and models alone
     page.goto((tmp_path / "out" / "report.html").as_uri() + "#capacity")
+    for table in ("workload", "containers", "gpu_hour_balance"):  # whose rows have the same names
+        assert str(page.locator(f"#{table} thead th").first.text_content()).strip() == "Cluster"
     models = page.locator("figure[data-chart=forecast] h3")
     models.first.wait_for()
     assert models.all_inner_texts() == ["M (one)", "M (two)"]
@@ -275,6 +277,22 @@ def test_a_group_says_where_its_sum_lacks_a_row_and_opens_its_rows(rich: Page) -
     assert rich.locator("#workload .told").inner_text() == ""
 
 
+@pytest.mark.parametrize(
+    ("board", "first", "second", "lacks"),
+    [(5, None, None, False), (None, 2, 3, False), (None, 2, None, True), (None, None, None, True)],
+)
+def test_a_figure_of_a_split_gpu_is_its_boards_or_its_instances(
+    page: Page, board: int | None, first: int | None, second: int | None, lacks: bool
+) -> None:
+    """Energy is the board's, idle hours are the instances': a sum over such GPUs lacks nothing."""
+    told = """(values) => {
+        const gpu_instance_id = { words: ["", "1", "2"], values: [0, 1, 2] };
+        const columns = { gpu_instance_id, device_uuid: { words: ["GPU-1"], values: [0, 0, 0] } };
+        return Grid.prototype.lacks.call({ course: "device", column: (name) => columns[name] }, { values }, [0, 1, 2]);
+    }"""
+    assert page.evaluate(told, [board, first, second]) is lacks
+
+
 def test_energy_is_filtered_in_the_unit_that_is_shown(rich: Page) -> None:
     rich.goto(rich.url.partition("#")[0] + "#energy_balance")
     rich.locator("#energy_balance table.virtual").wait_for()
@@ -329,6 +347,15 @@ def test_an_address_keeps_all_of_a_name_and_leaves_no_other_filter(rich: Page) -
     rich.goto("about:blank")
     rich.goto(address + "#%")
     rich.locator("#overview.on").wait_for()
+
+
+def test_a_link_to_a_table_that_a_page_lacks_leads_to_its_tab(page: Page) -> None:
+    link = (
+        "document.getElementById('main').append(make('a', { href: '#about', 'data-grid': 'none', 'data-query': 'q=x' }, 'None'))"
+    )
+    page.evaluate(link)
+    page.get_by_role("link", name="None", exact=True).click()
+    page.locator("#about.on").wait_for(timeout=5_000)
 
 
 def test_what_is_filtered_is_exported(page: Page) -> None:
