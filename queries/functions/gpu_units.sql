@@ -16,7 +16,7 @@ create macro gpu_units(resource) as case
     when
         regexp_matches(
             resource,
-            '^(nvidia.com.gpu(.shared)?|amd.com.gpu|gpu.intel.com.(i915|xe)|habana.ai.gaudi|google.com.tpu|volcano.sh.vgpu.number)$'
+            '^(nvidia.com.gpu(.shared)?|amd.com.gpu|gpu.intel.com.(i915|xe)|habana.ai.gaudi|google.com.tpu|huawei.com.Ascend(310|910)|volcano.sh.vgpu.number)$'
         )
         then 1
 end
