@@ -1,7 +1,7 @@
 -- Cost and emissions of the GPUs by the configured prices and factors; not made without any of them.
 --
--- Allocated time is by requests where it was not seen; used is the seen time weighted by the GPU's activity. Energy is its own line, the same on
--- both; idle energy is the holders' by idle_policy, else unallocated. An hour has its UTC day's price and the grid's mean intensity.
+-- Allocated time is by requests where it has no data; used is the time with data, weighted by the GPU's activity. Energy is its own line, the
+-- same on both; idle energy is the holders' by idle_policy, else unallocated. An hour has its UTC day's price and the grid's mean intensity.
 --
 -- grain:  cluster, day, namespace, gpu_model
 -- reads:  facts.energy_hour, period.charge, period.price, period.sensor_accuracy, period.team

@@ -403,7 +403,8 @@ class _Asked:
             select sum(measured_gpu_hours) as gpu_hours,
                 if(bool_and(energy_joules = 0 or energy_accuracy_ratio is not null),
                     sum(energy_joules * energy_accuracy_ratio) / sum(energy_joules), null) as accuracy_ratio
-            from report.energy_balance as balance left join page.team as known on (balance.cluster, value) = (known.cluster, namespace)
+            from report.energy_balance as balance
+            left join page.team as known on (balance.cluster, value) = (known.cluster, namespace)
             where dimension = if($team = '', 'cluster', 'namespace') and $team in ('', known.team)
         """)
         due = self.whole.of(*ALLOCATED) if self.team else self.whole.capacity - self.whole.of("unavailable")
