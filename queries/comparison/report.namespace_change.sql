@@ -1,4 +1,4 @@
--- GPU-hours of each namespace in the window and in the previous period; effective ones null where less than half of what was held is measured.
+-- GPU-hours of each namespace in the window and in the previous period.
 --
 -- grain:  cluster, namespace
 -- reads:  period.allocated_change
@@ -17,6 +17,7 @@ with summed as (
         namespace,
         sum(previous_allocated_gpu_hours) as previous_allocated_gpu_hours,
         sum(allocated_gpu_hours) as allocated_gpu_hours,
+        -- Where most of what was held is unmeasured, as in the bridge.
         if(
             sum(previous_unmeasured_gpu_hours) > (1 - $figure_min_coverage_ratio) * sum(previous_allocated_gpu_hours),
             null,

@@ -59,31 +59,20 @@ allocated as (
     inner join lake.sample
         using (cluster, series_id)
     where starts_with(signal, 'cluster_gpu_')
-),
-
-summed as (
-    select
-        columns('^(cluster|resource|hour_start_at|source|gauge)$'),
-        bool_or(is_opencosts) as is_opencosts,
-        sum(held_seconds) as observed_seconds,
-        sum(value * held_seconds) as value_unit_seconds,
-        max(value) as value_units_max
-    from allocated
-    where held_seconds > 0
-    group by all
-),
-
-judged as (
-    select
-        *,
-        source != 'opencost'
-        and gauge similar to '(gated|unscheduled|bound_pending)_pod_count|(pending_request|requested|unscheduled|bound_pending|allocated)_units'
-        and observed_seconds < max(observed_seconds) filter (where gauge = 'pending_pod_count') over same_hour - 0.001 as is_hidden
-    from summed
-    window same_hour as (partition by cluster, resource, hour_start_at, source)
 )
 
-select * exclude (is_hidden)
-from judged
-window same_hour as (partition by cluster, resource, hour_start_at, source)
-qualify not coalesce(is_hidden or gauge = 'demand_schedulable_ratio' and bool_or(is_hidden) over same_hour, false)
+select
+    columns('^(cluster|resource|hour_start_at|source|gauge)$'),
+    bool_or(is_opencosts) as is_opencosts,
+    sum(held_seconds) as observed_seconds,
+    sum(value * held_seconds) as value_unit_seconds,
+    max(value) as value_units_max
+from allocated
+where held_seconds > 0
+group by cluster, resource, hour_start_at, source, gauge
+qualify
+    source = 'opencost'
+    or gauge similar to '(allocatable|schedulable|cordoned|not_ready)_units|requested_allocatable_ratio'
+    or sum(held_seconds) + 0.001 > max(if(gauge = 'pending_pod_count', sum(held_seconds), 0)) over (
+        partition by cluster, resource, hour_start_at, source
+    )

@@ -8,9 +8,7 @@
 -- params: since_at, until_at
 -- source: facts.scheduler_hour
 with hour as (
-    select
-        *,
-        source = 'snapshot' as is_preferred
+    select *
     from facts.scheduler_hour
     where
         is_in_period(hour_start_at, $since_at, $until_at)
@@ -21,10 +19,10 @@ with hour as (
 chosen as (
     select columns('^(cluster|resource|hour_start_at|source)$')
     from hour
-    group by cluster, resource, hour_start_at, source, is_preferred
+    group by cluster, resource, hour_start_at, source
     qualify row_number() over (
         partition by cluster, resource, hour_start_at
-        order by max(observed_seconds) * if(is_preferred, 2, 1) desc, is_preferred desc
+        order by max(observed_seconds) * if(source = 'snapshot', 2, 1) desc, source desc
     ) = 1
 )
 

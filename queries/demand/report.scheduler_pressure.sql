@@ -28,22 +28,16 @@ with hour as (
     where is_in_period(hour_start_at, $since_at, $until_at)
 ),
 
-sense as (
+chosen as (
     select
         columns('^(cluster|resource|hour_start_at|is_kubernetes|source)$'),
-        is_kubernetes = (source = 'snapshot') as is_preferred,
         max(observed_seconds) as observed_seconds
     from hour
     where source != 'opencost'
-    group by all
-),
-
-chosen as (
-    select *
-    from sense
+    group by cluster, resource, hour_start_at, is_kubernetes, source
     qualify row_number() over (
         partition by cluster, resource, hour_start_at, is_kubernetes
-        order by observed_seconds * if(is_preferred, 2, 1) desc, is_preferred desc
+        order by max(observed_seconds) * if(is_kubernetes = (source = 'snapshot'), 2, 1) desc, is_kubernetes = (source = 'snapshot') desc
     ) = 1
 ),
 

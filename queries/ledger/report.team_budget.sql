@@ -1,7 +1,6 @@
 -- Cost of each team in the month of the window's last day, projected to the whole month, beside its budget. Not made without prices.
 --
--- Costs are lower bounds unless all hours have a price (priced_gpu_hours). A UTC day is of the month of the report's time zone in which it, or its
--- part in the window, begins.
+-- Costs are lower bounds unless all hours have a price (priced_gpu_hours).
 --
 -- grain:  team
 -- reads:  period.charge
@@ -12,6 +11,7 @@
 with part as (
     select
         *,
+        -- That of the report's time zone in which the UTC day, or its part in the window, begins.
         date_trunc('month', local_time(greatest(day::timestamp, $since_at::timestamp), $timezone))::date as month,
         epoch(least(day + interval 1 day, $until_at::timestamp) - greatest(day::timestamp, $since_at::timestamp)) / 86400 as day_ratio
     from period.charge
