@@ -182,7 +182,7 @@ put as (
         coalesce(reported.guaranteed, object.guaranteed) as guaranteed_native,
         nullif(coalesce(reported.borrowing_limit, object.borrowing_limit), 1e999) as borrowing_limit_native,
         nullif(coalesce(reported.lending_limit, object.lending_limit), 1e999) as lending_limit_native,
-        -- A queue of no cohort borrows of nobody, whatever limit of borrowing is said.
+        -- A queue of no cohort cannot borrow, whatever limit of borrowing is said.
         nullif(case
             when slice.system = 'kueue' and alias.parent = '' and not alias.is_parent then guaranteed_native
             when reported.borrowing_limit is not null then guaranteed_native + reported.borrowing_limit
