@@ -41,10 +41,11 @@ capacity as (
 joined as (
     select
         amount.*
-        -- Of a resource that its min does not name an elastic quota guarantees nothing.
-        replace (
-            coalesce(guaranteed_native, if(amount.system in ('nos', 'scheduler-plugins', 'koordinator') and uid != '', 0, null)) as guaranteed_native
-        ),
+        -- Of a resource that its max names and its min does not an elastic quota guarantees nothing.
+        replace (coalesce(
+            guaranteed_native,
+            if(amount.system in ('nos', 'scheduler-plugins', 'koordinator') and uid != '' and cap_native is not null, 0, null)
+        ) as guaranteed_native),
         unit.gpus_per_native,
         unit.native_unit,
         coalesce(amount.reported_share_native, share.fair_share_native) as fair_share_native,
@@ -97,7 +98,8 @@ pool as (
         owned.* similar to '^(cluster|system|resource|flavor|pool|start_at)$',
         sum(borrowed_native) filter (where not is_parent) as pool_borrowed_native,
         sum(lendable_native) filter (where not is_parent) as pool_lendable_native,
-        bool_and(own_native is not null) filter (where not is_parent) as is_pool_known,
+        -- A quota that says nothing of the resource, as one that a what-if removes, has no part in it.
+        bool_and(own_native is not null or guaranteed_native is null and cap_native is null and is_cap_known) filter (where not is_parent) as is_pool_known,
         sum(sum(delivered_native) filter (where not is_parent)) over (
             partition by cluster, system, resource, flavor, start_at
         ) as allocated_native
