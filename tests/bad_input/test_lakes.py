@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from lake_rows import files
 
+from gpureport.cli import main
 from gpureport.lake.root import ROOT
 
-from .samples import CONFIG, DAY, FAILURE, GOOD, Refused, metrics, write
+from .samples import CONFIG, DAY, FAILURE, GOOD, NOW, Refused, metrics, write
 
 
 @pytest.mark.parametrize("command", [["compute", "--date", DAY], ["report", "--since", DAY], ["sql", "select 1"]])
@@ -54,6 +55,15 @@ def test_a_folder_with_somebodys_files_does_not_become_a_lake(refused: Refused, 
     write(other / "notes.txt", "mine")
     assert str(other) in refused(FAILURE, "import", write(tmp_path / "good.txt", metrics(*GOOD)), at=other)
     assert [path.name for path in other.iterdir()] == ["notes.txt"]
+
+
+def test_team_pages_of_days_without_facts_name_the_days(refused: Refused, tmp_path: Path) -> None:
+    lake = tmp_path / "sampled"
+    assert main(["import", str(write(tmp_path / "good.txt", metrics(*GOOD))), "--lake", str(lake)], environ={}, now=NOW) == 0
+    for by in ("team", "namespace"):
+        assert f"no facts yet for {DAY}; run 'gpureport compute'" in refused(
+            FAILURE, "report", "--since", DAY, "--by", by, "--out", tmp_path / "out", at=lake
+        )
 
 
 def test_no_lake_is_made_for_a_cluster_that_cannot_have_its_name(refused: Refused, tmp_path: Path) -> None:

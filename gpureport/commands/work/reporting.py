@@ -29,7 +29,14 @@ from gpureport.compute.fact_views import Batch, ClusterDay, folder
 from gpureport.compute.identity import MadeWith, are_current
 from gpureport.compute.idle_power import later_days_without
 from gpureport.compute.intervals import ROWS_WORTH_LOOPS
-from gpureport.compute.period import ReportSettings, WindowTables, differing_days, failed_checks, report_tables
+from gpureport.compute.period import (
+    ReportSettings,
+    WindowTables,
+    differing_days,
+    failed_checks,
+    refuse_unequal_facts,
+    report_tables,
+)
 from gpureport.compute.query import Make, Query, build, connection, load, needed
 from gpureport.config import Config, findings
 from gpureport.config.section import existing
@@ -188,6 +195,7 @@ def report(config: Config, window: Window, out: Place, now: datetime, salt: str 
         return written.files
 
     with connection(config.compute.memory_limit, REPORT_THREADS) as con:
+        refuse_unequal_facts(lake, window, facts_made_with(config))
         refuse_cut_hours(con, lake, window)
         owners = _owners(con, config, lake, window)
         with out_errors(Path(gettempdir()), "set TMPDIR to another folder"):

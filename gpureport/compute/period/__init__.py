@@ -99,7 +99,7 @@ class WindowTables:
 
     def __post_init__(self) -> None:
         """Refuse facts that do not fit together; nothing is built."""
-        day_count = _refuse_unequal_facts(self.lake, self.window, self.made_with)
+        day_count = refuse_unequal_facts(self.lake, self.window, self.made_with)
         if day_count > _DAYS_REMEMBERED:
             self.con.execute("set parquet_metadata_cache = false")
         self._earlier = self.earlier or window_before(self.window)
@@ -228,7 +228,7 @@ def failed_checks(con: duckdb.DuckDBPyConnection) -> list[Failure]:
     return run_checks(con, found, {})
 
 
-def _refuse_unequal_facts(lake: Lake, window: Window, made_with: MadeWith | None) -> int:
+def refuse_unequal_facts(lake: Lake, window: Window, made_with: MadeWith | None) -> int:
     """How many days of all clusters have facts; LakeError where some cannot be reported together."""
     days = set(window.days())
     facts = [each for each in lake.computed_days() if each.date in days]
