@@ -399,6 +399,14 @@ def test_cost_is_of_all_hours_and_its_parts_are_told(con: duckdb.DuckDBPyConnect
     assert found.detail.startswith("$144 allocated ($48 idle) · $48 unallocated.")
 
 
+def test_reserved_hours_are_no_allocated_ones_in_the_cost_either(con: duckdb.DuckDBPyConnection) -> None:
+    """72 hours are allocated, 24 of them idle, as in the ledger and in report.period; 5 more are reserved by a claim."""
+    con.execute("insert into report.gpu_hour_ledger values ('lab', 'research', '', '', 'M', '2026-11-20', 'reserved_idle', 5)")
+    found = _answers(con)["Cost"]
+    assert found.detail.startswith("$144 allocated ($48 idle) · $10 reserved, idle · $48 unallocated.")
+    assert _answers(con, "research")["Cost"].detail.startswith("$48 allocated ($48 idle) · $10 reserved, idle.")
+
+
 def test_hours_without_a_price_make_the_cost_a_lower_bound(con: duckdb.DuckDBPyConnection) -> None:
     con.execute("insert into report.gpu_hour_ledger values ('lab', 'a', 'p', '', 'N', '2026-11-20', 'effective', 32)")
     found = _answers(con)["Cost"]

@@ -362,8 +362,9 @@ class _Asked:
             """
             select part, sum(cost) as cost, if(bool_or(cost is null), '≥ ', '') as least,
                 sum(gpu_hours) filter (where cost is not null) / sum(gpu_hours) as priced_ratio
-            from (select *, unnest(['whole', if(bucket in ('allocated_idle', 'reserved_idle'), 'idle', null), case
-                when namespace != '' then 'allocated' when bucket = 'unknown' then 'allocation unknown' else 'unallocated' end
+            from (select *, unnest(['whole', if(bucket = 'allocated_idle', 'idle', null), case
+                when bucket = 'reserved_idle' then 'reserved, idle' when namespace != '' then 'allocated'
+                when bucket = 'unknown' then 'allocation unknown' else 'unallocated' end
             ]) as part from page.use where $team in ('', team)) group by part
             """,
             team=self.team,
@@ -382,7 +383,7 @@ class _Asked:
         idle = f" ({told['idle']} idle)" if "idle" in told else ""
         parts = [
             f"{told[name]} {name}{idle if name == 'allocated' else ''}"
-            for name in ("allocated", "unallocated", "allocation unknown")
+            for name in ("allocated", "reserved, idle", "unallocated", "allocation unknown")
             if name in told and (spent[name]["cost"] != spent["whole"]["cost"] or idle or name == "allocation unknown")
         ]
         if is_partial := (ratio := spent["whole"]["priced_ratio"]) < 1 - _TRACE:
