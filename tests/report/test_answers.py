@@ -545,6 +545,28 @@ def test_energy_of_a_team_is_a_lower_bound_where_its_hours_lack_it(con: duckdb.D
     assert teams == {"serving": "≥ 2 kWh", "research": "2 kWh"}
 
 
+def test_emissions_of_a_team_say_how_idle_energy_is_in_them_and_are_lower_bounds_without_a_factor(
+    con: duckdb.DuckDBPyConnection,
+) -> None:
+    """The team's kWh have the idle energy of its own GPUs; its emissions by idle_policy none, that, or a part of its pool's."""
+    con.execute("""
+        create table report.energy as select 'lab' as cluster, 'research' as namespace, 7.2e6 as energy_joules;
+        create table report.energy_balance as select 'lab' as cluster, unnest(['namespace', 'cluster']) as dimension,
+            unnest(['research', 'lab']) as value, 7.2e6 as energy_joules, null::double as energy_accuracy_ratio,
+            unnest([24e0, 96e0]) as measured_gpu_hours;
+        create table report.cost as select 'lab' as cluster, 'research' as namespace, 1.5e6 as co2e_grams, 1e0 as energy_kwh;
+    """)
+    said = {"separate": " without idle energy", "holder": "", "pool": " with idle energy by pool"}
+    for policy, basis in said.items():
+        header = replace(HEADER, settings={"idle_policy": policy})
+        with opened_tables(con, {}) as tables:
+            own, whole = (answers(tables, header, Money("$"), team)[-1].detail for team in ("research", ""))
+        assert f" · 2 kWh · 1.5 t CO₂e{basis}. " in own
+        assert " · 2 kWh · 1.5 t CO₂e. " in whole
+    con.execute("insert into report.cost values ('lab', 'research', null, 1), ('lab', 'research', null, 0)")
+    assert " · 2 kWh · ≥ 1.5 t CO₂e." in _answers(con)["Cost"].detail
+
+
 def test_a_team_has_its_own_answers(con: duckdb.DuckDBPyConnection) -> None:
     found = _answers(con, "research")
     assert found["Capacity use"].headline == "0 % effective"

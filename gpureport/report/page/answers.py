@@ -82,6 +82,10 @@ _UTILIZATION = """
 """Mean GPU utilization of all GPU-hours in which it is known."""
 
 
+_IDLE_ENERGY = {"separate": " without idle energy", "pool": " with idle energy by pool"}
+"""How a team's emissions differ from its energy, in which the idle energy of its own GPUs is."""
+
+
 def _per(amount: float, hours: float) -> str:
     return formats.rounded(amount / hours, 1 if amount / hours >= 1 else 2) if hours else formats.UNKNOWN
 
@@ -393,13 +397,12 @@ class _Asked:
         return Answer("Cost", headline, detail, "", self.confidence, "energy", link="Energy and cost")
 
     def _energy(self) -> list[str]:
-        joules, grams = (
-            self.row(f"""
-                select sum({figure}) as total from report.{table}
-                left join page.team as known using (cluster, namespace) where $team in ('', known.team)
-            """).get("total")
-            for table, figure in (("energy", "energy_joules"), ("cost", "co2e_grams"))
-        )
+        of_team = "left join page.team as known using (cluster, namespace) where $team in ('', known.team)"
+        joules = self.row(f"select sum(energy_joules) as total from report.energy {of_team}").get("total")
+        emitted = self.row(f"""
+            select sum(co2e_grams) as grams, bool_or(co2e_grams is null and energy_kwh > 0) as is_partial
+            from report.cost {of_team}
+        """)
         found = self.row("""
             select sum(measured_gpu_hours) as gpu_hours,
                 if(bool_and(energy_joules = 0 or energy_accuracy_ratio is not null),
@@ -412,7 +415,11 @@ class _Asked:
         least = "≥ " if (found.get("gpu_hours") or due) < (1 - UNMEASURED) * due else ""
         within = f" ± {formats.percent(found['accuracy_ratio'])}" if found.get("accuracy_ratio") else ""
         told = [f"{least}{formats.energy(joules)}{within}"] if joules else []
-        return [*told, f"{least}{formats.significant(grams / 1e6)} t CO₂e{within}"] if grams else told
+        if not emitted.get("grams"):
+            return told
+        at_least = "≥ " if emitted["is_partial"] else least
+        basis = _IDLE_ENERGY.get(self.header.settings.get("idle_policy", ""), "") if self.team else ""
+        return [*told, f"{at_least}{formats.significant(emitted['grams'] / 1e6)} t CO₂e{within}{basis}"]
 
 
 def difference(tables: Tables) -> str:
