@@ -28,7 +28,12 @@ PLANTED = {
     "UUID": "GPU-5e471e1a-0000-4000-8000-000000000000",
     "pci_bus_id": "00000000:SE:47.0",
 }
-PRICES = {"GPUREPORT_PRICES__GPU_HOUR": '{"all": 2}', "GPUREPORT_PRICES__CURRENCY": "EUR"}
+SETTINGS = {
+    "GPUREPORT_PRICES__GPU_HOUR": '{"all": 2}',
+    "GPUREPORT_PRICES__CURRENCY": "EUR",
+    "GPUREPORT_OWNERS__TEAM_LABEL": "sentinel.example/team",
+    "GPUREPORT_RETIRED": '[{"node": "sentinel-old-node", "since": "2026-11-01"}]',
+}
 CLUSTER = "sentinel-cluster"
 SIGNALS = {"DCGM_FI_DEV_POWER_USAGE": 100, "DCGM_FI_PROF_GR_ENGINE_ACTIVE": 0, "DCGM_FI_DEV_FB_USED": 1000}
 
@@ -51,8 +56,10 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def report(lake: Path, out: Path, *more: str) -> dict[str, bytes]:
     """The files of a report without names."""
+    grid = lake.parent / "sentinel-grid.csv"
+    grid.write_text("time,grams_per_kwh\n2026-11-01T00:00:00Z,350\n")
     arguments = ["report", "--since", "2026-11-20", "--anonymise", "--lake", str(lake), "--out", str(out), *more]
-    assert main(arguments, environ=PRICES, now=NOW) == 0
+    assert main(arguments, environ={**SETTINGS, "GPUREPORT_CARBON__GRAMS_PER_KWH": str(grid)}, now=NOW) == 0
     found = {str(path.relative_to(out)): path.read_bytes() for path in sorted(out.rglob("*")) if path.is_file()}
     return {name: unpacked(content) if name.endswith(".html") else content for name, content in found.items()}
 

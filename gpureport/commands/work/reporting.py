@@ -328,8 +328,16 @@ def open_report(
         anonymise(con, load(), salt)
         queries = {table: load()[table] for table in queries}  # their values name namespaces that are suppressed
     shown = _shown_settings(config, settings)
+    shown = _without_names(shown) if salt else shown
     header = read_header(con, window, now, _digest(made_with, shown), tuple(failed_checks(con)), shown)
     return replace(header, notes=differing_days(lake, window, made_with)), queries
+
+
+def _without_names(shown: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings without the label of teams, paths of files, and what is retired, of which the days stay."""
+    files = {name: "a file" for name, found in shown.items() if name.startswith("carbon") and isinstance(found, str)}
+    retired = {name: [each["since"] for each in shown[name]] for name in ("retired",) if name in shown}
+    return {**shown, **files, **retired, "team_label": "a label"}
 
 
 def _digest(made_with: MadeWith, shown: Mapping[str, Any]) -> str:
