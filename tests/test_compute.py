@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from gpureport.commands.work.settings import report_settings
 from gpureport.compute import day as compute
 from gpureport.compute import intervals
 from gpureport.compute.day import ComputeResult, ComputeSettings, compute_days
+from gpureport.compute.fact_views import Batch
 from gpureport.compute.identity import MadeWith, made_with, recorded
 from gpureport.compute.period import ReportSettings, WindowTables, differing_days, report_tables
 from gpureport.compute.query import Query, connection, load
@@ -28,7 +29,7 @@ from gpureport.config import Config, load_config
 from gpureport.lake import Lake, open_lake
 from gpureport.values.catalog import load_catalog
 from gpureport.values.errors import LakeError, QueryError
-from gpureport.values.tables import DEVICE_LABEL, DEVICE_SAMPLE, OWNER_LABEL
+from gpureport.values.tables import DEVICE_LABEL, DEVICE_SAMPLE, OWNER_LABEL, TABLE_BY_NAME
 from gpureport.values.window import Window
 
 WINDOW = Window.of_day(DAY)
@@ -394,3 +395,34 @@ def test_facts_of_another_revision_count_and_are_named_and_columns_that_they_lac
         WindowTables(con, two_days.of_cluster("c"), WINDOW, ReportSettings(), made).build(["report.device"])
         found = con.sql("select device_uuid, energy_joules, power_watts_max from report.device order by all").fetchall()
         assert found == [("GPU-a", 720_000.0, None), ("GPU-b", 180_000.0, None)]
+
+
+def row_of(table: str, **given: Any) -> pa.Table:
+    """One row of a table of the lake, empty but for what is given."""
+    blank = {"string": "", "int64": 0, "double": 0.0, "bool": False}
+    told = {each.name: blank.get(str(each.type), []) for each in TABLE_BY_NAME[table].schema if "timestamp" not in str(each.type)}
+    return arrow(TABLE_BY_NAME[table], [{**told, **given}])
+
+
+def test_what_a_node_offers_on_another_day_counts_only_where_it_was_not_listed_on_this_one(tmp_path):
+    """One GPU in four replicas on 1 March, in ten on 2 March, when another node is listed for the first time."""
+    lake = open_lake(tmp_path / "lake", create=True)
+    noon = datetime(2026, 3, 1, 12)
+    with lake.change() as change:
+        for node, day, at, replicas in (
+            ("a", DAY, noon, 4),
+            ("a", NEXT, noon + timedelta(1), 10),
+            ("b", NEXT, noon + timedelta(1), 10),
+        ):
+            change.write("source", "c", day, row_of("source", kind="kubernetes", asked="nodes", start_at=at, end_at=at))
+            labels = {"nvidia.com/gpu.replicas": str(replicas), "nvidia.com/gpu.sharing-strategy": "time-slicing"}
+            offered = {"observed_at": at, "node_name": node, "node_uid": node, "capacity": {"nvidia.com/gpu": replicas}}
+            change.write("node", "c", day, row_of("node", **offered, labels=labels), int(node == "b"))
+    for days in ([("c", DAY)], [("c", DAY), ("c", NEXT)]):
+        with connection() as con:
+            found = compute.state_around_day(con, lake, Batch(days))
+            is_first = f"cluster in ('c', 'c {DAY}')"
+            parts = con.sql(f"select node_name, replica_gpus from day.gpu_node where {is_first} order by all").fetchall()
+            assert parts == [("a", 0.25), ("b", 0.1)]
+            shared = con.from_arrow(found["day.node_sharing"]).filter(is_first).select("node_name, strategy").order("node_name")
+            assert shared.fetchall() == [("a", "time-slicing"), ("b", "time-slicing")]

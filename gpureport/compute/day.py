@@ -58,7 +58,6 @@ _OF_THE_DAY = (
     "day.pod_life",
     "day.pod_request",
     "day.node_snapshot",
-    "day.node_sharing",
     "day.claim_snapshot",
     "day.namespace_label",
     "day.kepler_series",
@@ -70,6 +69,7 @@ _AROUND_THE_DAY = (
     "day.snapshot_life",
     "day.device_grant",
     "day.gpu_node",
+    "day.node_sharing",
     "day.reservation",
     "day.authoritative_use",
     "day.fragmentation",
@@ -102,6 +102,15 @@ def _build(con: duckdb.DuckDBPyConnection, lake: Lake, batch: Batch, targets: Co
     batch.open_lake(con, lake, chosen, around)
     for query in chosen:
         build(con, query, {})
+        if query.table == "day.node_snapshot":
+            _drop_other_days(con, batch, query.table)
+
+
+def _drop_other_days(con: duckdb.DuckDBPyConnection, batch: Batch, table: str) -> None:
+    """Leave a node's state on the days around only where the day itself has none: its GPUs may be shared otherwise by then."""
+    is_own = f"day = ({limits(batch.window)['since']})::date"
+    listed = f"select (cluster, node_name) from {table} where {is_own}"
+    con.execute(f"delete from {table} where not ({is_own}) and (cluster, node_name) in ({listed})")
 
 
 def _of_day(con: duckdb.DuckDBPyConnection, batch: Batch, table: str) -> pa.Table:

@@ -5,7 +5,7 @@
 -- that they take of it, or equal ones where that is not known; what neither has is free, and of it only the time is known. Hours are cut where holders change and where the GPU becomes
 -- unusable, so that each interval has one state of all these; activity comes sample by sample (day.sample_sum).
 --
--- revision: 6
+-- revision: 7
 -- grain:  cluster, device_uuid, gpu_instance_id, hour_start_at, outage, is_reserved, is_unsliced, stranding, activity, namespace, pod, pod_uid, hours_method
 -- reads:  day.allocated_interval, day.device_outage, day.fragmented_gpu, day.interval_saturation, day.partition_interval, day.reservation, day.sample_sum
 -- source: day.sample_sum, day.interval_saturation; slices by GPU_I_PROFILE
