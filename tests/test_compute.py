@@ -404,20 +404,18 @@ def row_of(table: str, **given: Any) -> pa.Table:
     return arrow(TABLE_BY_NAME[table], [{**told, **given}])
 
 
-def test_what_a_node_offers_on_another_day_counts_only_where_it_was_not_listed_on_this_one(tmp_path):
-    """One GPU in four replicas on 1 March, in ten on 2 March, when another node is listed for the first time."""
+def test_days_around_give_the_beginning_of_a_day_and_what_it_does_not_list(tmp_path):
+    """One GPU in ten replicas, cordoned ten minutes before 1 March; in four on that day; in ten on the next, with another node."""
     lake = open_lake(tmp_path / "lake", create=True)
-    noon = datetime(2026, 3, 1, 12)
+    evening, noon = datetime(2026, 2, 28, 23, 50), datetime(2026, 3, 1, 12)
+    listed = [("a", evening, 10), ("a", noon, 4), ("a", noon + timedelta(1), 10), ("b", noon + timedelta(1), 10)]
     with lake.change() as change:
-        for node, day, at, replicas in (
-            ("a", DAY, noon, 4),
-            ("a", NEXT, noon + timedelta(1), 10),
-            ("b", NEXT, noon + timedelta(1), 10),
-        ):
-            change.write("source", "c", day, row_of("source", kind="kubernetes", asked="nodes", start_at=at, end_at=at))
+        for node, at, replicas in listed:
+            change.write("source", "c", at.date(), row_of("source", kind="kubernetes", asked="nodes", start_at=at, end_at=at))
             labels = {"nvidia.com/gpu.replicas": str(replicas), "nvidia.com/gpu.sharing-strategy": "time-slicing"}
-            offered = {"observed_at": at, "node_name": node, "node_uid": node, "capacity": {"nvidia.com/gpu": replicas}}
-            change.write("node", "c", day, row_of("node", **offered, labels=labels), int(node == "b"))
+            offered = {"node_name": node, "node_uid": node, "capacity": {"nvidia.com/gpu": replicas}, "labels": labels}
+            rows = row_of("node", observed_at=at, is_ready=True, is_unschedulable=at == evening, **offered)
+            change.write("node", "c", at.date(), rows, int(node == "b"))
     for days in ([("c", DAY)], [("c", DAY), ("c", NEXT)]):
         with connection() as con:
             found = compute.state_around_day(con, lake, Batch(days))
@@ -426,3 +424,5 @@ def test_what_a_node_offers_on_another_day_counts_only_where_it_was_not_listed_o
             assert parts == [("a", 0.25), ("b", 0.1)]
             shared = con.from_arrow(found["day.node_sharing"]).filter(is_first).select("node_name, strategy").order("node_name")
             assert shared.fetchall() == [("a", "time-slicing"), ("b", "time-slicing")]
+            outages = con.from_arrow(found["day.outage"]).select("node_name, start_at, end_at, cause")
+            assert outages.fetchall() == [("a", datetime(2026, 3, 1), datetime(2026, 3, 1, 0, 5), "cordoned")]

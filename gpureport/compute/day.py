@@ -62,7 +62,6 @@ _OF_THE_DAY = (
     "day.namespace_label",
     "day.kepler_series",
     "day.pod_controller",
-    "day.outage",
 )
 _AROUND_THE_DAY = (
     *_KEPT,
@@ -70,6 +69,7 @@ _AROUND_THE_DAY = (
     "day.device_grant",
     "day.gpu_node",
     "day.node_sharing",
+    "day.outage",
     "day.reservation",
     "day.authoritative_use",
     "day.fragmentation",

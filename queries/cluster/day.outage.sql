@@ -1,9 +1,9 @@
 -- Outages of nodes and GPUs: the node not ready or cordoned, the GPU unhealthy or tainted.
 --
--- A state in a snapshot is valid until the next one, for 15 minutes at most: what came later is not known.
+-- A state in a snapshot is valid until the next one, which may not list the node any more, for 15 minutes at most.
 --
 -- grain:  cluster, node_name, device_uuid, start_at, cause
--- reads:  lake.device, lake.koordinator_device, lake.node, lake.sample, lake.series
+-- reads:  day.state_snapshot, lake.device, lake.koordinator_device, lake.node, lake.sample, lake.series
 -- source: kube_node_status_condition, kube_node_spec_unschedulable; Node status, ResourceSlice taints, Koordinator's Device objects
 -- columns:
 --   node_name    node; '' where a GPU alone is meant
@@ -22,70 +22,33 @@ with series as (
         or (signal = 'kube_node_status_condition' and labels['condition'] = 'Ready' and labels['status'] = 'true')
 ),
 
--- Most nodes and devices are never out: only snapshots of those that once were are put in order.
-node_snapshot as (
+listed as (
     select
-        *,
+        cluster,
+        observed_at::timestamp as observed_at,
+        'nodes' as kind,
+        node_name,
+        '' as device_uuid,
         case when not is_ready then 'not_ready' when is_unschedulable then 'cordoned' end as cause
     from lake.node
-),
-
-bad_node as (
-    select distinct
-        cluster,
-        node_uid
-    from node_snapshot
-    where cause is not null
-),
-
-device_snapshot as (
+    union all by name
     select
-        *,
+        columns('^(cluster|device_uuid)$'),
+        observed_at::timestamp as observed_at,
+        'resourceslices.resource.k8s.io' as kind,
+        '' as node_name,
         case
             when len([taint for taint in taints if taint like '%:NoSchedule' or taint like '%:NoExecute']) > 0 then 'tainted'
         end as cause
     from lake.device
     where device_type = 'gpu' and device_uuid != ''
-),
-
-bad_device as (
-    select distinct columns('^(cluster|driver|pool|device)$')
-    from device_snapshot
-    where cause is not null
-),
-
-listed as (
-    select
-        snapshot.*,
-        '' as device_uuid,
-        lead(snapshot.observed_at) over (
-            partition by snapshot.cluster, snapshot.node_uid
-            order by snapshot.observed_at
-        ) as next_at
-    from node_snapshot as snapshot
-    semi join bad_node
-        using (cluster, node_uid)
-    union all by name
-    select
-        snapshot.* exclude (node_name),
-        '' as node_name,
-        lead(snapshot.observed_at) over (
-            partition by snapshot.cluster, snapshot.driver, snapshot.pool, snapshot.device
-            order by snapshot.observed_at
-        ) as next_at
-    from device_snapshot as snapshot
-    semi join bad_device
-        using (cluster, driver, pool, device)
     union all by name
     select
         cluster,
+        observed_at::timestamp as observed_at,
+        'devices.scheduling.koordinator.sh' as kind,
         '' as node_name,
         device_id as device_uuid,
-        observed_at,
-        lead(observed_at) over (
-            partition by cluster, node_name, device_type, minor
-            order by observed_at
-        ) as next_at,
         if(is_healthy, null, 'unhealthy') as cause
     from lake.koordinator_device
     where device_type = 'gpu' and device_id != ''
@@ -104,11 +67,11 @@ inner join lake.sample
 where sample.value = series.bad_count and sample.held_seconds > 0
 group by all
 union all by name
-select
-    columns('^(cluster|node_name|device_uuid)$'),
-    observed_at::timestamp as start_at,
-    max(least(coalesce(next_at, observed_at + interval 15 minute), observed_at + interval 15 minute)::timestamp) as end_at,
-    cause
+select distinct
+    listed.* similar to '^(cluster|node_name|device_uuid|cause)$',
+    snapshot.observed_at as start_at,
+    snapshot.stands_until_at as end_at
 from listed
-where cause is not null
-group by all
+inner join day.state_snapshot as snapshot
+    using (cluster, kind, observed_at)
+where listed.cause is not null
