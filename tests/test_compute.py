@@ -405,7 +405,7 @@ def row_of(table: str, **given: Any) -> pa.Table:
 
 
 def test_days_around_give_the_beginning_of_a_day_and_what_it_does_not_list(tmp_path):
-    """One GPU in ten replicas, cordoned ten minutes before 1 March; in four on that day; in ten on the next, with another node."""
+    """One GPU in ten replicas, cordoned ten minutes before 1 March; in four that day; in ten on the next, with another node."""
     lake = open_lake(tmp_path / "lake", create=True)
     evening, noon = datetime(2026, 2, 28, 23, 50), datetime(2026, 3, 1, 12)
     listed = [("a", evening, 10), ("a", noon, 4), ("a", noon + timedelta(1), 10), ("b", noon + timedelta(1), 10)]

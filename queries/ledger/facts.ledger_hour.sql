@@ -1,13 +1,15 @@
 -- GPU-seconds of each hour by everything that decides on their bucket: usable, allocated, reserved, pending demand, active, SM activity.
 --
 -- A whole GPU counts its seconds; a MIG instance its compute slices of 7 (of 4 on an A30), and what no instance is made of is
--- beside them as unsliced. Holders of a unit have their parts of it (day.allocated_interval), claims on one without a holder the parts
--- that they take of it, or equal ones where that is not known; what neither has is free, and of it only the time is known. Hours are cut where holders change and where the GPU becomes
--- unusable, so that each interval has one state of all these; activity comes sample by sample (day.sample_sum).
+-- beside them as unsliced. Holders of a unit have their parts of it (day.allocated_interval), claims that no container uses the parts that
+-- they take of what holders leave, or equal ones where that is not known; what neither has is free, and of it, as of what is reserved beside
+-- a holder, only the time is known. Hours are cut where holders change and where the GPU becomes unusable, so that each interval has one state
+-- of all these; activity comes sample by sample (day.sample_sum).
 --
 -- revision: 7
 -- grain:  cluster, device_uuid, gpu_instance_id, hour_start_at, outage, is_reserved, is_unsliced, stranding, activity, namespace, pod, pod_uid, hours_method
--- reads:  day.allocated_interval, day.device_outage, day.fragmented_gpu, day.interval_saturation, day.partition_interval, day.reservation, day.sample_sum
+-- reads:  day.allocated_interval, day.device_outage, day.fragmented_gpu, day.interval_saturation, day.partition_interval, day.reservation, day.sample_sum,
+--          facts.claim_use
 -- source: day.sample_sum, day.interval_saturation; slices by GPU_I_PROFILE
 -- columns: cluster, device_uuid, hour_start_at, gpu_instance_id, is_unsliced, activity, outage, is_reserved, stranding, namespace, pod, pod_uid,
 --          hours_method, gpu_seconds
@@ -70,23 +72,43 @@ holder as (
     group by all
 ),
 
+-- What the holders of a unit have together.
+held as (
+    select
+        columns('^(cluster|device_uuid|gpu_instance_id|start_at)$'),
+        sum(hours_ratio) as held_ratio
+    from holder
+    group by all
+),
+
 claimant as (
     select
         gpu.* similar to '^(cluster|device_uuid|start_at)$',
         reservation.* exclude (cluster, device_uuid, start_at, end_at),
+        1 - coalesce(held.held_ratio, 0) as left_ratio,
         count(*) over same_unit as claim_count,
         if(count(reservation.share_ratio) over same_unit = claim_count, nullif(sum(reservation.share_ratio) over same_unit, 0), null)
             as all_share_ratio
     from gpu
     inner join day.reservation
         using (cluster, device_uuid)
-    anti join holder
+    left join held
         on
-            gpu.cluster = holder.cluster
-            and gpu.device_uuid = holder.device_uuid
-            and reservation.gpu_instance_id = holder.gpu_instance_id
-            and gpu.start_at = holder.start_at
-    where reservation.start_at < gpu.end_at and reservation.end_at > gpu.start_at
+            gpu.cluster = held.cluster
+            and gpu.device_uuid = held.device_uuid
+            and reservation.gpu_instance_id = held.gpu_instance_id
+            and gpu.start_at = held.start_at
+    anti join facts.claim_use as use
+        on
+            held.held_ratio > 0
+            and gpu.cluster = use.cluster
+            and reservation.claim_uid = use.claim_uid
+            and gpu.start_at < use.end_at
+            and gpu.end_at > use.start_at
+    where
+        reservation.start_at < gpu.end_at
+        and reservation.end_at > gpu.start_at
+        and left_ratio > 1e-9
     window same_unit as (partition by gpu.cluster, gpu.device_uuid, reservation.gpu_instance_id, gpu.start_at)
 ),
 
@@ -99,10 +121,11 @@ taken as (
     select
         columns('^(cluster|device_uuid|gpu_instance_id|start_at|namespace|pod|pod_uid)$'),
         true as is_reserved,
-        sum(coalesce(share_ratio / all_share_ratio, 1 / claim_count) * least(1, coalesce(all_share_ratio, 1))) as hours_ratio,
+        sum(coalesce(share_ratio / all_share_ratio, 1 / claim_count) * least(left_ratio, coalesce(all_share_ratio, 1))) as hours_ratio,
+        any_value(left_ratio < 1) as is_beside,
         case
-            when any_value(claim_count > 1 or all_share_ratio < 1 - 1e-9) and any_value(all_share_ratio) > 0 then 'granted_share'
-            when any_value(claim_count) = 1 then 'exclusive'
+            when any_value(left_ratio < 1 or claim_count > 1 or all_share_ratio < 1 - 1e-9) and any_value(all_share_ratio) > 0 then 'granted_share'
+            when any_value(claim_count) = 1 and not is_beside then 'exclusive'
             else 'equal_share'
         end as hours_method
     from claimant
@@ -124,7 +147,9 @@ part as (
 seen as (
     select
         unit.* exclude (start_at, seconds) replace (
-            if(part.hours_ratio is not null and part.pod is null and unit.activity != 'unseen', 'inactive', unit.activity) as activity
+            -- What the GPU does is its holders' work.
+            if((part.pod is null or part.is_beside) and part.hours_ratio is not null and unit.activity != 'unseen', 'inactive', unit.activity)
+                as activity
         ),
         coalesce(outage.cause, '') as outage,
         coalesce(part.is_reserved, false) as is_reserved,
