@@ -5,6 +5,7 @@
 -- params: figure_min_coverage_ratio
 -- source: facts.power_hour
 -- columns:
+--   energy_joules        J in all: of hours whose idle energy is unknown the whole is above it
 --   used_gpu_hours       allocated_gpu_hours x mean activity of what was held; null where that is known for less than figure_min_coverage
 --   use_known_gpu_hours  h of them whose activity is known
 -- Most have one row: only of the others names are listed, for lists take much memory.
@@ -30,6 +31,7 @@ listed as (
 select
     allocated.* similar to '^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$',
     sum(columns('^(observed|measured|active|held|allocated|activity|equal)_.*(seconds|joules|unweighted|kepler)$')),
+    sum(allocated.active_joules + allocated.allocated_idle_joules + coalesce(allocated.idle_joules, 0)) as energy_joules,
     sum(allocated.gpu_seconds) / 3600 as allocated_gpu_hours,
     sum(coalesce(allocated.use_known_gpu_seconds, if(allocated.used_gpu_seconds is null, 0, allocated.gpu_seconds))) / 3600 as use_known_gpu_hours,
     if(

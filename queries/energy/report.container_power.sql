@@ -58,9 +58,8 @@ charged as (
     select
         power.*,
         device.* similar to '^(energy_method|unmeasured_reason|accuracy_ratio)$',
-        power.active_joules + power.allocated_idle_joules + coalesce(power.idle_joules, 0) as all_joules,
         case $idle_policy
-            when 'holder' then power.active_joules + power.allocated_idle_joules + if(power.idle_source = 'unknown', 0, power.idle_joules)
+            when 'holder' then power.energy_joules
             when 'pool' then power.active_joules + power.allocated_idle_joules + power.idle_joules * pool.pool_ratio
             else if(power.idle_joules is null, null, power.active_joules + power.allocated_idle_joules)
         end as charged_joules
@@ -80,7 +79,7 @@ judged as (
     select
         charged.*,
         total.sm_active_ratio_seconds / total.sm_active_seen_seconds as sm_active_ratio,
-        charged.accuracy_ratio + charged.share_error_joules / nullif(charged.all_joules, 0) as range_ratio,
+        charged.accuracy_ratio + charged.share_error_joules / nullif(charged.energy_joules, 0) as range_ratio,
         -- Above an unknown baseline is everything: that is the total, and not what the work used.
         contains(charged.idle_source, 'unknown') as is_total,
         case when charged.active_joules is null then charged.unmeasured_reason when is_total then 'idle_unknown' end as above_reason,
@@ -99,7 +98,7 @@ judged as (
 
 select
     figure.* similar to '^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$',
-    judged.all_joules as energy_joules,
+    judged.energy_joules,
     if(judged.above_reason is null, judged.active_joules, null) as active_joules,
     if(judged.above_reason is null, judged.allocated_idle_joules, null) as allocated_idle_joules,
     judged.idle_joules,
@@ -124,7 +123,7 @@ select
         (name, coalesce(judged.above_reason, if(judged.active_joules is null, 'not_collected', null)))
         for name in ['active_joules', 'allocated_idle_joules', 'active_joules_unweighted']
     ] || [
-        ('energy_joules', if(judged.all_joules is null, coalesce(judged.unmeasured_reason, 'not_collected'), null)),
+        ('energy_joules', if(judged.energy_joules is null, coalesce(judged.unmeasured_reason, 'not_collected'), null)),
         ('idle_joules', if(judged.idle_joules is null, coalesce(judged.idle_reason, 'not_collected'), null)),
         ('active_joules_kepler', if(judged.active_joules_kepler is null, coalesce(judged.unmeasured_reason, 'not_collected'), null)),
         ('active_watts_avg', coalesce(judged.watts_reason, if(judged.active_joules is null, 'not_collected', null))),
@@ -136,13 +135,13 @@ select
             when judged.active_watts_max is null then if(judged.active_seconds > 0, 'not_collected', 'not_active')
         end),
         ('corrected_joules', case
-            when judged.all_joules is null then coalesce(judged.unmeasured_reason, 'not_collected')
-            when judged.corrected_joules is null then if(judged.all_joules > 0, 'older_facts', 'no_time')
+            when judged.energy_joules is null then coalesce(judged.unmeasured_reason, 'not_collected')
+            when judged.corrected_joules is null then if(judged.energy_joules > 0, 'older_facts', 'no_time')
         end),
         ('energy_accuracy_ratio', case
-            when judged.all_joules is null then coalesce(judged.unmeasured_reason, 'not_collected')
+            when judged.energy_joules is null then coalesce(judged.unmeasured_reason, 'not_collected')
             when judged.accuracy_ratio is null then 'accuracy_unknown'
-            when judged.all_joules = 0 then 'no_time'
+            when judged.energy_joules = 0 then 'no_time'
         end),
         ('sm_active_watts', coalesce(judged.sm_reason, if(judged.active_joules is null, 'not_collected', null)))
     ]) as unknown_reasons
