@@ -81,7 +81,7 @@ judged as (
         total.sm_active_ratio_seconds / total.sm_active_seen_seconds as sm_active_ratio,
         charged.accuracy_ratio + charged.share_error_joules / nullif(charged.energy_joules, 0) as range_ratio,
         -- Above an unknown baseline is everything: that is the total, and not what the work used.
-        contains(charged.idle_source, 'unknown') as is_total,
+        charged.idle_joules is null and contains(charged.idle_source, 'unknown') as is_total,
         case when charged.active_joules is null then charged.unmeasured_reason when is_total then 'idle_unknown' end as above_reason,
         case when charged.active_joules is null then charged.unmeasured_reason when charged.idle_joules is null then 'idle_unknown' end as idle_reason,
         coalesce(above_reason, if(charged.measured_seconds < $figure_min_coverage_ratio * charged.observed_seconds, 'low_coverage', null)) as watts_reason,
