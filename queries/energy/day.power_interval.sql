@@ -97,7 +97,7 @@ step as (
             coalesce(board.energy_joules, 0) + if(alone_seconds is null, 0, board.powered_joules)
         ) as measured_joules,
         board.energy_seen_seconds as counter_seconds,
-        board.energy_joules as counter_joules,
+        board.counter_compared_joules as counter_joules,
         board.counter_integral_joules as integral_joules,
         coalesce(board.counter_active_seconds, 0) + if(alone_seconds is null, 0, coalesce(board.powered_active_seconds, 0)) as active_seconds,
         coalesce(board.counter_active_joules, 0) + if(alone_seconds is null, 0, coalesce(board.powered_active_joules, 0)) as active_joules,

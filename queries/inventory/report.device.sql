@@ -19,7 +19,7 @@
 --   nvlink_source                       what says what its NVLinks can carry: configuration or data sheet (of all links); '' for neither
 --   energy_joules                       J, growth of the energy counter, gaps included; power integrated over time where there is none
 --   idle_joules                         J of the idle baseline, held or not
---   counter_joules                      J, growth of the energy counter over the time in which it is known, gaps left out
+--   counter_joules                      J, growth of the energy counter over the time in which power is known too, gaps left out
 --   integral_joules                     J, power integrated over the time of counter_joules
 --   power_watts_avg                     W, mean power
 --   memory_total_bytes                  bytes of memory in all

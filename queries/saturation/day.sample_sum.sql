@@ -28,8 +28,8 @@
 --          memory_clock_hertz_max, gpu_temp_celsius_max, memory_temp_celsius_max, sm_active_ratio_max, dram_active_ratio_max, memory_used_ratio_max,
 --          fb_total_bytes_max, power_watts_min, memory_pressure_seconds, any_throttle_seconds, hw_slowdown_seconds, sw_power_cap_seen_seconds,
 --          sync_boost_seen_seconds, sw_thermal_seen_seconds, hw_thermal_seen_seconds, hw_power_brake_seen_seconds, sw_power_cap_seconds, sync_boost_seconds,
---          sw_thermal_seconds, hw_thermal_seconds, hw_power_brake_seconds, counter_integral_joules, counter_active_seconds, counter_active_joules,
---          counter_unknown_seconds, begun_joules, powered_seconds, powered_joules, powered_active_seconds, powered_active_joules, powered_unknown_seconds,
+--          sw_thermal_seconds, hw_thermal_seconds, hw_power_brake_seconds, counter_integral_joules, counter_compared_joules, counter_active_seconds,
+--          counter_active_joules, counter_unknown_seconds, begun_joules, powered_seconds, powered_joules, powered_active_seconds, powered_active_joules, powered_unknown_seconds,
 --          active_watts_max
 --   end_at                   UTC, end of the last row's interval, outside it; the hour's where nothing is cut
 --   begun_joules             J, growth of the energy counter beyond power in inactive intervals, of work that began within them
@@ -148,6 +148,7 @@ select
     coalesce(sum(hw_power_brake_active_ratio * held_ms), sum(held_ms * (throttle_mask & 128 != 0)::integer)) / 1000 as hw_power_brake_seconds,
     -- Of energy: by the counter where it measures, or should, else by power.
     sum(case when energy_joules_increase is not null then power_watts * held_ms end)::double / 1000 as counter_integral_joules,
+    sum(case when power_watts is not null then energy_joules_increase end)::double as counter_compared_joules,
     sum(case when activity is distinct from 0 and energy_joules_increase is not null then held_ms end) / 1000 as counter_active_seconds,
     sum(case when activity is distinct from 0 then energy_joules_increase end)::double as counter_active_joules,
     sum(case when activity is null and energy_joules_increase is not null then held_ms end) / 1000 as counter_unknown_seconds,

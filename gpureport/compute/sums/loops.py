@@ -282,7 +282,7 @@ def energy(
 ) -> tuple[Whole, Whole, Real]:  # fmt: skip
     """(sums, rows that count in each, J that began in spans that look inactive); the sums in the order of ``ENERGY``."""
     size = offsets.size - 1
-    sums, counts, begun = np.zeros((10, size), np.int64), np.zeros((11, size), np.int64), np.zeros(size)
+    sums, counts, begun = np.zeros((11, size), np.int64), np.zeros((12, size), np.int64), np.zeros(size)
     for number in range(size):
         for row in range(offsets[number], offsets[number + 1]):
             held, is_active, is_unknown = held_ms[row], active[row] != 0, active[row] == UNKNOWN
@@ -291,9 +291,11 @@ def energy(
                 if has_power:
                     sums[0, number] += power[row] * held
                     counts[0, number] += 1
+                    sums[10, number] += increase[row]
+                    counts[10, number] += 1
                     if not is_active and 10 * increase[row] > 11 * power[row] * held:
                         begun[number] += as_double(increase[row], 1e6) - as_double(power[row], 1e3) * held / 1000
-                        counts[10, number] += 1
+                        counts[11, number] += 1
                 if is_active:
                     sums[1, number] += held
                     sums[2, number] += increase[row]

@@ -73,6 +73,7 @@ _ENERGY = (
     ("powered_active_joules", 3),
     ("powered_unknown_seconds", 0),
     ("active_watts_max", 3),
+    ("counter_compared_joules", 6),
 )
 """The sums of ``loops.energy``, and the decimals of their numbers; those of power are watts x ms."""
 
@@ -209,7 +210,7 @@ class _Intervals:
             self.offsets, rows.held_ms, self._active, power.numbers, power.bits, increase.numbers, increase.bits,
             rows.bits("energy_joules"),
         )  # fmt: skip
-        self._put("begun_joules", begun, counts[10])
+        self._put("begun_joules", begun, counts[11])
         for number, (name, places) in enumerate(_ENERGY):
             per = 1000 if name.endswith("_seconds") or (places == 3 and name.endswith("_joules")) else 1
             self._put(name, doubles(sums[number], places) / per, counts[number])
