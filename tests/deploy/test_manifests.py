@@ -284,6 +284,27 @@ def test_what_the_jobs_publish_can_leave_the_pods() -> None:
         assert container["env"] == PUBLISHED["extraEnv"]
 
 
+@pytest.mark.parametrize(
+    ("values", "ports"),
+    [
+        ({}, [9090]),
+        ({"prometheus": {"url": "http://vmselect.monitoring:8481/select/0/prometheus"}}, [9090, 8481]),
+        ({"prometheus": {"url": "http://prometheus.example.com/path:1"}}, [9090, 80]),
+        ({"prometheus": {"url": "https://prometheus.example.com"}}, [9090, 443]),
+        ({"config": {"clusters": [{"name": "a", "prometheus": {"url": "http://a:8080"}}, {"name": "b"}]}}, [9090, 8080]),
+        ({"objectStorage": {"lake": "s3://gpu-lake/prod", "endpointUrl": "http://minio:9000"}}, [9090, 443, 9000]),
+        ({"config": {"metrics": {"pushgateway_url": "http://pushgateway:8080"}}}, [9090, 9091, 8080]),
+        ({"config": {"report": {"notify": {"webhook_url_file": "/secrets/chat"}}}}, [9090, 443]),
+        ({"config": {"report": {"notify": {"smtp_server": "mail:587"}}}}, [9090, 443, 587]),
+        ({"config": {"report": {"notify": {"smtp_server": "mail"}}}}, [9090, 443, 25]),
+    ],
+)
+def test_the_jobs_reach_whatever_is_configured_and_nothing_else(values: dict[str, Any], ports: list[int]) -> None:
+    [policy] = of_kind(chart({**values, "networkPolicy": {"apiServer": {"ports": [6443]}}}), "NetworkPolicy")
+    reached = {port["port"] for rule in policy["spec"]["egress"] for port in rule["ports"]}
+    assert reached == {53, 6443, *ports}
+
+
 @pytest.mark.parametrize("values", CHARTS.values(), ids=CHARTS)
 def test_helm_has_nothing_to_say_of_the_chart(values: dict[str, Any]) -> None:
     lint = helm(values)["lint"]
