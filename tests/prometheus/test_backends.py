@@ -132,12 +132,16 @@ def test_a_server_that_says_how_long_to_wait_is_given_that_long(monkeypatch: pyt
     assert waits == [7.0]
 
 
-def test_the_attempts_of_a_question_outlast_a_restart(retries: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_attempts_of_a_question_outlast_a_restart_and_a_reader_is_told_that_they_go_on(
+    retries: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     waits: list[float] = []
     monkeypatch.setattr(exchange.time, "sleep", waits.append)
     with replaying({"/api/v1/series": Reply(503, b"starting", "text/plain")}) as server, pytest.raises(SourceError):
         list_series(connect(server.url, retries=retries), [GPU], WINDOW)
     assert 60 <= sum(waits) <= 150
+    [said] = caplog.messages
+    assert said.startswith("trying again, for up to two minutes: ") and "answered 503: starting" in said
 
 
 def test_a_server_that_stays_busy_is_an_error_in_its_own_words() -> None:

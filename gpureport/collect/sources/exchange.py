@@ -6,6 +6,7 @@ Both clients (requests and the Kubernetes client) send by urllib3, so one answer
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import random
 import socket
@@ -21,6 +22,7 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import HTTPError
 from urllib3.response import BaseHTTPResponse
 
+_LOG = logging.getLogger(__name__)
 Body = bytes | bytearray
 CONNECT_SECONDS = 10.0
 RETRIES = 9
@@ -33,6 +35,7 @@ LONGEST_QUESTION_SECONDS = 150.0
 """After so many seconds of failing, no further attempt begins."""
 LONGEST_WAIT_SECONDS = 20.0
 _FIRST_WAIT_SECONDS = 0.25
+_SAID_ATTEMPT = 3  # after two seconds: a stumble is no news
 _PIECE_BYTES = 1 << 18
 _BODY_BYTES = 64 << 20
 _DECODED_BYTES = 256 << 20
@@ -162,8 +165,10 @@ def decoded(body: Body, decode: Callable[[Body], Any] = orjson.loads) -> Any:
     return decode(body)
 
 
-def pause(attempt: int, asked_seconds: float = 0.0) -> float:
+def pause(attempt: int, failure: str, asked_seconds: float = 0.0) -> float:
     """Wait before the next attempt, for the seconds returned: nine take a minute, and jobs do not all come back at once."""
+    if attempt == _SAID_ATTEMPT:
+        _LOG.warning(f"trying again, for up to two minutes: {failure}")
     longest = min(LONGEST_WAIT_SECONDS, _FIRST_WAIT_SECONDS * 2**attempt)
     seconds: float = max(min(asked_seconds, LONGEST_WAIT_SECONDS), random.uniform(0.85, 1.0) * longest)
     time.sleep(seconds)

@@ -176,7 +176,7 @@ class Connection:
             except _BrokenError as error:
                 if attempt == exchange.RETRIES or time.monotonic() > given_up_at:
                     raise SourceError(f"{self.url}{path}: {error}; retry later, or check the server") from error
-                self.waits.append(exchange.pause(attempt))
+                self.waits.append(exchange.pause(attempt, f"{self.url}{path}: {error}"))
         raise AssertionError("the last attempt returns or raises")
 
     def _believed(self, path: str, query: Mapping[str, str | int], decode: Decode) -> Any:

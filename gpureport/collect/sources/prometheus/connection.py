@@ -94,7 +94,7 @@ class Connection:
             except _BrokenError as broken:
                 if attempt == self.retries or time.monotonic() > given_up_at:
                     raise broken.error from broken.__cause__
-                exchange.pause(attempt, broken.wait_seconds)
+                exchange.pause(attempt, str(broken), broken.wait_seconds)
         raise AssertionError("the last attempt returns or raises")
 
     def _once(
