@@ -53,11 +53,13 @@ def export(invocation: options.Invocation, /, day: str | None, no_kubernetes: bo
     seen = [] if no_kubernetes else [each for each in sources if each.kubernetes.enabled]  # all now: exports take hours
     taken = {each.cluster: observing.snapshot_beside(each, invocation.environ, invocation.now) for each in seen}
     for each in sources:
+        beside = taken.get(each.cluster)
         try:
             collecting.tell_export(collecting.export(each, invocation.environ, chosen))
-            failures += observing.tell_beside(taken[each.cluster]) if each.cluster in taken else []
         except SourceError as error:
             failures.append(error)
+            beside = None if isinstance(beside, UsageError) else beside  # that no cluster is named is no matter then
+        failures += observing.tell_beside(beside) if beside else []
     collecting.raise_first(failures)
     click.echo(str(config.lake))
 

@@ -371,6 +371,17 @@ def test_a_cluster_that_is_gone_does_not_cost_the_others(tmp_path: Path) -> None
     assert 'gpureport_snapshot_success{cluster="b"} 1.0' in (tmp_path / "job-snapshot-b.prom").read_text()
 
 
+def test_a_snapshot_beside_an_export_that_fails_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is in the lake; an export that says nothing of it looks as if neither were."""
+    with api_server(recorded_routes()) as server:
+        asked = ["export", "--date", "2026-11-20", "--prometheus-url", "http://127.0.0.1:1", "--lake", str(tmp_path / "lake")]
+        assert main([*asked, "--kubeconfig", str(kubeconfig(tmp_path, server.url))], environ={}, now=NOW) == SOURCE
+    said = capsys.readouterr().err
+    assert f"from {server.url}: " in said
+    assert "127.0.0.1:1" in said.splitlines()[-1]
+    assert ask(tmp_path / "lake", "select count(*) > 0 from lake.pod") == [(True,)]
+
+
 def test_a_configuration_without_any_kubernetes_takes_no_snapshot_and_says_so(tmp_path: Path) -> None:
     (tmp_path / "one.toml").write_text("[[clusters]]\nname = 'a'\nprometheus.url = 'http://127.0.0.1:1'\n")
     assert main(["--config", str(tmp_path / "one.toml"), "snapshot", "--lake", str(tmp_path / "lake")], environ={}, now=NOW) == 2
