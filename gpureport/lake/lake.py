@@ -352,13 +352,18 @@ def open_lake(place: Place, create: bool = False) -> Lake:
         return Lake(storage, found.root)
     if (version := old_version(place)) is not None:
         check_version(place, version, is_rooted=False)
-    if not create and isinstance(place, Path) and place.exists():
-        raise LakeError(f"{place} is not a gpureport lake (it has no {ROOT}); give the lake's folder with --lake")
     if not create:
-        raise LakeError(f"there is no lake at {place}; fill one with 'gpureport export' or 'gpureport import'")
+        raise no_lake(place)
     if any(not each.name.startswith(".") for each in storage.objects()):
         raise LakeError(f"{place} holds files but is not a gpureport lake (it has no {ROOT}); give a new or empty place")
     return Lake(storage, Root())
+
+
+def no_lake(place: Place) -> LakeError:
+    """Of a place at which there is none: a folder may hold other files."""
+    if isinstance(place, Path) and place.exists():
+        return LakeError(f"{place} is not a gpureport lake (it has no {ROOT}); give the lake's folder with --lake")
+    return LakeError(f"there is no lake at {place}; fill one with 'gpureport export' or 'gpureport import'")
 
 
 @contextmanager

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gpureport.lake.commit import new_change, with_files
-from gpureport.lake.lake import exclusive_run
+from gpureport.lake.lake import exclusive_run, no_lake
 from gpureport.lake.parquet import held_type, write_parquet
 from gpureport.lake.root import MARKER, ROOT, Replaced, Root, Stored, check_version, day_of, encode_root, file_name, old_version
 from gpureport.lake.views import footer
@@ -99,7 +99,7 @@ def _older_folder(path: Path, is_rehearsal: bool) -> _Older | None:
         return None
     version = old_version(path)
     if version is None:
-        raise LakeError(f"{path} is not a gpureport lake (it has no {MARKER}); give the lake's folder with --lake")
+        raise no_lake(path)
     if version > SCHEMA_VERSION:
         check_version(path, version)
     if not is_rehearsal:
@@ -137,7 +137,7 @@ def _older_bucket(address: ObjectAddress) -> _Older | None:
     bucket = Bucket(address)
     found = bucket.get(ROOT)
     if found is None:
-        raise LakeError(f"there is no lake at {address}; fill one with 'gpureport export' or 'gpureport import'")
+        raise no_lake(address)
     root = _json(bucket, ROOT, gzip.decompress)
     version = int(root["schema_version"])
     if version >= SCHEMA_VERSION:

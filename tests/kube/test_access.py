@@ -45,7 +45,11 @@ def test_a_kubeconfig_that_is_none_is_a_usage_error(text: str, tmp_path: Path, c
 
 
 def test_a_kubeconfig_that_is_not_there_is_a_usage_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "nowhere" in failed(capsys, USAGE, "--kubeconfig", str(tmp_path / "nowhere"))
+    assert "nowhere is not there" in failed(capsys, USAGE, "--kubeconfig", str(tmp_path / "nowhere"))
+
+
+def test_a_kubeconfig_that_is_a_folder_is_named_as_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert f"{tmp_path} is a folder, not a file" in failed(capsys, USAGE, "--kubeconfig", str(tmp_path))
 
 
 def test_a_context_that_is_not_there_is_a_usage_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -80,7 +80,8 @@ def _load_kubeconfig(path: str, context: str, configuration: Any) -> None:
     from kubernetes.config.kube_config import load_kube_config
 
     if not any(Path(each).expanduser().is_file() for each in path.split(":") if each):
-        raise UsageError(f"the kubeconfig {path} is not there; check --kubeconfig or KUBECONFIG")
+        lacking = "a folder, not a file" if Path(path).is_dir() else "not there"
+        raise UsageError(f"the kubeconfig {path} is {lacking}; check --kubeconfig or KUBECONFIG")
     try:
         with _logged_errors() as problems:
             load_kube_config(path, context or None, configuration, persist_config=False)
