@@ -127,14 +127,22 @@ def test_a_gpu_that_late_samples_show_is_expected_on_the_days_after_them(tmp_pat
 def test_an_export_of_less_than_the_lake_held_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Of 21 samples the server has dropped ten by now."""
     said = []
-    for count in (21, 11):
-        fill_blocks(tmp_path / f"blocks-{count}", energy(0, count))
-        with prometheus(program("PROMETHEUS_BIN"), tmp_path / f"blocks-{count}", tmp_path / f"server-{count}") as url:
-            asked = ["export", "--date", "2026-11-20", "--prometheus-url", url, "--no-kubernetes"]
-            assert main([*asked, "--lake", str(tmp_path / "lake")], environ={}, now=NOW) == 0
+
+    def export(*source: str) -> None:
+        asked = ["export", "--date", "2026-11-20", "--no-kubernetes", "--lake", str(tmp_path / "lake")]
+        assert main([*asked, *source], environ={}, now=NOW) == 0
         said.append(capsys.readouterr().err)
-    assert "may be partial" not in said[0]
+
+    for count in (21, 11, 6):
+        fill_blocks(tmp_path / f"blocks-{count}", energy(0, count))
+    for count in (21, 11):
+        with prometheus(program("PROMETHEUS_BIN"), tmp_path / f"blocks-{count}", tmp_path / f"server-{count}") as url:
+            export("--prometheus-url", url)
+    for count in (6, 21):
+        export("--blocks", str(tmp_path / f"blocks-{count}"))
+    assert ["may be partial" in each for each in said] == [False, True, True, False]
     assert "2026-11-20 may be partial: the lake had 21 samples of the day" in said[1]
+    assert "2026-11-20 may be partial: the lake had 11 samples of the day" in said[2]
 
 
 def test_a_day_without_any_series_is_exit_code_5(three_days: str, tmp_path: Path) -> None:

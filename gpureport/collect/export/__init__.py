@@ -125,8 +125,7 @@ class _Export:
             if self.only_if_grown and exported.sample_count <= self.held:
                 change.abandon()
                 return replace(exported, is_written=False)
-            if exported.sample_count < self.held:
-                exported = replace(exported, warnings=(f"the lake had {self.held:,} samples of the day", *exported.warnings))
+            exported = replace(exported, warnings=(*lessened(self.held, exported.sample_count), *exported.warnings))
             _write_source(change, self.settings, exported, done)
         return exported
 
@@ -174,6 +173,11 @@ def held_sample_counts(lake: Lake, cluster: str, day: date) -> dict[str, int]:
     counting = "select asked, sum(sample_count)::bigint from read_parquet(?) where kind <> 'kubernetes' group by all"
     with duckdb.connect() as con:
         return dict(con.execute(counting, [files]).fetchall())
+
+
+def lessened(held: int, sample_count: int) -> tuple[str, ...]:
+    """A warning where a day comes with fewer samples than the lake held of it."""
+    return (f"the lake had {held:,} samples of the day",) if sample_count < held else ()
 
 
 @dataclass(frozen=True)

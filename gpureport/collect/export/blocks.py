@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 
+from gpureport.collect.export import held_sample_counts, lessened
 from gpureport.collect.export.planning import window_asked
 from gpureport.collect.sources.blocks import Block, blocks_of, read_block
 from gpureport.collect.sources.provenance import Origin, source_table
@@ -37,6 +38,7 @@ class OfBlocks:
     block_count: int
     series_count: int
     sample_count: int
+    warnings: tuple[str, ...]
 
 
 def export_blocks(settings: BlockSettings, lake: Place, day: date) -> OfBlocks:
@@ -51,12 +53,14 @@ def export_blocks(settings: BlockSettings, lake: Place, day: date) -> OfBlocks:
                 raw.add(batch, [day])
         if day not in raw.days():
             raise SourceError(f"{settings.place} holds no series of the catalog for {day}; check the date and its blocks")
-        with open_lake(lake, create=True).change() as change:
+        opened = open_lake(lake, create=True)
+        held = sum(held_sample_counts(opened, settings.cluster, day).values())
+        with opened.change() as change:
             tallies = DayWriter(change, settings.cluster, known, [raw], settings.keep_raw).write(day)
-            origin = Origin("prometheus", str(settings.place), "blocks")
+            samples = sum(tally.sample_count for tally in tallies.values())
+            origin = Origin("prometheus", str(settings.place), "blocks", lessened(held, samples))
             change.write("source", settings.cluster, day, source_table(tallies, settings.catalog, origin, Window.of_day(day)))
-    samples = sum(tally.sample_count for tally in tallies.values())
-    return OfBlocks(day, len(blocks), sum(tally.series_count for tally in tallies.values()), samples)
+    return OfBlocks(day, len(blocks), sum(tally.series_count for tally in tallies.values()), samples, origin.warnings)
 
 
 def _differing(block: Block, blocks: list[Block]) -> dict[str, str]:

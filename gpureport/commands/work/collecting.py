@@ -42,15 +42,20 @@ def export_blocks(config: Config, blocks: str, environ: Mapping[str, str], day: 
     _LOG.info(
         f"{done.day}: {done.sample_count:,} samples of {done.series_count:,} series, from {done.block_count} blocks of {place}"
     )
+    _tell_partial(done.day, done.warnings)
 
 
 def tell_export(exported: Exported) -> None:
     """Log the result of an export, with its warnings."""
     what = f"{exported.sample_count:,} samples of {exported.series_count:,} series, by {exported.read_paths}"
     _LOG.info(f"{exported.day}: {what if exported.is_written else 'nothing new'}")
-    for warning in exported.warnings:
-        _LOG.warning(f"{exported.day} may be partial: {warning}")
+    _tell_partial(exported.day, exported.warnings)
     tell_unread(exported.unread)
+
+
+def _tell_partial(day: date, warnings: Sequence[str]) -> None:
+    for warning in warnings:
+        _LOG.warning(f"{day} may be partial: {warning}")
 
 
 def tell_unread(unread: Mapping[str, int]) -> None:
