@@ -39,6 +39,8 @@ _LATEST_SECONDS = 4_102_444_800.0  # 2100-01-01
 _SAMPLES_AT_ONCE = 500_000
 _LABELLED = re.compile(r'[^\s{"]*\{(?:[^"}]|"(?:[^"\\]|\\.)*")*\}')
 """Name and labels at the beginning of a line; texts in quotes may hold any sign."""
+_HISTOGRAM = re.compile(rf"(?:{_LABELLED.pattern}|[^\s{{]+) +\{{\w+:")
+"""The beginning of a native histogram, whose value is fields in braces; it has no samples."""
 _NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 
 
@@ -85,12 +87,16 @@ def _add(samples: dict[str, tuple[array[float], array[float]]], line: str, path:
     end = labelled.end() if labelled else 0 if has_exemplar else line.rfind("}") + 1
     head, *rest = [line[:end], line[end:]] if end else line.split(maxsplit=1)
     fields = "".join(rest).split(" # ")[0].split()
-    if len(fields) == 1:
-        raise SourceError(f"{path}, line {number}: no timestamp; write each sample as 'name{{labels}} value seconds'")
     try:
         value, seconds = map(float, fields)
     except ValueError:
-        raise SourceError(f"{path}, line {number}: {line.strip()[:80]!r} is not an OpenMetrics sample; export it again") from None
+        if _HISTOGRAM.match(line):
+            return
+        if len(fields) == 1:
+            wrong = "no timestamp; write each sample as 'name{labels} value seconds'"
+        else:
+            wrong = f"{line.strip()[:80]!r} is not an OpenMetrics sample; export it again"
+        raise SourceError(f"{path}, line {number}: {wrong}") from None
     if not _EARLIEST_SECONDS <= seconds < _LATEST_SECONDS:
         raise SourceError(
             f"{path}, line {number}: the time {fields[1]} is not in 2000…2099 as seconds; "

@@ -42,6 +42,7 @@ def test_a_gzip_cut_in_half_is_a_source_error(refused: Refused, tmp_path: Path) 
     [
         'DCGM_FI_DEV_POWER_USAGE{UUID="GPU-a"} 1',
         'DCGM_FI_DEV_POWER_USAGE{UUID="GPU-a"} 1 1795176000000',
+        'DCGM_FI_DEV_POWER_USAGE {UUID="GPU-a"} 1',
         'DCGM_FI_DEV_POWER_USAGE{UUID="GPU-a"} 1 nan',
         'DCGM_FI_DEV_POWER_USAGE{UUID="GPU-a"} watts 1795176000',
         'DCGM_FI_DEV_POWER_USAGE{UUID="GPU-a} 1 1795176000',

@@ -9,6 +9,7 @@ from lake_rows import seen
 from report_tables import report_tables
 
 from gpureport.cli import main
+from gpureport.collect.file_import import read_openmetrics
 
 from .samples import DAY, GOOD, NOON, NOW, metrics, scrape, write
 
@@ -38,6 +39,16 @@ def test_labels_that_lack_and_clocks_that_differ_cost_no_more_than_what_they_are
         memory = dict(found.rows(f"select device_uuid, ({figures}) from report.container_saturation"))
         assert memory.keys() == {"GPU-a", "GPU-c"}
         assert memory["GPU-c"] == (0.75, 607, 593)
+
+
+@pytest.mark.parametrize("labels", ["", '{UUID="GPU-a"}', '{le="a} {\\"b"}'])
+@pytest.mark.parametrize("exemplar", ["", ' # {trace_id="a"} 0.5 1'])
+def test_a_native_histogram_among_the_samples_is_left_out(labels: str, exemplar: str, tmp_path: Path) -> None:
+    """As in blocks and in a server's answer: it has no value of one instant."""
+    value = "{count:4,sum:6,schema:0,zero_threshold:0.001,zero_count:1,positive_spans:[0:2],positive_buckets:[2,1]}"
+    histogram = f"wait_seconds{labels} {value} {NOON}{exemplar}"
+    file = write(tmp_path / "odd.txt", metrics(GOOD[0], histogram, *GOOD[1:]))
+    assert [batch.sample_count for batch in read_openmetrics(file)] == [len(GOOD)]
 
 
 def test_samples_out_of_order_and_twice_make_the_same_lake(tmp_path: Path) -> None:
