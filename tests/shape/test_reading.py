@@ -152,6 +152,17 @@ def test_a_host_label_with_the_exporter_pods_name_gives_way_to_the_node() -> Non
     assert found.device_labels.node_name == "n1"
 
 
+def test_a_federated_series_is_of_the_host_that_was_scraped_first() -> None:
+    """Without honor_labels; or all devices of exporters that name no host would be on the node of the other Prometheus."""
+    federated = {"job": "federate", "instance": "prometheus:9090", "exported_job": "smi", "exported_instance": "n1:9835"}
+    core = {"__name__": "neuroncore_utilization_ratio", "neuroncore": "0"}
+    for labels, device in (({"__name__": "nvidia_smi_power_draw_watts", "uuid": BARE}, f"GPU-{BARE}"), (core, "n1/0")):
+        found = identify({**labels, **federated}, CATALOG)
+        assert found is not None
+        assert found.device is not None
+        assert (found.device.device_uuid, found.device_labels.node_name, found.node_name_rank) == (device, "n1", 2)
+
+
 def test_a_description_that_says_less_is_part_of_the_one_that_says_more() -> None:
     info = {
         "__name__": "nvidia_smi_gpu_info",

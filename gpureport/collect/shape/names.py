@@ -113,8 +113,8 @@ def node_name(labels: Labels) -> str:
 
 
 def scraped_host(labels: Labels) -> str:
-    """The host that was scraped, without the port."""
-    return _PORT.sub("", labels.get("instance", ""))
+    """The host that was scraped, without the port; of a federated series not the other Prometheus."""
+    return _PORT.sub("", labels.get("exported_instance") or labels.get("instance", ""))
 
 
 def is_exporter(labels: Labels, pod: str, is_honored: bool = False) -> bool:
