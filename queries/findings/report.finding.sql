@@ -28,36 +28,41 @@ suppression as (
     ), recursive := true)
 ),
 
+numbered as (
+    select
+        *,
+        row_number() over () as number,
+        list_distinct(string_split(gpu_model, ', ')) as models
+    from period.finding
+),
+
+-- Of the days from the finding's first on; unknown where one of them has no price.
 mean_price as (
     select
-        gpu_model,
-        avg(hour_cost) as hour_cost
-    from period.price
-    group by gpu_model
+        found.number,
+        len(found.models) as model_count,
+        if(count(*) = count(price.hour_cost), avg(price.hour_cost), null) as hour_cost
+    from numbered as found
+    inner join period.price as price
+        on list_contains(found.models, price.gpu_model) and price.day >= coalesce(found.first_seen_at::date, price.day)
+    group by found.number, found.models, price.gpu_model
 ),
 
-price as (
-    select map_from_entries(list({ 'key': gpu_model, 'value': hour_cost })) as by_model
-    from mean_price
-),
-
-valued as (
+-- One price for all models that are meant, or none.
+one_price as (
     select
-        found.*,
-        row_number() over () as number,
-        -- One price for all models that are meant, or none.
-        list_distinct([
-            coalesce(price.by_model[model], -1) for model in string_split(found.gpu_model, ', ')
-        ]) as hour_costs
-    from period.finding as found
-    cross join price
+        number,
+        min(hour_cost) as hour_cost
+    from mean_price
+    group by number, model_count
+    having count(hour_cost) = model_count and min(hour_cost) = max(hour_cost)
 ),
 
 suppressed as (
     select
         found.number,
         arg_max({ 'until': suppression.until, 'reason': suppression.reason }, (suppression.until, suppression.reason)) as why
-    from valued as found
+    from numbered as found
     inner join suppression
         on
             found.code = suppression.code
@@ -76,7 +81,7 @@ select
     found.confidence,
     found.evidence,
     found.gpu_hours,
-    if(len(found.hour_costs) = 1 and found.hour_costs[1] >= 0, found.gpu_hours * found.hour_costs[1], null) as at_stake_cost,
+    found.gpu_hours * one_price.hour_cost as at_stake_cost,
     if(found.code in ('GR301', 'GR302', 'GR303'), 'platform', coalesce(nullif(found.namespace, ''), 'platform')) as owner,
     found.gpu_model,
     rule.rule,
@@ -93,8 +98,10 @@ select
         map { 'gpu_hours': 'not_estimated', 'at_stake_cost': 'not_estimated' },
         if(at_stake_cost is null, map { 'at_stake_cost': 'not_configured' }, map_from_entries([]))
     ) as unknown_reasons
-from valued as found
+from numbered as found
 left join rule on found.code = rule.code
 left join xid on found.detail = xid.code and found.code in ('GR401', 'GR402', 'GR403')
+left join one_price
+    using (number)
 left join suppressed
     using (number)
