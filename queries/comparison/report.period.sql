@@ -9,12 +9,12 @@
 -- source: period.capacity, period.workload_ledger, period.cost, period.demand and period.wait of both windows
 -- columns: cluster, period, since_at, until_at, device_count, capacity_gpu_hours, allocated_gpu_hours, effective_gpu_hours, underutilized_gpu_hours,
 --          active_unmeasured_gpu_hours, allocated_unmeasured_gpu_hours, allocated_idle_gpu_hours, reserved_idle_gpu_hours, fragmented_gpu_hours,
---          free_gpu_hours, unavailable_gpu_hours, unknown_gpu_hours, energy_joules, allocated_cost, demanded_resource, unscheduled_unit_hours, placing_size,
---          placed_pod_count, placing_seconds_p95, unknown_reasons
+--          free_gpu_hours, unavailable_gpu_hours, unknown_gpu_hours, energy_joules, allocated_cost, priced_gpu_hours, demanded_resource,
+--          unscheduled_unit_hours, placing_size, placed_pod_count, placing_seconds_p95, unknown_reasons
 --   until_at                 UTC, its end, outside it
 --   device_count             GPUs that an exporter reports
 --   energy_joules            J, as far as it is known
---   allocated_cost           allocated GPU-hours x the model's price, of models that have one
+--   allocated_cost           priced_gpu_hours x the model's price
 with capacity as (
     select
         period,
@@ -50,7 +50,7 @@ select
     + bucket.allocated_unmeasured_gpu_hours + bucket.allocated_idle_gpu_hours as allocated_gpu_hours,
     bucket.* exclude (period, cluster),
     cost.energy_joules,
-    cost.allocated_cost,
+    cost.* similar to '^(allocated_cost|priced_gpu_hours)$',
     coalesce(demand.resource, '') as demanded_resource,
     demand.unscheduled_unit_hours,
     coalesce(wait.size, '') as placing_size,
@@ -59,6 +59,7 @@ select
     unknown_reasons([
         ('energy_joules', if(cost.energy_joules is null, 'not_collected', null)),
         ('allocated_cost', if(cost.allocated_cost is null, 'not_configured', null)),
+        ('priced_gpu_hours', if(cost.allocated_cost is null, 'not_configured', null)),
         ('unscheduled_unit_hours', if(demand.unscheduled_unit_hours is null, 'not_collected', null)),
         ('placed_pod_count', if(wait.placed_pod_count is null, 'no_pod', null)),
         ('placing_seconds_p95', if(wait.placing_seconds_p95 is null, 'no_pod', null))

@@ -8,7 +8,8 @@
 with cost as (
     select
         cluster,
-        sum(hours_cost) as allocated_cost
+        sum(hours_cost) as allocated_cost,
+        sum(gpu_hours) filter (where hour_cost is not null) as priced_gpu_hours
     from period.charge
     where namespace != '' and bucket != 'reserved_idle'
     group by cluster
