@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from gpureport.cli import main
 from gpureport.compute.period import WindowTables
 from gpureport.compute.query import build, load
-from gpureport.report.comparison import _bridge
+from gpureport.report.comparison import _bridge, _namespaces
 from gpureport.report.results import Result
 
 QUERIES = load()
@@ -238,6 +238,25 @@ def test_a_sum_of_steps_is_unknown_where_those_of_a_model_are() -> None:
     assert _bridge(Result(QUERIES["report.gpu_hour_bridge"], frame))[1] == [
         ["effective", step, None] for step in ("before", "ended", "after")
     ]
+
+
+def test_namespaces_of_two_clusters_have_their_cluster() -> None:
+    """One name in two clusters is two namespaces: without the cluster, one that grew and shrank."""
+    rows = {
+        "cluster": ["a", "b"],
+        "namespace": ["ml", "ml"],
+        "change": ["shrank", "grew"],
+        "allocated_change_gpu_hours": [-1.0, 2.0],
+        "allocated_gpu_hours": [3.0, 4.0],
+        "effective_change_gpu_hours": [0.0, 1.0],
+    }
+    both, query = pl.DataFrame(rows), QUERIES["report.namespace_change"]
+    names, found = _namespaces(Result(query, both))
+    assert (names[:3], [row[:3] for row in found]) == (
+        ["cluster", "namespace", "change"],
+        [("b", "ml", "grew"), ("a", "ml", "shrank")],
+    )
+    assert _namespaces(Result(query, both[:1])) == ([*rows][1:], [("ml", "shrank", -1.0, 3.0, 0.0)])
 
 
 @settings(max_examples=40)

@@ -180,11 +180,12 @@ def _findings(result: Result) -> _Rows:
     """New and resolved findings, the most severe first."""
     gravity = pl.col("severity").replace_strict({"critical": 0, "warning": 1, "info": 2}, default=3)
     rows = result.rows.filter(pl.col("change") != "stayed").sort("change", gravity, "code", "namespace", "pod")
-    return _chosen(result.name, rows.head(_FINDINGS_MAX))
+    names, found = _chosen(result.name, rows)
+    return names, found[:_FINDINGS_MAX]
 
 
 def _chosen(table: str, rows: pl.DataFrame) -> _Rows:
-    names = list(_IN_TERMINAL[table])
+    names = [*(["cluster"] if rows["cluster"].n_unique() > 1 else []), *_IN_TERMINAL[table]]
     return names, rows.select(names).rows()
 
 
