@@ -143,10 +143,12 @@ select
     cluster,
     gpu_model,
     'medium' as confidence,
-    format(
-        'the energy counter grew by {:.2f}{} times the energy of the measured power on {} GPU{}', min(counter_ratio),
-        if(count(*) = 1, '', format(' to {:.2f}', max(counter_ratio))), count(*), if(count(*) = 1, '', 's')
-    ) as evidence,
+    'the energy counter ' || concat_ws('; ', format(
+        'grew by {:.2f}{} times the energy of the measured power on {} GPU{}', min(counter_ratio),
+        if(count(counter_ratio) = 1, '', format(' to {:.2f}', max(counter_ratio))), count(counter_ratio), if(count(counter_ratio) = 1, '', 's')
+    ), if(bool_or(counter_ratio is null), format(
+        'grew where the measured power was 0 on {} GPU{}', count(*) - count(counter_ratio), if(count(*) - count(counter_ratio) = 1, '', 's')
+    ), null)) as evidence,
     $since_at::timestamp as first_seen_at
 from disputed
 group by cluster, gpu_model
