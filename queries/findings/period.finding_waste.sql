@@ -98,7 +98,7 @@ idle as (
         concat(
             idleness,
             case
-                when any_value(pod_count) > 1 then format(', in {} of {} pods', count(*), any_value(pod_count))
+                when any_value(pod_count) > 1 then format(', in {} of {} pods', count(*) filter (where idle_gpu_hours > 0), any_value(pod_count))
                 when code = 'GR101' then format(' on {} GPU{}', sum(device_count), if(sum(device_count) = 1, '', 's'))
             end,
             if(any_value(pod_count) > 1 and bool_or(is_whole), format(
