@@ -103,6 +103,9 @@ def _rows(
         f"{formats.counted(len(held.held or ()), 'pod')} with room and no place: a wait for something else, same start"
         + (f"; {formats.counted(len(scene.gaps), 'day')} without data, left out of averages" if scene.gaps else "")
     )
+    unsure = sum(pod.use.is_unknown and pod.start is not None for pod in scene.pods)
+    if unsure and question.pods.needs_activity:
+        told += f"; {formats.counted(unsure, 'pod')} of partly unknown use, counted as use: at least so much is returned"
     yield told, (cluster, "recorded", "", 0, 0, 0.0, None, *recorded, None)
     yield told, (cluster, "replayed", "", 0, 0, 0.0, None, *again, None)
     other, paid = question.pods.of(held), costs[like.gpu_model]
@@ -138,7 +141,7 @@ def _returned(
 
 
 _USE = """, pod_run.namespace || '/' || coalesce(workload.workload, pod_run.pod),
-    idle.used_ratio, coalesce(idle.idle_runs, []) from period.pod_run as pod_run
+    idle.used_ratio, coalesce(idle.idle_runs, []), coalesce(idle.is_unknown, true) from period.pod_run as pod_run
     left join period.workload as workload using (cluster, namespace, pod, pod_uid)
     left join period.pod_idle as idle using (cluster, namespace, pod, pod_uid)"""
 
@@ -149,7 +152,7 @@ def _scenes(con: DuckDBPyConnection, window: Window, change: PodChange) -> Itera
             coalesce(replica_gpus, 1), resource_units, epoch(start_at), placeable_gpus
         from period.node_placeable order by cluster, node_name, start_at
     """).fetchall()
-    use = ", null, null, [] from period.pod_run" if change == PodChange() else _USE
+    use = ", null, null, [], false from period.pod_run" if change == PodChange() else _USE
     pods = con.execute(f"""
         select cluster, requested_gpus, epoch(created_at), epoch(start_at), epoch(end_at), node_name, resource, wanted_model,
             coalesce(cpu_cores, 0), coalesce(host_memory_bytes, 0) / {_GIB}, placed_gpus, coalesce(requested_units, 0), unit_gpus
@@ -168,7 +171,7 @@ def _scenes(con: DuckDBPyConnection, window: Window, change: PodChange) -> Itera
                 there.setdefault((resource, wanted), []).append(name)
         of_pods = [
             Pod(
-                row[1], row[2], row[3], row[4], row[5], row[6:8], Use(row[13] or "", *row[14:16]), row[8:10], Request(*row[10:13])
+                row[1], row[2], row[3], row[4], row[5], row[6:8], Use(row[13] or "", *row[14:17]), row[8:10], Request(*row[10:13])
             )
             for row in pods
             if row[0] == cluster

@@ -44,6 +44,8 @@ class Use(NamedTuple):
     """The part of its GPUs that ever did anything; None where that is unknown."""
     idle: Sequence[tuple[float, float]] = ()
     """Times on end in which none did, in order."""
+    is_unknown: bool = False
+    """Whether that of some of its time is unknown, which counts as use."""
 
 
 class Request(NamedTuple):

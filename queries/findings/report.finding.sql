@@ -93,11 +93,10 @@ select
     array_to_string(list_transform(
         string_split_regex(rule.sql, '[{}]'), lambda part: coalesce(replace(to_json(found) ->> part, '''', ''''''), part)
     ), '') as sql,
-    if(
-        found.gpu_hours is null,
-        map { 'gpu_hours': 'not_estimated', 'at_stake_cost': 'not_estimated' },
-        if(at_stake_cost is null, map { 'at_stake_cost': 'not_configured' }, map_from_entries([]))
-    ) as unknown_reasons
+    unknown_reasons([
+        ('gpu_hours', if(found.gpu_hours is null, 'not_estimated', null)),
+        ('at_stake_cost', case when found.gpu_hours is null then 'not_estimated' when at_stake_cost is null then 'not_configured' end)
+    ]) as unknown_reasons
 from numbered as found
 left join rule on found.code = rule.code
 left join xid on found.detail = xid.code and found.code in ('GR401', 'GR402', 'GR403')

@@ -7,11 +7,13 @@
 -- params: since_at, until_at
 -- source: facts.ledger_hour
 -- columns:
+--   is_unknown  whether the activity of some of its time is unknown
 --   used_ratio  GPUs and MIG instances that were active in any hour ÷ those that it had
 with hour as (
     select
         columns('^(cluster|namespace|pod|pod_uid|device_uuid|gpu_instance_id|hour_start_at)$'),
-        bool_or(activity != 'inactive') as is_used
+        bool_or(activity != 'inactive') as is_used,
+        bool_or(activity in ('unseen', 'untold')) as is_unknown
     from facts.ledger_hour
     where pod != '' and not is_reserved and is_in_period(hour_start_at, $since_at, $until_at)
     group by all
@@ -48,6 +50,7 @@ found as (
 select
     hour.* similar to '^(cluster|namespace|pod|pod_uid)$',
     count(distinct device_uuid || gpu_instance_id) filter (where is_used) / count(distinct device_uuid || gpu_instance_id) as used_ratio,
+    bool_or(is_unknown) as is_unknown,
     coalesce(any_value(found.idle_runs), []) as idle_runs
 from hour
 left join found

@@ -13,27 +13,16 @@
 --   used_gpu_hours        allocated GPU-hours x their activity; null where no activity is known
 --   allocated_cost        allocated_gpu_hours x the model's price
 --   unmeasured_gpu_hours  allocated GPU-hours whose energy is not known: the kWh, their cost and emissions lack them
-with given as (
+with intensity as (
     select
         (value ->> 'basis') as basis,
         (value ->> 'start_at')::timestamp as start_at,
-        (value ->> 'grams_per_kwh')::double as kwh_grams
-    from json_each($carbon::json, '$.grams_per_kwh')
-),
-
-intensity as (
-    select
-        *,
+        (value ->> 'grams_per_kwh')::double as kwh_grams,
         lead(start_at, 1, timestamp '9999-01-01') over (
             partition by basis
             order by start_at
         ) as end_at
-    from given
-),
-
-hour as (
-    select distinct hour_start_at
-    from facts.energy_hour
+    from json_each($carbon::json, '$.grams_per_kwh')
 ),
 
 -- Only hours that are known from beginning to end.
@@ -44,7 +33,7 @@ emission as (
         sum(intensity.kwh_grams * epoch(
             least(intensity.end_at, hour.hour_start_at + interval 1 hour) - greatest(intensity.start_at, hour.hour_start_at)
         )) / 3600 as kwh_grams
-    from hour
+    from (select distinct hour_start_at from facts.energy_hour) as hour
     inner join intensity
         on
             intensity.start_at < hour.hour_start_at + interval 1 hour

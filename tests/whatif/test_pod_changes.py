@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpureport.values.errors import UsageError
+from gpureport.whatif.nodes import NodeQuestion, _rows
 from gpureport.whatif.placement import Node, Pod, Scene, Use, outcome, replayed
 from gpureport.whatif.pods import PodChange, parse_duration, returned_gpu_hours
 
@@ -57,6 +58,25 @@ def test_gpus_that_a_pod_never_used_are_returned() -> None:
     found = outcome(after, starts, [0, 0, 0])
     assert (found.allocated_gpu_hours, found.placed_pod_count, found.waiting_pod_count, found.free_gpus) == (30, 2, 0, 5)
     assert returned_gpu_hours(before, after, [0, 0, 0]) == {"a": 3 * 10 + 2 * 10}
+
+
+def test_unknown_use_makes_what_is_returned_a_lower_bound() -> None:
+    """Of two pods that ran one was not seen all the time; a pod that waits has no use to be known."""
+    pods = [
+        Pod(4, 0, 0, None, "a", KIND, Use("ns/w", 0.5, is_unknown=True)),
+        Pod(4, 0, 0, None, "a", KIND, Use("ns/w", 0.5)),
+        Pod(4, 0, None, None, "", KIND, Use("ns/w", is_unknown=True)),
+    ]
+    there = scene(*pods)
+    said = [
+        next(_rows("c", there, there.nodes[0], NodeQuestion((0,), pods=change), {there.nodes[0].gpu_model: [None]}))[0]
+        for change in (PodChange(returns_idle=True), PodChange(idle_timeout_seconds=HOUR), PodChange())
+    ]
+    assert ["1 pod of partly unknown use, counted as use: at least so much is returned" in each for each in said] == [
+        True,
+        True,
+        False,
+    ]
 
 
 def test_mig_instances_in_place_of_whole_gpus() -> None:
