@@ -2,7 +2,7 @@
 --
 -- In and over quota are nos' notions, by its rules and by the label that was observed; other systems have none.
 --
--- revision: 4
+-- revision: 5
 -- grain:  cluster, system, quota, resource, flavor, pod_uid, hour_start_at
 -- reads:  day.quota_exposure, day.quota_label, day.quota_pod_interval, day.quota_pod_label, day.quota_unit, day.quota_watch
 -- source: day.quota_pod_interval; nos' rules; label nos.nebuly.com/capacity
@@ -10,6 +10,7 @@
 --          waiting_seconds, held_seconds, in_quota_seconds, over_quota_seconds, observed_in_quota_seconds, observed_over_quota_seconds,
 --          label_differs_seconds, exposed_seconds, exposed_within_min_seconds, exposed_fair_share_seconds, exposed_same_namespace_seconds, exposed_by
 --   quota                        the pod's own quota
+--   end_reason                   why it ended, in its last known hour; else ''
 --   amount_gpus                  the same in GPUs
 --   held_seconds                 s in which it held it
 with own as (
@@ -164,7 +165,14 @@ select
     own.pod,
     summed.pod_uid,
     summed.hour_start_at,
-    own.* similar to '^(priority|end_reason|amount_native|amount_gpus)$',
+    own.* similar to '^(priority|amount_native|amount_gpus)$',
+    -- An end of the next day is that day's.
+    if(
+        own.ended_at <= date_trunc('day', summed.hour_start_at) + interval 1 day
+        and summed.hour_start_at = max(summed.hour_start_at) over (partition by summed.cluster, system, quota, resource, flavor, pod_uid),
+        own.end_reason,
+        ''
+    ) as end_reason,
     unit.native_unit,
     summed.waiting_seconds,
     summed.held_seconds,
