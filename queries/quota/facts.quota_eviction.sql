@@ -3,7 +3,7 @@
 -- KAI counts by pod group, which is of the queue that its pods name. Until its counters lost the label uid, pods evicted together were
 -- each counted as often as there were of them: those are left out, for the number of pods is not in them.
 --
--- revision: 5
+-- revision: 6
 -- grain:  cluster, system, quota, hour_start_at
 -- reads:  day.quota_pod, day.quota_series, lake.sample, lake.series
 -- source: kueue_evicted_workloads_total; kai_pod_group_evicted_pods_total
@@ -20,29 +20,30 @@ with pod_group as (
     having count(distinct kai_queue) = 1
 ),
 
+-- A count that comes while others of its exporter are seen begins at 0.
 grown as (
     select
         *,
-        -- A reason that comes while others are counted begins at 0.
         amount_native - coalesce(lag(amount_native) over (
-            partition by cluster, system, quota, resource, flavor
+            partition by cluster, system, quota, resource, flavor, field
             order by start_at
-        ), if(start_at > min(start_at) over (partition by cluster, system, quota), 0, null)) as growth
+        ), if(start_at > min(start_at) over (partition by cluster, system), 0, null)) as growth
     from day.quota_series
-    where field = 'evicted'
+    where field in ('evicted', 'pending', 'borrowing_limit', 'lending_limit')
+    qualify field = 'evicted'
     union all by name
     select
         series.cluster,
         'kai' as system,
         pod_group.quota,
         sample.seen_at::timestamp as start_at,
-        sample.value - lag(sample.value) over (
+        sample.value - coalesce(lag(sample.value) over (
             partition by series.cluster, series.series_id
             order by sample.seen_at
-        ) as growth,
+        ), if(sample.seen_at > min(sample.seen_at) over (partition by series.cluster, labels['job'], labels['instance']), 0, null)) as growth,
         sample.value as amount_native
     from lake.series
-    inner join pod_group
+    left join pod_group
         on
             series.cluster = pod_group.cluster
             and coalesce(series.labels['exported_namespace'], series.labels['namespace']) = pod_group.namespace
@@ -51,7 +52,8 @@ grown as (
         on
             series.cluster = sample.cluster
             and series.series_id = sample.series_id
-    where series.signal = 'quota_evicted' and series.metric like 'kai%' and series.labels['uid'] is null
+    where series.signal like 'quota_%' and series.metric like 'kai%'
+    qualify series.signal = 'quota_evicted' and pod_group.quota is not null and series.labels['uid'] is null
 )
 
 -- What was counted before the first sample is of another time.
