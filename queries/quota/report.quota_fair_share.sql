@@ -90,7 +90,11 @@ evicted as (
 covered as (
     select
         *,
+        sum(if(is_parent, null, guaranteed_native_hours)) over (
+            partition by cluster, system, resource, flavor, pool
+        ) as pool_guaranteed_native_hours,
         demand_seconds >= $figure_min_coverage_ratio * observed_seconds as has_demand,
+        unmet_seconds >= $figure_min_coverage_ratio * observed_seconds as has_unmet,
         share_seconds >= $figure_min_coverage_ratio * observed_seconds as has_share,
         -- Facts of older versions do not say for how long these are known.
         coalesce(own_seconds, observed_seconds) >= $figure_min_coverage_ratio * observed_seconds as has_own,
@@ -103,9 +107,10 @@ reported as (
     select
         * replace (
             if(has_demand, demanded_native_hours, null) as demanded_native_hours,
-            if(has_demand, unmet_native_hours, null) as unmet_native_hours,
-            if(has_demand and violated_known_seconds >= unmet_seconds, violated_native_hours, null) as violated_native_hours,
-            if(has_demand, honourable_native_hours, null) as honourable_native_hours,
+            if(guaranteed_seconds >= $figure_min_coverage_ratio * observed_seconds, guaranteed_native_hours, null) as guaranteed_native_hours,
+            if(has_unmet, unmet_native_hours, null) as unmet_native_hours,
+            if(has_unmet and violated_known_seconds >= unmet_seconds, violated_native_hours, null) as violated_native_hours,
+            if(has_unmet, honourable_native_hours, null) as honourable_native_hours,
             if(has_own, borrowed_native_hours, null) as borrowed_native_hours,
             if(has_lent, lent_native_hours, null) as lent_native_hours,
             if(has_share, fair_share_native_hours, null) as fair_share_native_hours,
@@ -118,12 +123,11 @@ reported as (
 shared as (
     select
         reported.*,
-        guaranteed_native_hours / nullif(sum(if(is_parent, null, guaranteed_native_hours)) over (
-            partition by reported.cluster, reported.system, reported.resource, reported.flavor, pool
-        ), 0) as over_quota_share_ratio,
+        guaranteed_native_hours / nullif(pool_guaranteed_native_hours, 0) as over_quota_share_ratio,
         -- Of an unlimited guarantee nothing can be borrowed, which is known.
         case
             when reported.system = 'kubernetes' then 'no_such_notion'
+            when reported.guaranteed_seconds > 0 then 'low_coverage'
             when reported.system = 'volcano' or reported.borrowed_native_hours is null then 'not_observed'
             else 'unlimited'
         end as guarantee_reason,
