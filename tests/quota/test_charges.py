@@ -22,6 +22,22 @@ def test_devices_that_koordinators_percent_are_of_are_no_gpus_of_their_own(resou
     assert gpu_units(resource, 32) == gpus
 
 
+@pytest.mark.parametrize(
+    ("resource", "gpus"),
+    [
+        ("requests.google.com/tpu", 1),
+        ("huawei.com/Ascend910", 1),
+        ("huawei.com/Ascend910-2c", None),
+        ("volcano.sh/vgpu-number", 1),
+        ("amd.com/spx_nps1", 1),
+        ("amd.com/cpx_nps4", 1 / 8),
+    ],
+)
+def test_quotas_count_the_accelerators_that_allocation_counts(resource, gpus):
+    """A board of MI300X in CPX mode has eight parts."""
+    assert gpu_units(resource, 32) == gpus
+
+
 def claim(name, namespace, *requests, allocated=True):
     status = {"allocation": {"devices": {"results": []}, "allocationTimestamp": "2026-11-20T11:00:00Z"}} if allocated else {}
     return {"metadata": named(name, namespace), "spec": {"devices": {"requests": list(requests)}}, "status": status}

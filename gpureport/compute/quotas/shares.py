@@ -23,7 +23,12 @@ KAI_GPU = "gpu"
 _OF_REQUESTS = "requests."
 _DEVICES = re.compile(r"[^/]*gpu[^/]*\.deviceclass\.resource\.k8s\.io/devices")
 _MIG = re.compile(r"nvidia\.com/mig-(?:(\d+)c\.)?(\d+)g\.(\d+)gb.*")
-_WHOLE = re.compile(r"(nvidia\.com|amd\.com|gpu\.intel\.com|habana\.ai|aliyun\.com|intel\.com)/(gpu(\.shared)?|gaudi|i915|xe)")
+_WHOLE = re.compile(
+    r"(nvidia\.com|amd\.com|gpu\.intel\.com|habana\.ai|aliyun\.com|intel\.com)/(gpu(\.shared)?|gaudi|i915|xe)"
+    r"|google\.com/tpu|huawei\.com/Ascend(310|910)|volcano\.sh/vgpu-number"
+)
+_AMD = re.compile(r"amd\.com/([sdtqc])px_nps\d+")
+_AMD_PARTS = {"s": 1, "d": 2, "t": 3, "q": 4, "c": 8}
 _PERCENT = re.compile(r"(?:koordinator\.sh|kubernetes\.io|scheduling\.koordinator\.sh)/gpu(?:-core|-memory-ratio)?")
 _NO_DEVICES = frozenset({"", "cpu", "memory", "pods", "storage", "ephemeral-storage"})
 _STORAGE = ".storageclass.storage.k8s.io/"
@@ -72,6 +77,8 @@ def gpu_units(resource: str, gb_per_gpu: float) -> float | None:
         return 0.01
     if found := _MIG.fullmatch(name):
         return int(found[1] or found[2]) / _slices(int(found[2]), int(found[3]))
+    if found := _AMD.fullmatch(name):
+        return 1 / _AMD_PARTS[found[1]]
     return 1.0 if _WHOLE.fullmatch(name) else None
 
 
