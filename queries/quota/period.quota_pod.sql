@@ -40,18 +40,25 @@ named as (
     qualify
         allocated.pod_uid != ''
         or count(*) over (
-            partition by allocated.cluster, allocated.namespace, allocated.pod, pod.system, pod.quota, pod.resource, pod.flavor
+            partition by allocated.cluster, allocated.namespace, allocated.pod, allocated.pod_uid, pod.system, pod.quota, pod.resource, pod.flavor
         ) = 1
+),
+
+-- Hours of one pod may be known by its uid and others by its name.
+known as (
+    select *
+    from pod
+    union all by name
+    select *
+    from named
 )
 
 select
-    pod.* similar to '^(cluster|system|quota|resource|flavor)$',
-    nullif(count(distinct pod.pod_uid) filter (where pod.is_evicted), 0) as evicted_pod_count,
-    sum(pod.allocated_gpu_hours) filter (where pod.is_evicted) as lost_gpu_hours,
-    sum(named.idle_gpu_hours) as idle_gpu_hours,
-    sum(pod.over_quota_gpu_hours) as over_quota_gpu_hours,
-    min(named.first_idle_at) as first_idle_at
-from pod
-left join named
-    using (cluster, system, quota, resource, flavor, pod_uid)
-group by pod.cluster, pod.system, pod.quota, pod.resource, pod.flavor
+    columns('^(cluster|system|quota|resource|flavor)$'),
+    nullif(count(distinct pod_uid) filter (where is_evicted), 0) as evicted_pod_count,
+    sum(allocated_gpu_hours) filter (where is_evicted) as lost_gpu_hours,
+    sum(idle_gpu_hours) as idle_gpu_hours,
+    sum(over_quota_gpu_hours) as over_quota_gpu_hours,
+    min(first_idle_at) as first_idle_at
+from known
+group by all
