@@ -17,12 +17,15 @@ outside as (
         pod.cluster,
         system.system,
         pod.* similar to '^(pod_uid|bound_at|ended_at)$',
-        max(native.amount_gpus) as outside_gpus
+        greatest(
+            sum(native.amount_gpus) filter (where gpu_units(native.resource) is distinct from 0.01),
+            max(native.amount_gpus) filter (where gpu_units(native.resource) = 0.01)
+        ) as outside_gpus
     from day.quota_pod as pod
     inner join system
         using (cluster)
-    -- Kubernetes' own words: what quotas make of a request does not matter to pods that they do not govern. A GPU that
-    -- is requested by several names is one.
+    -- Kubernetes' own words: what quotas make of a request does not matter to pods that they do not govern. Percents are
+    -- of the GPUs that other names count.
     inner join day.quota_native as native
         on
             native.system = ''
