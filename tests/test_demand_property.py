@@ -8,7 +8,7 @@ from typing import Any
 
 import duckdb
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gpureport.compute.query import build, load, needed
@@ -122,6 +122,7 @@ def expected(asks: list[Any], offers: list[Any], minute: int) -> dict[str, float
 
 @settings(max_examples=25)
 @given(asks=ASKS, offers=OFFERS, looks=LOOKS)
+@example(asks=[], offers=[((0, 1), "schedulable", 1)], looks=[0])
 def test_hours_are_the_sums_and_maxima_of_their_minutes(
     con: duckdb.DuckDBPyConnection, asks: list[Any], offers: list[Any], looks: list[int]
 ) -> None:
