@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from gpureport.cli import main
 from gpureport.compute.period import WindowTables
 from gpureport.compute.query import build, load
-from gpureport.report.comparison import _bridge, _namespaces
+from gpureport.report.comparison import _bridge, _findings, _namespaces, _print_gist
 from gpureport.report.results import Result
 
 QUERIES = load()
@@ -240,23 +240,32 @@ def test_a_sum_of_steps_is_unknown_where_those_of_a_model_are() -> None:
     ]
 
 
-def test_namespaces_of_two_clusters_have_their_cluster() -> None:
-    """One name in two clusters is two namespaces: without the cluster, one that grew and shrank."""
-    rows = {
-        "cluster": ["a", "b"],
-        "namespace": ["ml", "ml"],
-        "change": ["shrank", "grew"],
-        "allocated_change_gpu_hours": [-1.0, 2.0],
-        "allocated_gpu_hours": [3.0, 4.0],
-        "effective_change_gpu_hours": [0.0, 1.0],
-    }
-    both, query = pl.DataFrame(rows), QUERIES["report.namespace_change"]
-    names, found = _namespaces(Result(query, both))
-    assert (names[:3], [row[:3] for row in found]) == (
-        ["cluster", "namespace", "change"],
-        [("b", "ml", "grew"), ("a", "ml", "shrank")],
-    )
-    assert _namespaces(Result(query, both[:1])) == ([*rows][1:], [("ml", "shrank", -1.0, 3.0, 0.0)])
+CHANGED = {
+    "change": "new", "allocated_change_gpu_hours": 1.0, "allocated_gpu_hours": 1.0, "effective_change_gpu_hours": 0.0,
+    "code": "GR301", "severity": "warning", "namespace": "ml", "pod": "", "workload": "", "node_name": "n", "device_uuid": "",
+    "evidence": "",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("clusters", "first"), [(["a", "b"], "cluster"), (["a", "a"], None)])
+def test_namespaces_and_findings_of_several_clusters_show_the_cluster(clusters: list[str], first: str | None) -> None:
+    """Two clusters have a namespace of the same name."""
+    frame = pl.DataFrame([{"cluster": cluster, **CHANGED} for cluster in clusters])
+    for told, table in ((_namespaces, "namespace_change"), (_findings, "finding_change")):
+        names, rows = told(Result(QUERIES[f"report.{table}"], frame))
+        assert ("cluster" in names, len(rows)) == (first is not None, 2)
+        assert [row[0] for row in rows] == (clusters if first else [CHANGED[names[0]]] * 2)
+
+
+def test_findings_that_a_terminal_leaves_out_are_counted() -> None:
+    """Thirty are shown of forty."""
+    rows = [[str(number)] for number in range(40)]
+    out = io.StringIO()
+    _print_gist({"findings": (["code"], rows), "namespaces": (["namespace"], rows)}, out)
+    text = out.getvalue()
+    assert "findings (30 of 40; -o json has all)\n" in text
+    assert "namespaces\n" in text
+    assert len(text.splitlines()) == (2 + 30 + 1) + (2 + 40 + 1)
 
 
 @settings(max_examples=40)

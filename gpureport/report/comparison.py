@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TextIO
@@ -17,6 +17,7 @@ from gpureport.compute.query import Query, build, load, needed, of_life
 from gpureport.report.results import Result, read_results
 from gpureport.values.errors import LakeError
 from gpureport.values.text.rows import Output, plain, print_rows
+from gpureport.values.text.safe import to_json
 from gpureport.values.window import Window, parse_instant
 
 SECTIONS = {
@@ -114,37 +115,27 @@ def print_comparison(sections: Mapping[str, Result], only: str | None, output: O
     """Print all sections, or one: in a terminal the gist of each, else all rows. CSV holds one, the bridge if none is named."""
     if output == "csv":
         print_rows(*_whole(sections[only or "bridge"]), output, out)
-    elif output == "json":
-        chosen = {name: result for name, result in sections.items() if only in (None, name)}
-        document = {name: [dict(zip(names, row, strict=True)) for row in rows] for name, (names, rows) in _all(chosen).items()}
-        json.dump({name: [plain(row) for row in rows] for name, rows in document.items()}, out, indent=1, ensure_ascii=False)
-        out.write("\n")
+        return
+    chosen = {name: result for name, result in sections.items() if only in (None, name)}
+    if output == "json":
+        whole = {name: _whole(result) for name, result in chosen.items()}
+        document = {name: [dict(zip(names, row, strict=True)) for row in rows] for name, (names, rows) in whole.items()}
+        out.write(f"{to_json(plain(document), indent=1)}\n")
     else:
-        _print_gist(sections, only, out)
-
-
-def _all(sections: Mapping[str, Result]) -> dict[str, _Rows]:
-    return {name: _whole(result) for name, result in sections.items()}
+        _print_gist({name: gist(chosen[name]) for name, gist in _GISTS.items() if name in chosen}, out)
 
 
 def _whole(result: Result) -> _Rows:
-    names = [*result.rows.columns, *result.maps]
-    return names, [[*row, *result.maps_of(number).values()] for number, row in enumerate(result.rows.iter_rows())]
+    columns = (*result.rows.iter_columns(), *result.maps.values())
+    return [*result.rows.columns, *result.maps], [*zip(*columns, strict=True)]
 
 
-def _print_gist(sections: Mapping[str, Result], only: str | None, out: TextIO) -> None:
-    gists = {
-        "periods": _periods(sections["periods"]),
-        "bridge": _bridge(sections["bridge"]),
-        "namespaces": _namespaces(sections["namespaces"]),
-        "findings": _findings(sections["findings"]),
-        "restated": _whole(sections["restated"]),
-    }
+def _print_gist(gists: Mapping[str, _Rows], out: TextIO) -> None:
     for name, (names, rows) in gists.items():
-        if only in (None, name):
-            out.write(f"{name}\n")
-            print_rows(names, rows, "table", out)
-            out.write("\n")
+        at_most = _FINDINGS_MAX if name == "findings" else len(rows)
+        out.write(f"{name} ({at_most} of {len(rows)}; -o json has all)\n" if len(rows) > at_most else f"{name}\n")
+        print_rows(names, rows, "table", out, at_most)
+        out.write("\n")
 
 
 def _periods(result: Result) -> _Rows:
@@ -172,19 +163,19 @@ def _bridge(result: Result) -> _Rows:
 
 
 def _namespaces(result: Result) -> _Rows:
-    rows = result.rows.sort(pl.col("allocated_change_gpu_hours").abs(), descending=True)
+    rows = result.rows.sort(pl.col("allocated_change_gpu_hours").abs(), descending=True, nulls_last=True)
     return _chosen(result.name, rows)
 
 
 def _findings(result: Result) -> _Rows:
     """New and resolved findings, the most severe first."""
     gravity = pl.col("severity").replace_strict({"critical": 0, "warning": 1, "info": 2}, default=3)
-    rows = result.rows.filter(pl.col("change") != "stayed").sort("change", gravity, "code", "namespace", "pod")
-    names, found = _chosen(result.name, rows)
-    return names, found[:_FINDINGS_MAX]
+    rows = result.rows.filter(pl.col("change") != "stayed").sort("change", gravity, "code", "cluster", "namespace", "pod")
+    return _chosen(result.name, rows)
 
 
 def _chosen(table: str, rows: pl.DataFrame) -> _Rows:
+    """The gist of a table; with the cluster where rows are of several, for they have names in common."""
     names = [*(["cluster"] if rows["cluster"].n_unique() > 1 else []), *_IN_TERMINAL[table]]
     return names, rows.select(names).rows()
 
@@ -197,3 +188,12 @@ def _sum(values: pl.Series) -> float | int | None:
 
 def _day(instant: datetime) -> str:
     return f"{instant:%Y-%m-%d}" if not (instant.hour or instant.minute) else f"{instant:%Y-%m-%dT%H:%MZ}"
+
+
+_GISTS: Mapping[str, Callable[[Result], _Rows]] = {
+    "periods": _periods,
+    "bridge": _bridge,
+    "namespaces": _namespaces,
+    "findings": _findings,
+    "restated": _whole,
+}

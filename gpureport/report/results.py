@@ -100,10 +100,6 @@ class Result:
         """The columns of maps, which are the table's last."""
         return self._read[1]
 
-    def maps_of(self, row: int) -> dict[str, Mapping[str, Any]]:
-        """The row's maps by column."""
-        return {column: found[row] for column, found in self.maps.items()}
-
 
 def read_results(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query]) -> list[Result]:
     """Every report table, by name."""
