@@ -74,9 +74,10 @@ def write_report(
             pages = write_pages(con, queries, header, folder, owners, forms.has("html"))
             csv = write_csv(found, folder / "csv", forms.csv_rows) if forms.has("csv") else []
             parquet = write_parquet(found, folder / "tables") if forms.has("parquet") else []
+            whole = {"csv/": csv and len(csv) == len(found), "tables/": parquet, "gpureport.duckdb": forms.has("duckdb")}
             written = [
                 *pages.files,
-                write_summary(pages.answers, header, folder / "summary.md"),
+                write_summary(pages.answers, header, [name for name, has_all in whole.items() if has_all], folder / "summary.md"),
                 *(write_series(pages.answers, header, out, folder) if forms.has("html") else []),
                 *csv,
                 *parquet,

@@ -26,13 +26,13 @@ _MARKUP = re.compile(r"([\\`*_\[\]|#~!])")
 _TAG = re.compile(r"<(?=\S)")
 
 
-def write_summary(answers: Sequence[Answer], header: Header, path: Path) -> Path:
-    """Write the file (Markdown, UTF-8), without a clock in it."""
-    path.write_text("\n".join(_lines(answers, header)) + "\n", encoding="utf-8")
+def write_summary(answers: Sequence[Answer], header: Header, whole: Sequence[str], path: Path) -> Path:
+    """Write the file (Markdown, UTF-8), without a clock in it; ``whole`` are the forms beside it that have all rows."""
+    path.write_text("\n".join(_lines(answers, header, whole)) + "\n", encoding="utf-8")
     return path
 
 
-def _lines(answers: Sequence[Answer], header: Header) -> list[str]:
+def _lines(answers: Sequence[Answer], header: Header, whole: Sequence[str]) -> list[str]:
     return [
         f"# GPU usage report: {escaped(', '.join(header.clusters))}, {since_text(header)} ({header.timezone})",
         "",
@@ -42,8 +42,8 @@ def _lines(answers: Sequence[Answer], header: Header) -> list[str]:
         *(f"- **Control plane.** {escaped(line)}" for line in header.agreements),
         *(f"- {escaped(note)}" for note in header.notes),
         "",
-        f"Data coverage {formats.percent(header.coverage_ratio)}. gpureport {header.version}, settings {header.config_hash}. "
-        "All rows are in report.html, csv/, tables/ and gpureport.duckdb.",
+        f"Data coverage {formats.percent(header.coverage_ratio)}. gpureport {header.version}, settings {header.config_hash}."
+        f"{' All rows are in ' if whole else ''}{', '.join(whole)}{'.' if whole else ''}",
     ]
 
 
@@ -156,6 +156,8 @@ _POWER = (
     *(*CONTAINER, "device_uuid", "gpu_instance_id", "energy_joules", "active_joules", "allocated_idle_joules", "idle_joules"),
     *("idle_watts", "idle_source", "method", "energy_method", "energy_accuracy_ratio", "unknown_reasons"),
 )
+_NODES_LAST = "dimension = 'node_name', cluster, dimension, value"
+"""Those of one large cluster would leave no room for what another one comes to."""
 _GRAVITY = "array_position(['critical', 'warning', 'info'], severity), gpu_hours desc nulls last"
 _SIGNALS = """
     select
@@ -196,7 +198,7 @@ def _lists(tables: Mapping[str, Result]) -> dict[str, Iterable[Mapping[str, Any]
     finding = tables.get("finding")
     gravest = f"{_GRAVITY}, {', '.join(finding.query.grain)}" if finding else ""
     return {
-        "ledger": tables["gpu_hour_balance"].read(limit=_ROWS_MAX) if "gpu_hour_balance" in tables else (),
+        "ledger": tables["gpu_hour_balance"].read(order=_NODES_LAST, limit=_ROWS_MAX) if "gpu_hour_balance" in tables else (),
         "namespaces": _rows(tables, "gpu_hour_ledger", _NAMESPACES),
         "findings": finding.read(["* exclude (sql)"], order=gravest, limit=_ROWS_MAX) if finding else (),
         "signals": _rows(tables, "coverage", _SIGNALS),

@@ -99,6 +99,37 @@ def test_only_the_forms_that_are_asked_for_are_written_and_none_of_an_earlier_re
     assert not (tmp_path / "report.json").exists()
 
 
+@pytest.mark.parametrize(
+    ("only", "csv_rows", "said"),
+    [
+        ((), 100_000, " All rows are in csv/, tables/, gpureport.duckdb."),
+        ((), 1, " All rows are in tables/, gpureport.duckdb."),
+        (("csv", "json"), 100_000, " All rows are in csv/."),
+        (("html",), 100_000, ""),
+    ],
+)
+def test_the_summary_names_the_files_that_have_all_rows_and_no_others(
+    only: tuple[str, ...], csv_rows: int, said: str, tmp_path: Path
+) -> None:
+    """Two tables have two rows: with one row at most they have no CSV."""
+    with small_database() as con:
+        write_report(con, small_queries(), a_header(), tmp_path, forms=Forms(csv_rows, only=only))
+    assert (tmp_path / "summary.md").read_text().endswith(f", settings abc.{said}\n")
+
+
+def test_the_totals_of_every_cluster_have_room_before_nodes(tmp_path: Path) -> None:
+    """A cluster of 4,000 nodes comes first; rows of 500 bytes fill the list after about 1,000."""
+    query = load()["report.gpu_hour_balance"]
+    keys = {"cluster": "'a'", "dimension": "'node_name'", "value": "'node-' || number"}
+    columns = ", ".join(f"{keys.get(name, '1e0')} as {name}" for name in query.columns)
+    with small_database() as con:
+        con.execute(f"create table {query.table} as select {columns} from range(4000) as node (number)")
+        con.execute(f"insert into {query.table} by name select 'b' as cluster, 'cluster' as dimension, 'b' as value")
+        with finished(con, {query.table: query}, a_header(), tmp_path / "gpureport.duckdb") as results:
+            document = json.loads(write_json(results, a_header(), [], tmp_path / "report.json").read_bytes())
+    assert [row["value"] for row in document["ledger"]][:2] == ["b", "node-0"]
+
+
 def test_the_database_documents_itself(out: Path) -> None:
     with duckdb.connect(str(out / "gpureport.duckdb"), read_only=True) as con:
         ((window,),) = con.execute("select value from meta where name = 'window'").fetchall()
