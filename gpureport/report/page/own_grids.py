@@ -7,6 +7,7 @@ from typing import Any
 
 import duckdb
 
+from gpureport.report.page.answers import UNMEASURED
 from gpureport.report.page.tables import opened_tables
 
 ROWS_MAX = 100_000
@@ -34,6 +35,11 @@ _TEAMS = f"""
     select team, {_SUMS}, allocated_gpu_hours / $hours as gpus
     from page.use where team != '' group by team order by allocated_gpu_hours desc nulls last, team
 """
+_ENERGY = f"""
+            if(coalesce(sum(observed_seconds) filter (where energy_joules is null), 0) <= {UNMEASURED} * sum(observed_seconds),
+                sum(energy_joules), null) / 3.6e6 as energy_kwh
+"""
+"""Energy of containers: unknown where that of some is, for a part of it is no sum."""
 _WORKLOADS = f"""
     with hours as (
         select
@@ -54,8 +60,7 @@ _WORKLOADS = f"""
         from report.container inner join page.pod using (cluster, namespace, pod, pod_uid) group by all
     ),
     energy as (
-        select cluster, namespace, workload, kind,
-            sum(energy_joules) / 3.6e6 as energy_kwh
+        select cluster, namespace, workload, kind, {_ENERGY}
         from report.container_power inner join page.pod using (cluster, namespace, pod, pod_uid) group by all
     ),
     found as (
@@ -93,7 +98,7 @@ _CONTAINERS = f"""
     ),
     energy as (
         select cluster, namespace, pod, pod_uid, container,
-            sum(energy_joules) / 3.6e6 as energy_kwh, avg(idle_watts) as idle_watts,
+            {_ENERGY}, avg(idle_watts) as idle_watts,
             string_agg(distinct idle_source, ', ' order by idle_source) as idle_source
         from report.container_power semi join chosen using (cluster, namespace, pod, pod_uid, container) group by all
     ),
