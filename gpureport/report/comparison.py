@@ -14,7 +14,7 @@ import polars as pl
 
 from gpureport.compute.look_back import compared_tables, parameters
 from gpureport.compute.query import Query, build, load, needed, of_life
-from gpureport.report.results import Result, read_results
+from gpureport.report.results import Result
 from gpureport.values.errors import LakeError
 from gpureport.values.text.rows import Output, plain, print_rows
 from gpureport.values.text.safe import to_json
@@ -46,10 +46,7 @@ _Rows = tuple[Sequence[str], Sequence[Sequence[Any]]]
 
 def read_comparison(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query]) -> dict[str, Result]:
     """The tables that compare two windows, by section, from a database in which they are built."""
-    by_table = {
-        result.name: result for result in read_results(con, {f"report.{t}": queries[f"report.{t}"] for t in SECTIONS.values()})
-    }
-    return {section: by_table[table] for section, table in SECTIONS.items()}
+    return {section: Result(queries[f"report.{table}"], con) for section, table in SECTIONS.items()}
 
 
 def compare_reports(con: duckdb.DuckDBPyConnection, earlier: Path, now: Path, judged_by: Mapping[str, Any]) -> dict[str, Query]:

@@ -112,18 +112,15 @@ class Header:
         return sum(len(each.signals) for each in self.absent)
 
     @property
-    def lacking_days(self) -> dict[str, int]:
-        """The clusters of which the lake lacks days of the window, and how many it holds of each."""
-        asked = len(list(self.window.days()))
-        held = {cluster: len({each.day for each in self.sources if each.cluster == cluster}) for cluster in self.clusters}
-        return {cluster: days for cluster, days in held.items() if days < asked}
-
-    @property
     def lacks(self) -> tuple[str, ...]:
         """A sentence for each cluster of which the lake has not all days."""
-        of = f"of the period's {len(list(self.window.days()))} days"
-        held = {cluster: f"{days} {of}" if days else "no telemetry of the period" for cluster, days in self.lacking_days.items()}
-        return tuple(f"{cluster}: the lake has {each}." for cluster, each in held.items())
+        asked = len(list(self.window.days()))
+        held = {cluster: len({each.day for each in self.sources if each.cluster == cluster}) for cluster in self.clusters}
+        said = {
+            cluster: f"{days} of the period's {asked} days" if days else "no telemetry of the period"
+            for cluster, days in held.items()
+        }
+        return tuple(f"{cluster}: the lake has {said[cluster]}." for cluster, days in held.items() if days < asked)
 
     @property
     def is_whole_hours(self) -> bool:
@@ -253,9 +250,4 @@ def _sources(con: duckdb.DuckDBPyConnection) -> tuple[Source, ...]:
         order by cluster, day, server, read_path
         """
     ).fetchall()
-    return tuple(_source(row) for row in rows)
-
-
-def _source(row: tuple[Any, ...]) -> Source:
-    cluster, day, server, read_path, metrics, absent, samples, warnings = row
-    return Source(cluster, day, server, read_path, metrics, absent, samples, tuple(warnings or ()))
+    return tuple(Source(*(*row, tuple(warnings or ()))) for *row, warnings in rows)

@@ -101,11 +101,6 @@ class Result:
         return self._read[1]
 
 
-def read_results(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query]) -> list[Result]:
-    """Every report table, by name."""
-    return [Result(queries[table], con) for table in sorted(queries)]
-
-
 def rounded_rows(kinds: Mapping[str, str], rows: str, has_many: bool) -> str:
     """Rows with floats at nine significant digits (doing so twice changes nothing), other columns as they are."""
     floats = [name for name, kind in kinds.items() if kind in ("DOUBLE", "FLOAT")]

@@ -21,7 +21,7 @@ from gpureport.compute.period import WindowTables, report_tables
 from gpureport.compute.query import connection
 from gpureport.config import Config
 from gpureport.lake import Partition, open_lake
-from gpureport.report.results import Maps, read_results
+from gpureport.report.results import Maps, Result
 from gpureport.simulate import demo_plan, fill_lake, write_states
 from gpureport.values.window import Window, parse_instant
 
@@ -67,7 +67,8 @@ def amounts(tables: WindowTables) -> Amounts:
 
 def rows(tables: WindowTables) -> dict[str, tuple[list[tuple[Any, ...]], Maps]]:
     """Every row of every report table, as it leaves the database."""
-    return {result.name: (result.rows.rows(), result.maps) for result in read_results(tables.con, report_tables(tables))}
+    results = [Result(query, tables.con) for query in report_tables(tables).values()]
+    return {result.name: (result.rows.rows(), result.maps) for result in results}
 
 
 FIRST = Window(parse_instant("2026-11-18T10:20:00Z"), parse_instant("2026-11-19T00:00:00Z"))

@@ -327,8 +327,7 @@ def open_report(
 
         anonymise(con, load(), salt)
         queries = {table: load()[table] for table in queries}  # their values name namespaces that are suppressed
-    shown = _shown_settings(config, settings)
-    shown = _without_names(shown) if salt else shown
+    shown = _without_names(_shown_settings(config, settings)) if salt else _shown_settings(config, settings)
     header = read_header(con, window, now, _digest(made_with, shown), tuple(failed_checks(con)), shown)
     return replace(header, notes=differing_days(lake, window, made_with)), queries
 
