@@ -375,6 +375,10 @@ def test_facts_of_two_versions_are_the_same_facts_and_other_settings_are_named(t
     assert differing_days(two_days, BOTH, other) == (
         f"2 of 2 days were {said}, and their samples are gone: 2026-03-01, 2026-03-02",
     )
+    # power.idle_watts names GPUs: in a report without names no value stands.
+    assert differing_days(two_days, BOTH, other, has_names=False) == (
+        "2 of 2 days were computed with other settings, and their samples are gone: 2026-03-01, 2026-03-02",
+    )
 
 
 def test_facts_of_another_revision_count_and_are_named_and_columns_that_they_lack_are_unknown(two_days):

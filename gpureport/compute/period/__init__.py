@@ -252,8 +252,8 @@ def _refuse_other_settings(facts: Collection[Partition], sampled: Collection[tup
         raise LakeError(f"the facts of {_listed(days)} were computed with {what}; {_COMPUTE_EACH}")
 
 
-def differing_days(lake: Lake, window: Window, made_with: MadeWith) -> tuple[str, ...]:
-    """Sentences about days whose facts were made otherwise than they would be now; they count all the same."""
+def differing_days(lake: Lake, window: Window, made_with: MadeWith, has_names: bool = True) -> tuple[str, ...]:
+    """Sentences about days whose facts were made otherwise than they would be now, which count; settings may name GPUs."""
     asked = set(window.days())
     facts = [(each, made_by(each)) for each in lake.computed_days() if each.date in asked]
     revised = {each.date: made.revised(made_with) for each, made in facts if made.revised(made_with)}
@@ -266,7 +266,7 @@ def differing_days(lake: Lake, window: Window, made_with: MadeWith) -> tuple[str
             f"{len(revised)} of {count} days were computed by another revision of {', '.join(tables)}: {_listed(revised)}"
         )
     if others:
-        what = next(iter(others.values())).differences(made_with)
+        what = next(iter(others.values())).differences(made_with) if has_names else "other settings"
         found.append(f"{len(others)} of {count} days were computed with {what}, and their samples are gone: {_listed(others)}")
     return tuple(found)
 
