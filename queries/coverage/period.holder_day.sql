@@ -75,22 +75,16 @@ judged as (
             or (coalesce(activity.is_unreported, false) and named_cluster.cluster is null and node.cluster is null)
         ) as is_unnamed
     from gpu
+    left join named_node
+        using (cluster, node_name, day)
+    left join node
+        using (cluster, node_name, day)
     left join activity
         using (cluster, device_uuid, day)
     left join named
         using (cluster, device_uuid, day)
-    left join named_node
-        on
-            gpu.cluster = named_node.cluster
-            and gpu.node_name = named_node.node_name
-            and gpu.day = named_node.day
     left join named_cluster
         using (cluster, day)
-    left join node
-        on
-            gpu.cluster = node.cluster
-            and gpu.node_name = node.node_name
-            and gpu.day = node.day
 )
 
 select

@@ -2,7 +2,7 @@
 --
 -- Known without telemetry: what a pod requests on the node is allocated from its binding on; what is left is free where the node takes
 -- pods, unavailable where it does not. Time in which pods or the node were not listed has no row. Of two sources of requests, and
--- of nodes, the one that saw more.
+-- of nodes, the one that saw more of a day.
 --
 -- revision: 13
 -- grain:  cluster, node_name, state, pod_uid, is_claim, start_at
@@ -14,27 +14,50 @@
 --   gpu_model          model on the node; '' where unknown
 --   cpu_cores          CPU cores requested, or left of node_cpu_cores
 --   host_memory_bytes  memory of the node requested, or left
-with best as (
-    select columns('^(cluster|source)$')
-    from day.node_capacity
-    where resource = 'gpu'
-    group by cluster, source
-    qualify row_number() over (partition by cluster order by sum(epoch_ms(end_at - start_at)) desc, source desc) = 1
+with daily as (
+    select
+        *,
+        unnest(generate_series(date_trunc('day', start_at), greatest(start_at, end_at - interval 1 millisecond), interval 1 day)) as day_at
+    from (
+        select
+            columns('^(cluster|source|start_at|end_at)$'),
+            true as is_of_nodes
+        from day.node_capacity
+        where resource = 'gpu'
+        union all by name
+        select
+            columns('^(cluster|source|start_at|end_at)$'),
+            false as is_of_nodes
+        from day.gpu_request
+        where stage in ('bound', 'placed') and node_name != ''
+    ) as each_source
 ),
 
-best_of_requests as (
-    select columns('^(cluster|source)$')
-    from day.gpu_request
-    group by cluster, source
-    qualify row_number() over (partition by cluster order by sum(epoch_ms(end_at - start_at)) desc, source desc) = 1
+-- Day by day: snapshots of the days around are here too, and kube-state-metrics of the day alone.
+best as (
+    select columns('^(cluster|source|is_of_nodes|day_at)$')
+    from daily
+    group by cluster, source, is_of_nodes, day_at
+    qualify row_number() over (
+        partition by cluster, is_of_nodes, day_at
+        order by sum(overlap_ms(start_at, end_at, day_at, day_at + interval 1 day)) desc, source desc
+    ) = 1
+),
+
+best_of_nodes as (
+    select *
+    from best
+    where is_of_nodes
 ),
 
 advertised as (
     select
-        columns('^(cluster|source|node_name)$'),
+        columns('^(cluster|node_name)$'),
         regexp_replace(resource, '[^a-zA-Z0-9_]', '_', 'g') as resource,
         max(schedulable_units) as units
     from day.node_capacity
+    semi join best_of_nodes
+        using (cluster, source)
     where resource != 'gpu'
     group by all
 ),
@@ -44,14 +67,15 @@ unit as (
         columns('^(cluster|node_name)$'),
         map_from_entries(list((resource, units) order by resource)) as resource_units
     from advertised
-    semi join best
-        using (cluster, source)
     group by all
 ),
 
 step as (
     select
-        step.*,
+        step.* replace (
+            greatest(step.start_at, best_of_nodes.day_at) as start_at,
+            least(step.end_at, best_of_nodes.day_at + interval 1 day) as end_at
+        ),
         unnest([
             entry for entry in [
                 { 'state': 'free', 'gpu_count': step.free_units },
@@ -59,24 +83,32 @@ step as (
             ] if entry.gpu_count > 0
         ], recursive := true)
     from day.node_capacity as step
-    semi join best
+    inner join best_of_nodes
         using (cluster, source)
-    where step.resource = 'gpu'
+    where
+        step.resource = 'gpu'
+        and step.start_at < best_of_nodes.day_at + interval 1 day
+        and step.end_at > best_of_nodes.day_at
 ),
 
 reported as (
     select
-        columns('^(cluster|node_name|source)$'),
+        request.* similar to '^(cluster|node_name|source|is_claim|namespace|pod|pod_uid)$',
         'allocated' as state,
-        columns('^(is_claim|namespace|pod|pod_uid|start_at|end_at)$'),
-        effective_units as gpu_count
-    from day.gpu_request
-    semi join best_of_requests
+        greatest(request.start_at, best.day_at) as start_at,
+        least(request.end_at, best.day_at + interval 1 day) as end_at,
+        request.effective_units as gpu_count
+    from day.gpu_request as request
+    inner join best
         using (cluster, source)
     -- What nodes have bounds what can be allocated on them.
-    semi join best
+    semi join best_of_nodes
         using (cluster)
-    where stage in ('bound', 'placed') and node_name != '' and effective_units > 0
+    where
+        request.start_at < best.day_at + interval 1 day
+        and request.end_at > best.day_at
+        and request.stage in ('bound', 'placed') and request.node_name != '' and request.effective_units > 0
+        and not best.is_of_nodes
     union all by name
     select
         * exclude (resource, schedulable_units, free_units, unavailable_units, unavailable_state),

@@ -8,8 +8,7 @@
 --
 -- revision: 7
 -- grain:  cluster, device_uuid, gpu_instance_id, hour_start_at, outage, is_reserved, is_unsliced, stranding, activity, namespace, pod, pod_uid, hours_method
--- reads:  day.allocated_interval, day.device_outage, day.fragmented_gpu, day.interval_saturation, day.partition_interval, day.reservation, day.sample_sum,
---          facts.claim_use
+-- reads:  day.allocated_interval, day.device_outage, day.fragmented_gpu, day.interval_saturation, day.partition_interval, day.reservation, day.sample_sum, facts.claim_use
 -- source: day.sample_sum, day.interval_saturation; slices by GPU_I_PROFILE
 -- columns: cluster, device_uuid, hour_start_at, gpu_instance_id, is_unsliced, activity, outage, is_reserved, stranding, namespace, pod, pod_uid,
 --          hours_method, gpu_seconds
@@ -157,6 +156,8 @@ seen as (
         coalesce(columns('^(namespace|pod|pod_uid|hours_method)$'), ''),
         unit.seconds * coalesce(part.hours_ratio, 1) as gpu_seconds
     from unit
+    left join part
+        using (cluster, device_uuid, gpu_instance_id, start_at)
     left join day.device_outage as outage
         on
             unit.cluster = outage.cluster
@@ -169,12 +170,6 @@ seen as (
             and unit.device_uuid = stranding.device_uuid
             and unit.start_at >= stranding.start_at
             and unit.start_at < stranding.end_at
-    left join part
-        on
-            unit.cluster = part.cluster
-            and unit.device_uuid = part.device_uuid
-            and unit.gpu_instance_id = part.gpu_instance_id
-            and unit.start_at = part.start_at
     -- Less than a microsecond is what sums of parts leave.
     where unit.seconds > 1e-6
 ),

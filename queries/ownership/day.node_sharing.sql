@@ -8,20 +8,7 @@
 -- grain:  cluster, node_name
 -- reads:  day.kube_series, day.node_snapshot, facts.device_signal, lake.device_label, lake.sample
 -- source: kube_node_labels (nvidia.com/gpu.sharing-strategy, nvidia.com/gpu.replicas); kube_node_status_capacity or _allocatable; snapshots
-with label as (
-    select * exclude (series_id)
-    from day.kube_series
-    where signal = 'kube_node_labels'
-    union all by name
-    select
-        cluster,
-        node_name,
-        labels['label_nvidia_com_gpu_sharing_strategy'] as sharing_strategy,
-        labels['label_nvidia_com_gpu_replicas'] as replicas
-    from day.node_snapshot
-),
-
-reported as (
+with reported as (
     select
         *,
         case
@@ -29,7 +16,18 @@ reported as (
             when try_cast(replicas as integer) > 1 then 'shared'
             when replicas is not null then 'none'
         end as strategy
-    from label
+    from (
+        select * exclude (series_id)
+        from day.kube_series
+        where signal = 'kube_node_labels'
+        union all by name
+        select
+            cluster,
+            node_name,
+            labels['label_nvidia_com_gpu_sharing_strategy'] as sharing_strategy,
+            labels['label_nvidia_com_gpu_replicas'] as replicas
+        from day.node_snapshot
+    ) as label
 ),
 
 labelled as (

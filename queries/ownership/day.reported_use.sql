@@ -95,6 +95,8 @@ found as (
             regexp_extract(given.device_id, '/gi(\d+)$', 1)
         ) as gpu_instance_id
     from given
+    left join allocatable
+        using (cluster, driver, pool, device)
     left join label
         on
             given.cluster = label.cluster
@@ -104,12 +106,6 @@ found as (
         on
             given.cluster = seen.cluster
             and given.device_id = seen.device_uuid
-    left join allocatable
-        on
-            given.cluster = allocatable.cluster
-            and given.driver = allocatable.driver
-            and given.pool = allocatable.pool
-            and given.device = allocatable.device
 ),
 
 allocated as (
