@@ -420,6 +420,17 @@ def test_days_around_give_the_beginning_of_a_day_and_what_it_does_not_list(tmp_p
             offered = {"node_name": node, "node_uid": node, "capacity": {"nvidia.com/gpu": replicas}, "labels": labels}
             rows = row_of("node", observed_at=at, is_ready=True, is_unschedulable=at == evening, **offered)
             change.write("node", "c", at.date(), rows, int(node == "b"))
+        change.write("series", "c", DAY, row_of("series"))
+        change.write("series", "c", NEXT, row_of("series"))
+        for number, (namespace, at, team) in enumerate(
+            (("n", noon, "x"), ("n", noon + timedelta(1), "y"), ("late", noon + timedelta(1), "z"))
+        ):
+            rows = row_of("namespace", observed_at=at, namespace=namespace, labels={"team": team})
+            change.write("namespace", "c", at.date(), rows, number)
+        rows = row_of(
+            "pod", observed_at=noon + timedelta(1), namespace="n", pod="p", pod_uid="u", owner_kind="Job", owner_name="j"
+        )
+        change.write("pod", "c", NEXT, rows)
     for days in ([("c", DAY)], [("c", DAY), ("c", NEXT)]):
         with connection() as con:
             found = compute.state_around_day(con, lake, Batch(days))
@@ -429,4 +440,13 @@ def test_days_around_give_the_beginning_of_a_day_and_what_it_does_not_list(tmp_p
             shared = con.from_arrow(found["day.node_sharing"]).filter(is_first).select("node_name, strategy").order("node_name")
             assert shared.fetchall() == [("a", "time-slicing"), ("b", "time-slicing")]
             outages = con.from_arrow(found["day.outage"]).select("node_name, start_at, end_at, cause")
+            teams = (
+                con.from_arrow(found["day.namespace_label"])
+                .filter(is_first)
+                .select("namespace, labels['team']")
+                .order("namespace")
+            )
+            assert teams.fetchall() == [("late", "z"), ("n", "x")]
+            makers = con.from_arrow(found["day.pod_controller"]).filter(is_first).select("pod, maker_kind, maker")
+            assert makers.fetchall() == [("p", "Job", "j")]
             assert outages.fetchall() == [("a", datetime(2026, 3, 1), datetime(2026, 3, 1, 0, 5), "cordoned")]

@@ -54,22 +54,16 @@ _KEPT = (
     "facts.refuted_holder",
     "facts.pod_wait",
 )
-_OF_THE_DAY = (
-    "day.pod_life",
-    "day.pod_request",
-    "day.node_snapshot",
-    "day.claim_snapshot",
-    "day.namespace_label",
-    "day.kepler_series",
-    "day.pod_controller",
-)
+_OF_THE_DAY = ("day.pod_life", "day.pod_request", "day.node_snapshot", "day.claim_snapshot", "day.kepler_series")
 _AROUND_THE_DAY = (
     *_KEPT,
     "day.snapshot_life",
     "day.device_grant",
     "day.gpu_node",
+    "day.namespace_label",
     "day.node_sharing",
     "day.outage",
+    "day.pod_controller",
     "day.reservation",
     "day.authoritative_use",
     "day.fragmentation",

@@ -11,17 +11,13 @@
 with allocated as (
     select *
     from facts.claim_device as holding
-    where
-        claim_uid != '' and device_uuid != '' and gpu_instance_id is not null and not is_admin_access
-        and exists (
-            select 1
-            from day.state_snapshot as snapshot
-            where
-                snapshot.cluster = holding.cluster
-                and snapshot.kind = 'pods'
-                and snapshot.observed_at < holding.end_at
-                and snapshot.stands_until_at > holding.start_at
-        )
+    semi join day.state_snapshot as snapshot
+        on
+            holding.cluster = snapshot.cluster
+            and snapshot.kind = 'pods'
+            and holding.end_at > snapshot.observed_at
+            and holding.start_at < snapshot.stands_until_at
+    where claim_uid != '' and device_uuid != '' and gpu_instance_id is not null and not is_admin_access
 ),
 
 step as (

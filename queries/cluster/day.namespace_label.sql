@@ -1,4 +1,4 @@
--- Labels of each namespace, the latest of the day; one of them may name its team.
+-- Labels of each namespace, the latest of the day, of a day beside it where the day has none; one of them may name its team.
 --
 -- kube-state-metrics writes a label's name with label_ before it and _ for what is no letter or digit; both spellings stand here.
 --
@@ -7,12 +7,21 @@
 -- source: Namespace metadata.labels; kube_namespace_labels
 -- columns:
 --   labels     label → value
-with listed as (
+with telemetry as (
     select
         cluster,
-        namespace,
-        max_by(labels, observed_at) as labels
+        max(date) as date
+    from lake.series
+    group by cluster
+),
+
+listed as (
+    select
+        columns('^(cluster|namespace)$'),
+        max_by(labels, (coalesce(observed_at::date = telemetry.date, false), observed_at)) as labels
     from lake.namespace
+    left join telemetry
+        using (cluster)
     group by cluster, namespace
 ),
 
@@ -28,8 +37,7 @@ reported as (
 )
 
 select
-    coalesce(listed.cluster, reported.cluster) as cluster,
-    coalesce(listed.namespace, reported.namespace) as namespace,
+    columns('^(cluster|namespace)$'),
     map_concat(
         map_from_entries([
             entry for entry in map_entries(coalesce(reported.labels, map([]::varchar[], []::varchar[])))

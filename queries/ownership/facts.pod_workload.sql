@@ -3,7 +3,7 @@
 -- A ReplicaSet that a Deployment made has its name and a hash: then the Deployment is the workload. Where no source has the pod
 -- the workload is ''. A holder without a uid is the pod of its name.
 --
--- revision: 2
+-- revision: 3
 -- grain:  cluster, namespace, pod, pod_uid
 -- reads:  day.namespace_label, day.pod_controller, facts.node_allocation, facts.ownership
 -- columns: cluster, namespace, pod, pod_uid, workload_kind, workload, namespace_labels
