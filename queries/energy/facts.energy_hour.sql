@@ -3,7 +3,7 @@
 -- Rows add up to what was measured. An unallocated row has the namespace '': what free GPUs drew, and what is unattributed. Amounts and
 -- seconds are of GPUs whose energy is known, but for gpu_seconds and used_gpu_seconds. Parts are unknown where the idle baseline is.
 --
--- revision: 7
+-- revision: 8
 -- grain:  cluster, hour_start_at, namespace, is_allocated, node_name, gpu_model
 -- reads:  facts.container_hour, facts.device_hour, facts.device_power_hour, facts.power_hour
 -- params: since_at, until_at
@@ -55,7 +55,8 @@ holder as (
         board.measured_seconds as device_measured_seconds,
         coalesce(
             activity.gr_engine_active_ratio_seconds / activity.gr_engine_active_seen_seconds,
-            activity.gpu_util_ratio_seconds / activity.gpu_util_seen_seconds
+            -- A board's utilization says nothing of its instances.
+            if(power.gpu_instance_id = '', activity.gpu_util_ratio_seconds / activity.gpu_util_seen_seconds, null)
         ) as used_ratio,
         activity.sm_active_ratio_seconds / activity.sm_active_seen_seconds as sm_active_ratio
     from facts.power_hour as power

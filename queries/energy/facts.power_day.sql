@@ -2,7 +2,7 @@
 --
 -- A row for each way in which it was made.
 --
--- revision: 9
+-- revision: 10
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, day, idle_source, hours_method, method, scope
 -- reads:  facts.container_hour, facts.device_power_hour, facts.power_hour
 -- params: since_at, until_at
@@ -15,7 +15,8 @@ with hour as (
         power.*,
         power.gpu_seconds * coalesce(
             activity.gr_engine_active_ratio_seconds / activity.gr_engine_active_seen_seconds,
-            activity.gpu_util_ratio_seconds / activity.gpu_util_seen_seconds
+            -- A board's utilization says nothing of its instances.
+            if(power.gpu_instance_id = '', activity.gpu_util_ratio_seconds / activity.gpu_util_seen_seconds, null)
         ) as used_gpu_seconds,
         if(used_gpu_seconds is null, null, power.gpu_seconds) as use_known_gpu_seconds,
         if(power.active_joules is null, null, power.gpu_seconds) as known_gpu_seconds,

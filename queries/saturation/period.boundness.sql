@@ -4,14 +4,12 @@
 --
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id
 -- reads:  period.figure, period.sum
--- params: busy_ratio, figure_min_coverage_ratio, ineffective_sm_ratio, throttle_ratio
+-- params: busy_ratio, ineffective_sm_ratio, throttle_ratio
 -- source: period.figure; rules: NVIDIA's guidance on profiling metrics (SM activity of 0.8 is needed for good use, below 0.5 is likely ineffective)
 with figure as (
     select
-        figure.* exclude (gpu_util_seen_seconds),
-        total.gpu_instance_profile,
-        total.gpu_util_ratio_seconds,
-        total.gpu_util_seen_seconds
+        figure.*,
+        total.gpu_instance_profile
     from period.figure as figure
     left join period.sum as total
         using (subject, cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id)
@@ -27,14 +25,7 @@ measured as (
         device_seconds,
         device_seconds / 3600 * if(gpu_instance_id = '', 1, partition_ratio(gpu_instance_profile, gpu_model)) as gpu_hours,
         -- What is null is left out.
-        greatest(
-            gpu_usage_avg,
-            if(
-                gpu_util_seen_seconds >= $figure_min_coverage_ratio * device_seconds,
-                gpu_util_ratio_seconds / gpu_util_seen_seconds,
-                null
-            )
-        ) as busy_ratio,
+        greatest(gpu_usage_avg, gpu_util_ratio_avg) as busy_ratio,
         gpu_usage_avg,
         sm_active_avg,
         dram_active_avg,
