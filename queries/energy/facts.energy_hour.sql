@@ -3,7 +3,7 @@
 -- Rows add up to what was measured. An unallocated row has the namespace '': what free GPUs drew, and what is unattributed. Amounts and
 -- seconds are of GPUs whose energy is known, but for gpu_seconds and used_gpu_seconds. Parts are unknown where the idle baseline is.
 --
--- revision: 8
+-- revision: 9
 -- grain:  cluster, hour_start_at, namespace, is_allocated, node_name, gpu_model
 -- reads:  facts.container_hour, facts.device_hour, facts.device_power_hour, facts.power_hour
 -- params: since_at, until_at
@@ -53,6 +53,8 @@ holder as (
         ) = 0 as is_never_active,
         board.* similar to '^(node_name|gpu_model|energy_method|corrected_ratio)$',
         board.measured_seconds as device_measured_seconds,
+        -- A holder without a sample in the hour is the only one, over a gap.
+        power.measured_seconds * coalesce(power.gpu_seconds / nullif(power.observed_seconds, 0), 1) as measured_gpu_seconds,
         coalesce(
             activity.gr_engine_active_ratio_seconds / activity.gr_engine_active_seen_seconds,
             -- A board's utilization says nothing of its instances.
@@ -70,8 +72,8 @@ allocated as (
     select
         columns('^(cluster|device_uuid|hour_start_at)$'),
         sum(idle_joules) as idle_joules,
-        sum(gpu_seconds) as gpu_seconds
-    from facts.power_hour
+        sum(measured_gpu_seconds) as held_gpu_seconds
+    from holder
     group by cluster, device_uuid, hour_start_at
 ),
 
@@ -87,11 +89,11 @@ part as (
         corrected_ratio,
         active_joules * share_error_ratio(method, equal_seconds, active_seconds) as share_error_joules,
         measured_seconds,
-        gpu_seconds as measured_gpu_seconds,
+        measured_gpu_seconds,
         device_measured_seconds,
         gpu_seconds,
         gpu_seconds * used_ratio as used_gpu_seconds,
-        if(idle_joules is null, null, gpu_seconds * sm_active_ratio) as sm_active_gpu_seconds
+        if(idle_joules is null, null, measured_gpu_seconds * sm_active_ratio) as sm_active_gpu_seconds
     from holder
     union all by name
     select
@@ -108,7 +110,7 @@ part as (
         0 as never_active_joules,
         board.corrected_ratio,
         0 as share_error_joules,
-        greatest(0, round(board.measured_seconds - coalesce(allocated.gpu_seconds, 0), 6)) as measured_gpu_seconds,
+        greatest(0, round(board.measured_seconds - coalesce(allocated.held_gpu_seconds, 0), 6)) as measured_gpu_seconds,
         greatest(board.measured_seconds - board.held_seconds, measured_gpu_seconds) as measured_seconds,
         board.measured_seconds as device_measured_seconds,
         0 as gpu_seconds,

@@ -2,7 +2,7 @@
 --
 -- A row for each way in which it was made.
 --
--- revision: 10
+-- revision: 11
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, day, idle_source, hours_method, method, scope
 -- reads:  facts.container_hour, facts.device_power_hour, facts.power_hour
 -- params: since_at, until_at
@@ -19,11 +19,8 @@ with hour as (
             if(power.gpu_instance_id = '', activity.gpu_util_ratio_seconds / activity.gpu_util_seen_seconds, null)
         ) as used_gpu_seconds,
         if(used_gpu_seconds is null, null, power.gpu_seconds) as use_known_gpu_seconds,
-        if(power.active_joules is null, null, power.gpu_seconds) as known_gpu_seconds,
-        if(
-            power.active_joules is null, null,
-            power.gpu_seconds * activity.sm_active_ratio_seconds / activity.sm_active_seen_seconds
-        ) as sm_active_gpu_seconds,
+        power.measured_seconds * coalesce(power.gpu_seconds / nullif(power.observed_seconds, 0), 1) as known_gpu_seconds,
+        known_gpu_seconds * activity.sm_active_ratio_seconds / activity.sm_active_seen_seconds as sm_active_gpu_seconds,
         if(sm_active_gpu_seconds is null, null, power.active_joules) as sm_active_joules,
         (power.active_joules + power.allocated_idle_joules + coalesce(power.idle_joules, 0))
         * coalesce(device.corrected_joules / nullif(device.measured_joules, 0), device.corrected_joules) as corrected_joules
