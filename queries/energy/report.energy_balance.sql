@@ -88,8 +88,8 @@ rated as (
 
 holder as (
     select
-        allocated.* exclude (measured_seconds, active_joules, allocated_idle_joules, sm_active_gpu_seconds, known_gpu_seconds),
-        if(allocated.idle_joules is null, null, columns('^(active_joules|allocated_idle_joules|sm_active_gpu_seconds)$')),
+        allocated.* exclude (measured_seconds, active_joules, allocated_idle_joules, sm_active_gpu_seconds, sm_active_joules, known_gpu_seconds),
+        if(allocated.idle_joules is null, null, columns('^(active_joules|allocated_idle_joules|sm_active_gpu_seconds|sm_active_joules)$')),
         device.energy_method,
         allocated.active_joules * share_error_ratio(allocated.method, allocated.equal_seconds, allocated.active_seconds) as share_error_joules,
         allocated.active_joules + allocated.allocated_idle_joules + coalesce(allocated.idle_joules, 0) as energy_joules,
