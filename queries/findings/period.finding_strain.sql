@@ -49,7 +49,7 @@ ruled as (
             },
             {
                 'code': 'GR204', 'holds': bound.is_latency_bound, 'gpu_hours': bound.gpu_hours, 'first_seen_at': first_hour.held_at,
-                'evidence': format('engine active {:.0f} % of the time, SM activity {:.0f} %', 100 * bound.busy_ratio, 100 * bound.sm_active_avg)
+                'evidence': format('engine active {:.0f} % of the time, SM activity {:.0f} %', 100 * bound.gpu_usage_avg, 100 * bound.sm_active_avg)
             },
             {
                 'code': 'GR301', 'holds': bound.is_power_limited, 'gpu_hours': bound.power_throttle_ratio * bound.gpu_hours, 'first_seen_at': first_hour.power_at,

@@ -60,7 +60,7 @@ ruled as (
 )
 
 select
-    * exclude (gpu_usage_avg, is_slow_to_start, is_low),
+    * exclude (is_slow_to_start, is_low),
     is_slow_to_start
     and not coalesce(is_bandwidth_bound, false)
     and not coalesce(is_io_bound, false) as is_latency_bound,

@@ -26,7 +26,7 @@ with sentenced as (
                 when 'compute' then format('Compute-bound: SM activity {:.0f} %.', 100 * sm_active_avg)
                 when 'bandwidth' then format('Bandwidth-bound: DRAM activity {:.0f} %, SM activity {:.0f} %.', 100 * dram_active_avg, 100 * sm_active_avg)
                 when 'io' then format('IO-bound: {:.1f} GB/s over PCIe, SM activity {:.0f} %.', pcie_bytes_per_second_avg / 1e9, 100 * sm_active_avg)
-                when 'latency' then format('Latency-bound: the engine is active {:.0f} % of the time, SM activity {:.0f} %.', 100 * busy_ratio, 100 * sm_active_avg)
+                when 'latency' then format('Latency-bound: the engine is active {:.0f} % of the time, SM activity {:.0f} %.', 100 * gpu_usage_avg, 100 * sm_active_avg)
                 when 'ineffective' then format('Busy but ineffective: busy {:.0f} % of the time, SM activity {:.0f} %.', 100 * busy_ratio, 100 * sm_active_avg)
                 when 'power' then format('Power-limited {:.1f} % of the time.', 100 * power_throttle_ratio)
                 when 'heat' then format('Held back by heat {:.1f} % of the time.', 100 * thermal_throttle_ratio)
@@ -57,7 +57,7 @@ select
         when is_short then 'Seen for too short a time to tell.'
         when len(limits) > 0 then array_to_string(sentences, ' ')
         when busy_ratio < 0.001 then 'Not active.'
-        when sm_active_avg is null then 'Unknown: SM activity is not measured.'
+        when sm_active_avg is null then 'Unknown: SM activity is measured for too little of the time, or not at all.'
         else format('Nothing is saturated: SM activity {:.0f} %; a faster GPU may not help.', 100 * sm_active_avg)
     end as boundness,
     'device' as scope
