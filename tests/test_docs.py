@@ -131,6 +131,24 @@ def test_links_between_documents_lead_somewhere(page: Path) -> None:
     assert [(target.name, anchor) for target, anchor in near if anchor and anchor not in heading_anchors(target)] == []
 
 
+def test_names_that_documents_take_from_the_code_are_there() -> None:
+    """Tables, columns and settings in backticks: one that was renamed sends a reader to look for it."""
+    code = {
+        word
+        for folder in ("gpureport", "queries", "tests", "bench")
+        for path in (ROOT / folder).rglob("*")
+        if path.suffix in {".py", ".sql", ".csv", ".json"} and path.name not in {"loading.py", "test_docs.py"}
+        for word in [path.stem, path.parent.name, *re.findall(r"\w+", path.read_text(encoding="utf-8"))]
+    }
+    named = {
+        (page, name)
+        for page in ("CONTRIBUTING.md", "queries/README.md", "docs/architecture.md", "docs/quota.md", "docs/sql-cookbook.md")
+        for quoted in re.findall(r"`([^`\n]+)`", (ROOT / page).read_text(encoding="utf-8"))
+        for name in re.findall(r"\b[a-z]\w*_\w*[a-z]\b", quoted)
+    }
+    assert {(page, name) for page, name in named if name not in code} == set()
+
+
 def test_the_benchmarks_page_has_the_table_of_make_bench_between_its_marks() -> None:
     page = (DOCS / "benchmarks.md").read_text()
     told = page.partition(BEGIN)[2].partition(END)[0]
