@@ -1,6 +1,6 @@
 -- Hours of each device of each resource claim: allocated, reserved, used by a container, or idle.
 --
--- Allocated and not used is idle, whether somebody reserved it or no one. A share of a device is the part of it that it takes; where its size
+-- Allocated and not used is idle, reserved or not. A share of a device is the part of it that it takes; where its size
 -- is unknown, an equal part with the others that have the device. Parts that come to more than the device are cut in proportion. A MIG
 -- instance is its compute slices of 7 (of 4 on an A30), and watching takes nothing. After the last list of pods use is unknown, but where it is seen.
 --

@@ -1,6 +1,6 @@
 -- CPU and memory of nodes for pods with GPUs, and what each pod requests of its node.
 --
--- Of a node what is allocatable, less what pods without GPUs request on average. Init containers count by snapshots alone.
+-- A node has what is allocatable, less what pods without GPUs request on average. Init containers count by snapshots alone.
 --
 -- grain:  cluster, pod_uid, node_name
 -- reads:  day.gpu_request, day.kube_series, lake.node, lake.pod, lake.sample

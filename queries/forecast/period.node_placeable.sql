@@ -1,6 +1,7 @@
 -- GPUs of each node that pods could have had, step by step: allocated and free ones.
 --
--- Time in which the node was not listed, or took no pods, has none. Of a node of which requests tell nothing all GPUs that telemetry shows.
+-- Time in which the node was not listed, or took no pods, has none. A node whose requests are unknown has all GPUs
+-- that telemetry shows.
 --
 -- grain:  cluster, node_name, start_at
 -- reads:  facts.node_allocation, period.capacity

@@ -1,7 +1,7 @@
 -- Allocated and free capacity, health and topology of Koordinator's devices.
 --
--- Of a device that is not fit nothing is free. A GPU may be advertised under other names too (nvidia.com/gpu by the device plugin): what is held
--- under those Koordinator does not know. Where more is allocated than there is, nothing is free; where pods were not listed, nothing is known.
+-- An unhealthy device has nothing free. A GPU may be advertised under other names too (nvidia.com/gpu by the device plugin): Koordinator
+-- does not know what is held under those. Where more is allocated than there is, nothing is free; where pods were not listed, nothing is known.
 --
 -- revision: 3
 -- grain:  cluster, node_name, device_type, minor, device_id, start_at

@@ -1,6 +1,6 @@
 -- Pods that request extended resources over their whole life: created, bound, running, ended, and the queue they name.
 --
--- Looks at the pods and kube-state-metrics' series are put together by uid; each time is from whichever knows it, and at the latest the
+-- Snapshots of the pods and kube-state-metrics' series are put together by uid; each time is from whichever knows it, and at the latest the
 -- first snapshot that shows it. KAI's pods that only hold a GPU for fractions of it are left out, and a fraction that is requested by
 -- annotation is gpu-fraction here. Names of resources that kube-state-metrics writes with '_' are put back as far as makers are known; by
 -- its word a pod requests the sum of its containers, or its largest init container if more.

@@ -1,6 +1,6 @@
 -- Terms of each quota and resource over time: runs of constant terms.
 --
--- The scheduler's own series serve first, then the objects as they were listed. What an object says stands from the last change of
+-- The scheduler's own series serve first, then the objects as they were listed. What an object says holds from the last change of
 -- its spec on, where its managed fields report it, and until the next snapshot; two snapshots that find it equal say that it was so between
 -- them, however far apart they are (inferred); else snapshots more than 15 minutes apart leave unknown time.
 --

@@ -1,6 +1,6 @@
 -- Quotas below their guarantee and quotas that borrow at the same time, per hour: inferred, no system records it.
 --
--- What a quota is short of is laid at the borrowers' doors in proportion to what each borrows, up to all that they borrow.
+-- A quota's shortage is attributed to the borrowers in proportion to what each borrows, up to all that they borrow.
 --
 -- revision: 5
 -- grain:  cluster, system, resource, flavor, quota, borrower, hour_start_at
