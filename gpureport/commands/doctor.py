@@ -60,7 +60,7 @@ def doctor(
         raise UsageError("--repair goes with --lake, without --date")
     is_past = bool(flags["lake"] or day)
     if is_past and (flags["kubernetes__kubeconfig"] or flags["kubernetes__context"]):
-        raise UsageError("Kubernetes tells of this moment alone; give --kubeconfig and --context without --lake and --date")
+        raise UsageError("Kubernetes has its present state only; give --kubeconfig and --context without --lake and --date")
     config = (invocation.changing if repair else invocation.config)(cluster=cluster, **flags)
     if flags["lake"] and not day:
         _LOG.info(examining.examine_files(config, repair, output))

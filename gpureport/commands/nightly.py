@@ -87,7 +87,7 @@ def prune(invocation: options.Invocation, /, dry_run: bool, **flags: Any) -> Non
 
     config = (invocation.config if dry_run else invocation.changing)(**flags)
     if not (config.retention.keep_samples or config.retention.keep_facts):
-        raise UsageError("nothing says for how long to keep what; give --keep-samples 30d, --keep-facts 2y or both")
+        raise UsageError("no retention is set; give --keep-samples 30d, --keep-facts 2y or both")
     lake = open_lake(config.lake)
     pruned = prune_lake(lake, config.retention, invocation.now.date(), dry_run)
     if not dry_run:

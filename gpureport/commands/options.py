@@ -134,19 +134,19 @@ report_options = _together(
         "--idle-policy",
         "report__idle_policy",
         type=click.Choice(["separate", "holder", "pool"]),
-        help="Who is charged for idle energy: no one (separate, the default), each holder while it holds, all its pool.",
+        help="Who is charged for idle energy: no one (separate, the default), its holder, or all holders of the model (pool).",
     ),
     click.option(
         "--figure-min-coverage",
         "report__figure_min_coverage_ratio",
         type=float,
-        help="Share of its time for which a figure must have been seen to be shown (default: 0.5).",
+        help="Smallest share of time with data at which a figure is shown (default: 0.5).",
     ),
     click.option(
         "--min-coverage",
         "report__min_coverage_ratio",
         type=float,
-        help="Exit with code 4 if a smaller share of the time was seen (default: 0).",
+        help="Exit with code 4 if a smaller share of the time has data (default: 0).",
     ),
     click.option(
         "--by", "report__by", help="Also write a page for each value of this namespace label (team), or for each namespace."
@@ -158,7 +158,7 @@ report_options = _together(
     ),
     click.option("--facts/--no-facts", "report__facts", default=None, help="Put the hourly facts into gpureport.duckdb too."),
     click.option("--only", "report__only", help="Forms to write: html, csv, parquet, json, duckdb (default: all)."),
-    click.option("--csv-rows", "report__csv_rows", type=int, help="Most rows of a table that has a CSV (default: 100000)."),
+    click.option("--csv-rows", "report__csv_rows", type=int, help="Largest table, in rows, that gets a CSV (default: 100000)."),
 )
 """Options of a report, of ``run`` too."""
 KEEP_RAW = click.option("--keep-raw", "export__keep_raw", is_flag=True, default=None, help="Also keep every raw sample.")

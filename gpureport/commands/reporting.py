@@ -62,9 +62,7 @@ def demo(invocation: Invocation, /, out: Path | None, simulated: bool, days: int
 
 @click.command()
 @DATE
-@click.option(
-    "--since", help="First of several days, or a period such as 2026-10 or 7d; days that the lake lacks are passed over."
-)
+@click.option("--since", help="First of several days, or a period such as 2026-10 or 7d; days that the lake lacks are skipped.")
 @click.option("--until", help="End, not included (default: the end of the period that --since names).")
 @LAKE
 @LOG_FORMAT
@@ -72,7 +70,7 @@ def demo(invocation: Invocation, /, out: Path | None, simulated: bool, days: int
 def compute(invocation: Invocation, /, day: str | None, since: str | None, until: str | None, **flags: Any) -> None:
     """Turn one day of the lake, or several, into hourly facts.
 
-    Does so for every cluster in the lake.
+    Computes every cluster of the lake.
 
     Example: gpureport compute --date 2026-11-20
     """
@@ -100,7 +98,7 @@ def compute(invocation: Invocation, /, day: str | None, since: str | None, until
 @click.option(
     "--timezone",
     "report__timezone",
-    help="Time zone of days, weekdays and hours, as Europe/Berlin (default: UTC); whole hours. "
+    help="Time zone of days, weekdays and hours, such as Europe/Berlin (default: UTC); it differs from UTC by whole hours. "
     "The days of gpu_hour_ledger, coverage and the pages of teams remain UTC's.",
 )
 @click.option("--anonymise", "is_anonymous", is_flag=True, help="Write a report to share: pseudonyms for names, no free text.")

@@ -39,13 +39,13 @@ _TERMS = "; ".join(f"{system}: {terms}" for system, terms in SETTABLE.items())
 @click.option(
     "--pod-order", default="", help="nos only: the order in which pods are counted, such as creation,-priority,request,name."
 )
-@click.option("--nodes", help="Nodes more or less, without quotas: +4, -3, or each number of a range, -2..+6.")
-@click.option("--wait-below", help="Without quotas: as few nodes more as give a p95 wait below this, such as 30min.")
-@click.option("--like", default="", help="With --nodes: a node or GPU model that they are like (default: the most common).")
+@click.option("--nodes", help="Without quotas: nodes to add or remove: +4, -3, or each number of a range, -2..+6.")
+@click.option("--wait-below", help="Without quotas: the fewest added nodes with a p95 wait below this, such as 30min.")
+@click.option("--like", default="", help="With --nodes: the node or GPU model to copy (default: the most common).")
 @click.option(
-    "--idle-timeout", help="Without quotas: a pod ends when its GPUs have been idle for so long, such as 2h, 90min or 1d."
+    "--idle-timeout", help="Without quotas: end a pod when its GPUs have been idle for this long, such as 2h, 90min or 1d."
 )
-@click.option("--return-idle", is_flag=True, help="Without quotas: pods have only the GPUs that they ever used.")
+@click.option("--return-idle", is_flag=True, help="Without quotas: pods get only the GPUs that they used.")
 @click.option(
     "--mig",
     "slices",
@@ -57,7 +57,7 @@ _TERMS = "; ".join(f"{system}: {terms}" for system, terms in SETTABLE.items())
 @click.option(
     "--placement",
     type=click.Choice(["spread", "best-fit", "first-fit"]),
-    help="Without quotas: whether pods go to most, least, or the first free GPUs (default: as the recorded ones did).",
+    help="Without quotas: place pods where most or fewest GPUs are free, or on the first node (default: as recorded).",
 )
 @click.option("--cluster", help="Only this cluster.")
 @click.option(
@@ -84,15 +84,15 @@ def whatif(
     cluster: str | None,
     **asked: Any,
 ) -> None:
-    """Say what other quotas, nodes or pods would have come to.
+    """Replay recorded demand with other quotas, nodes or pods.
 
-    Replays the recorded demand through the schedulers' rules, and prints the outcomes side by side.
+    Applies the schedulers' rules to the recorded demand, and prints the outcomes side by side.
 
     Values are in the quota's own unit (GB of gpu-memory, devices, percent of a GPU); 'none' removes a cap or limit. The table
     shows the quotas that are named or come out differently, CSV and JSON show all of them.
 
-    With --nodes, --idle-timeout, --return-idle and --mig the recorded pods are placed anew, by node, model, GPUs, CPU and memory;
-    waits are s from creation to a place. A pod that waited for something else keeps its start.
+    With --nodes, --idle-timeout, --return-idle and --mig, recorded pods are placed again, by node, model, GPUs, CPU and memory;
+    waits are seconds from creation to a node. A pod that waited for another reason keeps its start.
 
     Example: gpureport whatif --since 2026-11-20 --set quota.team-a.min=20 --add-nodes 1
     """
@@ -111,7 +111,7 @@ def whatif(
         if nodes and wait:
             raise UsageError("--wait-below finds the number of nodes; leave out --nodes")
         if any(asked.values()):
-            raise UsageError("pods are placed without quotas; ask about quotas (--set, --remove, --add-nodes, …) by themselves")
+            raise UsageError("pods are placed without quotas; give changes of quotas (--set, --remove, --add-nodes, …) alone")
         own = NodeQuestion(parse_counts(nodes or "0"), like, placement, cluster or "", change, wait)
         what_if_nodes(config, window, own, output)
         return

@@ -25,7 +25,7 @@ try:
     from deltalake.exceptions import DeltaError
     from deltalake.transaction import AddAction, RemoveAction, create_table_with_add_actions
 except ImportError:
-    raise UsageError("lake.delta needs the package deltalake; install gpureport[delta], or set lake.delta to false") from None
+    raise UsageError("lake_delta needs the package deltalake; install gpureport[delta], or set lake_delta to false") from None
 
 Named = list[tuple[str, Stored]]
 """A file under each of its days."""

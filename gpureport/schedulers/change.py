@@ -173,9 +173,9 @@ def _resource_meant(setting: Setting, name: str, pools: Sequence[Pool]) -> Pool:
     meant = [pool for pool in pools if setting.resource in ("", pool.resource, pool.shown_resource)]
     shown = ", ".join(sorted(pool.shown_resource for pool in meant or pools))
     if not meant:
-        raise UsageError(f"quota {name!r} says nothing of {setting.resource!r}; it does of {shown}")
+        raise UsageError(f"quota {name!r} has no {setting.resource!r}; it has {shown}")
     if len(meant) > 1:
-        raise UsageError(f"quota {name!r} is about several resources, {shown}; name one, as quota.{name}.min[RESOURCE]=20")
+        raise UsageError(f"quota {name!r} has several resources, {shown}; name one, as quota.{name}.min[RESOURCE]=20")
     return meant[0]
 
 

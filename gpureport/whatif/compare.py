@@ -224,12 +224,12 @@ def _build_recorded(con: duckdb.DuckDBPyConnection, rules: Rules, window: Window
 def _added_gpus(con: duckdb.DuckDBPyConnection, question: Question, clusters: Sequence[str]) -> float:
     """GPUs that are thought of in addition; nodes have as many as most nodes."""
     if (question.added_gpus or question.added_nodes) and len(clusters) > 1:
-        raise UsageError(f"there are quotas in {', '.join(clusters)}; choose with --cluster where there are to be more GPUs")
+        raise UsageError(f"there are quotas in {', '.join(clusters)}; choose the one that gets GPUs with --cluster")
     if not question.added_nodes:
         return question.added_gpus
     row = con.execute(_NODE_GPUS).fetchone()
     if row is None or row[0] is None:
-        raise UsageError("no node of the window is known, so its GPUs are not; say how many GPUs more with --add-gpus")
+        raise UsageError("no node of the window is known, so its GPUs are not; give the number of added GPUs with --add-gpus")
     return question.added_gpus + question.added_nodes * float(row[0])
 
 

@@ -74,5 +74,5 @@ def parse_question(
     change = Change(own, tuple(name.removeprefix("quota.") for name in removed))
     question = Question(change, added_gpus, added_nodes, order, cluster or "", system or "", tuple(rules.values()))
     if question.is_empty:
-        raise UsageError("nothing is to be different; say what with --set, --remove, --add-gpus, --add-nodes or --pod-order")
+        raise UsageError("no change is given; use --set, --remove, --add-gpus, --add-nodes, --pod-order or --nodes")
     return question

@@ -99,7 +99,7 @@ def test_a_quota_of_several_resources_wants_one_named():
         ("quota.z.min=1", "no quota 'z' in the window; there are both, cq, research/a, serving/a, serving/b"),
         ("quota.both.min=1", "a quota 'both' in c and in d; choose one with --cluster"),
         ("quota.research/a.min=1", "several resources, nos.nebuly.com/gpu-memory, nvidia.com/gpu; name one"),
-        ("quota.cq.min[cpu]=1", "'cq' says nothing of 'cpu'; it does of h100/nvidia.com/gpu"),
+        ("quota.cq.min[cpu]=1", "'cq' has no 'cpu'; it has h100/nvidia.com/gpu"),
     ],
 )
 def test_what_is_not_clear_is_asked_for(text, why):

@@ -53,7 +53,7 @@ def test_idle_pods_give_gpus_back(simulated: Path, capsys: pytest.CaptureFixture
     [
         (["--nodes", "-99"], "can take away no more"),
         (["--nodes", "1", "--like", "B200"], "no GPU model here"),
-        (["--nodes", "1", "--add-gpus", "2"], "by themselves"),
+        (["--nodes", "1", "--add-gpus", "2"], "alone"),
         (["--idle-timeout", "soon"], "no duration"),
         (["--mig", "1g.10gb", "for", "nobody/*"], "no pod of such a workload"),
     ],

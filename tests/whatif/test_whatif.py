@@ -188,7 +188,7 @@ def test_json_holds_the_question_the_assumptions_and_all_outcomes_and_is_the_sam
 @pytest.mark.parametrize(
     ("arguments", "code", "why"),
     [
-        ([], 2, "nothing is to be different"),
+        ([], 2, "no change is given"),
         (
             ["--set", "quota.z.min=1"],
             2,
@@ -202,13 +202,13 @@ def test_json_holds_the_question_the_assumptions_and_all_outcomes_and_is_the_sam
         (
             ["--set", "quota.a.min[nvidia.com/gpu]=3"],
             2,
-            "'a/q' says nothing of 'nvidia.com/gpu'; it does of nos.nebuly.com/gpu-memory",
+            "'a/q' has no 'nvidia.com/gpu'; it has nos.nebuly.com/gpu-memory",
         ),
         (["--add-gpus", "-1"], 2, "--add-gpus -1 cannot be"),
         (
             ["--add-nodes", "1"],
             2,
-            "there are quotas in kai, lab, order, plugins; choose with --cluster where there are to be more GPUs",
+            "there are quotas in kai, lab, order, plugins; choose the one that gets GPUs with --cluster",
         ),
         (["--pod-order", "age"], 2, "'age' does not order pods"),
         (["--add-nodes", "1", "--cluster", "elsewhere"], 1, "the lake knows of no quota"),

@@ -61,7 +61,7 @@ def diff_reports(config: Config, earlier: Place, now: Place, only: str | None, o
 
 
 def what_if_nodes(config: Config, window: Window, question: NodeQuestion, output: Output) -> None:
-    """Print what other nodes or pods would have come to; LakeError where the lake knows no pods of the window."""
+    """Print the outcome with other nodes or pods; LakeError where the lake knows no pods of the window."""
     from gpureport.whatif.nodes import NAMES, rows_of
 
     lake = open_lake(config.lake)
@@ -77,7 +77,7 @@ def what_if_nodes(config: Config, window: Window, question: NodeQuestion, output
 
 
 def what_if(config: Config, window: Window, question: Question, output: Output) -> None:
-    """Print what quotas would have come to, had they been otherwise; LakeError where the lake knows no quota of the window."""
+    """Print the outcome with other quotas; LakeError where the lake knows no quota of the window."""
     from gpureport.whatif import answer as answer_question
     from gpureport.whatif import notes, past_use, print_answer
 
