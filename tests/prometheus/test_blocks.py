@@ -12,7 +12,8 @@ import pytest
 import requests
 
 from bench.server import remote_write
-from gpureport.collect.export.blocks import BlockSettings, OfBlocks, export_blocks
+from gpureport.collect.export import Exported
+from gpureport.collect.export.blocks import BlockSettings, export_blocks
 from gpureport.collect.file_import import read_openmetrics
 from gpureport.collect.sources.blocks import Index, tombstones
 from gpureport.values.catalog import load_catalog
@@ -25,7 +26,7 @@ from .test_paths import DAY, TABLES, assert_same_rows, exported_lake
 DELETED = 'DCGM_FI_DEV_POWER_USAGE{gpu="0"}'
 
 
-def exported(blocks: Path, lake: Path, day: date = DAY, **match: str) -> OfBlocks:
+def exported(blocks: Path, lake: Path, day: date = DAY, **match: str) -> Exported:
     return export_blocks(BlockSettings(blocks, load_catalog(), "lab", match, keep_raw=True), lake, day)
 
 

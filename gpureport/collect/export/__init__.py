@@ -45,7 +45,6 @@ class Exported:
     """Result of an export."""
 
     day: date
-    server: Server
     read_paths: str
     series_count: int
     sample_count: int
@@ -73,7 +72,7 @@ def export_day(settings: ExportSettings, place: Place, day: date, progress: Prog
     held = held_sample_counts(lake, settings.cluster, day)
     server = probe(connection)
     if held and only_if_grown and not _may_have_grown(held, connection, server, settings, day):
-        return Exported(day, server, server.read_path, 0, 0, (), is_written=False)
+        return Exported(day, server.read_path, 0, 0, (), is_written=False)
     with _loading_loops(settings.catalog):
         plan = plan_from_glimpse(connection, server, settings, day) or plan_from_list(connection, settings, day)
         plan = with_unread(plan, connection, settings, day)
@@ -121,12 +120,15 @@ class _Export:
         with self.lake.change() as change:
             done = _read_right(fetch, lambda work: workers.each(partial(work.do, change=change), groups, self.progress))
             _refuse_split_devices(done)
-            exported = replace(_exported(day, self.server, done, plan.warnings), unread=plan.unread)
+            exported = replace(_exported(day, done, plan.warnings), unread=plan.unread)
             if self.only_if_grown and exported.sample_count <= self.held:
                 change.abandon()
                 return replace(exported, is_written=False)
             exported = replace(exported, warnings=(*lessened(self.held, exported.sample_count), *exported.warnings))
-            _write_source(change, self.settings, exported, done)
+            server = f"{self.server.flavour} {self.server.version}".strip()
+            origin = Origin("prometheus", server, exported.read_paths, exported.warnings)
+            rows = source_table(add_tallies(each.tallies for each in done), self.settings.catalog, origin, Window.of_day(day))
+            change.write("source", self.settings.cluster, day, rows)
         return exported
 
 
@@ -216,17 +218,9 @@ def _read_right(fetch: _Fetch, all_groups: Callable[[_Fetch], list[_Done]]) -> l
     return done if reading == fetch.reading else all_groups(replace(fetch, reading=reading))
 
 
-def _exported(day: date, server: Server, done: Sequence[_Done], warnings: tuple[str, ...]) -> Exported:
+def _exported(day: date, done: Sequence[_Done], warnings: tuple[str, ...]) -> Exported:
     everything = sorted({*warnings, *(warning for each in done for warning in each.warnings)})
     tallies = add_tallies(each.tallies for each in done).values()
     series_count, samples = sum(tally.series_count for tally in tallies), sum(tally.sample_count for tally in tallies)
     paths = ", ".join(sorted({each.read_path for each in done}))
-    return Exported(day, server, paths, series_count, samples, tuple(everything), is_written=True)
-
-
-def _write_source(change: Change, settings: ExportSettings, exported: Exported, done: Sequence[_Done]) -> None:
-    server = f"{exported.server.flavour} {exported.server.version}".strip()
-    origin = Origin("prometheus", server, exported.read_paths, exported.warnings)
-    tallies = add_tallies(each.tallies for each in done)
-    rows = source_table(tallies, settings.catalog, origin, Window.of_day(exported.day))
-    change.write("source", settings.cluster, exported.day, rows)
+    return Exported(day, paths, series_count, samples, tuple(everything), is_written=True)

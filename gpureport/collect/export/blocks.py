@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 
-from gpureport.collect.export import held_sample_counts, lessened
+from gpureport.collect.export import Exported, held_sample_counts, lessened
 from gpureport.collect.export.planning import window_asked
 from gpureport.collect.sources.blocks import Block, blocks_of, read_block
 from gpureport.collect.sources.provenance import Origin, source_table
@@ -30,18 +30,7 @@ class BlockSettings:
     keep_raw: bool
 
 
-@dataclass(frozen=True)
-class OfBlocks:
-    """Result of an export from blocks."""
-
-    day: date
-    block_count: int
-    series_count: int
-    sample_count: int
-    warnings: tuple[str, ...]
-
-
-def export_blocks(settings: BlockSettings, lake: Place, day: date) -> OfBlocks:
+def export_blocks(settings: BlockSettings, lake: Place, day: date) -> Exported:
     """Write one day's partitions whole. SourceError where blocks cannot be read, or hold none of the catalog's series."""
     window = window_asked(day)
     blocks = blocks_of(settings.place, window, settings.match)
@@ -58,9 +47,11 @@ def export_blocks(settings: BlockSettings, lake: Place, day: date) -> OfBlocks:
         with opened.change() as change:
             tallies = DayWriter(change, settings.cluster, known, [raw], settings.keep_raw).write(day)
             samples = sum(tally.sample_count for tally in tallies.values())
-            origin = Origin("prometheus", str(settings.place), "blocks", lessened(held, samples))
+            warnings = lessened(held, samples)
+            origin = Origin("prometheus", str(settings.place), "blocks", warnings)
             change.write("source", settings.cluster, day, source_table(tallies, settings.catalog, origin, Window.of_day(day)))
-    return OfBlocks(day, len(blocks), sum(tally.series_count for tally in tallies.values()), samples, origin.warnings)
+    series_count, of_blocks = sum(tally.series_count for tally in tallies.values()), f"{len(blocks)} blocks of {settings.place}"
+    return Exported(day, of_blocks, series_count, samples, warnings, is_written=True)
 
 
 def _differing(block: Block, blocks: list[Block]) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, timedelta
+from datetime import date
 from itertools import chain, product
 
 from gpureport.collect.shape import DEVICE_LABELS, PLAIN, Reading, device_uuid, place, told_by
@@ -27,14 +27,12 @@ from gpureport.collect.sources.prometheus import (
     plan_groups,
     samples_per_hour,
 )
+from gpureport.collect.staging import MARGIN
 from gpureport.config import Prometheus as PrometheusSettings
 from gpureport.values.catalog import ACCELERATOR_METRICS, Catalog
 from gpureport.values.errors import SourceError
 from gpureport.values.series import METRIC_LABEL, Labels
 from gpureport.values.window import Window
-
-MARGIN = timedelta(minutes=15)
-"""Samples around the day that tell how far its first and last ones reach."""
 
 
 @dataclass(frozen=True)

@@ -38,24 +38,16 @@ def export_blocks(config: Config, blocks: str, environ: Mapping[str, str], day: 
 
     place = config.reached_place(parse_place(blocks), environ)
     settings = BlockSettings(place, catalog_of(config), config.cluster, config.prometheus.match, config.export.keep_raw)
-    done = export_blocks(settings, config.lake, day)
-    _LOG.info(
-        f"{done.day}: {done.sample_count:,} samples of {done.series_count:,} series, from {done.block_count} blocks of {place}"
-    )
-    _tell_partial(done.day, done.warnings)
+    tell_export(export_blocks(settings, config.lake, day))
 
 
 def tell_export(exported: Exported) -> None:
     """Log the result of an export, with its warnings."""
     what = f"{exported.sample_count:,} samples of {exported.series_count:,} series, by {exported.read_paths}"
     _LOG.info(f"{exported.day}: {what if exported.is_written else 'nothing new'}")
-    _tell_partial(exported.day, exported.warnings)
+    for warning in exported.warnings:
+        _LOG.warning(f"{exported.day} may be partial: {warning}")
     tell_unread(exported.unread)
-
-
-def _tell_partial(day: date, warnings: Sequence[str]) -> None:
-    for warning in warnings:
-        _LOG.warning(f"{day} may be partial: {warning}")
 
 
 def tell_unread(unread: Mapping[str, int]) -> None:
