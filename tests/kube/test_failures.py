@@ -194,6 +194,17 @@ def test_a_namespace_whose_list_always_expires_is_said_also_where_the_next_one_i
     assert len(warnings) == 1
 
 
+def test_a_namespace_that_is_gone_does_not_cost_the_labels_of_the_others(tmp_path: Path) -> None:
+    """Its team is told by a label of the one that is there; of one that was deleted there is nothing to tell."""
+    there = {"kind": "Namespace", "metadata": {"name": "a", "uid": "a", "labels": {"team": "vision"}}}
+    routes, none = recorded_routes(), as_json({"kind": "PodList", "apiVersion": "v1", "items": []})
+    pods = {"/api/v1/namespaces/gone/pods": none, "/api/v1/namespaces/a/pods": routes[PODS]}
+    with api_server(routes | pods | {"/api/v1/namespaces/a": as_json(there)}) as server:
+        flags = ["--kubeconfig", str(kubeconfig(tmp_path, server.url)), "--lake", str(tmp_path / "lake")]
+        main(["snapshot", *flags], environ={"GPUREPORT_KUBERNETES__NAMESPACES": '["gone", "a"]'}, now=NOW)
+    assert ask(tmp_path / "lake", "select namespace, labels['team'] from lake.namespace") == [("a", "vision")]
+
+
 @pytest.mark.parametrize("token", ["", "at-7"])
 def test_a_list_that_never_ends_is_an_error(token: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with api_server(recorded_routes() | {PODS: pods_that_expire(1000, token)}) as server:

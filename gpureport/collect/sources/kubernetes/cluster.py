@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property, partial
@@ -353,8 +354,13 @@ class Cluster:
                 is_start = False
 
     def _own_namespaces(self, prefix: str) -> Page:
-        """The namespaces that are read, each by itself: who may read one may rarely list all."""
-        found = [mapping(self._connection.get(f"{prefix}/namespaces/{namespace}")) for namespace in self._namespaces]
+        """The namespaces that are read, as far as they are there, each by itself: who may read one may rarely list all."""
+        found = list[Object]()
+        for namespace in self._namespaces:
+            with suppress(MissingError):
+                found.append(mapping(self._connection.get(f"{prefix}/namespaces/{namespace}")))
+        if not found:
+            raise MissingError("the server has none of kubernetes.namespaces")
         return Page(NAMESPACES.kind, "v1", found)
 
     def _list(self, path: str, kind: Kind) -> Iterator[Page]:
