@@ -105,6 +105,9 @@ def test_a_text_that_is_not_there_is_no_device_and_no_model() -> None:
             {"exported_pod": "p", "exported_namespace": "ns", "exported_container": "c", "pod": "nvidia-dcgm-exporter-x"},
             ("ns", "p", "", "c"),
         ),
+        # A target without a container, as of a job for annotated pods: the label is the exporter's, of its workload.
+        ({"exported_pod": "p", "exported_namespace": "ns", "container": "c", "pod": "telemetry-1"}, ("ns", "p", "", "c")),
+        ({"exported_pod": "p", "container": "nvidia-dcgm-exporter", "pod": "telemetry-1"}, ("", "p", "", "")),
         # The target's labels have its pod's uid.
         ({"exported_pod": "p", "exported_pod_uid": "u", "pod": "nvidia-dcgm-exporter-x", "pod_uid": "x"}, ("", "p", "u", "")),
         ({"pod": "nvidia-dcgm-exporter-x7", "namespace": "gpu-operator", "container": "nvidia-dcgm-exporter"}, NOBODY),
@@ -123,9 +126,14 @@ def test_a_workload_is_known_by_every_habit_and_the_exporter_is_nobody(labels: d
     assert found.workload == workload
 
 
-def test_one_exported_label_in_a_job_says_that_its_bare_pod_labels_are_the_exporters() -> None:
-    own = {"pod": "telemetry-1", "namespace": "ops", "container": "main"}
-    held = dcgm("DEV_FB_USED", **own, exported_pod="train", exported_namespace="ml", exported_container="c")
+@pytest.mark.parametrize(
+    ("target", "held_by"), [({"container": "main"}, {"exported_container": "c"}), ({}, {"container": "c"})], ids=["full", "bare"]
+)
+def test_one_exported_label_in_a_job_says_that_its_bare_pod_labels_are_the_exporters(
+    target: dict[str, str], held_by: dict[str, str]
+) -> None:
+    own = {"pod": "telemetry-1", "namespace": "ops", **target}
+    held = dcgm("DEV_FB_USED", **{**own, **held_by}, exported_pod="train", exported_namespace="ml")
     idle = dcgm("DEV_FB_USED", **own, UUID="GPU-2")
     owners = shaped((held, [1.0, 1, 1]), (idle, [0.0, 0, 0])).owner_label.to_pylist()
     assert [(row["device_uuid"], row["pod"]) for row in owners] == [("GPU-1", "train")]

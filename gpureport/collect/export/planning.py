@@ -185,7 +185,7 @@ def _reading(labelled: Labelled, seen: Glimpse, settings: ExportSettings) -> Rea
     if "exported_pod" in seen.names:
         bearing = [*every, Matcher("exported_pod", "!=", "")]
         namespaces, containers, pods = (labelled.values(name, bearing) for name in ("namespace", "container", "pod"))
-        targets = product(namespaces or [""], containers or [""], pods)
+        targets = product(namespaces or [""], {"", *containers}, pods)
         asking.append(labelled.values("exported_pod", requests))
     return Reading(
         frozenset(place(dict(zip(("namespace", "container", "pod"), each, strict=True))) for each in targets),

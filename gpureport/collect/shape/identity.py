@@ -113,8 +113,8 @@ def _workload(labels: Labels, meaning: Meaning, reading: Reading) -> Workload:
     if meaning.exporter == "kepler":  # whose labels pod and container, if any, are those of Kepler's own pod
         return Workload(labels.get("pod_namespace", ""), labels.get("pod_name", ""), labels.get("pod_id", ""), "")
     if pod := labels.get("exported_pod"):
-        namespace, container = labels.get("exported_namespace", ""), labels.get("exported_container", "")
-        return Workload(namespace, pod, first(labels, names.POD_UID), container)
+        namespace = labels.get("exported_namespace", "")
+        return Workload(namespace, pod, first(labels, names.POD_UID), names.exported_container(labels))
     pod = first(labels, names.POD)
     if not pod or place(labels) in reading.exporters:
         return NOBODY

@@ -117,6 +117,12 @@ def scraped_host(labels: Labels) -> str:
     return _PORT.sub("", labels.get("exported_instance") or labels.get("instance", ""))
 
 
+def exported_container(labels: Labels) -> str:
+    """The workload's container beside ``exported_pod``: where the target has none of its own, it did not displace the label."""
+    own = labels.get("container", "")
+    return labels.get("exported_container") or ("" if _EXPORTER.search(own) else own)
+
+
 def is_exporter(labels: Labels, pod: str, is_honored: bool = False) -> bool:
     """Whether the pod named is the exporter's own: target labels that won over the exporter's (dcgm-exporter 27, 85, 144).
 

@@ -81,7 +81,7 @@ def told_by(labels: Iterable[Labels], before: Reading = PLAIN) -> Reading:
     for each in labels:
         pod, exported = each.get("pod", ""), each.get("exported_pod", "")
         if pod and exported:
-            exporters.add(place(each))
+            exporters |= {place(each), place({**each, "container": ""})}  # a target may have none: then it is the workload's
         if each.get(METRIC_LABEL) in REQUESTS:
             if not re.fullmatch(NOT_EXTENDED, each.get("resource", "")):
                 requesting |= {pod, exported} - {""}

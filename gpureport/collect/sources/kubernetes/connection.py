@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -242,11 +242,10 @@ class Connection:
     def _is_starting(self) -> bool:
         """Whether the server refuses only because it has not read its rules yet; everybody may ask ``/readyz``."""
         try:
-            self._within_deadline("/readyz", {}, bytes)
+            with suppress(SourceError):
+                self._within_deadline("/readyz", {}, bytes)
         except _BrokenError:
             return True
-        except SourceError:
-            pass
         return False
 
     def _refusal(self, path: str, status: int, body: bytes) -> Exception:

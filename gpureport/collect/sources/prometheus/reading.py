@@ -109,9 +109,8 @@ def _batch(result: list[dict[str, Any]], window: Window) -> SeriesBatch:
     labels: list[Labels] = []
     times, values = [], []
     for series in result:
-        points = series.pop(
-            "values", []
-        )  # none of a native histogram; freed as it is read: decoded JSON is many times the size of its arrays
+        # None of a native histogram; freed as it is read: decoded JSON is many times the size of its arrays.
+        points = series.pop("values", [])
         found = np.rint(np.array([point[0] for point in points]) * 1000).astype(np.int64)
         inside = found >= window.start_ms
         times.append(found[inside])
