@@ -160,6 +160,17 @@ def test_a_host_label_with_the_exporter_pods_name_gives_way_to_the_node() -> Non
     assert found.device_labels.node_name == "n1"
 
 
+@pytest.mark.parametrize(
+    ("instance", "host"),
+    [("n1:9835", "n1"), ("n1", "n1"), ("n1:metrics", "n1"), ("n1:http-2", "n1"), ("[fd00::1]:9835", "[fd00::1]"), ("", "")],
+)
+def test_the_scraped_host_is_without_its_port_by_number_or_by_name(instance: str, host: str) -> None:
+    """Google's managed Prometheus names a DaemonSet's target by its node and the name of the port."""
+    found = identify({"__name__": "nvidia_smi_power_draw_watts", "uuid": BARE, "instance": instance}, CATALOG)
+    assert found is not None
+    assert found.device_labels.node_name == host
+
+
 def test_a_federated_series_is_of_the_host_that_was_scraped_first() -> None:
     """Without honor_labels; or all devices of exporters that name no host would be on the node of the other Prometheus."""
     federated = {"job": "federate", "instance": "prometheus:9090", "exported_job": "smi", "exported_instance": "n1:9835"}

@@ -52,7 +52,7 @@ _EXPORTER = re.compile(
 )
 _GENERATED = re.compile(r"-([a-z0-9]{8,10}-)?[bcdfghjklmnpqrstvwxz2456789]{5}")  # of a DaemonSet or Deployment
 _COMPUTE_INSTANCE = re.compile(r"^\d+c\.(?=\d+g\.)")
-_PORT = re.compile(r":\d+$")
+_PORT = re.compile(r":[a-z0-9-]+$")
 _UNPARTITIONED = ("", "na", "n/a")
 """Modes of cards that cannot be partitioned; a card that can is whole in spx."""
 
