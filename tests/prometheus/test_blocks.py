@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import shutil
 import struct
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
 import requests
 
 from bench.server import remote_write
-from gpureport.collect.export import Exported
-from gpureport.collect.export.blocks import BlockSettings, export_blocks
+from gpureport.cli import main
+from gpureport.collect.export import Exported, ExportSettings
+from gpureport.collect.export.blocks import export_blocks
 from gpureport.collect.file_import import read_openmetrics
 from gpureport.collect.sources.blocks import Index, tombstones
+from gpureport.config import Prometheus
+from gpureport.lake import open_lake
 from gpureport.values.catalog import load_catalog
 from gpureport.values.errors import SourceError
 
@@ -27,7 +30,8 @@ DELETED = 'DCGM_FI_DEV_POWER_USAGE{gpu="0"}'
 
 
 def exported(blocks: Path, lake: Path, day: date = DAY, **match: str) -> Exported:
-    return export_blocks(BlockSettings(blocks, load_catalog(), "lab", match, keep_raw=True), lake, day)
+    settings = ExportSettings(Prometheus(match=match), {}, load_catalog(), "lab", keep_raw=True, samples_per_group=1)
+    return export_blocks(settings, blocks, lake, day)
 
 
 @pytest.mark.parametrize("is_sent", [True, False], ids=["blocks that it wrote", "blocks with tombstones"])
@@ -71,8 +75,35 @@ def test_downsampled_blocks_are_refused(blocks: Path, tmp_path: Path) -> None:
 def test_blocks_of_another_cluster_are_left_out(blocks: Path, tmp_path: Path) -> None:
     place = with_meta(blocks, tmp_path / "blocks", labels={"cluster": "east"})
     assert exported(place, tmp_path / "lake", cluster="east").sample_count > 0
-    with pytest.raises(SourceError, match=f"holds no series of the catalog for {DAY}"):
+    with pytest.raises(SourceError, match=f"holds no series of the catalog for {DAY}, cluster=west; check"):
         exported(place, tmp_path / "other", cluster="west")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[prometheus]\ncluster_label = 'region'",
+        "[[clusters]]\nname = 'east'\nprometheus.match.region = 'east'\n[[clusters]]\nname = 'west'",
+    ],
+    ids=["by label", "listed"],
+)
+def test_blocks_of_several_clusters_are_read_for_the_one_that_is_named(
+    text: str, blocks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Those of the others are no part of it, nor is any of a cluster that nobody named."""
+    alone = exported(blocks, tmp_path / "alone")
+    place = with_meta(blocks, tmp_path / "blocks", labels={"region": "east"})
+    for path in with_meta(blocks, tmp_path / "others", labels={"region": "west"}).iterdir():
+        path.rename(place / f"{path.name}-west")
+    (tmp_path / "several.toml").write_text(text)
+    asked = ["--config", str(tmp_path / "several.toml"), "export", "--blocks", str(place), "--date", str(DAY)]
+    now = datetime(2026, 11, 23, tzinfo=UTC)
+    assert main([*asked, "--lake", str(tmp_path / "lake")], environ={}, now=now) == 2
+    assert "--cluster" in capsys.readouterr().err
+    assert main([*asked, "--lake", str(tmp_path / "lake"), "--cluster", "east"], environ={}, now=now) == 0
+    [held] = open_lake(tmp_path / "lake").partitions("source")
+    assert held.cluster == "east"
+    assert f"{alone.sample_count:,} samples of {alone.series_count:,} series" in capsys.readouterr().err
 
 
 def test_a_shard_of_mimirs_compactor_and_the_block_that_it_was_made_of_hold_the_same_series(blocks: Path, tmp_path: Path) -> None:

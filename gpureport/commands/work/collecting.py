@@ -19,7 +19,26 @@ def export(config: Config, environ: Mapping[str, str], day: date, only_if_grown:
     """One day of the configured server into the lake."""
     if not config.prometheus.url:
         raise UsageError("no Prometheus to read; give --prometheus-url, or prometheus.url in gpureport.toml")
-    settings = ExportSettings(
+    with progress_bar(f"export {day}") as progress:
+        return export_day(_settings(config, environ), config.lake, day, progress, only_if_grown)
+
+
+def export_blocks(config: Config, blocks: str, environ: Mapping[str, str], day: date) -> None:
+    """One day of a folder or bucket of blocks into the lake; of those of several clusters the named one's."""
+    from gpureport.collect.export.blocks import export_blocks
+    from gpureport.store import parse_place
+
+    [each, *others] = config.each_cluster()
+    if others or (each.prometheus.cluster_label and "cluster" not in config.model_fields_set):
+        raise UsageError("blocks are read for one cluster; name it with --cluster")
+    if label := each.prometheus.cluster_label:
+        each = _of_label(each, label, each.cluster)
+    place = config.reached_place(parse_place(blocks), environ)
+    tell_export(export_blocks(_settings(each, environ), place, config.lake, day))
+
+
+def _settings(config: Config, environ: Mapping[str, str]) -> ExportSettings:
+    return ExportSettings(
         prometheus=config.prometheus,
         environ=dict(environ),
         catalog=catalog_of(config),
@@ -27,18 +46,6 @@ def export(config: Config, environ: Mapping[str, str], day: date, only_if_grown:
         keep_raw=config.export.keep_raw,
         samples_per_group=config.export.samples_per_group,
     )
-    with progress_bar(f"export {day}") as progress:
-        return export_day(settings, config.lake, day, progress, only_if_grown)
-
-
-def export_blocks(config: Config, blocks: str, environ: Mapping[str, str], day: date) -> None:
-    """One day of a folder or bucket of blocks into the lake."""
-    from gpureport.collect.export.blocks import BlockSettings, export_blocks
-    from gpureport.store import parse_place
-
-    place = config.reached_place(parse_place(blocks), environ)
-    settings = BlockSettings(place, catalog_of(config), config.cluster, config.prometheus.match, config.export.keep_raw)
-    tell_export(export_blocks(settings, config.lake, day))
 
 
 def tell_export(exported: Exported) -> None:
@@ -89,6 +96,10 @@ def clusters_by_label(config: Config, environ: Mapping[str, str], day: date) -> 
         if label not in (external := external_labels(connection)):
             raise UsageError(f"neither the series of {connection.url} nor its external labels have {label!r}; set cluster")
         return [config.model_copy(update={"cluster": external[label]})]
-    match = config.prometheus.match
-    servers = {name: config.prometheus.model_copy(update={"match": {**match, label: name}}) for name in names}
-    return [config.model_copy(update={"cluster": name, "prometheus": server}) for name, server in servers.items()]
+    return [_of_label(config, label, name) for name in names]
+
+
+def _of_label(config: Config, label: str, name: str) -> Config:
+    """The cluster that a label names, on a server of several."""
+    server = config.prometheus.model_copy(update={"match": {**config.prometheus.match, label: name}})
+    return config.model_copy(update={"cluster": name, "prometheus": server})
