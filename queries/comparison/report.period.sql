@@ -1,7 +1,7 @@
 -- Window and previous period side by side: capacity, ledger, energy, cost, waits and pending demand.
 --
--- Not scaled. Only clusters that have all days of both windows. The wait is that of the commonest size of request; pending demand
--- is that of the resource with the most of it.
+-- Not scaled. Only clusters that have all days of both windows. The wait is of the commonest size of request, pending demand of
+-- the resource with the most.
 --
 -- grain:  cluster, period
 -- reads:  period.capacity, period.cost, period.demand_change, period.wait_change, period.workload_ledger, previous.capacity, previous.cost, previous.workload_ledger

@@ -1,6 +1,6 @@
 -- Findings with their rule, numbers, owner, GPU-hours at stake, and action.
 --
--- A suppressed finding is listed, and does not fail a run; it comes back after its day. Where a finding is about several pods the
+-- A suppressed finding is listed, and does not fail a run; it comes back after its day. Where it is about several pods, the
 -- pattern of a pod is held against the workload. Conditions: period.finding_*.
 --
 -- grain:  code, cluster, namespace, workload_kind, workload, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail

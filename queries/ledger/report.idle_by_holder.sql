@@ -1,10 +1,9 @@
 -- Idle GPU-hours by holder, largest first, with its share of all of them.
 --
--- Namespaces without any such hour are left out. Ineffective hours are beside them and are not added, because work was done in them.
+-- Namespaces without any such hour are left out. Underutilized hours are beside them, not added: work was done.
 --
 -- grain:  cluster, namespace
--- reads:  period.ledger, period.price
--- source: period.ledger; prices: period.price
+-- reads:  period.charge
 -- columns: cluster, namespace, idle_gpu_hours, allocated_idle_gpu_hours, reserved_idle_gpu_hours, underutilized_gpu_hours,
 --          idle_ratio, cumulative_idle_ratio, idle_cost, unknown_reasons
 --   idle_gpu_hours            h of whole GPUs held or reserved and not active
@@ -13,20 +12,18 @@
 --   idle_cost                 idle_gpu_hours x the model's price
 with allocated as (
     select
-        ledger.cluster,
-        ledger.namespace,
-        coalesce(sum(ledger.gpu_hours) filter (where ledger.bucket = 'allocated_idle'), 0) as allocated_idle_gpu_hours,
-        coalesce(sum(ledger.gpu_hours) filter (where ledger.bucket = 'reserved_idle'), 0) as reserved_idle_gpu_hours,
-        bool_or(ledger.bucket like '%unmeasured') and not bool_or(ledger.bucket = 'effective') as lacks_sm,
-        coalesce(sum(ledger.gpu_hours) filter (where ledger.bucket = 'underutilized'), if(lacks_sm, null, 0)) as underutilized_gpu_hours,
+        columns('^(cluster|namespace)$'),
+        coalesce(sum(gpu_hours) filter (where bucket = 'allocated_idle'), 0) as allocated_idle_gpu_hours,
+        coalesce(sum(gpu_hours) filter (where bucket = 'reserved_idle'), 0) as reserved_idle_gpu_hours,
+        bool_or(bucket like '%unmeasured') and not bool_or(bucket = 'effective') as lacks_sm,
+        coalesce(sum(gpu_hours) filter (where bucket = 'underutilized'), if(lacks_sm, null, 0)) as underutilized_gpu_hours,
         -- Hours of one model without a price leave the sum unknown.
         if(
-            bool_and(price.hour_cost is not null) filter (where ledger.bucket in ('allocated_idle', 'reserved_idle')),
-            sum(ledger.gpu_hours * price.hour_cost) filter (where ledger.bucket in ('allocated_idle', 'reserved_idle')), null
+            bool_and(hour_cost is not null) filter (where bucket in ('allocated_idle', 'reserved_idle')),
+            sum(hours_cost) filter (where bucket in ('allocated_idle', 'reserved_idle')), null
         ) as idle_cost
-    from period.ledger as ledger
-    left join period.price as price on coalesce(ledger.gpu_model, '') = price.gpu_model and ledger.day = price.day
-    where ledger.namespace != ''
+    from period.charge
+    where namespace != ''
     group by all
 ),
 
