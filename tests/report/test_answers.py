@@ -349,6 +349,18 @@ def test_days_that_the_window_cuts_are_no_dip_in_the_course_of_a_team(con: duckd
     assert (team.gpus, team.spark) == ("2.0", spark([2, 2]))
 
 
+def test_findings_of_which_one_has_no_price_cost_as_much_at_least(con: duckdb.DuckDBPyConnection) -> None:
+    """Two GPUs of a node, 4 h each: one at $6, one of a model without a price."""
+    _device(con, "GPU-2", "4")
+    for uuid, cost in (("GPU-1", 6), ("GPU-2", None)):
+        _finding(con, "GR302", "warning", uuid)
+        con.execute(
+            "update report.finding set device_uuid = ?, gpu_hours = 4, at_stake_cost = ? where evidence = ?", [uuid, cost, uuid]
+        )
+    with opened_tables(con, {}) as tables:
+        assert [each["impact"] for each in overview(tables, HEADER, Money("$"), {}).findings] == ["8 GPU-h · ≥ $6"]
+
+
 def test_a_findings_place_is_no_code(con: duckdb.DuckDBPyConnection) -> None:
     """What concerns no node, holder or model is of the cluster, whatever its reason."""
     for code, detail in (("GR001", "no_exporter"), ("GR701", "NVIDIA H200")):

@@ -138,7 +138,7 @@ def _findings(tables: Tables, team: str) -> list[dict[str, Any]]:
             arg_min(evidence, number) as evidence, arg_min(action, number) as action, arg_min(subject, number) as subject,
             if((select count(distinct cluster) from report.device) > 1, cluster, '') as of_cluster,
             node_name, whose, count(*) as times, sum(gpu_hours) as gpu_hours, sum(at_stake_cost) as at_stake_cost,
-            list(distinct gpu_index order by gpu_index) filter (where gpu_index != '') as gpus
+            count(at_stake_cost) as priced, list(distinct gpu_index order by gpu_index) filter (where gpu_index != '') as gpus
         from (
             select *, if(owner = 'platform', '', holder) as whose, row_number() over (order by number) - 1 as row
             from page.finding where $team in ('', team) or list_contains(concerned, $team)
@@ -159,8 +159,8 @@ def _where(finding: Mapping[str, Any]) -> str:
 
 
 def _impact(finding: Mapping[str, Any], money: Money) -> str:
-    hours = finding["gpu_hours"]
-    return "" if hours is None else f"{formats.gpu_hours(hours)}{money.tail(finding['at_stake_cost'], ' · ')}"
+    hours, cost = finding["gpu_hours"], money.tail(finding["at_stake_cost"], " · ", is_least=finding["priced"] < finding["times"])
+    return "" if hours is None else f"{formats.gpu_hours(hours)}{cost}"
 
 
 def _trend(tables: Tables, header: Header, whole: Hours, team: str) -> tuple[Markup, str]:
