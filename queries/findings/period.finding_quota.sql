@@ -68,8 +68,8 @@ found as (
         violated as gpu_hours,
         'medium' as confidence,
         format(
-            '{:,.1f} of {:,.1f} guaranteed GPU-hours not delivered, {:,.1f} requested; free or borrowed GPUs could have covered {:,.1f}',
-            unmet, guaranteed, demanded, violated
+            '{:,.1f} of {} guaranteed GPU-hours not delivered, {:,.1f} requested; free or borrowed GPUs could have covered {:,.1f}',
+            unmet, coalesce(format('{:,.1f}', guaranteed), 'unlimited'), demanded, violated
         ) as evidence,
         first_violated_at as first_seen_at
     from summed
