@@ -27,7 +27,9 @@ select
     max(end_reason) as end_reason,
     unknown_reasons([
         ('priority', if(max(priority) is null, 'not_observed', null)),
-        ('over_quota_gpu_hours', if(system != 'nos', 'no_such_notion', null)),
+        ('request_gpus', if(max(amount_gpus) is null, 'no_gpu_equivalent', null)),
+        ('delivered_gpu_hours', if(max(amount_gpus) is null, 'no_gpu_equivalent', null)),
+        ('over_quota_gpu_hours', if(system != 'nos', 'no_such_notion', if(max(amount_gpus) is null, 'no_gpu_equivalent', null))),
         ('in_quota_seconds', if(system != 'nos', 'no_such_notion', null)),
         ('over_quota_seconds', if(system != 'nos', 'no_such_notion', null)),
         ('exposed_seconds', case
