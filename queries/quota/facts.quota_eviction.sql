@@ -43,15 +43,13 @@ grown as (
         ), if(sample.seen_at > min(sample.seen_at) over (partition by series.cluster, labels['job'], labels['instance']), 0, null)) as growth,
         sample.value as amount_native
     from lake.series
+    inner join lake.sample
+        using (cluster, series_id)
     left join pod_group
         on
             series.cluster = pod_group.cluster
             and coalesce(series.labels['exported_namespace'], series.labels['namespace']) = pod_group.namespace
             and series.labels['podgroup'] = pod_group.scheduling_group
-    inner join lake.sample
-        on
-            series.cluster = sample.cluster
-            and series.series_id = sample.series_id
     where series.signal like 'quota_%' and series.metric like 'kai%'
     qualify series.signal = 'quota_evicted' and pod_group.quota is not null and series.labels['uid'] is null
 )

@@ -80,30 +80,21 @@ hour as (
     where watched = 'pods'
 ),
 
-known as (
-    select
-        *,
-        greatest(start_at, hour_start_at) as from_at,
-        least(end_at, hour_start_at + interval 1 hour) as until_at
-    from hour
-    where hour_start_at < end_at
-),
-
 part as (
     select
         state.* exclude (step),
-        known.hour_start_at,
+        hour.hour_start_at,
         state.step.what,
         state.step.by_quota,
-        greatest(state.step.from_at, known.from_at) as from_at,
-        least(state.step.until_at, known.until_at) as until_at
+        greatest(state.step.from_at, hour.start_at, hour.hour_start_at) as from_at,
+        least(state.step.until_at, hour.end_at, hour.hour_start_at + interval 1 hour) as until_at
     from state
-    inner join known
+    inner join hour
         on
-            state.cluster = known.cluster
-            and state.step.from_at < known.until_at
-            and state.step.until_at > known.from_at
-    where state.step.from_at is not null
+            state.cluster = hour.cluster
+            and state.step.from_at < hour.hour_start_at + interval 1 hour
+            and state.step.until_at > hour.hour_start_at
+    where from_at < until_at
 ),
 
 -- Several quotas may wait for one pod at once: the time counts once, under each condition and in all.
@@ -119,17 +110,11 @@ exposed as (
             partition by cluster, system, pod_uid, quota, resource, flavor, hour_start_at
             order by from_at, until_at
             rows between unbounded preceding and 1 preceding
-        ) as any_until_at
-    from part
-    where what in ('within min', 'fair share', 'same namespace')
-),
-
-exposure as (
-    select
-        * exclude (namespace, from_at, until_at),
+        ) as any_until_at,
         greatest(0, epoch_ms(until_at - greatest(from_at, same_until_at))) / 1000 as seconds,
         greatest(0, epoch_ms(until_at - greatest(from_at, any_until_at))) / 1000 as more_seconds
-    from exposed
+    from part
+    where what in ('within min', 'fair share', 'same namespace')
 ),
 
 exposed_sum as (
@@ -140,7 +125,7 @@ exposed_sum as (
         sum(seconds) filter (where what = 'fair share') as fair_share_seconds,
         sum(seconds) filter (where what = 'same namespace') as same_namespace_seconds,
         list_sort(list(distinct by_quota)) as exposed_by
-    from exposure
+    from exposed
     group by all
 ),
 
@@ -151,9 +136,9 @@ summed as (
         coalesce(sum(epoch_ms(until_at - from_at)) filter (where what = 'held'), 0) / 1000 as held_seconds,
         coalesce(sum(epoch_ms(until_at - from_at)) filter (where what = 'in-quota'), 0) / 1000 as in_quota_seconds,
         coalesce(sum(epoch_ms(until_at - from_at)) filter (where what = 'over-quota'), 0) / 1000 as over_quota_seconds,
-        coalesce(sum(epoch_ms(until_at - from_at)) filter (where what = 'observed in-quota'), 0) / 1000 as observed_in_seconds,
-        coalesce(sum(epoch_ms(until_at - from_at)) filter (where what = 'observed over-quota'), 0) / 1000 as observed_over_seconds,
-        coalesce(sum(epoch_ms(until_at - from_at)) filter (where what = 'differs'), 0) / 1000 as differs_seconds
+        coalesce(sum(epoch_ms(until_at - from_at)) filter (where what = 'observed in-quota'), 0) / 1000 as observed_in_quota_seconds,
+        coalesce(sum(epoch_ms(until_at - from_at)) filter (where what = 'observed over-quota'), 0) / 1000 as observed_over_quota_seconds,
+        coalesce(sum(epoch_ms(until_at - from_at)) filter (where what = 'differs'), 0) / 1000 as label_differs_seconds
     from part
     group by all
     having bool_or(what in ('waiting', 'held'))
@@ -176,11 +161,12 @@ select
     unit.native_unit,
     summed.waiting_seconds,
     summed.held_seconds,
-    if(summed.system = 'nos', summed.in_quota_seconds, null) as in_quota_seconds,
-    if(summed.system = 'nos', summed.over_quota_seconds, null) as over_quota_seconds,
-    if(summed.observed_in_seconds + summed.observed_over_seconds > 0, summed.observed_in_seconds, null) as observed_in_quota_seconds,
-    if(summed.observed_in_seconds + summed.observed_over_seconds > 0, summed.observed_over_seconds, null) as observed_over_quota_seconds,
-    if(summed.observed_in_seconds + summed.observed_over_seconds > 0, summed.differs_seconds, null) as label_differs_seconds,
+    if(summed.system = 'nos', columns('^(in|over)_quota_seconds$'), null) as "\0",
+    if(
+        summed.observed_in_quota_seconds + summed.observed_over_quota_seconds > 0,
+        columns('^(observed_in_quota|observed_over_quota|label_differs)_seconds$'),
+        null
+    ) as "\0",
     if(summed.system in ('nos', 'scheduler-plugins'), coalesce(exposed_sum.exposed_seconds, 0), null)::double as exposed_seconds,
     if(summed.system in ('nos', 'scheduler-plugins'), coalesce(exposed_sum.within_min_seconds, 0), null)::double as exposed_within_min_seconds,
     if(summed.system = 'nos', coalesce(exposed_sum.fair_share_seconds, 0), null)::double as exposed_fair_share_seconds,

@@ -35,11 +35,7 @@ pod as (
     select
         columns('^(cluster|system|resource|flavor|quota)$'),
         sum(over_quota_seconds * amount_gpus) / 3600 as over_quota_gpu_hours,
-        if(
-            max(exposed_seconds) is null,
-            null,
-            count(distinct pod_uid) filter (where exposed_seconds > 0)
-        ) as exposed_pod_count
+        count(distinct pod_uid) filter (where exposed_seconds > 0) as exposed_pod_count
     from facts.quota_pod_hour
     group by all
 )

@@ -57,8 +57,7 @@ select
     columns('^(cluster|system|quota|resource|flavor)$'),
     nullif(count(distinct pod_uid) filter (where is_evicted), 0) as evicted_pod_count,
     sum(allocated_gpu_hours) filter (where is_evicted) as lost_gpu_hours,
-    sum(idle_gpu_hours) as idle_gpu_hours,
-    sum(over_quota_gpu_hours) as over_quota_gpu_hours,
+    sum(columns('^(idle|over_quota)_gpu_hours$')),
     min(first_idle_at) as first_idle_at
 from known
 group by all

@@ -95,28 +95,21 @@ covered as (
         ) as pool_guaranteed_native_hours,
         demand_seconds >= $figure_min_coverage_ratio * observed_seconds as has_demand,
         unmet_seconds >= $figure_min_coverage_ratio * observed_seconds as has_unmet,
-        share_seconds >= $figure_min_coverage_ratio * observed_seconds as has_share,
-        -- Facts of older versions do not say for how long these are known.
-        coalesce(own_seconds, observed_seconds) >= $figure_min_coverage_ratio * observed_seconds as has_own,
-        coalesce(lent_seconds, observed_seconds) >= $figure_min_coverage_ratio * observed_seconds as has_lent
+        share_seconds >= $figure_min_coverage_ratio * observed_seconds as has_share
     from summed
 ),
 
--- What is known for too little of the time is taken for unknown.
+-- What is known for too little of the time is taken for unknown. Facts of older versions do not say for how long own and lent are known.
 reported as (
     select
-        * replace (
-            if(has_demand, demanded_native_hours, null) as demanded_native_hours,
-            if(guaranteed_seconds >= $figure_min_coverage_ratio * observed_seconds, guaranteed_native_hours, null) as guaranteed_native_hours,
-            if(has_unmet, unmet_native_hours, null) as unmet_native_hours,
-            if(has_unmet and violated_known_seconds >= unmet_seconds, violated_native_hours, null) as violated_native_hours,
-            if(has_unmet, honourable_native_hours, null) as honourable_native_hours,
-            if(has_own, borrowed_native_hours, null) as borrowed_native_hours,
-            if(has_lent, lent_native_hours, null) as lent_native_hours,
-            if(has_share, fair_share_native_hours, null) as fair_share_native_hours,
-            if(has_share, entitled_native_hours, null) as entitled_native_hours,
-            if(has_share, over_entitlement_native_hours, null) as over_entitlement_native_hours
-        )
+        covered.* not similar to '^(guaranteed|demanded|unmet|honourable|violated|borrowed|lent|fair_share|entitled|over_entitlement)_native_hours$',
+        if(guaranteed_seconds >= $figure_min_coverage_ratio * observed_seconds, guaranteed_native_hours, null) as guaranteed_native_hours,
+        if(has_demand, demanded_native_hours, null) as demanded_native_hours,
+        if(has_unmet, columns('^(unmet|honourable)_native_hours$'), null) as "\0",
+        if(has_unmet and violated_known_seconds >= unmet_seconds, violated_native_hours, null) as violated_native_hours,
+        if(coalesce(own_seconds, observed_seconds) >= $figure_min_coverage_ratio * observed_seconds, borrowed_native_hours, null) as borrowed_native_hours,
+        if(coalesce(lent_seconds, observed_seconds) >= $figure_min_coverage_ratio * observed_seconds, lent_native_hours, null) as lent_native_hours,
+        if(has_share, columns('^(fair_share|entitled|over_entitlement)_native_hours$'), null) as "\0"
     from covered
 ),
 

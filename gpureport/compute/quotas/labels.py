@@ -58,9 +58,7 @@ select
     epoch_ms(pod.created_at) as created_at_ms, native.amounts
 from day.quota_member as member
 inner join day.quota_pod as pod
-    on
-        member.cluster = pod.cluster
-        and member.pod_uid = pod.pod_uid
+    using (cluster, pod_uid)
 inner join (
     select
         system, requests,
