@@ -96,7 +96,7 @@ def test_a_group_of_volcano_asks_before_it_has_pods(found):
     assert amounts(found, "demanded", "delivered") == {("v", ""): (6, 0)}
 
 
-DEVICES = ("aws.amazon.com/neuron", "google.com/tpu", "volcano.sh/vgpu-number", "whole-gpus")
+DEVICES = ("aws.amazon.com/neuron", "cambricon.com/mlu", "nvidia.com/gpumem", "whole-gpus")
 
 
 def of_devices(_):
