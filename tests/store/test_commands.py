@@ -224,6 +224,6 @@ def test_blocks_in_a_bucket_are_exported(moto_url: str, tmp_path: Path, capsys: 
     for where in (str(blocks), f"s3://{BUCKET}/blocks"):
         day = ["--date", "2026-11-20", "--lake", str(tmp_path / where[:2].strip("/"))]
         assert main(["export", "--blocks", where, *day], environ=environ, now=NIGHT) == 0
-        said.append(capsys.readouterr().err.partition(", from ")[0])
+        said.append(capsys.readouterr().err.partition(" of /")[0].partition(" of s3:")[0])
     assert said[0] == said[1]
     assert "samples of" in said[0]

@@ -37,7 +37,8 @@ def export_blocks(settings: ExportSettings, place: Place, lake: Place, day: date
             warnings = lessened(held, samples)
             origin = Origin("prometheus", str(place), "blocks", warnings)
             change.write("source", settings.cluster, day, source_table(tallies, settings.catalog, origin, Window.of_day(day)))
-    series_count, of_blocks = sum(tally.series_count for tally in tallies.values()), f"{len(blocks)} blocks of {place}"
+    of_blocks = f"{len(blocks)} block{'' if len(blocks) == 1 else 's'} of {place}"
+    series_count = sum(tally.series_count for tally in tallies.values())
     return Exported(day, of_blocks, series_count, samples, warnings, is_written=True)
 
 
