@@ -13,8 +13,11 @@ with part as (
         *,
         -- That of the report's time zone in which the UTC day, or its part in the window, begins.
         date_trunc('month', local_time(greatest(day::timestamp, $since_at::timestamp), $timezone))::date as month,
-        epoch(least(day + interval 1 day, $until_at::timestamp) - greatest(day::timestamp, $since_at::timestamp)) / 86400 as day_ratio
+        epoch(least(day + interval 1 day, $until_at::timestamp) - greatest(day::timestamp, $since_at::timestamp)) / 86400 as day_ratio,
+        -- Unknown hours of a node like its known ones of that day.
+        hours_cost * sum(gpu_hours) over node_day / sum(gpu_hours) filter (where bucket != 'unknown') over node_day as whole_day_cost
     from period.charge
+    window node_day as (partition by cluster, node_name, day)
     qualify month = max(month) over ()
 ),
 
@@ -42,7 +45,7 @@ spent as (
         part.team,
         part.month,
         sum(part.hours_cost) as month_cost,
-        sum(part.hours_cost / seen.day_ratio) * (
+        sum(part.whole_day_cost / seen.day_ratio) * (
             epoch(timezone($timezone, part.month + interval 1 month)) - epoch(timezone($timezone, part.month::timestamp))
         ) / 86400 as projected_cost,
         sum(part.gpu_hours) as gpu_hours,
