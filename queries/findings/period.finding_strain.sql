@@ -66,8 +66,7 @@ ruled as (
             {
                 'code': 'GR310', 'holds': bound.is_work_rejected, 'gpu_hours': bound.memory_pressure_ratio * bound.gpu_hours, 'first_seen_at': first_hour.memory_at,
                 'evidence': format(
-                    'memory nearly full {:.1f} % of the time, {} XID error{}: {}', 100 * bound.memory_pressure_ratio, bound.xid_error_count,
-                    if(bound.xid_error_count = 1, '', 's'), array_to_string(bound.xid_codes, ', ')
+                    'memory nearly full {:.1f} % of the time, XID {}', 100 * bound.memory_pressure_ratio, array_to_string(bound.program_xid_codes, ', ')
                 )
             }
         ], recursive := true)

@@ -34,8 +34,7 @@ measured as (
         greatest(thermal_violation_ratio, sw_thermal_ratio, hw_thermal_ratio) as thermal_throttle_ratio,
         greatest(hw_slowdown_ratio, hw_power_brake_ratio) as hw_throttle_ratio,
         memory_pressure_ratio,
-        xid_error_count,
-        xid_codes
+        [code for code in xid_codes if code in (13, 31, 43)] as program_xid_codes
     from figure
 ),
 
@@ -68,6 +67,5 @@ select
     and not coalesce(is_bandwidth_bound, false)
     and not coalesce(is_io_bound, false)
     and not coalesce(is_slow_to_start, false) as is_ineffective,
-    -- The codes with which programs fail that get no memory.
-    is_memory_pressured and list_has_any(xid_codes, [13, 31, 43]) as is_work_rejected
+    is_memory_pressured and len(program_xid_codes) > 0 as is_work_rejected
 from ruled

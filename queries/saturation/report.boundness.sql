@@ -34,8 +34,8 @@ with sentenced as (
                 when 'rejected'
                     then
                         format(
-                            'Memory nearly full {:.1f} % of the time and {} XID error{}: work was likely rejected.',
-                            100 * memory_pressure_ratio, xid_error_count, if(xid_error_count = 1, '', 's')
+                            'Memory nearly full {:.1f} % of the time and XID {}: work was likely rejected.',
+                            100 * memory_pressure_ratio, array_to_string(program_xid_codes, ', ')
                         )
                 when 'memory' then format('Memory-pressured {:.1f} % of the time.', 100 * memory_pressure_ratio)
             end
