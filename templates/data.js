@@ -90,5 +90,5 @@ const raw = (column, row) => {
 const written = (column, row) => {
   const found = raw(column, row);
   if (found === null) return UNKNOWN;
-  return isText(column) ? found : (WRITE[column.kind] ?? WRITE.number)(found);
+  return isText(column) ? found : `${column.least?.[row] ? "≥ " : ""}${(WRITE[column.kind] ?? WRITE.number)(found)}`;
 };

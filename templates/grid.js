@@ -19,7 +19,7 @@ const searched = (word) => {
 // A number as cells show it: 1,234.5 or 2 h 30 min; NaN for anything else.
 const UNITS = { d: 86400, h: 3600, min: 60, kib: 2 ** 10, mib: 2 ** 20, gib: 2 ** 30, tib: 2 ** 40 };
 const amountOf = (text) => {
-  const plain = text.replace(/,(?=\d{3}(?!\d))|[$€£¥]/g, "");
+  const plain = text.replace(/,(?=\d{3}(?!\d))|[$€£¥≥]/g, "");
   const parts = [...plain.matchAll(/(-?\d*\.?\d+)\s*([^\d\s.,-]*)/g)];
   const isAll = parts.length && !parts.reduce((rest, [part]) => rest.replace(part, ""), plain).trim();
   return isAll ? parts.reduce((sum, [, number, unit]) => sum + Number(number) * (UNITS[unit.toLowerCase()] ?? 1), 0) : NaN;
@@ -280,9 +280,9 @@ class Grid {
     }, ...cells);
   }
 
-  // Whether a figure of any row is unknown; of a GPU that is split it is the board's or that of all its instances.
+  // Whether a figure of any row is unknown or a lower bound; of a GPU that is split it is the board's or that of all its instances.
   lacks(column, members) {
-    const isUnknown = (row) => column.values[row] === null, isBoard = (row) => !raw(this.column("gpu_instance_id"), row);
+    const isUnknown = (row) => column.values[row] === null || Boolean(column.least?.[row]), isBoard = (row) => !raw(this.column("gpu_instance_id"), row);
     if (this.course !== "device") return members.some(isUnknown);
     const gpus = new Map();
     for (const row of members) {

@@ -24,7 +24,8 @@ from gpureport.cli import main
 from gpureport.lake import open_lake
 from gpureport.report.page import file_name
 from gpureport.report.page.embedded import Column, packed
-from gpureport.report.page.words import TABS, tables_of_page
+from gpureport.report.page.grids import Grid
+from gpureport.report.page.words import TABS, Money, tables_of_page
 from gpureport.values.tables.state import NAMESPACE
 
 from .conftest import NOW
@@ -122,6 +123,26 @@ def test_a_share_has_three_digits_and_near_all_it_is_not_all() -> None:
     frame = pl.DataFrame({"share": [0.43149, 0.00043149, 0.9996, 0.9894, 1.0, None, 0.99996]})
     [column] = json.loads(gzip.decompress(base64.b64decode(packed([Column("share", "Share", "share")], frame))))["columns"]
     assert column["values"] == [0.431, 0.000431, 0.9996, 0.989, 1.0, None, 0.99996]
+
+
+def test_a_cost_beside_hours_without_a_price_is_a_lower_bound() -> None:
+    rows = {
+        "team": ["part", "all", "none"],
+        "gpu_hours": [48.0, 0.1 + 0.2, 24.0],
+        "priced_gpu_hours": [24.0, 0.3, 0.0],
+        "month_cost": [48.0, 0.6, None],
+        "budget_cost": [96.0, 1.2, 48.0],
+        "budget_ratio": [0.5, 0.5, None],
+    }
+    kinds = {"month_cost": "money", "budget_cost": "money", "budget_ratio": "share", "team": "text"}
+    columns = [Column(name, name, kinds.get(name, "number")) for name in rows]
+    grid = Grid("team_budget", tables_of_page()["team_budget"], columns, pl.DataFrame(rows), 3, money=Money("$"))
+    told = json.loads(gzip.decompress(base64.b64decode(grid.data)))["columns"]
+    assert {each["name"] for each in told if "least" in each} == {"month_cost", "budget_ratio"}
+    assert next(each["least"] for each in told if each["name"] == "month_cost")[:2] == [1, 0]
+    assert [text for text, _ in grid.first[0]] == ["part", "48", "24", "≥ $48", "$96", "≥ 50.0 %"]
+    assert [text for text, _ in grid.first[1]] == ["all", "0.3", "0.3", "$0.6", "$1.2", "50.0 %"]
+    assert [text for text, _ in grid.first[2]] == ["none", "24", "0", "—", "$48", "—"]
 
 
 def test_links_stay_inside_the_page_and_lead_somewhere(page: Page) -> None:

@@ -87,19 +87,25 @@ def payload(value: Any) -> str:
 
 def packed(columns: Sequence[Column], frame: pl.DataFrame, **more: Any) -> str:
     """The frame's rows as the page's tables read them."""
-    return payload({**more, "rows": frame.height, "columns": [_packed(each, frame[each.name]) for each in columns]})
+    return payload({**more, "rows": frame.height, "columns": [_packed(each, frame) for each in columns]})
 
 
-def _packed(column: Column, series: pl.Series) -> Mapping[str, Any]:
-    told: dict[str, Any] = {
-        "name": column.name,
-        "title": column.title,
-        "kind": column.kind,
-        "total": column.total,
-        "doc": column.doc,
-    }
+def lower_bounds(column: Column, frame: pl.DataFrame) -> list[bool]:
+    """Whether each row's cost, or its part of a budget, is without that of hours that have no price."""
+    hours = "gpu_hours" if "gpu_hours" in frame.columns else "allocated_gpu_hours"
+    is_cost = column.name.endswith(("_cost", "budget_ratio")) and column.name != "budget_cost"
+    if not is_cost or not {hours, "priced_gpu_hours"} <= {*frame.columns}:
+        return [False] * frame.height
+    return (frame["priced_gpu_hours"] < frame[hours] * (1 - 1e-9)).fill_null(False).to_list()
+
+
+def _packed(column: Column, frame: pl.DataFrame) -> Mapping[str, Any]:
+    series, least = frame[column.name], lower_bounds(column, frame)
+    told: dict[str, Any] = {name: getattr(column, name) for name in ("name", "title", "kind", "total", "doc")}
     if column.is_hidden:
         told["hidden"] = True
+    if any(least):
+        told["least"] = [*map(int, least)]
     if series.dtype.is_numeric() and not series.dtype.is_integer():
         return {**told, "values": _rounded(column.kind, series.cast(pl.Float64)).to_list()}
     if series.dtype.is_integer():

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from gpureport.compute.query import Query
-from gpureport.report.page.embedded import Column, packed, text
+from gpureport.report.page.embedded import Column, lower_bounds, packed, text
 from gpureport.report.page.own_grids import OWN, ROWS_MAX
 from gpureport.report.page.tables import Tables
 from gpureport.report.page.words import Money, Words, kind_of, own_columns, tables_of_page
@@ -134,15 +134,17 @@ class Grid:
     def first(self) -> list[list[tuple[str, str]]]:
         """The first rows as text, each cell with its class, for readers without scripts and for the first paint."""
         shown = [each for each in self.columns if not each.is_hidden]
-        rows = self.frame.head(ROWS_FIRST).iter_rows(named=True)
-        return [[(self.written(each.kind, row[each.name]), css(each.kind, row[each.name])) for each in shown] for row in rows]
+        frame = self.frame.head(ROWS_FIRST)
+        columns = [(each.kind, frame[each.name].to_list(), lower_bounds(each, frame)) for each in shown]
+        cells = [[(self.written(kind, *cell), css(kind, cell[0])) for cell in zip(*of, strict=True)] for kind, *of in columns]
+        return [list(row) for row in zip(*cells, strict=True)]
 
-    def written(self, kind: str, found: object) -> str:
+    def written(self, kind: str, found: object, is_least: bool) -> str:
         """A cell's text; the page's script writes the same."""
         if found is None or found == "":
             return formats.UNKNOWN if found is None else ""
         write = self.money if kind == "money" else _WRITTEN.get(kind, text)
-        return write(found) or ""  # type: ignore[arg-type]
+        return f"{'≥ ' if is_least else ''}{write(found) or ''}"  # type: ignore[arg-type]
 
     @property
     def data(self) -> str:

@@ -310,7 +310,7 @@ def test_energy_is_filtered_in_the_unit_that_is_shown(rich: Page) -> None:
         ("> 1,000", 1_500, "1,500", True), ("≤ 1,000", 1_500, "1,500", False), ("2 h .. 3 h", 8_000, "2 h 13 min", True),
         ("50", 50.04, "50.0 %", True), ("0", 0.3, "0.3", False), ("> 10 GiB", 11 * 2**30, "11 GiB", True),
         ("-5..5", 0, "0", True), ("1 h 30 min", 5_400, "1 h 30 min", True), ("> €5", 6, "€6", True), ("1,5", 15, "15", None),
-        ("many", 15, "15", None),
+        ("many", 15, "15", None), ("48", 48, "≥ $48", True),
     ],
 )  # fmt: skip
 def test_a_number_is_filtered_as_it_is_written(page: Page, text: str, found: float, said: str, passes: bool | None) -> None:
