@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 from lake_rows import seen
 
-from gpureport.lake import LakeBusyError, open_lake, views
+from gpureport.lake import LakeBusyError, exclusive_run, open_lake, views
 from gpureport.lake.root import MARKER, ROOT, partition_folder
 from gpureport.values.errors import LakeError, UsageError
 from gpureport.values.tables import OWNER_LABEL, SAMPLE, SCHEMA_VERSION
@@ -138,6 +138,13 @@ def test_a_broken_marker_is_one_sentence(tmp_path: Path, content: str) -> None:
 def test_a_missing_lake_says_how_to_fill_one(tmp_path: Path) -> None:
     with pytest.raises(LakeError, match="gpureport export"):
         open_lake(tmp_path / "nothing")
+
+
+def test_a_run_that_wrote_nothing_leaves_no_folder_that_seems_in_use(tmp_path: Path) -> None:
+    with exclusive_run(tmp_path / "lake"):
+        pass
+    with pytest.raises(LakeError, match=r"there is no lake at .*gpureport export"):
+        open_lake(tmp_path / "lake")
 
 
 def test_a_folder_that_is_no_lake_is_refused(tmp_path: Path) -> None:

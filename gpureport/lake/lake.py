@@ -156,6 +156,7 @@ def _write_all(path: Path, schema: pa.Schema, tables: Iterable[pa.Table]) -> int
 
 _OBSERVED = (*STATE_TABLES, SOURCE)
 _STAGING = ".staging-"
+_RUN_LOCK = ".run.lock"
 
 
 @dataclass(frozen=True)
@@ -360,8 +361,8 @@ def open_lake(place: Place, create: bool = False) -> Lake:
 
 
 def no_lake(place: Place) -> LakeError:
-    """Of a place at which there is none: a folder may hold other files."""
-    if isinstance(place, Path) and place.exists():
+    """Of a place at which there is none: a folder may hold other files than what a run that wrote nothing leaves."""
+    if isinstance(place, Path) and place.exists() and [each.name for each in place.glob("*")] != [_RUN_LOCK]:
         return LakeError(f"{place} is not a gpureport lake (it has no {ROOT}); give the lake's folder with --lake")
     return LakeError(f"there is no lake at {place}; fill one with 'gpureport export' or 'gpureport import'")
 
@@ -374,7 +375,7 @@ def exclusive_run(place: Place) -> Iterator[None]:
     """
     storage: Storage = Bucket(place) if isinstance(place, ObjectAddress) else Folder(place)
     try:
-        with storage.errors(), locked(storage.folder / ".run.lock", is_waiting=False):
+        with storage.errors(), locked(storage.folder / _RUN_LOCK, is_waiting=False):
             yield
     except BlockingIOError:
         raise LakeBusyError(f"another run over the lake at {place} is at work; run again when it has ended") from None
