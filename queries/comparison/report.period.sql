@@ -9,11 +9,12 @@
 -- source: period.capacity, period.workload_ledger, period.cost, period.demand and period.wait of both windows
 -- columns: cluster, period, since_at, until_at, device_count, capacity_gpu_hours, allocated_gpu_hours, effective_gpu_hours, underutilized_gpu_hours,
 --          active_unmeasured_gpu_hours, allocated_unmeasured_gpu_hours, allocated_idle_gpu_hours, reserved_idle_gpu_hours, fragmented_gpu_hours,
---          free_gpu_hours, unavailable_gpu_hours, unknown_gpu_hours, energy_joules, allocated_cost, priced_gpu_hours, demanded_resource,
---          unscheduled_unit_hours, placing_size, placed_pod_count, placing_seconds_p95, unknown_reasons
+--          free_gpu_hours, unavailable_gpu_hours, unknown_gpu_hours, energy_joules, measured_gpu_hours, allocated_cost, priced_gpu_hours,
+--          demanded_resource, unscheduled_unit_hours, placing_size, placed_pod_count, placing_seconds_p95, unknown_reasons
 --   until_at                 UTC, its end, outside it
 --   device_count             GPUs that an exporter reports
---   energy_joules            J, as far as it is known
+--   energy_joules            J, of measured_gpu_hours
+--   measured_gpu_hours       GPU-hours whose energy is known
 --   allocated_cost           priced_gpu_hours x the model's price
 with capacity as (
     select
@@ -50,6 +51,7 @@ select
     + bucket.allocated_unmeasured_gpu_hours + bucket.allocated_idle_gpu_hours as allocated_gpu_hours,
     bucket.* exclude (period, cluster),
     cost.energy_joules,
+    coalesce(cost.measured_gpu_hours, 0) as measured_gpu_hours,
     cost.* similar to '^(allocated_cost|priced_gpu_hours)$',
     coalesce(demand.resource, '') as demanded_resource,
     demand.unscheduled_unit_hours,

@@ -18,7 +18,8 @@ with cost as (
 energy as (
     select
         cluster,
-        sum(measured_joules) as energy_joules
+        sum(measured_joules) as energy_joules,
+        sum(measured_seconds) / 3600 as measured_gpu_hours
     from facts.device_power_day
     group by cluster
 )

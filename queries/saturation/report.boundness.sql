@@ -31,12 +31,7 @@ with sentenced as (
                 when 'power' then format('Power-limited {:.1f} % of the time.', 100 * power_throttle_ratio)
                 when 'heat' then format('Held back by heat {:.1f} % of the time.', 100 * thermal_throttle_ratio)
                 when 'hardware' then format('Slowed down by the hardware {:.1f} % of the time.', 100 * hw_throttle_ratio)
-                when 'rejected'
-                    then
-                        format(
-                            'Memory nearly full {:.1f} % of the time and XID {}: work was likely rejected.',
-                            100 * memory_pressure_ratio, array_to_string(program_xid_codes, ', ')
-                        )
+                when 'rejected' then format('Memory nearly full {:.1f} % of the time and XID {}: work was likely rejected.', 100 * memory_pressure_ratio, array_to_string(program_xid_codes, ', '))
                 when 'memory' then format('Memory-pressured {:.1f} % of the time.', 100 * memory_pressure_ratio)
             end
             for limit_name in limits
