@@ -150,7 +150,7 @@ _NAMESPACES = """
         select cluster, namespace, bucket, round(sum(gpu_hours), 6) as gpu_hours
         from report.gpu_hour_ledger where namespace <> '' group by all
     ) as part
-    group by cluster, namespace order by sum(part.gpu_hours) desc, cluster, namespace limit 5000
+    group by cluster, namespace order by sum(part.gpu_hours) desc, cluster, namespace
 """
 _POWER = (
     *(*CONTAINER, "device_uuid", "gpu_instance_id", "energy_joules", "active_joules", "allocated_idle_joules", "idle_joules"),
@@ -172,10 +172,12 @@ def write_json(results: Sequence[Result], header: Header, files: Iterable[Path],
     """Write the file; keys in a fixed order, no clock in it. ``files`` are those of the tables."""
     head = header.as_dict()
     lists = {"sources": head.pop("sources"), **_lists({result.name: result for result in results})}
+    whole = ("sources", "namespaces", "signals")  # of the others "tables" has the count
     document = {
         "schema_version": SCHEMA_VERSION,
         **head,
         **{name: _as_far_as_there_is_room(name, entries) for name, entries in lists.items()},
+        "entry_counts": {name: len([*lists[name]]) for name in whole},
         "tables": _tables(results, [file.relative_to(path.parent) for file in files]),
     }
     path.write_bytes(orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n")

@@ -252,6 +252,7 @@ def test_a_summary_of_very_many_stays_small(tmp_path: Path) -> None:
     document = json.loads(path.read_bytes())
     assert [len(document[name]) > 500 for name in ("sources", "findings", "namespaces", "allocations")] == [True] * 4
     assert document["tables"]["finding"] == {"row_count": 60_000, "files": []}
+    assert document["entry_counts"] == {"sources": 60_000, "namespaces": 60_000, "signals": 0}  # in no table with these rows
 
 
 def test_csv_is_read_back_by_polars_as_it_was_written(folder: Path) -> None:
