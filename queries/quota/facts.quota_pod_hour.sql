@@ -2,9 +2,9 @@
 --
 -- In and over quota are nos' notions, by its rules and by the label that was observed; other systems have none.
 --
--- revision: 5
+-- revision: 6
 -- grain:  cluster, system, quota, resource, flavor, pod_uid, hour_start_at
--- reads:  day.quota_exposure, day.quota_label, day.quota_pod_interval, day.quota_pod_label, day.quota_unit, day.quota_watch
+-- reads:  day.quota_exposure, day.quota_label, day.quota_pod_interval, day.quota_pod_label, day.quota_terms, day.quota_unit, day.quota_watch
 -- source: day.quota_pod_interval; nos' rules; label nos.nebuly.com/capacity
 -- columns: cluster, system, quota, resource, flavor, namespace, pod, pod_uid, hour_start_at, priority, end_reason, amount_native, amount_gpus, native_unit,
 --          waiting_seconds, held_seconds, in_quota_seconds, over_quota_seconds, observed_in_quota_seconds, observed_over_quota_seconds,
@@ -71,13 +71,17 @@ state as (
         using (cluster, system, pod_uid)
 ),
 
--- Only time in which the cluster's pods are known counts, hour by hour.
+-- Only time in which the cluster's pods and the quota's terms are known counts, hour by hour.
 hour as (
     select
-        *,
-        unnest(generate_series(date_trunc('hour', start_at), end_at, interval 1 hour)) as hour_start_at
-    from day.quota_watch
-    where watched = 'pods'
+        term.* similar to '^(cluster|system|quota|resource|flavor)$',
+        greatest(watch.start_at, term.start_at) as known_at,
+        least(watch.end_at, term.end_at) as unknown_at,
+        unnest(generate_series(date_trunc('hour', known_at), unknown_at, interval 1 hour)) as hour_start_at
+    from day.quota_terms as term
+    inner join day.quota_watch as watch
+        using (cluster)
+    where watch.watched = 'pods' and watch.start_at < term.end_at and watch.end_at > term.start_at
 ),
 
 part as (
@@ -86,12 +90,13 @@ part as (
         hour.hour_start_at,
         state.step.what,
         state.step.by_quota,
-        greatest(state.step.from_at, hour.start_at, hour.hour_start_at) as from_at,
-        least(state.step.until_at, hour.end_at, hour.hour_start_at + interval 1 hour) as until_at
+        greatest(state.step.from_at, hour.known_at, hour.hour_start_at) as from_at,
+        least(state.step.until_at, hour.unknown_at, hour.hour_start_at + interval 1 hour) as until_at
     from state
     inner join hour
         on
-            state.cluster = hour.cluster
+            (state.cluster, state.system, state.quota, state.resource, state.flavor)
+            = (hour.cluster, hour.system, hour.quota, hour.resource, hour.flavor)
             and state.step.from_at < hour.hour_start_at + interval 1 hour
             and state.step.until_at > hour.hour_start_at
     where from_at < until_at
@@ -132,6 +137,7 @@ exposed_sum as (
 summed as (
     select
         columns('^(cluster|pod_uid|system|quota|resource|flavor|hour_start_at)$'),
+        max(until_at) filter (where what in ('waiting', 'held')) as last_at,
         coalesce(sum(epoch_ms(until_at - from_at)) filter (where what = 'waiting'), 0) / 1000 as waiting_seconds,
         coalesce(sum(epoch_ms(until_at - from_at)) filter (where what = 'held'), 0) / 1000 as held_seconds,
         coalesce(sum(epoch_ms(until_at - from_at)) filter (where what = 'in-quota'), 0) / 1000 as in_quota_seconds,
@@ -141,7 +147,7 @@ summed as (
         coalesce(sum(epoch_ms(until_at - from_at)) filter (where what = 'differs'), 0) / 1000 as label_differs_seconds
     from part
     group by all
-    having bool_or(what in ('waiting', 'held'))
+    having last_at is not null
 )
 
 select
@@ -151,10 +157,10 @@ select
     summed.pod_uid,
     summed.hour_start_at,
     own.* similar to '^(priority|amount_native|amount_gpus)$',
-    -- An end of the next day is that day's.
+    -- An end of the next day is that day's, and one under a later quota is that quota's.
     if(
         own.ended_at <= date_trunc('day', summed.hour_start_at) + interval 1 day
-        and summed.hour_start_at = max(summed.hour_start_at) over (partition by summed.cluster, system, quota, resource, flavor, pod_uid),
+        and summed.last_at = max(summed.last_at) over (partition by summed.cluster, system, resource, flavor, pod_uid),
         own.end_reason,
         ''
     ) as end_reason,
