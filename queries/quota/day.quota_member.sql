@@ -16,7 +16,9 @@ with quota as (
         columns('^(cluster|system|quota)$'),
         list_distinct(flatten(list(namespaces))) as namespaces,
         any_value(scopes) as scopes,
-        count(distinct scopes) <= 1 as has_one_scope
+        count(distinct scopes) <= 1 as has_one_scope,
+        min(start_at) as start_at,
+        max(end_at) as end_at
     from day.quota_terms
     group by all
 ),
@@ -43,14 +45,14 @@ by_namespace as (
     from day.quota_pod as pod
     inner join governed
         using (cluster, namespace)
+    -- A namespace has one quota at a time: the composite one, else the first by name. One that it replaces governed before.
+    anti join governed as other
+        on
+            governed.system in ('nos', 'scheduler-plugins')
+            and (governed.cluster, governed.system, governed.namespace) = (other.cluster, other.system, other.namespace)
+            and (not governed.is_composite, governed.quota) > (not other.is_composite, other.quota)
+            and governed.start_at >= other.start_at and governed.end_at <= other.end_at
     where governed.system in ('kubernetes', 'nos', 'scheduler-plugins') and is_in_scope is distinct from false
-    -- A namespace has one quota: the composite one, else the first by name.
-    qualify
-        governed.system = 'kubernetes'
-        or row_number() over (
-            partition by pod.cluster, governed.system, pod.pod_uid
-            order by is_composite desc, governed.quota asc
-        ) = 1
 ),
 
 local_queue as (
