@@ -87,7 +87,7 @@ const runsOf = (numbers) => numbers.reduce((runs, number) => {
   return runs;
 }, []);
 
-// Stacked areas: effective, other active, idle, no data, free; pending requests above what there is.
+// Stacked areas: effective, other active, idle, allocated without data of use, allocation unknown, free; pending requests above what there is.
 const drawHours = async (figure, data) => {
   const columns = table(data);
   const hour = columns.hour_start_at;
@@ -98,10 +98,10 @@ const drawHours = async (figure, data) => {
   const layers = times.map((time) => {
     const [effective, active, idle, allocated, unnamed, usable] = (sums.get(time) ?? Array(6).fill(0)).map((value) => value ?? 0);
     const known = active + idle;
-    return [effective, Math.max(0, active - effective), idle, Math.max(0, allocated - known) + unnamed, Math.max(0, usable - allocated - unnamed), pending.get(time) ?? 0];
+    return [effective, Math.max(0, active - effective), idle, Math.max(0, allocated - known), unnamed, Math.max(0, usable - allocated - unnamed), pending.get(time) ?? 0];
   });
-  const classes = ["c-effective", "c-underutilized", "c-allocated_idle", "c-unknown", "c-free", "pending"];
-  const titles = ["Effective", "Other active", "Allocated, idle", "Unknown", "Free", "Pending requests"];
+  const classes = ["c-effective", "c-underutilized", "c-allocated_idle", "c-allocated_unmeasured", "c-unknown", "c-free", "pending"];
+  const titles = ["Effective", "Other active", "Allocated, idle", "Allocated, use not measured", "Unknown", "Free", "Pending requests"];
   const top = ceiling(Math.max(...layers.map((parts) => parts.reduce((one, other) => one + other, 0))));
   const width = widthOf(figure), height = 250;
   const svg = frame(width, height, top, "GPUs by use, hour by hour; pending requests above capacity");
@@ -118,7 +118,7 @@ const drawHours = async (figure, data) => {
   });
   timeLabels(svg, times, x, width, height);
   const blank = runs.flat().length < times.length ? " Blank: hours without data." : "";
-  const there = classes.map((css, layer) => [css, titles[layer]]).filter((_, layer) => layers.some((parts) => parts[layer] > 0));
+  const there = classes.map((css, layer) => [css, titles[layer]]).filter((_, layer) => layers.some((parts) => parts[layer] > top / 1000)); // less is rounding, and not seen
   figure.append(svg, legendOf(there), make("p", { class: "soft" }, `Vertical axis: GPUs. Horizontal axis: ${ZONE}.${blank}`));
 };
 
