@@ -126,9 +126,9 @@ exposed_sum as (
     select
         columns('^(cluster|system|pod_uid|quota|resource|flavor|hour_start_at)$'),
         sum(more_seconds) as exposed_seconds,
-        sum(seconds) filter (where what = 'within min') as within_min_seconds,
-        sum(seconds) filter (where what = 'fair share') as fair_share_seconds,
-        sum(seconds) filter (where what = 'same namespace') as same_namespace_seconds,
+        sum(seconds) filter (where what = 'within min') as exposed_within_min_seconds,
+        sum(seconds) filter (where what = 'fair share') as exposed_fair_share_seconds,
+        sum(seconds) filter (where what = 'same namespace') as exposed_same_namespace_seconds,
         list_sort(list(distinct by_quota)) as exposed_by
     from exposed
     group by all
@@ -173,10 +173,9 @@ select
         columns('^(observed_in_quota|observed_over_quota|label_differs)_seconds$'),
         null
     ) as "\0",
-    if(summed.system in ('nos', 'scheduler-plugins'), coalesce(exposed_sum.exposed_seconds, 0), null)::double as exposed_seconds,
-    if(summed.system in ('nos', 'scheduler-plugins'), coalesce(exposed_sum.within_min_seconds, 0), null)::double as exposed_within_min_seconds,
-    if(summed.system = 'nos', coalesce(exposed_sum.fair_share_seconds, 0), null)::double as exposed_fair_share_seconds,
-    if(summed.system in ('nos', 'scheduler-plugins'), coalesce(exposed_sum.same_namespace_seconds, 0), null)::double as exposed_same_namespace_seconds,
+    if(summed.system in ('nos', 'scheduler-plugins'), coalesce(columns('^exposed_(within_min_)?seconds$'), 0), null)::double as "\0",
+    if(summed.system = 'nos', coalesce(exposed_sum.exposed_fair_share_seconds, 0), null)::double as exposed_fair_share_seconds,
+    if(summed.system in ('nos', 'scheduler-plugins'), coalesce(exposed_sum.exposed_same_namespace_seconds, 0), null)::double as exposed_same_namespace_seconds,
     coalesce(exposed_sum.exposed_by, []) as exposed_by
 from summed
 inner join own

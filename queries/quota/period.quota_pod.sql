@@ -10,38 +10,42 @@
 with pod as (
     select
         columns('^(cluster|system|quota|resource|flavor|namespace|pod|pod_uid)$'),
-        max(end_reason) in ('Evicted', 'Preempting', 'Preempted', 'PreemptionByScheduler') as is_evicted,
+        hour_start_at::date as day,
         sum(held_seconds * amount_gpus) / 3600 as allocated_gpu_hours,
-        sum(over_quota_seconds * amount_gpus) / 3600 as over_quota_gpu_hours
+        sum(over_quota_seconds * amount_gpus) / 3600 as over_quota_gpu_hours,
+        bool_or(max(end_reason) in ('Evicted', 'Preempting', 'Preempted', 'PreemptionByScheduler')) over (
+            partition by cluster, system, quota, resource, flavor, namespace, pod, pod_uid
+        ) as is_evicted
     from facts.quota_pod_hour
     where is_in_period(hour_start_at, $since_at, $until_at)
-    group by cluster, system, quota, resource, flavor, namespace, pod, pod_uid
+    group by cluster, system, quota, resource, flavor, namespace, pod, pod_uid, day
 ),
 
 allocated as (
     select
-        columns('^(cluster|namespace|pod|pod_uid)$'),
+        columns('^(cluster|namespace|pod|pod_uid|day)$'),
         coalesce(sum(gpu_hours) filter (where bucket = 'allocated_idle'), 0) as idle_gpu_hours,
+        sum(gpu_hours) as seen_gpu_hours,
         min(first_hour_at) filter (where bucket = 'allocated_idle') as first_idle_at
     from period.ledger
     where pod != '' and bucket in ('allocated_idle', 'effective', 'underutilized', 'active_unmeasured')
-    group by cluster, namespace, pod, pod_uid
+    group by all
 ),
 
--- A pod that the telemetry knows by name alone is the one of that name; of several none.
+-- A pod that the telemetry knows by name alone is the one of that name; of several none. Of a day on which the quota was there for a part
+-- of the pod's hours, the same part of the idle ones is its.
 named as (
     select
-        allocated.* exclude (pod_uid),
-        pod.* similar to '^(system|quota|resource|flavor|pod_uid)$'
+        pod.* similar to '^(cluster|system|quota|resource|flavor|pod_uid)$',
+        allocated.idle_gpu_hours * least(1, pod.allocated_gpu_hours / nullif(allocated.seen_gpu_hours, 0)) as idle_gpu_hours,
+        allocated.first_idle_at
     from allocated
     inner join pod
-        using (cluster, namespace, pod)
+        using (cluster, namespace, pod, day)
     where allocated.pod_uid in ('', pod.pod_uid)
-    qualify
-        allocated.pod_uid != ''
-        or count(*) over (
-            partition by allocated.cluster, allocated.namespace, allocated.pod, allocated.pod_uid, pod.system, pod.quota, pod.resource, pod.flavor
-        ) = 1
+    qualify allocated.pod_uid != '' or count(*) over (
+        partition by allocated.cluster, allocated.namespace, allocated.pod, allocated.pod_uid, pod.system, pod.quota, pod.resource, pod.flavor, day
+    ) = 1
 ),
 
 -- Hours of one pod may be known by its uid and others by its name.

@@ -60,8 +60,7 @@ select
         if(borrowed > 0, format('; borrowed {:.4g}', borrowed), ''),
         if(lent > 0, format('; lent {:.4g}', lent), ''),
         if(capped_seconds > 0, format('; {:.4g} h at its limit', capped_seconds / 3600), ''),
-        if(starved_seconds > 0, format('; {:.4g} h short of its guarantee', starved_seconds / 3600), ''),
-        if(starved_seconds > 0 and borrowers is not null, concat(' while ', borrowers, ' borrowed'), '')
+        if(starved_seconds > 0, format('; {:.4g} h short of its guarantee', starved_seconds / 3600) || coalesce(' while ' || borrowers || ' borrowed', ''), '')
     ) as sentence
 from day
 left join behind
