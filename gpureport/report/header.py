@@ -162,9 +162,9 @@ def read_header(
 ) -> Header:
     """Read the header's figures from report.device, report.coverage and lake.source of an open report database."""
     ((device_count,),) = con.execute("select count(*) from report.device where gpu_instance_id = ''").fetchall()
-    clusters = con.execute(
-        "select cluster from report.device union select cluster from report.coverage order by cluster"
-    ).fetchall()
+    found = "select cluster from report.device union select cluster from report.coverage order by cluster"
+    # Without a GPU, those of the sources.
+    clusters = con.execute(found).fetchall() or con.execute("select distinct cluster from lake.source order by all").fetchall()
     catalogs = con.execute("select distinct catalog_version from lake.source order by all").fetchall()
     expected, observed = _device_time(con)
     return Header(
@@ -214,8 +214,10 @@ def _absent(con: duckdb.DuckDBPyConnection) -> tuple[Absent, ...]:
     rows = con.execute(
         f"""
         with absent as (
-            select signal, arg_max(reason, (unknown_device_seconds, reason)) as reason
-            from report.coverage where signal not in {_NO_SIGNALS} group by signal having sum(observed_device_seconds) = 0
+            select distinct on (signal) signal, reason
+            from report.coverage where signal not in {_NO_SIGNALS} group by signal, reason
+            qualify sum(sum(observed_device_seconds)) over (partition by signal) = 0
+            order by signal, sum(unknown_device_seconds) desc, reason desc
         )
         select reason, list(signal order by signal) from absent group by reason order by count(*) desc, reason
         """
