@@ -426,6 +426,19 @@ def test_hours_without_a_price_make_the_cost_a_lower_bound(con: duckdb.DuckDBPyC
     assert "75.0 % of GPU-hours have a price" in found.detail
 
 
+def test_without_a_currency_the_word_cost_is_said_once(con: duckdb.DuckDBPyConnection) -> None:
+    assert _answers(con, currency="")["GPUs to return"].detail.endswith(" · cost of the allocated ones: 48")
+
+
+def test_without_a_gpu_hour_nothing_is_said_of_waste_and_of_gpus_to_return(con: duckdb.DuckDBPyConnection) -> None:
+    con.execute("delete from report.gpu_hour_ledger")
+    with opened_tables(con, {}) as tables:
+        header = replace(HEADER, device_count=0, expected_seconds=0.0, observed_seconds=0.0)
+        found = {each.title: each for each in answers(tables, header, Money("$"))}
+    assert found["Largest waste"].line == "Largest waste: No data. No allocated GPU is known to be idle or underutilized."
+    assert found["GPUs to return"].line == "GPUs to return: No data."
+
+
 def test_costs_of_waste_and_of_gpus_to_return_are_lower_bounds_only_where_their_own_hours_lack_a_price(
     con: duckdb.DuckDBPyConnection,
 ) -> None:
@@ -713,4 +726,4 @@ def test_an_empty_report_has_answers_that_say_so() -> None:
         with opened_tables(con, {}) as tables:
             assert isinstance(tables, Tables)
             found = answers(tables, HEADER, Money(), "")
-    assert [each.headline for each in found][:2] == ["No data", "None"]
+    assert [each.headline for each in found][:2] == ["No data", "No data"]

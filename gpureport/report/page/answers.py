@@ -119,8 +119,9 @@ class _Asked:
 
     @property
     def is_unmeasured(self) -> bool:
-        """Whether that is all of them, or the allocation of all GPUs is unknown."""
-        is_unknown = self.whole.of("unknown") > (1 - UNMEASURED) * self.whole.capacity
+        """Whether that is all of them, or the allocation of all GPUs is unknown, or no GPU is in the data."""
+        capacity = self.whole.capacity
+        is_unknown = self.whole.of("unknown") > (1 - UNMEASURED) * capacity or not (capacity or self.team)
         return is_unknown or 0 < self.unmeasured == self.whole.of(*ALLOCATED)
 
     def is_notable(self, gpu_hours: float | None) -> bool:
@@ -195,7 +196,8 @@ class _Asked:
             trace = self.whole.of(*IDLE, "underutilized")
             headline = "No data" if self.is_unmeasured else "None known" if said else "Almost none" if trace else "None"
             but = f", but for {formats.gpu_hours(trace)}" if trace else ""
-            detail = f"No allocated GPU {'is known to be' if said else 'was'} idle or underutilized{but}{said and f'; {said}'}."
+            was = "is known to be" if said or self.is_unmeasured else "was"
+            detail = f"No allocated GPU {was} idle or underutilized{but}{said and f'; {said}'}."
             return Answer("Largest waste", headline, detail, tab="workloads", link="Workloads")
         told.sort(key=lambda each: -each[0])
         first, rest = told[0][1], told[1:]
@@ -241,12 +243,12 @@ class _Asked:
         of = "" if self.team else f" of {count:,}"
         tone = "warn" if gpus >= 0.5 else ""
         is_least = any(each["is_partial"] for each in teams)
-        spent = sum(costs) if costs else None
-        detail = " · ".join(parts) + self.money.tail(spent, " · cost of the allocated ones: ", is_least=is_least)
+        if spent := sum(costs):
+            parts.append(f"cost of the allocated ones: {'≥ ' if is_least else ''}{self.money(spent)}")
         is_lower = is_partial or self.unmeasured > UNMEASURED * self.whole.of(*ALLOCATED)  # they may be idle too
         said = formats.rounded(gpus, 1, is_lower)
         headline = "No data" if self.is_unmeasured and not gpus else f"{said}{of}"
-        return Answer("GPUs to return", headline, detail, tone, self.confidence, "workloads", link="Workloads")
+        return Answer("GPUs to return", headline, " · ".join(parts), tone, self.confidence, "workloads", link="Workloads")
 
     def pending(self) -> Answer:
         """Waiting or starved teams, and the cause."""
