@@ -118,7 +118,7 @@ const drawHours = async (figure, data) => {
   });
   timeLabels(svg, times, x, width, height);
   const blank = runs.flat().length < times.length ? " Blank: hours without data." : "";
-  const there = classes.map((css, layer) => [css, titles[layer]]).filter((_, layer) => layers.some((parts) => parts[layer] > top / 1000)); // less is rounding, and not seen
+  const there = classes.map((css, layer) => [css, titles[layer]]).filter((_, layer) => layers.some((parts) => parts[layer] > top / 1000)); // less is rounding, too thin to draw
   figure.append(svg, legendOf(there), make("p", { class: "soft" }, `Vertical axis: GPUs. Horizontal axis: ${ZONE}.${blank}`));
 };
 
