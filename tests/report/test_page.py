@@ -192,6 +192,7 @@ def test_the_report_leads_to_a_page_for_each_team_with_its_rank(simulated_demo: 
     assert {link for link in whole.references if link.startswith("by/")} == {f"by/{name}.html" for name in names}
     own = Page(simulated_demo / "by" / "research.html")
     assert re.search(r"rank \d of 6 teams", own.text)
+    assert ("All teams" in whole.source, "All teams" in own.source) == (True, False)  # its rest is that of the whole
     columns = rows_within(own)["containers"]["columns"]
     assert [column["words"] for column in columns if column["name"] == "team"] == [["research"]]
 
