@@ -704,6 +704,18 @@ def test_pending_requests_of_a_day_are_the_mean_of_the_hours_in_which_they_are_k
         assert re.findall(r"(\d+ Nov) [^>]*Pending requests ([\d.]+)", drawn) == [("20 Nov", "2")]
 
 
+def test_a_finding_of_a_silent_cluster_names_it(con: duckdb.DuckDBPyConnection) -> None:
+    """No device of it was seen; its node has the name of one of the other cluster."""
+    con.execute("""
+        insert into report.gpu_hour_ledger values ('west', '', '', '', 'M', '2026-11-20', 'unknown', 24);
+        insert into report.finding (code, cluster, node_name, title, severity, namespace, device_uuid)
+        values ('GR601', 'west', 'node-0', 'No data', 'warning', '', '')
+    """)
+    with opened_tables(con, {}) as tables:
+        found = overview(tables, HEADER, Money("$"), {}).findings
+    assert [each["where"] for each in found if each["title"] == "No data"] == ["west · node-0"]
+
+
 def test_the_previous_period_is_named_by_days_of_the_time_zone(con: duckdb.DuckDBPyConnection) -> None:
     """From midnight to midnight in Berlin, which is an hour before midnight UTC."""
     con.execute("""create table report.period as select 'before' as period, timestamp '2026-11-12 23:00:00' as since_at,

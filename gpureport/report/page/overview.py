@@ -136,7 +136,7 @@ def _findings(tables: Tables, team: str) -> list[dict[str, Any]]:
         select
             code, min(number) as number, min(row) as row, arg_min(severity, number) as severity, arg_min(title, number) as title,
             arg_min(evidence, number) as evidence, arg_min(action, number) as action, arg_min(subject, number) as subject,
-            if((select count(distinct cluster) from report.device) > 1, cluster, '') as of_cluster,
+            if((select count(distinct cluster) from report.gpu_hour_ledger) > 1, cluster, '') as of_cluster,
             node_name, whose, count(*) as times, sum(gpu_hours) as gpu_hours, sum(at_stake_cost) as at_stake_cost,
             count(at_stake_cost) as priced, list(distinct gpu_index order by gpu_index) filter (where gpu_index != '') as gpus
         from (
