@@ -99,7 +99,7 @@ def compute(invocation: Invocation, /, day: str | None, since: str | None, until
     "--timezone",
     "report__timezone",
     help="Time zone of days, weekdays and hours, such as Europe/Berlin (default: UTC); it differs from UTC by whole hours. "
-    "The days of gpu_hour_ledger, coverage and the pages of teams remain UTC's.",
+    "The days of gpu_hour_ledger, gpu_hour_balance, power_sensor, coverage and the pages of teams remain UTC's.",
 )
 @click.option("--anonymise", "is_anonymous", is_flag=True, help="Write a report to share: pseudonyms for names, no free text.")
 @click.option(

@@ -108,11 +108,12 @@ def test_large_numbers_of_a_packed_column_are_whole() -> None:
 
 
 def test_a_number_that_is_rounded_twice_is_none_of_others() -> None:
-    """30.9497 is shown as 30.9 and 713.46 as 713: of 30.95 and 713.5 the script made 31 and 714."""
+    """30.9497 is shown as 30.9 and 713.46 as 713: of 30.95 and 713.5 the script made 31 and 714, of 3,528 + 3,132 6,660."""
     for kind, found, expected in (
         ("number", [30.9497, 713.46, 30.9412], [30.9497, 713.46, 30.94]),
         ("share", [0.0784951, 0.0785012], [0.0784951, 0.0785012]),
         ("duration", [12.4996, 556.46], [12.4996, 556.46]),
+        ("money", [3528.412, 3132.344], [3528.41, 3132.34]),
     ):
         frame = pl.DataFrame({"found": found})
         [column] = json.loads(gzip.decompress(base64.b64decode(packed([Column("found", "", kind)], frame))))["columns"]

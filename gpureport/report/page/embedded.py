@@ -1,6 +1,7 @@
 """What a page is made of: templates, style, script and tables.
 
-Tables are by column, texts as numbers of a dictionary, numbers at four digits, shares at three if enough, gzip, base64.
+Tables are by column, texts as numbers of a dictionary, numbers at four digits, money at six, shares at three if enough, packed
+(gzip, base64).
 """
 
 from __future__ import annotations
@@ -118,7 +119,7 @@ def _packed(column: Column, frame: pl.DataFrame) -> Mapping[str, Any]:
 
 def _rounded(kind: str, numbers: pl.Series) -> pl.Series:
     """As many digits as are needed: more where these are midway between two that are shown, as 30.95 for 30.9497, or all."""
-    digits, bound, places = (3, 0.99, 4) if kind == "share" else (DIGITS, 10**DIGITS, 0)
+    digits, bound, places = {"share": (3, 0.99, 4), "money": (6, 10**6, 0)}.get(kind, (DIGITS, 10**DIGITS, 0))
     few, more = numbers.round_sig_figs(digits).zip_with(numbers.abs() < bound, numbers.round(places)), numbers.round_sig_figs(7)
     shown = {"share": 3, "duration": 0}.get(kind)
     sides = (few * (1 - 1e-9), few * (1 + 1e-9))
