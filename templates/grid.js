@@ -66,7 +66,7 @@ class Grid {
   }
 
   makeTools() {
-    this.field = make("input", { type: "search", placeholder: `Search ${grouped(this.count, 0)} rows`, "aria-label": `Search ${this.title}`, oninput: () => this.search(this.field.value) });
+    this.field = make("input", { type: "search", placeholder: `Search ${grouped(this.count, 0)} row${this.count === 1 ? "" : "s"}`, "aria-label": `Search ${this.title}`, oninput: () => this.search(this.field.value) });
     this.told = make("output", { class: "told", "aria-live": "polite" });
     this.chips = make("span");
     const tools = make("div", { class: "tools" }, this.field, this.chips);

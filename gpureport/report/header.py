@@ -117,7 +117,7 @@ class Header:
         asked = len(list(self.window.days()))
         held = {cluster: len({each.day for each in self.sources if each.cluster == cluster}) for cluster in self.clusters}
         said = {
-            cluster: f"{days} of the period's {asked} days" if days else "no telemetry of the period"
+            cluster: f"{days} of the period's {asked} UTC days" if days else "no telemetry of the period"
             for cluster, days in held.items()
         }
         return tuple(f"{cluster}: the lake has {said[cluster]}." for cluster, days in held.items() if days < asked)

@@ -220,7 +220,7 @@ def test_a_name_that_matches_no_gpu_is_a_warning_and_of_a_long_window_it_is_said
     told = capsys.readouterr().err
     assert "warning: prices.gpu_hour names 'NVIDIA-H200', which is no GPU of the period" in told
     assert "warning: power.idle_watts names 'GPU-gone'" in told
-    assert "the lake has 1 of the period's 367 days" in (tmp_path / "out" / "summary.md").read_text()
+    assert "the lake has 1 of the period's 367 UTC days" in (tmp_path / "out" / "summary.md").read_text()
 
 
 def test_flags_and_environment_go_over_the_entry_of_a_cluster(tmp_path: Path) -> None:

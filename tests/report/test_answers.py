@@ -349,6 +349,22 @@ def test_days_that_the_window_cuts_are_no_dip_in_the_course_of_a_team(con: duckd
     assert (team.gpus, team.spark) == ("2.0", spark([2, 2]))
 
 
+def test_a_day_whose_allocation_is_unknown_is_no_dip_in_the_course_of_a_team(con: duckdb.DuckDBPyConnection) -> None:
+    """Serving has 2 GPUs on two days; on the third nothing was exported, on the fourth all GPUs are known to be free."""
+    con.execute("delete from report.gpu_hour_ledger")
+    con.execute("""
+        insert into report.gpu_hour_ledger values
+        ('lab', 'serving', 'web', '', 'M', date '2026-11-20', 'effective', 48),
+        ('lab', 'serving', 'web', '', 'M', date '2026-11-21', 'effective', 48),
+        ('lab', '', '', '', 'M', date '2026-11-22', 'unknown', 48),
+        ('lab', '', '', '', 'M', date '2026-11-23', 'free', 48)
+    """)
+    window = Window(HEADER.window.start_at, HEADER.window.start_at + timedelta(days=4))
+    with opened_tables(con, {}) as tables:
+        (team,) = overview(tables, replace(HEADER, window=window), Money("$"), {}).teams
+    assert team.spark == spark([2, 2, 0])
+
+
 def test_findings_of_which_one_has_no_price_cost_as_much_at_least(con: duckdb.DuckDBPyConnection) -> None:
     """Two GPUs of a node, 4 h each: one at $6, one of a model without a price."""
     _device(con, "GPU-2", "4")

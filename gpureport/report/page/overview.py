@@ -318,10 +318,11 @@ def _by_team(tables: Tables) -> dict[str, dict[str, Any]]:
 
 
 def _courses(tables: Tables, hours: Mapping[date, float]) -> dict[str, list[float]]:
-    """GPUs allocated on each day that has data, by team; ``hours`` of the days."""
+    """GPUs allocated on each day for which some allocation is known, by team; ``hours`` of the days."""
     rows = tables.rows("""
         select team, day, coalesce(sum(gpu_hours) filter (where bucket != 'reserved_idle'), 0) as gpu_hours
-        from (select distinct team from page.use where team != '') cross join (select distinct day from page.use)
+        from (select distinct team from page.use where team != '')
+        cross join (select distinct day from page.use where bucket != 'unknown')
         left join page.use using (team, day) group by all order by day
     """)
     found: dict[str, list[float]] = {}
