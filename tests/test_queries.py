@@ -245,6 +245,7 @@ KINDS = {
     "kind": "varchar",
     "pod_workload": "varchar",
     "name": "varchar",
+    "noun": "varchar",
     "rule": 'struct("key" varchar, operator varchar, "values" varchar[])',
     "labels": "map(varchar, varchar)",
     "scopes": "varchar",

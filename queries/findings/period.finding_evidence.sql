@@ -109,7 +109,7 @@ select
     sum(gpu_hours) as gpu_hours,
     'medium' as confidence,
     format(
-        '{:,.1f} GPU-hours on {} GPU{} without a pod', sum(gpu_hours), count(distinct device_uuid), if(count(distinct device_uuid) = 1, '', 's')
+        '{:,.1f} GPU-hours on {} without a pod', sum(gpu_hours), counted(count(distinct device_uuid), 'GPU')
     ) as evidence,
     min(first_hour_at) as first_seen_at
 from period.ledger
@@ -125,11 +125,11 @@ select
     sum(lacking_seconds) / 3600 as gpu_hours,
     'high' as confidence,
     format(
-        '{} value{} of {} dropped: {}; no data for {:,.1f} GPU-hours on {} GPU{} or instance{}',
-        sum(left_out_count)::bigint, if(sum(left_out_count) = 1, '', 's'),
+        '{} of {} dropped: {}; no data for {:,.1f} GPU-hours on {} or instance{}',
+        counted(sum(left_out_count), 'value'),
         array_to_string(list_sort(list_distinct(flatten(list(source_metrics)))), ', '),
         string_agg(distinct cause, ', ' order by cause), sum(lacking_seconds) / 3600,
-        len(list_distinct(flatten(list(left_out_devices)))), if(len(list_distinct(flatten(list(left_out_devices)))) = 1, '', 's'),
+        counted(len(list_distinct(flatten(list(left_out_devices)))), 'GPU'),
         if(len(list_distinct(flatten(list(left_out_devices)))) = 1, '', 's')
     ) as evidence,
     min(day)::timestamp as first_seen_at
@@ -144,10 +144,10 @@ select
     gpu_model,
     'medium' as confidence,
     'the energy counter ' || concat_ws('; ', format(
-        'grew by {:.2f}{} times the energy of the measured power on {} GPU{}', min(counter_ratio),
-        if(count(counter_ratio) = 1, '', format(' to {:.2f}', max(counter_ratio))), count(counter_ratio), if(count(counter_ratio) = 1, '', 's')
+        'grew by {:.2f}{} times the energy of the measured power on {}', min(counter_ratio),
+        if(count(counter_ratio) = 1, '', format(' to {:.2f}', max(counter_ratio))), counted(count(counter_ratio), 'GPU')
     ), if(bool_or(counter_ratio is null), format(
-        'grew where the measured power was 0 on {} GPU{}', count(*) - count(counter_ratio), if(count(*) - count(counter_ratio) = 1, '', 's')
+        'grew where the measured power was 0 on {}', counted(count(*) - count(counter_ratio), 'GPU')
     ), null)) as evidence,
     $since_at::timestamp as first_seen_at
 from disputed
@@ -161,7 +161,7 @@ select
     sum(gpu_hours) as gpu_hours,
     'high' as confidence,
     format(
-        'active for {:,.1f} GPU-hours on {} GPU{} without SM activity', sum(gpu_hours), count(distinct device_uuid), if(count(distinct device_uuid) = 1, '', 's')
+        'active for {:,.1f} GPU-hours on {} without SM activity', sum(gpu_hours), counted(count(distinct device_uuid), 'GPU')
     ) as evidence,
     min(first_hour_at) as first_seen_at
 from period.ledger

@@ -31,8 +31,8 @@ select
     pending_gpu_hours as gpu_hours,
     'high' as confidence,
     format(
-        '{} pod{} waited: median {:.1f} h, p95 {:.1f} h; {} still pending at the end',
-        pod_count, if(pod_count = 1, '', 's'), wait_hours_p50, wait_hours_p95, waiting_count
+        '{} waited: median {:.1f} h, p95 {:.1f} h; {} still pending at the end',
+        counted(pod_count, 'pod'), wait_hours_p50, wait_hours_p95, waiting_count
     ) as evidence,
     first_seen_at
 from summed
@@ -53,8 +53,8 @@ select
         else 'medium'
     end as confidence,
     format(
-        'demand is forecast to grow from {:,.0f} to the capacity of {:,.0f} GPU-hours a day in {} day{}; past forecasts were off by {:.0f} %',
-        daily_allocated_gpu_hours, daily_usable_gpu_hours, runway_day_count, if(runway_day_count = 1, '', 's'), 100 * coalesce(backtest_error_ratio, 1)
+        'demand is forecast to grow from {:,.0f} to the capacity of {:,.0f} GPU-hours a day in {}; past forecasts were off by {:.0f} %',
+        daily_allocated_gpu_hours, daily_usable_gpu_hours, counted(runway_day_count, 'day'), 100 * coalesce(backtest_error_ratio, 1)
     ) as evidence,
     $until_at::timestamp as first_seen_at
 from period.demand_runway

@@ -99,7 +99,7 @@ idle as (
             idleness,
             case
                 when any_value(pod_count) > 1 then format(', in {} of {} pods', count(*) filter (where idle_gpu_hours > 0), any_value(pod_count))
-                when code = 'GR101' then format(' on {} GPU{}', sum(device_count), if(sum(device_count) = 1, '', 's'))
+                when code = 'GR101' then ' on ' || counted(sum(device_count), 'GPU')
             end,
             if(any_value(pod_count) > 1 and bool_or(is_whole), format(
                 '; {} of them idle for {:.0f} % of their time or more', count(*) filter (where is_idle), 100 * $idle_ratio
@@ -125,7 +125,7 @@ select
     sum(gpu_hours) as gpu_hours,
     'high' as confidence,
     format(
-        'reserved for {:,.1f} GPU-hours on {} GPU{} without a container', sum(gpu_hours), count(distinct device_uuid), if(count(distinct device_uuid) = 1, '', 's')
+        'reserved for {:,.1f} GPU-hours on {} without a container', sum(gpu_hours), counted(count(distinct device_uuid), 'GPU')
     ) as evidence,
     min(first_hour_at) as first_seen_at
 from period.ledger
@@ -157,7 +157,7 @@ select
     sum(gpu_hours) as gpu_hours,
     if(cause in ('unsliced', 'fragmented', 'larger_than_any_node'), 'high', 'medium') as confidence,
     format(
-        '{:,.1f} GPU-hours on {} GPU{}: {}', sum(gpu_hours), count(distinct device_uuid), if(count(distinct device_uuid) = 1, '', 's'), cause
+        '{:,.1f} GPU-hours on {}: {}', sum(gpu_hours), counted(count(distinct device_uuid), 'GPU'), cause
     ) as evidence,
     min(first_hour_at) as first_seen_at,
     cause as detail
@@ -174,7 +174,7 @@ select
     sum(gpu_hours) as gpu_hours,
     'high' as confidence,
     format(
-        '{} for {:,.1f} GPU-hours on {} GPU{}', cause, sum(gpu_hours), count(distinct device_uuid), if(count(distinct device_uuid) = 1, '', 's')
+        '{} for {:,.1f} GPU-hours on {}', cause, sum(gpu_hours), counted(count(distinct device_uuid), 'GPU')
     ) as evidence,
     min(first_hour_at) as first_seen_at,
     cause as detail

@@ -32,11 +32,11 @@ select
                 )
         when horizon_day_count is null then 'no forecast: the last day does not count, or no week is whole'
         when runway_day_count is not null
-            then format('all are expected to be allocated in {} day{}', runway_day_count, if(runway_day_count = 1, '', 's'))
+            then format('all are expected to be allocated in {}', counted(runway_day_count, 'day'))
         when early_runway_day_count is not null
             then format(
-                'not all are expected to be allocated within {} days; at the upper end of the band in {} day{}',
-                horizon_day_count, early_runway_day_count, if(early_runway_day_count = 1, '', 's')
+                'not all are expected to be allocated within {} days; at the upper end of the band in {}',
+                horizon_day_count, counted(early_runway_day_count, 'day')
             )
         else format('not all are expected to be allocated within {} days', horizon_day_count)
     end as sentence,
