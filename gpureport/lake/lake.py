@@ -361,7 +361,7 @@ def open_lake(place: Place, create: bool = False) -> Lake:
 
 
 def no_lake(place: Place) -> LakeError:
-    """Of a place at which there is none: a folder may hold other files than what a run that wrote nothing leaves."""
+    """LakeError for a place without a lake; a folder may hold other files than those of a run that wrote nothing."""
     if isinstance(place, Path) and place.exists() and [each.name for each in place.glob("*")] != [_RUN_LOCK]:
         return LakeError(f"{place} is not a gpureport lake (it has no {ROOT}); give the lake's folder with --lake")
     return LakeError(f"there is no lake at {place}; fill one with 'gpureport export' or 'gpureport import'")

@@ -157,7 +157,7 @@ _POWER = (
     *("idle_watts", "idle_source", "method", "energy_method", "energy_accuracy_ratio", "unknown_reasons"),
 )
 _NODES_LAST = "dimension = 'node_name', cluster, dimension, value"
-"""Those of one large cluster would leave no room for what another one comes to."""
+"""Order of rows: the nodes of one large cluster must not displace the totals of another."""
 _GRAVITY = "array_position(['critical', 'warning', 'info'], severity), gpu_hours desc nulls last"
 _SIGNALS = """
     select

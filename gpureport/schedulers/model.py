@@ -123,7 +123,7 @@ class Quota:
     """Kueue: reclaimWithinCohort and its like, as the object says them."""
 
     def of(self, resource: str) -> Terms:
-        """Its term for a resource, which says nothing where it has none."""
+        """Its term for a resource; an empty one where it has none."""
         return self.terms.get(resource, Terms())
 
 

@@ -16,7 +16,7 @@ DAY_MS = 24 * HOUR_MS
 DayOrInstant = TypeVar("DayOrInstant", date, datetime)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 CLOCKS_DIFFER = timedelta(hours=1)
-"""As far as they may."""
+"""Largest difference between the clocks of servers that is tolerated."""
 
 
 def to_ms(instant: datetime) -> int:

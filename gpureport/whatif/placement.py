@@ -45,7 +45,7 @@ class Use(NamedTuple):
     idle: Sequence[tuple[float, float]] = ()
     """Times on end in which none did, in order."""
     is_unknown: bool = False
-    """Whether that of some of its time is unknown, which counts as use."""
+    """Whether its activity is unknown for some of its time, which counts as use."""
 
 
 class Request(NamedTuple):
@@ -207,7 +207,7 @@ class _Replay:
         while self._events and self._events[0][0] < scene.until:
             now, what, number, gpus = heappop(self._events)
             roomier = self._happen(what, number, gpus)
-            # What gives room at once counts together.
+            # Capacity that is freed at one instant counts together.
             while self._events and what <= _STEP and self._events[0][:2] <= (now, _STEP):
                 _, *event, gpus = heappop(self._events)
                 roomier += self._happen(event[0], event[1], gpus)

@@ -38,7 +38,7 @@ select
     summed.* exclude (hours, source, allocated_devices),
     coalesce(place.node_name, '') as node_name,
     coalesce(place.gpu_model, '') as gpu_model,
-    -- How large an instance is does not stand here.
+    -- The size of an instance is not known here.
     if(summed.gpu_instance_id = '', summed.hours, null) as gpu_hours,
     -- The exporter's own mapping is wrong at times; that is worth a snapshot too.
     'medium' as confidence,

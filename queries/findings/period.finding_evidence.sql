@@ -172,7 +172,7 @@ union all by name
 select
     'GR106' as code,
     * exclude (hours, sharing_evidence, first_seen_at),
-    -- How large an instance is does not stand here.
+    -- The size of an instance is not known here.
     if(gpu_instance_id = '', hours, null) as gpu_hours,
     'high' as confidence,
     format('{:,.1f} h: {}', hours, sharing_evidence) as evidence,

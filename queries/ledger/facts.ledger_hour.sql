@@ -71,7 +71,7 @@ holder as (
     group by all
 ),
 
--- What the holders of a unit have together.
+-- Parts of a unit that its holders have together.
 held as (
     select
         columns('^(cluster|device_uuid|gpu_instance_id|start_at)$'),
@@ -146,7 +146,7 @@ part as (
 seen as (
     select
         unit.* exclude (start_at, seconds) replace (
-            -- What the GPU does is its holders' work.
+            -- The GPU's activity is its holders' work.
             if((part.pod is null or part.is_beside) and part.hours_ratio is not null and unit.activity != 'unseen', 'inactive', unit.activity)
                 as activity
         ),

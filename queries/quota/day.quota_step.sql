@@ -41,7 +41,7 @@ capacity as (
 joined as (
     select
         amount.*
-        -- Of a resource that its max names and its min does not an elastic quota guarantees nothing.
+        -- An elastic quota guarantees nothing of a resource that only its max names.
         replace (coalesce(
             guaranteed_native,
             if(amount.system in ('nos', 'scheduler-plugins', 'koordinator') and uid != '' and cap_native is not null, 0, null)

@@ -99,7 +99,7 @@ covered as (
     from summed
 ),
 
--- What is known for too little of the time is taken for unknown. Facts of older versions do not say for how long own and lent are known.
+-- A figure that is known for too little of the time is unknown. Facts of older versions do not say for how long own and lent are known.
 reported as (
     select
         covered.* not similar to '^(guaranteed|demanded|unmet|honourable|violated|borrowed|lent|fair_share|entitled|over_entitlement)_native_hours$',
@@ -126,7 +126,7 @@ shared as (
         end as guarantee_reason,
         if(reported.demand_seconds > 0, 'low_coverage', 'demand_unknown') as demand_reason,
         coalesce(nullif(reported.share_reason, ''), 'low_coverage') as fair_reason,
-        -- What is a quota's own is its guarantee, or its fair share (Volcano).
+        -- A quota's own amount is its guarantee, or its fair share (Volcano).
         case
             when borrowed_native_hours is not null then null
             when reported.system = 'volcano' then fair_reason

@@ -98,7 +98,7 @@ def significant(found: float, digits: int = 3) -> str:
 
 
 def rounded(found: float, places: int, is_least: bool = False) -> str:
-    """Rounded to decimal places: a lower bound with its sign; any other trace is below the last place, and not 0."""
+    """A number at some decimal places; a lower bound has its sign, and a trace is less than the last place, never 0."""
     last = 10.0**-places
     if not is_least and 1e-9 < found < last / 2:
         return f"< {last:g}"
