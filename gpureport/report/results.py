@@ -154,6 +154,8 @@ def csv_select(result: Result) -> str:
     """The table as CSV holds it, maps last."""
     names = sorted(result.kinds, key=lambda name: result.kinds[name].startswith("MAP("))
     texts = [name for name in names if result.kinds[name] == "VARCHAR"]
+    if not result.row_count:  # as most tables of a small lake: nothing to guard
+        return f"select {', '.join(names)} from {result.query.table}"
     cells = {name: _cell(name, result.kinds[name]) for name in names}
     cells |= {name: f"nullif(_texts[{number}], '')" for number, name in enumerate(texts, 1)}
     safe = f"list_transform([{', '.join(texts)}], lambda text: {csv_cell_sql('text')})"  # compiled once, not for each column

@@ -88,7 +88,9 @@ def payload(value: Any) -> str:
 
 def packed(columns: Sequence[Column], frame: pl.DataFrame, **more: Any) -> str:
     """The frame's rows as the page's tables read them."""
-    return payload({**more, "rows": frame.height, "columns": [_packed(each, frame) for each in columns]})
+    fractions = frame.select(pl.selectors.float() | pl.selectors.decimal()).columns
+    shown = frame.with_columns(_rounded(each.kind, each.name) for each in columns if each.name in fractions)
+    return payload({**more, "rows": frame.height, "columns": [_packed(each, frame, shown[each.name]) for each in columns]})
 
 
 def lower_bounds(column: Column, frame: pl.DataFrame) -> list[bool]:
@@ -100,16 +102,14 @@ def lower_bounds(column: Column, frame: pl.DataFrame) -> list[bool]:
     return (frame["priced_gpu_hours"] < frame[hours] * (1 - 1e-9)).fill_null(False).to_list()
 
 
-def _packed(column: Column, frame: pl.DataFrame) -> Mapping[str, Any]:
-    series, least = frame[column.name], lower_bounds(column, frame)
+def _packed(column: Column, frame: pl.DataFrame, series: pl.Series) -> Mapping[str, Any]:
+    least = lower_bounds(column, frame)
     told: dict[str, Any] = {name: getattr(column, name) for name in ("name", "title", "kind", "total", "doc")}
     if column.is_hidden:
         told["hidden"] = True
     if any(least):
         told["least"] = [*map(int, least)]
-    if series.dtype.is_numeric() and not series.dtype.is_integer():
-        return {**told, "values": _rounded(column.kind, series.cast(pl.Float64)).to_list()}
-    if series.dtype.is_integer():
+    if series.dtype.is_numeric():
         return {**told, "values": series.to_list()}
     texts = series.to_list() if series.dtype == pl.String else [text(value) for value in series.to_list()]
     words = sorted({*texts} - {None})
@@ -117,14 +117,16 @@ def _packed(column: Column, frame: pl.DataFrame) -> Mapping[str, Any]:
     return {**told, "words": words, "values": [positions.get(each) for each in texts]}
 
 
-def _rounded(kind: str, numbers: pl.Series) -> pl.Series:
+def _rounded(kind: str, name: str) -> pl.Expr:
     """As many digits as are needed: more where these are midway between two that are shown, as 30.95 for 30.9497, or all."""
+    numbers = pl.col(name).cast(pl.Float64)
     digits, bound, places = {"share": (3, 0.99, 4), "money": (6, 10**6, 0)}.get(kind, (DIGITS, 10**DIGITS, 0))
-    few, more = numbers.round_sig_figs(digits).zip_with(numbers.abs() < bound, numbers.round(places)), numbers.round_sig_figs(7)
+    few = pl.when(numbers.abs() < bound).then(numbers.round_sig_figs(digits)).otherwise(numbers.round(places))
+    more = numbers.round_sig_figs(7)
     shown = {"share": 3, "duration": 0}.get(kind)
     sides = (few * (1 - 1e-9), few * (1 + 1e-9))
     below, above = (each.round_sig_figs(3) if shown is None else each.round(shown) for each in sides)
-    return more.zip_with((below != above) | ((few == 1) & (more < 1)), few)
+    return pl.when((below != above) | ((few == 1) & (more < 1))).then(more).otherwise(few)
 
 
 def text(value: Any) -> str | None:
