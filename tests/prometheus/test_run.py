@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -16,7 +15,7 @@ import pytest
 
 from gpureport.cli import main
 from gpureport.collect.export import Exported
-from gpureport.commands.work import collecting, delivering, reporting
+from gpureport.commands.work import collecting, delivering, nightly, reporting
 from gpureport.compute.day import ComputeResult
 from gpureport.config import Config, load_config
 from gpureport.lake import Lake, exclusive_run, open_lake, views
@@ -60,25 +59,28 @@ def joules(folder: Path) -> dict[date, float]:
         return dict(con.execute("select date, sum(energy_joules) from facts.device_hour group by date order by date").fetchall())
 
 
+def from_blocks(folder: Path, blocks: Path, *days: int) -> None:
+    """Samples of days of November out of blocks into the folder's lake."""
+    for day in days:
+        asked = ["export", "--date", f"2026-11-{day}", "--blocks", str(blocks), "--no-kubernetes", "--lake", str(folder / "lake")]
+        assert main(asked, environ={}, now=NOW) == 0
+
+
+def compute(folder: Path, since: int, until: int) -> None:
+    days = ["--since", f"2026-11-{since}", "--until", f"2026-11-{until}"]
+    assert main(["compute", *days, "--lake", str(folder / "lake")], environ={}, now=NOW) == 0
+
+
 @pytest.fixture
 def lagging(tmp_path: Path) -> Path:
     """A lake as runs leave it that came too early or were killed after their export: samples of a first day without facts, and
-    facts of fewer samples than the lake has, of 11-20, and than Prometheus has, of 11-21."""
-    lake = ["--lake", str(tmp_path / "lake")]
-
-    def export(folder: Path, *days: str) -> None:
-        with prometheus(program("PROMETHEUS_BIN"), tmp_path / "blocks", folder) as url:
-            for day in days:
-                asked = ["export", "--date", day, "--prometheus-url", url, "--no-kubernetes", *lake]
-                assert main(asked, environ={}, now=NOW) == 0
-
-    fill_blocks(tmp_path / "blocks", energy(0, 11), energy(1, 5))
-    export(tmp_path / "early", "2026-11-20", "2026-11-21")
-    assert main(["compute", "--since", "2026-11-20", "--until", "2026-11-22", *lake], environ={}, now=NOW) == 0
-    assert joules(tmp_path) == {date(2026, 11, 20): 300, date(2026, 11, 21): 120}
-    shutil.rmtree(tmp_path / "blocks")
-    fill_blocks(tmp_path / "blocks", energy(-2, 5), energy(0, 21))
-    export(tmp_path / "later", "2026-11-18", "2026-11-20")
+    facts of fewer samples than the lake has, of 11-21, and than Prometheus has, of 11-22."""
+    fill_blocks(tmp_path / "early", energy(1, 11), energy(2, 5))
+    from_blocks(tmp_path, tmp_path / "early", 21, 22)
+    compute(tmp_path, 21, 23)
+    assert joules(tmp_path) == {date(2026, 11, 21): 300, date(2026, 11, 22): 120}
+    fill_blocks(tmp_path / "later", energy(-2, 5), energy(1, 21))
+    from_blocks(tmp_path, tmp_path / "later", 18, 21)
     return tmp_path
 
 
@@ -86,7 +88,7 @@ def test_a_night_fills_every_day_from_the_first_one_held_and_with_something_amis
     lagging: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Facts that lack or are behind are made, late data is taken in, 11-19 stays missing; what has not grown is left alone."""
-    fill_blocks(tmp_path / "late", energy(-2, 5), energy(0, 21), energy(1, 9), energy(2, 41))
+    fill_blocks(tmp_path / "late", energy(-2, 5), energy(1, 21), energy(2, 41))
     written: list[dict[Path, int]] = []
     with prometheus(program("PROMETHEUS_BIN"), tmp_path / "late", tmp_path / "server") as url:
         for _ in range(2):
@@ -97,31 +99,30 @@ def test_a_night_fills_every_day_from_the_first_one_held_and_with_something_amis
             assert re.search("2026-11-19 stays missing: .* holds no series", said)
             written.append(_written(lagging / "lake"))
             monkeypatch.setattr("gpureport.collect.export._Export.by", lambda *_: pytest.fail("samples are fetched again"))
-    days = {18: 120, 20: 600, 21: 240, 22: 1200}
+    days = {18: 120, 21: 600, 22: 1200}
     assert joules(lagging) == {date(2026, 11, day): energy for day, energy in days.items()}
     assert written[0] == written[1]
 
 
-@pytest.mark.parametrize("is_killed", [False, True])
-def test_a_gpu_that_late_samples_show_is_expected_on_the_days_after_them(tmp_path: Path, is_killed: bool) -> None:
-    """GPU-b of 11-19 comes late, and is silent from then on; the days after it were computed without it.
+def test_a_gpu_that_late_samples_show_is_expected_on_the_days_after_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """GPU-b of 11-18 and GPU-c of 11-21 come late, and are silent from then on; the days after were computed without them.
 
-    Also where a run was killed when the day that grew was done and the next one was not.
+    A run was killed when 11-18 was done and the next day was not; 11-21 is of the run that comes after it.
     """
-    late, expected = energy(-1, 21).replace("GPU-a", "GPU-b").replace("# EOF\n", ""), "facts/expected_device"
-    fill_blocks(tmp_path / "blocks", energy(-1, 21), energy(0, 21), energy(1, 21))
-    fill_blocks(tmp_path / "late", late + energy(-1, 21).split("\n", 1)[1], energy(0, 21), energy(1, 21), energy(2, 21))
-    with prometheus(program("PROMETHEUS_BIN"), tmp_path / "blocks", tmp_path / "first") as url:
-        for day in ("2026-11-19", "2026-11-20", "2026-11-21"):
-            assert run(url, tmp_path, day) == 0
-    with prometheus(program("PROMETHEUS_BIN"), tmp_path / "late", tmp_path / "second") as url:
-        done = ["--date", "2026-11-19", "--lake", str(tmp_path / "lake")]
-        if is_killed:
-            assert main(["export", "--prometheus-url", url, "--no-kubernetes", *done], environ={}, now=NOW) == 0
-            assert main(["compute", *done], environ={}, now=NOW) == 0
+    one, other = (energy(shift, 21).replace("GPU-a", gpu).split("\n", 1)[1] for shift, gpu in ((-2, "GPU-b"), (1, "GPU-c")))
+    days = [energy(shift, 21) for shift in range(-2, 3)]
+    fill_blocks(tmp_path / "blocks", *days)
+    from_blocks(tmp_path, tmp_path / "blocks", *range(18, 23))
+    compute(tmp_path, 18, 23)
+    days[0], days[3] = days[0].replace("# EOF\n", one), days[3].replace("# EOF\n", other)
+    fill_blocks(tmp_path / "late", *days)
+    from_blocks(tmp_path, tmp_path / "late", 18)
+    compute(tmp_path, 18, 19)
+    monkeypatch.setattr(nightly, "_reported", lambda plan: reporting.Reported([plan.config.out / "report.html"], ()))
+    with prometheus(program("PROMETHEUS_BIN"), tmp_path / "late", tmp_path / "server") as url:
         assert run(url, tmp_path) == 0
-    counts = {each.date.day: each.row_count for each in open_lake(tmp_path / "lake").partitions(expected)}
-    assert counts == {19: 2, 20: 2, 21: 2, 22: 2}
+    counts = {each.date.day: each.row_count for each in open_lake(tmp_path / "lake").partitions("facts/expected_device")}
+    assert counts == {18: 2, 19: 2, 20: 2, 21: 3, 22: 3}
 
 
 def test_an_export_of_less_than_the_lake_held_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -184,8 +185,8 @@ def test_a_report_is_made_again_when_it_would_say_something_else(
     assert told == ["Nothing has changed since the report was made.", str(tmp_path / "out" / "report.html")]
     assert _written(tmp_path) == before
 
-    out, where = tmp_path / "out", ["--lake", str(tmp_path / "lake")]
-    page, hour = out / "report.html", ["--since", "2026-11-22T12:00Z", "--until", "2026-11-22T13:00Z"]
+    out = tmp_path / "out"
+    page = out / "report.html"
     assert is_as_made(three_days, tmp_path)
     assert not is_as_made(three_days, tmp_path, idle_policy="pool")
     (out / NOTICE).touch()
@@ -194,7 +195,7 @@ def test_a_report_is_made_again_when_it_would_say_something_else(
     page.rename(tmp_path / "page")
     assert not is_as_made(three_days, tmp_path)
     (tmp_path / "page").rename(page)
-    assert main(["report", *where, *hour, "--only", "html", "--out", str(out)], environ={}, now=NOW) == 0
+    delivering.deliver(out, lambda _: [])
     assert not is_as_made(three_days, tmp_path)
 
     facts = _written(tmp_path / "lake" / "facts")
@@ -224,7 +225,8 @@ def is_as_made(url: str, folder: Path, more: Mapping[str, Any] = MappingProxyTyp
 def test_an_older_day_that_cannot_be_read_keeps_none_of_yesterday(
     three_days: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(three_days, tmp_path, "2026-11-20") == 0
+    from_blocks(tmp_path, tmp_path / "blocks", 20)
+    compute(tmp_path, 20, 21)
     export = collecting.export
 
     def broken(config: Config, environ: Mapping[str, str], day: date, only_if_grown: bool) -> Exported:
