@@ -25,12 +25,21 @@ STEPS_PER_DAY = 2880  # one each 30 s
 SAMPLES_PER_NODE = GPUS_PER_NODE * len(METRICS) * 120 * 25  # what an export plans for: an hour's 120, the margins counted in
 # VmHWM, not getrusage: a process begins with the peak of the one that started it in the latter.
 MAIN = """
-import re, sys
+import os, re, sys
 from pathlib import Path
+import numba
 from gpureport.cli import main
-code = main(sys.argv[1:])
-print(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1])
-sys.exit(code)
+from gpureport.collect import export
+from gpureport.commands import collecting
+from gpureport.commands.work import observing
+for group, *flags in {asked!r}:
+    if child := os.fork():
+        assert os.waitpid(child, 0)[1] == 0
+        continue
+    os.environ["GPUREPORT_EXPORT__SAMPLES_PER_GROUP"] = group
+    code = main(flags)
+    print(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1], flush=True)
+    os._exit(code)
 """
 
 
@@ -67,29 +76,22 @@ def routes(node_count: int, chunks: list[bytes]) -> Routes:
     }
 
 
-def peak_kib(node_count: int, nodes_per_group: int, chunks: list[bytes], lake: Path) -> int:
-    """Peak memory of a whole export in one process."""
-    settings = {
-        "GPUREPORT_EXPORT__SAMPLES_PER_GROUP": str(SAMPLES_PER_NODE * nodes_per_group),
-        "GPUREPORT_PROMETHEUS__MAX_CONCURRENCY": "1",
-    }
-    with replaying(routes(node_count, chunks)) as server:
-        flags = fleet.export_command(server.url, lake)[3:]
-        outcome = subprocess.run(
-            [sys.executable, "-c", MAIN, *flags],
-            env=fleet.environment(**settings),
-            cwd=lake.parent,
+def test_memory_is_bounded_by_the_group_and_not_by_the_fleet(chunks: list[bytes], tmp_path: Path) -> None:
+    """Peaks of exports of a node, of a fleet in groups, and of a fleet at once, each in a fork of one process."""
+    with replaying(routes(1, chunks)) as alone, replaying(routes(12, chunks)) as fleet_of_12:
+        asked = [
+            [str(SAMPLES_PER_NODE * group), *fleet.export_command(server.url, tmp_path / f"lake-{number}")[3:]]
+            for number, (server, group) in enumerate(((alone, 1), (fleet_of_12, 1), (fleet_of_12, 12)))
+        ]
+        done = subprocess.run(
+            [sys.executable, "-c", MAIN.format(asked=asked)],
+            env=fleet.environment(GPUREPORT_PROMETHEUS__MAX_CONCURRENCY="1"),
+            cwd=tmp_path,
             capture_output=True,
             text=True,
             timeout=300,
             check=True,
         )
-        assert server.count("/api/v1/read") == 1 + -(-node_count // nodes_per_group)
-    return int(outcome.stdout.split()[-1])
-
-
-def test_memory_is_bounded_by_the_group_and_not_by_the_fleet(chunks: list[bytes], tmp_path: Path) -> None:
-    one = peak_kib(1, 1, chunks, tmp_path / "one")
-    in_groups = peak_kib(12, 1, chunks, tmp_path / "groups")
-    at_once = peak_kib(12, 12, chunks, tmp_path / "at-once")
+        assert [server.count("/api/v1/read") for server in (alone, fleet_of_12)] == [1 + 1, (1 + 12) + (1 + 1)]
+    one, in_groups, at_once = map(int, re.findall(r"(?m)^\d+$", done.stdout))
     assert in_groups - one < (at_once - one) / 2
