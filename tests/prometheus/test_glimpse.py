@@ -77,8 +77,8 @@ def test_a_device_in_two_groups_is_noticed_and_read_as_one(fleet_prometheus: str
     one = exported(fleet_prometheus, tmp_path / "one", "remote-read")
     other = exported(fleet_prometheus, tmp_path / "other", "matrix")
     assert (one.series_count, one.sample_count) == (other.series_count, other.sample_count) == (len(moved.SERIES), 120 * 8)
-    for table in ("device_sample", "sample", "owner_label", "device_label", "raw_sample", "series", "device_signal"):
-        assert_same_rows(tmp_path / "one", tmp_path / "other", table)
+    tables = ("device_sample", "sample", "owner_label", "device_label", "raw_sample", "series", "device_signal")
+    assert_same_rows(tmp_path / "one", tmp_path / "other", dict.fromkeys(tables, "*"))
 
 
 def test_a_glimpse_is_for_servers_of_remote_read(fleet_prometheus: str) -> None:
