@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import random
 import shutil
 import signal
-import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pytest
@@ -28,6 +30,11 @@ READS = fleet.NODE_COUNT + 1
 """One for the probe, then one for each node."""
 SMALL_GROUPS = {"GPUREPORT_EXPORT__SAMPLES_PER_GROUP": "1"}
 PATIENCE_SECONDS = 300.0
+FORKS = multiprocessing.get_context("forkserver")
+"""Processes begin as forks of one that has imported what an export needs."""
+FORKS.set_forkserver_preload(
+    ["pytest", "numba", "gpureport.commands.collecting", "gpureport.commands.work.observing", "gpureport.collect.export"]
+)
 
 Files = dict[str, bytes]
 
@@ -58,12 +65,12 @@ class Gate:
 
 
 @contextmanager
-def gated_export(server: str, lake: Path, closes_at: int) -> Iterator[tuple[subprocess.Popen[bytes], Gate]]:
+def gated_export(server: str, lake: Path, closes_at: int) -> Iterator[tuple[BaseProcess, Gate]]:
     """A running export that has come to its n-th read; whatever is left of its processes ends with the block."""
     gate = Gate(server, closes_at)
     with replaying({}, otherwise=gate) as proxy:
-        command = export_command(proxy.url, lake)
-        process = subprocess.Popen(command, env=environment(**SMALL_GROUPS), cwd=lake.parent, start_new_session=True)
+        process = FORKS.Process(target=_export_in_a_session, args=(proxy.url, lake))
+        process.start()
         try:
             assert gate.is_reached.wait(PATIENCE_SECONDS)
             yield process, gate
@@ -72,19 +79,23 @@ def gated_export(server: str, lake: Path, closes_at: int) -> Iterator[tuple[subp
             kill_session(process)
 
 
-def kill_session(process: subprocess.Popen[bytes]) -> None:
+def _export_in_a_session(server: str, lake: Path) -> None:
+    os.setsid()
+    sys.exit(main(export_command(server, lake)[3:], environ=environment(**SMALL_GROUPS)))
+
+
+def kill_session(process: BaseProcess) -> None:
     """SIGKILL to the process and its workers, as the end of a container is."""
+    assert process.pid
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    process.join()
 
 
 def export(server: str, lake: Path, *more: str, **settings: str) -> int:
     """The exit code of an export that nobody kills: the same command, in this process alone."""
-    arguments = export_command(server, lake, *more)
-    return main(
-        arguments[arguments.index("export") :], environ=environment(GPUREPORT_PROMETHEUS__MAX_CONCURRENCY="1", **settings)
-    )
+    one_process = environment(GPUREPORT_PROMETHEUS__MAX_CONCURRENCY="1", **settings)
+    return main(export_command(server, lake, *more)[3:], environ=one_process)
 
 
 def partitions(lake: Path) -> dict[str, Files]:
@@ -133,6 +144,7 @@ def test_killed_while_it_reads_it_leaves_the_lake_as_it_was(
     before = partitions(lake)
     with gated_export(fleet_prometheus, lake, closes_at) as (process, _):
         kill_session(process)
+    assert process.exitcode == -signal.SIGKILL
     assert partitions(lake) == before
     assert export(fleet_prometheus, lake, **SMALL_GROUPS) == 0
     after = partitions(lake)
@@ -162,7 +174,7 @@ def test_workers_of_a_killed_export_change_nothing_and_do_not_keep_the_lake_lock
     before = partitions(lake)
     with gated_export(fleet_prometheus, lake, READS) as (process, gate):
         process.kill()
-        process.wait()
+        process.join()
         gate.may_go_on.set()
         assert partitions(lake) == before
         assert is_free_in_time(fleet_prometheus, lake)
