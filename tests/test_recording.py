@@ -14,9 +14,9 @@ from typing import Any
 import duckdb
 import oracle
 import pytest
-from built_once import built_once
 from golden_case import Row, gpureport, report_rows, rows_of
 from lake_rows import seen
+from report_tables import report_tables
 
 FOLDER = Path(__file__).parent.parent / "data" / "fixtures" / "h200-recording"
 RECORDING = FOLDER / "metrics.openmetrics.txt.gz"
@@ -162,30 +162,23 @@ SHIFTS = {"crosses-midnight": 5.0, "begins-10-s-after-midnight": 8.5, "crosses-2
 """How many minutes later."""
 
 
-@pytest.fixture(scope="session")
-def shifted(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The recording at other times of the day, each a cluster of one lake; its report's DuckDB file."""
-
-    def build(folder: Path) -> None:
-        lake, out = folder / "lake", folder / "out"
-        for name, minutes in SHIFTS.items():
-            gpureport("import", shift(RECORDING, minutes * 60, folder), "--cluster", name, "--lake", lake)
-        gpureport("compute", "--since", "2026-11-20", "--until", "2026-11-22", "--lake", lake)
-        gpureport("report", "--since", "2026-11-20", "--until", "2026-11-22", "--only", "duckdb", "--lake", lake, "--out", out)
-
-    return built_once("shifted", build, request, tmp_path_factory) / "out" / "gpureport.duckdb"
-
-
-@pytest.mark.parametrize("cluster", SHIFTS)
 def test_the_same_minutes_at_another_time_of_day_give_the_same_totals(
-    cluster: str, containers: dict[str, Row], device: Row, shifted: Path
+    containers: dict[str, Row], device: Row, tmp_path: Path
 ) -> None:
-    found = [row for row in report_rows(shifted, "container_saturation") if row["cluster"] == cluster]
-    assert len(found) == len(containers)
-    for row in found:
-        assert_same_row(row, {**containers[row["pod"]], "cluster": cluster})
-    [moved] = [row for row in report_rows(shifted, "device") if row["cluster"] == cluster]
-    assert_same_row({**moved, "coverage_ratio": None}, {**device, "coverage_ratio": None, "cluster": cluster})
+    """Each a cluster of one lake."""
+    lake, days = tmp_path / "lake", ("2026-11-20", "2026-11-22")
+    for cluster, minutes in SHIFTS.items():
+        gpureport("import", shift(RECORDING, minutes * 60, tmp_path), "--cluster", cluster, "--lake", lake)
+    gpureport("compute", "--since", days[0], "--until", days[1], "--lake", lake)
+    with report_tables(lake, *days) as report:
+        rows, devices = (rows_of(report.execute(f"from report.{table}")) for table in ("container_saturation", "device"))
+    for cluster in SHIFTS:
+        found = [row for row in rows if row["cluster"] == cluster]
+        assert len(found) == len(containers)
+        for row in found:
+            assert_same_row(row, {**containers[row["pod"]], "cluster": cluster})
+        [moved] = [row for row in devices if row["cluster"] == cluster]
+        assert_same_row({**moved, "coverage_ratio": None}, {**device, "coverage_ratio": None, "cluster": cluster})
 
 
 def shift(recording: Path, seconds: float, folder: Path) -> Path:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from statistics import median
 
@@ -55,15 +57,19 @@ def _end(times: list[int], start: int, following: int | None, stale_ms: list[int
 def step_at(times: list[int], start: int, fallback: int | None) -> int:
     """The median step in force at an instant: the largest of its hour's and the two beside it, of those with three steps."""
     hour = start // HOUR_MS
-    known = [step for near in (hour - 1, hour, hour + 1) if (step := _hour_step(times, near)) is not None]
+    known = [step for near in (hour - 1, hour, hour + 1) if (step := _hour_steps(tuple(times)).get(near)) is not None]
     if known:
         return max(known)
     return GUESSED_STEP_MS if fallback is None else fallback
 
 
-def _hour_step(times: list[int], hour: int) -> int | None:
-    steps = [after - before for before, after in pairwise(times) if before // HOUR_MS == hour]
-    return math.floor(median(steps)) if len(steps) >= 3 else None
+@lru_cache(64)
+def _hour_steps(times: tuple[int, ...]) -> dict[int, int]:
+    """The median step of each hour that has three."""
+    steps: dict[int, list[int]] = defaultdict(list)
+    for before, after in pairwise(times):
+        steps[before // HOUR_MS].append(after - before)
+    return {hour: math.floor(median(found)) for hour, found in steps.items() if len(found) >= 3}
 
 
 def _increase(values: dict[int, float], start: int, end: int, following: int | None) -> float | None:
