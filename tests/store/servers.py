@@ -49,7 +49,7 @@ def moto(folder: Path) -> Iterator[str]:
 def azurite(folder: Path) -> Iterator[str]:
     """URL of Azurite's blob service, with the account that it always has."""
     home = SERVERS / "azurite" / "node_modules" / ".bin"
-    where = ["--inMemoryPersistence", "--silent", "--skipApiVersionCheck", "--blobHost", "127.0.0.1", "--blobPort"]
+    where = ["--inMemoryPersistence", "--disableTelemetry", "--silent", "--skipApiVersionCheck", "--blobPort"]
     with _running([str(home / "azurite-blob"), *where], folder, is_port=True) as url:
         of_account = f"{url}/{AZURE['AZURE_STORAGE_ACCOUNT_NAME']}"
         _make_container(of_account)
