@@ -19,11 +19,11 @@ MIB = 1 << 20
 Body = Iterator[bytes]
 
 
-def bomb() -> Body:
+@cache
+def bomb() -> list[bytes]:
     """A quarter of a gigabyte of spaces, in 250 kB."""
     squeezed = zlib.compressobj(level=1)
-    for _ in range(256):
-        yield squeezed.compress(b" " * MIB) + squeezed.flush(zlib.Z_SYNC_FLUSH)
+    return [squeezed.compress(b" " * MIB) + squeezed.flush(zlib.Z_SYNC_FLUSH) for _ in range(256)]
 
 
 def drip() -> Body:
@@ -78,7 +78,7 @@ def page(token: str, pods: int) -> bytes:
 
 TOKENS = count()
 ATTACKS: dict[str, tuple[dict[str, str], Callable[[str], Body]]] = {
-    "bomb": ({"Content-Encoding": "deflate"}, lambda _: bomb()),
+    "bomb": ({"Content-Encoding": "deflate"}, lambda _: iter(bomb())),
     "drip": ({}, lambda _: drip()),
     "frames": ({"Content-Type": STREAMED}, lambda _: frames()),
     "varint": ({"Content-Type": STREAMED}, lambda _: iter(lambda: b"\x80" * MIB, b"")),
