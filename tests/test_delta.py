@@ -55,6 +55,8 @@ def _differences(con: duckdb.DuckDBPyConnection, lake: Lake, table: str, duck: P
     own = con.sql(f"select {columns} from {view}").to_arrow_table()
     con.register("own", own)
     for engine, rows in read.items():
+        if rows.select(own.column_names).cast(own.schema).equals(own):
+            continue  # the same order too: a comparison by DuckDB costs ten times as much
         con.register("theirs", rows)
         lacking = f"select {columns} from own except all select {columns} from theirs"
         # As many rows of which none is another are the same; where there are none, as after prune, nothing is left to ask.
@@ -67,7 +69,7 @@ def by_duckdb(lake: Lake, tables: list[str], tmp_path: Path) -> dict[str, Path]:
     python = SERVERS / "s3" / "bin" / "python"
     found = {table: tmp_path / f"{table.replace('/', '.')}.parquet" for table in tables}
     told = [str(each) for table, file in found.items() for each in (lake.path / table, file)]
-    if subprocess.run([python, "-c", "import duckdb_extension_delta"], capture_output=True, check=False).returncode:
+    if not [*SERVERS.glob("s3/lib/*/site-packages/duckdb_extension_delta")]:
         return {}
     subprocess.run([python, "-c", DUCKDB, *told], check=True, timeout=120)
     return found
