@@ -17,9 +17,10 @@ from prometheus.programs import fill_blocks, program, prometheus
 from prometheus.test_run import energy
 
 from gpureport.cli import main
+from gpureport.commands.work.delivering import deliver
 from gpureport.config import load_config
 from gpureport.lake import Lake, open_lake
-from gpureport.store import Bucket, Place
+from gpureport.store import Bucket, ObjectAddress, Place
 
 from .changes import seen
 from .servers import BUCKET, KEYS
@@ -131,6 +132,15 @@ def test_a_report_that_cannot_go_up(filled: tuple[str, Path, Environ], capfd: py
     said = capfd.readouterr()
     assert said.out == ""
     assert "has no bucket no-such-bucket; make it" in said.err
+
+
+def test_a_report_without_its_page_goes_up(address: ObjectAddress) -> None:
+    def write(folder: Path) -> list[Path]:
+        (folder / "report.json").touch()
+        return [folder / "report.json"]
+
+    assert deliver(address, write) == [address / "report.json"]
+    assert [each.name for each in Bucket(address).objects()] == ["report.json"]
 
 
 def test_a_state_is_imported_beside_samples(filled: tuple[str, Path, Environ], tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def _upload(bucket: Bucket, folder: Path, names: list[str]) -> None:
         bucket.upload(folder / name, name, _CONTENT_TYPES.get(Path(name).suffix, "application/octet-stream"))
 
     bucket.each(send, [name for name in names if name != _PAGE])
-    send(_PAGE)
+    bucket.each(send, [name for name in names if name == _PAGE])
     bucket.delete(each.name for each in bucket.objects(_OWNER_PAGES) if each.name not in names)  # of an earlier report
 
 
