@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import json
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import duckdb
 import pytest
@@ -15,8 +16,6 @@ from prometheus.programs import fill_blocks, program, prometheus
 from report_tables import report_tables
 
 from gpureport.cli import main
-from gpureport.commands.work import nightly
-from gpureport.config import load_config
 
 NOW = datetime(2026, 11, 21, 1, 30, tzinfo=UTC)
 NOON = 1_795_176_000  # 2026-11-20T12:00:00Z
@@ -48,30 +47,70 @@ def run(folder: Path, config: str, *more: str, now: datetime = NOW, command: str
     return main(["--config", str(file), command, *more], environ={"GPUREPORT_REPORT__ONLY": "duckdb"}, now=now)
 
 
-def test_one_server_tells_clusters_apart_by_a_label_and_one_that_cannot_be_read_on_the_next_day_is_unknown_and_not_absent(
-    tmp_path: Path,
+def test_what_fails_costs_no_other_cluster_its_day_and_one_that_is_not_read_on_the_next_is_unknown_and_not_absent(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """eu and us by the label k8s_cluster; the same node name and one UUID in both. On the second day only eu is read."""
-    clusters = [("eu", "GPU-a", 2880), ("us", "GPU-a", 41), ("us", "GPU-b", 41)]
-    fill_blocks(tmp_path / "blocks", energy(*clusters, label="k8s_cluster"))
-    night_after, lake = datetime(2026, 11, 22, 1, 30, tzinfo=UTC), ["--lake", str(tmp_path / "lake")]
-    with prometheus(program("PROMETHEUS_BIN"), tmp_path / "blocks", tmp_path / "server") as url:
-        assert run(tmp_path, f'[prometheus]\nurl = "{url}"\ncluster_label = "k8s_cluster"\n', "--no-kubernetes") == 0
-        flags = ["--date", "2026-11-21", "--cluster", "eu", "--prometheus-url", url, "--no-kubernetes", *lake]
+    """Two servers are down. One tells eu and us apart by a label, which have the same node name and one UUID; Kubernetes of
+    both is down. Every stage takes half an hour; ap is seen when its turn comes. On the next day only eu is read, and then ap,
+    which is scaled away."""
+    clusters, seen = [("eu", "GPU-a", 2880), ("us", "GPU-a", 41), ("us", "GPU-b", 41)], pytest.approx(21 * 30 / 43200, abs=1e-6)
+    fill_blocks(tmp_path / "labeled", energy(*clusters, label="k8s_cluster"))
+    fill_blocks(tmp_path / "blocks", energy(("", "GPU-a", 21)))
+    night_after, two_nights_after, lake = NOW + timedelta(1), NOW + timedelta(2), ["--lake", str(tmp_path / "lake")]
+    with (
+        prometheus(program("PROMETHEUS_BIN"), tmp_path / "labeled", tmp_path / "server-of-two") as labeled,
+        prometheus(program("PROMETHEUS_BIN"), tmp_path / "blocks", tmp_path / "server") as url,
+        api_server(recorded_routes()) as api,
+    ):
+        one = f'[[clusters]]\nname = "{{}}"\nprometheus.url = "{url}"\n'
+        config = f"""
+            [kubernetes]
+            kubeconfig = "{kubeconfig(tmp_path, api.url)}"
+            [[clusters]]
+            name = "down"
+            prometheus.url = "http://127.0.0.1:9"
+            [[clusters]]
+            name = "fleet"
+            prometheus = {{ url = "http://127.0.0.1:9", cluster_label = "site" }}
+            [[clusters]]
+            name = "both"
+            prometheus = {{ url = "{labeled}", cluster_label = "k8s_cluster" }}
+            kubernetes.context = "nowhere"
+            {one.format("ap")}
+            kubernetes.context = "works"
+        """
+        assert run(tmp_path, config, "--date", "2026-11-20", command="export") == 5
+        counts = "select cluster, count(distinct device_uuid) from lake.device_sample group by all order by all"
+        assert ask(tmp_path / "lake", counts) == [("ap", 1), ("eu", 1), ("us", 2)]
+        assert capsys.readouterr().err.count("connection refused") == 4
+
+        with monkeypatch.context() as patch:
+            patch.setattr("gpureport.commands.nightly.time", SimpleNamespace(monotonic=itertools.count(0, 1800).__next__))
+            assert run(tmp_path, config, "--by", "squad") == 2  # before 5
+        assert run(tmp_path, config) == 5
+        # Half a day is expected of each GPU from its first sample on.
+        of_us = pytest.approx(41 * 30 / 43200, abs=1e-6)
+        assert fleet(tmp_path) == {"ap": (1, seen), "eu": (1, pytest.approx(1, abs=1e-3)), "us": (2, of_us)}
+        # Others name no Kubernetes. Before ap came an export, and snapshot, export and compute of two: seven stages.
+        looks = "select cluster, max(observed_at)::time::varchar from lake.pod group by all"
+        assert ask(tmp_path / "lake", looks) == [("ap", "05:00:00")]
+
+        flags = ["--date", "2026-11-21", "--cluster", "eu", "--prometheus-url", labeled, "--no-kubernetes", *lake]
         environ = {"GPUREPORT_PROMETHEUS__MATCH": json.dumps({"k8s_cluster": "eu"})}
         assert main(["export", *flags], environ=environ, now=night_after) == 0
-    # Half a day is expected of each GPU from its first sample on: eu's is seen to its end, of us' there are 41 samples of 30 s.
-    assert fleet(tmp_path) == {"eu": (1, pytest.approx(1, abs=1e-3)), "us": (2, pytest.approx(41 * 30 / 43200, abs=1e-6))}
-    counts = (
-        "select cluster, count(distinct device_uuid) from lake.device_sample where date = '2026-11-20' group by all order by all"
-    )
-    assert ask(tmp_path / "lake", counts) == [("eu", 1), ("us", 2)]
+        assert main(["compute", "--date", "2026-11-21", *lake], environ={}, now=night_after) == 0
+        with report_tables(tmp_path / "lake", "2026-11-21", now=night_after) as con:
+            found = dict(con.rows("select cluster, (device_count, coverage_ratio) from report.fleet"))
+        assert found["us"] == (2, 0)
+        assert found["eu"][1] > 0.4
 
-    assert main(["compute", "--date", "2026-11-21", *lake], environ={}, now=night_after) == 0
-    with report_tables(tmp_path / "lake", "2026-11-21", now=night_after) as con:
-        found = dict(con.rows("select cluster, (device_count, coverage_ratio) from report.fleet"))
-    assert found["us"] == (2, 0)
-    assert found["eu"][1] > 0.4
+        gone = (f'[[retired]]\ncluster = "{name}"\nsince = 2026-11-22\n' for name in ("eu", "us"))
+        config = one.format("ap") + "".join(gone)
+        assert run(tmp_path, config, now=two_nights_after) == 5  # nothing says that there was none on 11-22
+        import_a_cpu_node(tmp_path, "ap", "2026-11-22T08:00:00Z", two_nights_after)
+        assert run(tmp_path, config, now=two_nights_after) == 0
+    assert fleet(tmp_path) == {}
+    assert "No GPU-hour" in (tmp_path / "out" / "summary.md").read_text()
 
 
 def test_a_server_names_its_cluster_by_its_external_label_else_the_sentence_says_what_to_do(
@@ -86,72 +125,6 @@ def test_a_server_names_its_cluster_by_its_external_label_else_the_sentence_says
         capsys.readouterr()
         assert run(tmp_path, config.replace("region", "site"), "--no-kubernetes") == 2
     assert "its external labels have 'site'; set cluster" in capsys.readouterr().err
-
-
-def test_each_cluster_has_its_servers_one_that_is_down_costs_no_other_its_report_and_one_scaled_away_has_no_capacity(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    fill_blocks(tmp_path / "blocks", energy(("", "GPU-a", 21)))
-    with (
-        prometheus(program("PROMETHEUS_BIN"), tmp_path / "blocks", tmp_path / "server") as url,
-        api_server(recorded_routes()) as api,
-    ):
-        kubeconfig(tmp_path, api.url)
-        eu = f'[[clusters]]\nname = "eu"\nprometheus.url = "{url}"\n'
-        config = f"""
-            [kubernetes]
-            kubeconfig = "{tmp_path / "kubeconfig"}"
-            {eu}
-            kubernetes.context = "works"
-            [[clusters]]
-            name = "us"
-            prometheus.url = "http://127.0.0.1:9"
-        """
-        assert run(tmp_path, config) == 5
-        assert "127.0.0.1:9" in capsys.readouterr().err
-        assert fleet(tmp_path) == {"eu": (1, pytest.approx(21 * 30 / 43200, abs=1e-6))}
-        assert ask(tmp_path / "lake", "select distinct cluster from lake.pod") == [("eu",)]  # us names no Kubernetes
-
-        two_nights_after = datetime(2026, 11, 23, 1, 30, tzinfo=UTC)
-        assert run(tmp_path, eu, now=two_nights_after) == 5  # nothing says that there was none on 11-22
-        import_a_cpu_node(tmp_path, "eu", "2026-11-22T08:00:00Z", two_nights_after)
-        assert run(tmp_path, eu, now=two_nights_after) == 0
-    assert fleet(tmp_path) == {}
-    assert "No GPU-hour" in (tmp_path / "out" / "summary.md").read_text()
-
-
-def test_a_cluster_that_waited_for_another_is_seen_when_its_turn_comes(tmp_path: Path) -> None:
-    """Every stage takes half an hour: us is looked at when eu's snapshot, export and compute are done."""
-    fill_blocks(tmp_path / "blocks", energy(("", "GPU-a", 21)))
-    with (
-        prometheus(program("PROMETHEUS_BIN"), tmp_path / "blocks", tmp_path / "server") as url,
-        api_server(recorded_routes()) as api,
-    ):
-        kubeconfig(tmp_path, api.url)
-        each = {"prometheus": {"url": url}, "kubernetes": {"kubeconfig": f"{tmp_path}/kubeconfig", "context": "works"}}
-        flags = {"lake": f"{tmp_path}/lake", "out": f"{tmp_path}/out", "report.only": "html"}
-        config = load_config(None, {}, {**flags, "clusters": [{"name": name, **each} for name in ("eu", "us")]})[0]
-        nightly.run(nightly.NightPlan(config, {}, date(2026, 11, 20), NOW), itertools.count(0, 1800).__next__)
-    seen = "select cluster, min(observed_at)::time::varchar from lake.pod group by all order by all"
-    assert ask(tmp_path / "lake", seen) == [("eu", "01:30:00"), ("us", "03:00:00")]
-
-
-def test_a_server_of_several_clusters_or_a_snapshot_that_fails_keeps_no_other_cluster_from_its_day(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    fill_blocks(tmp_path / "blocks", energy(("", "GPU-a", 21)))
-    gone = '[[clusters]]\nname = "fleet"\nprometheus.url = "http://127.0.0.1:9"\nprometheus.cluster_label = "site"\n'
-    blind = '[[clusters]]\nname = "{}"\nprometheus.url = "{}"\nkubernetes.kubeconfig = "{}/kubeconfig"\n'
-    kubeconfig(tmp_path, "http://127.0.0.1:9")
-    with prometheus(program("PROMETHEUS_BIN"), tmp_path / "blocks", tmp_path / "server") as url:
-        config = gone + "".join(blind.format(name, url, tmp_path) for name in ("eu", "us"))
-        assert run(tmp_path, config, "--date", "2026-11-20", command="export") == 5
-        exported = ask(tmp_path / "lake", "select distinct cluster from lake.device_sample order by all")
-        assert capsys.readouterr().err.count("connection refused") == 3
-        assert run(tmp_path, config, "--by", "squad") == 2  # before 5
-        assert run(tmp_path, config) == 5
-    assert exported == [("eu",), ("us",)]
-    assert fleet(tmp_path) == dict.fromkeys(("eu", "us"), (1, pytest.approx(21 * 30 / 43200, abs=1e-6)))
 
 
 def import_a_cpu_node(folder: Path, cluster: str, observed_at: str, now: datetime) -> None:
