@@ -49,28 +49,12 @@ UNKNOWN = """
 """
 
 
-def report(lake: Path, out: Path, *arguments: str, config: tuple[str, ...] = ()) -> dict[str, Any]:
-    """report.json of a window, with unknown GPU-hours by cluster, model and cause."""
-    call(*config, "report", *arguments, "--only", "json,duckdb", "--lake", str(lake), "--out", str(out))
+def report(out: Path) -> dict[str, Any]:
+    """report.json of a folder, with unknown GPU-hours by cluster, model and cause."""
     with duckdb.connect(str(out / "gpureport.duckdb"), read_only=True) as con:
         unknown = con.execute(UNKNOWN).fetchall()
     found: dict[str, Any] = json.loads((out / "report.json").read_bytes())
     return {**found, "unknown": unknown}
-
-
-def test_a_dead_cluster_is_unknown_on_every_night_after(lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "gpureport.toml"
-    file.write_text("[prices.gpu_hour]\nL40S = 1\n")
-    found = report(lake, tmp_path / "out", "--since", "2026-03-04", config=("--config", str(file)))
-    assert "L40S" not in capsys.readouterr().err  # it is expected, so its price is not misspelt
-    assert found["unknown"] == [
-        ("eu", "H100", "unseen", 24.0),
-        ("us", "H100", "not_exported", 24.0),
-        ("us", "L40S", "not_exported", 24.0),
-    ]
-    coverage = found["coverage"]
-    assert (coverage["expected_device_seconds"], coverage["observed_device_seconds"]) == (4 * 86_400, 86_400)
-    assert coverage["unknown_device_seconds"] == {"not_exported": 2 * 86_400.0, "exporter_down": 86_400.0}
 
 
 def test_missing_days_first_in_the_middle_and_last_are_unknown_by_model(lake: Path) -> None:
@@ -95,8 +79,9 @@ def test_what_is_retired_is_not_expected_and_a_report_of_one_cluster_has_no_othe
         '[prices.budgets]\nnobody = 5\n[[retired]]\ncluster = "mars"\nsince = 2026-03-02\n'
         '[[retired]]\ncluster = "eu"\ndevice = "GPU-s"\nsince = 2026-03-02\n'
     )
-    arguments = ("--since", "2026-03-04", "--cluster", "eu")
-    found = report(lake, tmp_path / "out", *arguments, config=("--config", str(file)))
+    asked = ("--since", "2026-03-04", "--cluster", "eu", "--only", "json,duckdb")
+    call("--config", str(file), "report", *asked, "--lake", str(lake), "--out", str(tmp_path))
+    found = report(tmp_path)
     assert (found["unknown"], found["clusters"]) == ([], ["eu"])
     said = capsys.readouterr().err
     assert "prices.gpu_hour names 'H1000', which is no GPU of the period; known: H100" in said
@@ -121,16 +106,28 @@ def test_a_day_of_which_no_hour_is_over_is_not_reported(lake: Path, tmp_path: Pa
     assert main(arguments, environ={}, now=datetime(2026, 3, 4, 0, 30, tzinfo=UTC)) == 2
 
 
-def test_a_run_of_today_reports_the_hours_that_are_over(lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Its server is gone: what the lake has of the day is reported, of both clusters."""
+def test_a_run_of_today_reports_the_hours_that_are_over_and_a_dead_cluster_is_unknown_in_them(
+    lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its server is gone: what the lake has of the day is reported, of both clusters; the other one died two days before."""
+    file = tmp_path / "gpureport.toml"
+    file.write_text("[prices.gpu_hour]\nL40S = 1\n")
     flags = ["--prometheus-url", "http://127.0.0.1:9", "--no-kubernetes", "--lake", str(lake), "--out", str(tmp_path)]
-    environ = {"GPUREPORT_REPORT__ONLY": "json"}
+    environ = {"GPUREPORT_REPORT__ONLY": "json,duckdb"}
     now = datetime(2026, 3, 4, 9, 19, 20, tzinfo=UTC)
-    assert main(["run", "--date", "today", "--cluster", "eu", *flags], environ, now) == 5
-    found = json.loads((tmp_path / "report.json").read_bytes())
+    assert main(["--config", str(file), "run", "--date", "today", "--cluster", "eu", *flags], environ, now) == 5
+    assert "L40S" not in capsys.readouterr().err  # it is expected, so its price is not misspelt
+    found = report(tmp_path)
     assert found["window"] == {"start_at": "2026-03-04T00:00:00Z", "end_at": "2026-03-04T09:00:00Z"}
-    assert found["coverage"]["expected_device_seconds"] == 4 * 9 * 3600
     assert found["notes"][0] == "Provisional: the period lasts until 2026-03-05T00:00:00Z; this is what is over of it."
+    assert found["unknown"] == [
+        ("eu", "H100", "unseen", 9.0),
+        ("us", "H100", "not_exported", 9.0),
+        ("us", "L40S", "not_exported", 9.0),
+    ]
+    coverage, hours = found["coverage"], 9 * 3600
+    assert (coverage["expected_device_seconds"], coverage["observed_device_seconds"]) == (4 * hours, hours)
+    assert coverage["unknown_device_seconds"] == {"not_exported": 2.0 * hours, "exporter_down": 1.0 * hours}
     assert main(["run", "--until", "now", "--cluster", "eu", *flags], environ, now - timedelta(hours=9)) == 2  # before 5
     assert "no full hour of 2026-03-04T00:00:00Z … 2026-03-05T00:00:00Z is over" in capsys.readouterr().err
     assert main(["run", "--date", "tomorrow", "--cluster", "eu", *flags], environ, now) == 2
