@@ -136,9 +136,12 @@ def fill(night: Night, folder: Path) -> None:
     (folder / "early").mkdir()
     with night_servers(folder / "early", samples(-DAY_SECONDS, 11), samples(0, 5)) as early:
         lake = ["--cluster", "lab", "--lake", str(before / "lake")]
-        exported = ["export", "--date", "2026-11-19", "--prometheus-url", early.prometheus, "--no-kubernetes", *lake]
-        assert main(exported, environ={}, now=LAST_NIGHT) == 0
+        for day in ("2026-11-19", "2026-11-20"):
+            exported = ["export", "--date", day, "--prometheus-url", early.prometheus, "--no-kubernetes", *lake]
+            assert main(exported, environ={}, now=LAST_NIGHT) == 0
         assert early.snapshot(before, LAST_NIGHT) == 0
+        days = ["--since", "2026-11-19", "--until", "2026-11-21"]  # at once in half the time of one after the other
+        assert main(["compute", *days, "--lake", str(before / "lake")], environ={}, now=LAST_NIGHT) == 0
         assert early.run(before, "--date", "2026-11-20", now=LAST_NIGHT.replace(minute=45)) == 0
     shutil.copytree(before, after)
     process = night.start(after)
