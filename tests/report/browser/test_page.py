@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,6 +13,8 @@ from axe_playwright_python.sync_playwright import Axe
 from golden_case import gpureport
 from kube.lake import RECORDING as RECORDED
 from playwright.sync_api import Browser, Page
+
+from gpureport.lake import open_lake
 
 from .conftest import Opened, new_page
 
@@ -35,34 +37,9 @@ def rich(page: Page, simulated_demo: Path) -> Page:
     return page
 
 
-def test_a_day_without_data_is_blank_in_charts(browser: Browser, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of three days the second was never exported: its hours are no part of an area, its energy is a dash, its GPUs not 0."""
-    for day in ("2026-11-16", "2026-11-18"):
-        small = ("--gpus", "8", "--step-seconds", "600", "--lake", str(tmp_path / "lake"))
-        gpureport("simulate", *small, "--start", day)
-    window = ("--since", "2026-11-16", "--until", "2026-11-19", "--lake", str(tmp_path / "lake"))
-    gpureport("compute", *window)
-    gpureport("report", *window, "--out", str(tmp_path / "out"), "--only", "html")
-    capsys.readouterr()
-    gpureport("whatif", "--nodes", "1", *window, "-o", "json")
-    assert [round(row["placeable_gpus"]) for row in json.loads(capsys.readouterr().out)] == [8, 8, 16]
-    page = new_page(browser)
-    page.goto((tmp_path / "out" / "report.html").as_uri() + "#capacity")
-    hours = page.locator("figure", has_text="Blank: hours without data.")
-    hours.locator("path.c-underutilized").wait_for()
-    assert str(hours.locator("path.c-underutilized").get_attribute("d")).count("M") == 2
-    page.locator(".tabs a", has_text="Energy").click()
-    days = page.locator("figure table.bars tr", has_text=" Nov")
-    days.first.wait_for()
-    rows = {row.locator("th").inner_text(): row.locator("td.number").inner_text() for row in days.all()}
-    assert [*rows] == ["16 Nov", "17 Nov", "18 Nov"]
-    assert [text == "—" for text in rows.values()] == [False, True, False]
-    page.close()
-
-
 @pytest.fixture(scope="module")
 def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A lake of two clusters: of one there is one signal without a model, of the other Kubernetes alone."""
+    """A lake of three clusters: of one there is one signal without a model, of lab and other Kubernetes alone."""
     folder = tmp_path_factory.mktemp("bare")
     start = int(datetime(2026, 11, 20, tzinfo=UTC).timestamp())
     series = ('UUID="GPU-a",Hostname="n1",pod="p",namespace="x"} 40', 'UUID="GPU-b",Hostname="n1"} 0')
@@ -70,30 +47,41 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file, lake = folder / "metrics.txt", ("--lake", str(folder / "lake"))
     file.write_text("\n".join(["# TYPE DCGM_FI_DEV_GPU_UTIL gauge", *lines, "# EOF\n"]))
     gpureport("import", str(file), "--cluster", "one", *lake)
-    gpureport("import", "--kubernetes", str(RECORDED), "--cluster", "lab", *lake)
+    for cluster in ("lab", "other"):
+        gpureport("import", "--kubernetes", str(RECORDED), "--cluster", cluster, *lake)
     gpureport("compute", "--since", "2026-11-20", "--until", "2026-11-22", *lake)
     return folder / "lake"
 
 
-def report_of(lake: Path, cluster: str, day: str, out: Path) -> str:
-    """The address of a cluster's report of a day."""
-    gpureport("report", "--since", day, "--cluster", cluster, "--lake", lake, "--out", out, "--only", "html")
+def report_of(lake: Path, day: str, out: Path, *more: str) -> str:
+    """The address of a report of a day."""
+    gpureport("report", "--since", day, "--lake", lake, "--out", out, "--only", "html", *more)
     return (out / "report.html").as_uri()
 
 
-def test_a_chart_of_two_clusters_shows_both(browser: Browser, tmp_path: Path) -> None:
-    """A GPU of one model in each draws 360 W for two days: 2 x 8.64 kWh a day. Of the second nobody knows whether it is idle."""
-    start, lake = int(datetime(2026, 11, 18, tzinfo=UTC).timestamp()), ("--lake", tmp_path / "lake")
+def test_a_chart_of_two_clusters_shows_both_and_a_day_without_data_is_blank(
+    browser: Browser, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A GPU of one model in each draws 360 W for days: 2 x 8.64 kWh a day. Of the second cluster nobody knows whether it is idle.
+    Nothing is there of the second day: its hours are no part of an area, its energy is a dash, its GPUs not 0."""
+    start, lake = int(datetime(2026, 11, 17, tzinfo=UTC).timestamp()), ("--lake", tmp_path / "lake")
     for cluster, values in (("one", {"POWER_USAGE": 360, "GPU_UTIL": 0}), ("two", {"POWER_USAGE": 360})):
         lines = []
         for name, value in values.items():
             labels = f'UUID="GPU-{cluster}",Hostname="n",modelName="M",pod="p",namespace="x"'
             lines.append(f"# TYPE DCGM_FI_DEV_{name} gauge")
-            lines += [f"DCGM_FI_DEV_{name}{{{labels}}} {value} {start + second}" for second in range(0, 172_800, 300)]
+            lines += [f"DCGM_FI_DEV_{name}{{{labels}}} {value} {start + second}" for second in range(0, 259_200, 300)]
         (tmp_path / cluster).write_text("\n".join([*lines, "# EOF\n"]))
         gpureport("import", tmp_path / cluster, "--cluster", cluster, *lake)
-    window = ("--since", "2026-11-18", "--until", "2026-11-20", *lake)
+    gpureport("simulate", "--gpus", "8", "--step-seconds", "600", "--start", "2026-11-17", "--days", "3", *lake)
+    window = ("--since", "2026-11-17", "--until", "2026-11-20", *lake)
     gpureport("compute", *window)
+    opened, second = open_lake(tmp_path / "lake"), date(2026, 11, 18)
+    opened.remove(each for table in opened.tables() for each in opened.partitions(table) if each.date == second)
+    capsys.readouterr()
+    gpureport("whatif", "--nodes", "1", *window, "--cluster", "default", "-o", "json")
+    assert [round(row["placeable_gpus"]) for row in json.loads(capsys.readouterr().out)] == [8, 8, 16]
+    opened.remove(each for table in opened.tables() for each in opened.partitions(table) if each.cluster == "default")
     prices = tmp_path / "prices.toml"
     prices.write_text("[prices]\ngpu_hour = { all = { 2026-11-19 = 2.0 } }\n")  # of the second day alone
     gpureport("--config", prices, "report", *window, "--out", tmp_path / "out", "--only", "html", "--by", "namespace")
@@ -106,12 +94,17 @@ def test_a_chart_of_two_clusters_shows_both(browser: Browser, tmp_path: Path) ->
     models = page.locator("figure[data-chart=forecast] h3")
     models.first.wait_for()
     assert models.all_inner_texts() == ["M (one)", "M (two)"]
+    assert str(page.locator("figure[data-chart=hours] path.c-allocated_idle").get_attribute("d")).count("M") == 2
     assert "100.0 % idle" in page.locator("figure[data-chart=week] tbody").inner_text()
     page.locator(".tabs a", has_text="Energy").click()
     days = page.locator("figure[data-chart=energy] table.bars td.number")
     days.first.wait_for()
-    assert days.all_inner_texts() == ["17.3 kWh", "17.3 kWh"]
-    assert page.locator("figure[data-chart=cost] table.bars td.number").all_inner_texts() == ["≥ 96"]
+    assert page.locator("figure[data-chart=energy] table.bars th").all_inner_texts() == ["17 Nov", "18 Nov", "19 Nov"]
+    assert days.all_inner_texts() == ["17.3 kWh", "—", "17.3 kWh"]
+    assert page.locator("figure[data-chart=cost] table.bars td.number").all_inner_texts() == [
+        "≥ 96",
+        "≥ 0",
+    ]  # no team had the day
     page.locator(".tabs a", has_text="GPUs").click()
     names = page.locator("figure[data-chart=distributions] h3")
     names.first.wait_for()
@@ -123,7 +116,7 @@ def test_with_one_signal_and_no_model_every_tab_opens(browser: Browser, bare: Pa
     """Columns without data are not in the page; a chart that would use one goes without."""
     page, complaints = new_page(browser), []
     page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.goto(report_of(bare, "one", "2026-11-20", tmp_path) + "#capacity")
+    page.goto(report_of(bare, "2026-11-20", tmp_path, "--cluster", "one") + "#capacity")
     hours = page.locator("figure", has_text="Blank: hours without data.").locator("svg")
     hours.wait_for()
     wide = "svg => svg.querySelector('path.c-underutilized').getBBox().width / (svg.viewBox.baseVal.width - 40)"
@@ -139,7 +132,7 @@ def test_with_one_signal_and_no_model_every_tab_opens(browser: Browser, bare: Pa
 def test_a_quota_without_a_guarantee_is_not_said_to_have_one_of_0(browser: Browser, bare: Path, tmp_path: Path) -> None:
     """Kubernetes' own limit what is used and guarantee nothing; no exporter, so nobody knows of idle hours either."""
     page = new_page(browser)
-    page.goto(report_of(bare, "lab", "2026-11-21", tmp_path) + "#quotas")
+    page.goto(report_of(bare, "2026-11-21", tmp_path, "--cluster", "lab") + "#quotas")
     chart = page.get_by_role("region", name="Chart of quotas")
     told = {
         row.locator("td").first.inner_text(): row.locator("td.number").inner_text() for row in chart.locator("tbody tr").all()
@@ -166,15 +159,10 @@ def test_a_quota_without_a_guarantee_is_not_said_to_have_one_of_0(browser: Brows
     page.close()
 
 
-def test_quotas_of_two_clusters_are_told_apart(browser: Browser, tmp_path: Path) -> None:
+def test_quotas_of_two_clusters_are_told_apart(browser: Browser, bare: Path, tmp_path: Path) -> None:
     """And what was not met of a guarantee is unknown in two snapshots of Kueue, not 0; not all quotas fit into the chart."""
-    for cluster in ("lab", "other"):
-        gpureport("import", "--kubernetes", str(RECORDED), "--cluster", cluster, "--lake", tmp_path / "lake")
-    day = ("--since", "2026-11-21", "--until", "2026-11-22", "--lake", tmp_path / "lake")
-    gpureport("compute", *day)
-    gpureport("report", *day, "--out", tmp_path / "out", "--only", "html")
     page = new_page(browser)
-    page.goto((tmp_path / "out" / "report.html").as_uri() + "#quotas")
+    page.goto(report_of(bare, "2026-11-21", tmp_path) + "#quotas")
     chart = page.locator("figure[data-chart=quotas]")
     queue = chart.locator("tbody tr", has_text="cq-research (other)")
     assert "not met —, guaranteed 1.25 GPU-h" in str(queue.locator("svg").get_attribute("aria-label"))
