@@ -198,25 +198,40 @@ def test_the_report_leads_to_a_page_for_each_team_with_its_rank(simulated_demo: 
     assert [column["words"] for column in columns if column["name"] == "team"] == [["research"]]
 
 
-def test_namespaces_of_one_team_share_its_page(demo: Path, tmp_path: Path) -> None:
+def test_namespaces_of_one_team_share_its_page_also_where_kube_state_metrics_alone_tells_of_it(
+    demo: Path, tmp_path: Path
+) -> None:
+    """As the report's tables name them: of the second cluster there is no snapshot."""
     lake = shutil.copytree(demo / "lake", tmp_path / "lake")
     at = datetime(2026, 11, 20, 23, 55, tzinfo=UTC)
-    labels = {"research": {"team": "ml"}, "notebooks": {"team": "ml"}, "serving": {"team": "apps"}, "data": {}}
+    labels = {"research": {"team/name": "ml"}, "notebooks": {"team/name": "ml"}, "serving": {"team/name": "apps"}, "data": {}}
     rows = [
         {"observed_at": at, "namespace": name, "namespace_uid": f"u-{name}", "created_at": at, "labels": list(found.items())}
         for name, found in labels.items()
     ]
     with open_lake(lake).change() as change:
         change.observe("h200-recording", at, {"namespace": pa.Table.from_pylist(rows, NAMESPACE.schema)})
-    out = tmp_path / "out"
-    asked = ["report", *WINDOW, "--by", "team", "--only", "html", "--lake", str(lake), "--out", str(out)]
+    device = 'DCGM_FI_DEV_GPU_UTIL{{UUID="GPU-{0}",Hostname="n",namespace="{0}",pod="p",container="c"}} 100 {1}'
+    label = 'kube_namespace_labels{{namespace="{0}",label_team_name="{2}"}} 1 {1}'
+    lines = [
+        line.format(namespace, int(at.timestamp()) + 60 * minute, team)
+        for line in (device, label)
+        for namespace, team in (("a", "red"), ("b", "red"), ("c", "blue"))
+        for minute in range(-3, 4)
+    ]
+    (tmp_path / "metrics.txt").write_text("\n".join([*lines, "# EOF", ""]))
+    out, there = tmp_path / "out", ["--lake", str(lake)]
+    assert main(["import", str(tmp_path / "metrics.txt"), "--cluster", "other", *there], environ={}, now=NOW) == 0
+    assert main(["compute", "--date", "2026-11-20", *there], environ={}, now=NOW) == 0
+    asked = ["report", *WINDOW, "--by", "team/name", "--only", "html", *there, "--out", str(out)]
     assert main(asked, environ={}, now=NOW) == 0
     # A namespace without the label is a team of its own.
-    assert sorted(path.name for path in (out / "by").iterdir()) == ["apps.html", "data.html", "ml.html"]
-    page = Page(out / "by/ml.html")
-    assert "GPU usage report: ml" in page.text
-    (namespace,) = [each for each in rows_within(page)["containers"]["columns"] if each["name"] == "namespace"]
-    assert namespace["words"] == ["notebooks", "research"]
+    assert sorted(path.stem for path in (out / "by").iterdir()) == ["apps", "blue", "data", "ml", "red"]
+    for team, both in (("ml", ["notebooks", "research"]), ("red", ["a", "b"])):
+        page = Page(out / f"by/{team}.html")
+        assert f"GPU usage report: {team}" in page.text
+        (namespace,) = [each for each in rows_within(page)["containers"]["columns"] if each["name"] == "namespace"]
+        assert namespace["words"] == both
 
 
 def test_a_label_that_no_namespace_has_is_refused_before_the_work(
@@ -226,26 +241,6 @@ def test_a_label_that_no_namespace_has_is_refused_before_the_work(
     assert main(asked, environ={}, now=NOW) == 2
     assert "No namespace has the label 'team' between 2026-11-20 and 2026-11-20." in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
-
-
-def test_teams_that_only_kube_state_metrics_tells_have_pages(tmp_path: Path) -> None:
-    """As the report's tables name them: no snapshot is needed."""
-    device = 'DCGM_FI_DEV_GPU_UTIL{{UUID="GPU-{0}",Hostname="n",namespace="{0}",pod="p",container="c"}} 100 {1}'
-    label = 'kube_namespace_labels{{namespace="{0}",label_team_name="{2}"}} 1 {1}'
-    noon = 1_795_176_000
-    lines = [
-        line.format(namespace, noon + 60 * minute, team)
-        for line in (device, label)
-        for namespace, team in (("a", "red"), ("b", "red"), ("c", "blue"))
-        for minute in range(5)
-    ]
-    (tmp_path / "metrics.txt").write_text("\n".join([*lines, "# EOF", ""]))
-    lake, window = ["--lake", str(tmp_path / "lake")], ["--since", "2026-11-20T12:00:00Z", "--until", "2026-11-20T13:00:00Z"]
-    assert main(["import", str(tmp_path / "metrics.txt"), *lake], environ={}, now=NOW) == 0
-    assert main(["compute", "--date", "2026-11-20", *lake], environ={}, now=NOW) == 0
-    asked = ["report", *window, "--by", "team/name", "--only", "html", *lake, "--out", str(tmp_path / "out")]
-    assert main(asked, environ={}, now=NOW) == 0
-    assert sorted(path.name for path in (tmp_path / "out" / "by").iterdir()) == ["blue.html", "red.html"]
 
 
 def test_hostile_labels_are_harmless_files_and_stay_apart() -> None:
