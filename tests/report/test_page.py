@@ -209,8 +209,6 @@ def test_namespaces_of_one_team_share_its_page_also_where_kube_state_metrics_alo
         {"observed_at": at, "namespace": name, "namespace_uid": f"u-{name}", "created_at": at, "labels": list(found.items())}
         for name, found in labels.items()
     ]
-    with open_lake(lake).change() as change:
-        change.observe("h200-recording", at, {"namespace": pa.Table.from_pylist(rows, NAMESPACE.schema)})
     device = 'DCGM_FI_DEV_GPU_UTIL{{UUID="GPU-{0}",Hostname="n",namespace="{0}",pod="p",container="c"}} 100 {1}'
     label = 'kube_namespace_labels{{namespace="{0}",label_team_name="{2}"}} 1 {1}'
     lines = [
@@ -223,6 +221,8 @@ def test_namespaces_of_one_team_share_its_page_also_where_kube_state_metrics_alo
     out, there = tmp_path / "out", ["--lake", str(lake)]
     assert main(["import", str(tmp_path / "metrics.txt"), "--cluster", "other", *there], environ={}, now=NOW) == 0
     assert main(["compute", "--date", "2026-11-20", *there], environ={}, now=NOW) == 0
+    with open_lake(lake).change() as change:
+        change.observe("h200-recording", at, {"namespace": pa.Table.from_pylist(rows, NAMESPACE.schema)})
     asked = ["report", *WINDOW, "--by", "team/name", "--only", "html", *there, "--out", str(out)]
     assert main(asked, environ={}, now=NOW) == 0
     # A namespace without the label is a team of its own.
