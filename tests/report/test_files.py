@@ -234,7 +234,7 @@ def test_the_summary_says_which_files_have_all_rows(folder: Path) -> None:
 
 
 def test_a_summary_of_very_many_stays_small(tmp_path: Path) -> None:
-    """60,000 findings, containers and sources of a long window."""
+    """30,000 findings, containers and sources of a long window."""
     queries = load()
     chosen = {name: queries[name] for name in ("report.container_saturation", "report.finding", "report.gpu_hour_ledger")}
     own = {"gpu_hours": "1e0", "severity": "'info'", "evidence": "repeat('e', 99)"}
@@ -244,15 +244,15 @@ def test_a_summary_of_very_many_stays_small(tmp_path: Path) -> None:
             con.execute(f"create table {table} as select {columns}")
         for table in chosen:
             renamed = "* replace (pod || number as pod, namespace || number as namespace)"
-            con.execute(f"create or replace table {table} as select {renamed} from {table}, range(60000) as copy (number)")
-        header = replace(a_header(), sources=a_header().sources * 60_000)
+            con.execute(f"create or replace table {table} as select {renamed} from {table}, range(30000) as copy (number)")
+        header = replace(a_header(), sources=a_header().sources * 30_000)
         with finished(con, chosen, header, tmp_path / "gpureport.duckdb") as results:
             path = write_json(results, header, [], tmp_path / "report.json")
     assert path.stat().st_size < 5_000_000
     document = json.loads(path.read_bytes())
     assert [len(document[name]) > 500 for name in ("sources", "findings", "namespaces", "allocations")] == [True] * 4
-    assert document["tables"]["finding"] == {"row_count": 60_000, "files": []}
-    assert document["entry_counts"] == {"sources": 60_000, "namespaces": 60_000, "signals": 0}  # in no table with these rows
+    assert document["tables"]["finding"] == {"row_count": 30_000, "files": []}
+    assert document["entry_counts"] == {"sources": 30_000, "namespaces": 30_000, "signals": 0}  # in no table with these rows
 
 
 def test_csv_is_read_back_by_polars_as_it_was_written(folder: Path) -> None:
