@@ -2,9 +2,10 @@
 --
 -- A device is gone when Kubernetes no longer lists its node, when other GPUs fill the node, or (a MIG instance) when its GPU has data
 -- without it. Without Kubernetes data it stays expected. A known device is expected from midnight; a new one from its first sample, or
--- from the time at which its node listed accelerators, whichever is earlier; until the day's end, or until its node is gone.
+-- from the time at which its node listed accelerators, whichever is earlier; until the day's end, or until its node is gone. Of a GPU that
+-- takes another's place within the day, the first sample is when the one is expected no longer and the other is.
 --
--- revision: 1
+-- revision: 2
 -- grain:  cluster, device_uuid, gpu_instance_id, day
 -- reads:  facts.device_hour, facts.device_signal, facts.node_day
 -- params: expected_before, since_at
@@ -55,7 +56,6 @@ due as (
         coalesce(hourly.driver_version, known.driver_version, '') as driver_version,
         coalesce(hourly.seen_hours, []) as seen_hours,
         known.cluster is not null as is_known,
-        hourly.cluster is not null or reported.cluster is not null as is_seen,
         coalesce(reported.start_at, hourly.first_hour_at) as first_at,
         coalesce(reported.end_at, hourly.last_hour_at + interval 1 hour) as last_at,
         coalesce(last_at, known.last_seen_at) as last_seen_at
@@ -71,7 +71,8 @@ board as (
     select
         columns('^(cluster|device_uuid)$'),
         max(node_name) as node_name,
-        bool_or(is_seen) as is_seen,
+        min(first_at) as first_at,
+        max(last_at) as last_at,
         max(last_seen_at) as last_seen_at
     from due
     group by all
@@ -80,9 +81,10 @@ board as (
 host as (
     select
         columns('^(cluster|node_name)$'),
-        count(*) as seen_count
+        list(first_at order by first_at) as first_ats,
+        list(last_at order by last_at) as last_ats
     from board
-    where is_seen
+    where first_at is not null
     group by all
 ),
 
@@ -110,8 +112,12 @@ listing as (
 bounded as (
     select
         due.*,
+        -- In a node of n GPUs the first to fall silent makes way for the one that is seen as its n + 1st.
+        list_position(host.first_ats, board.first_at) - node.device_count as newcomer_number,
+        host.first_ats[node.device_count + list_position(host.last_ats, board.last_at)] as successor_at,
         case
             when due.is_known then due.day_at
+            when newcomer_number > 0 and host.last_ats[newcomer_number] <= board.first_at then due.first_at
             when node.accelerator_count > 0 then least(due.first_at, node.start_at)
             else due.first_at
         end as due_from_at,
@@ -119,8 +125,9 @@ bounded as (
             when due.gpu_instance_id != '' and due.last_seen_at + interval 10 minute < board.last_seen_at
                 then coalesce(due.last_at, due.day_at)
             when node.end_at + interval 10 minute < listing.end_at then greatest(due.last_at, node.end_at)
-            when not board.is_seen and node.node_name is null and listing.cluster is not null then due.day_at
-            when not board.is_seen and host.seen_count >= node.device_count then due.day_at
+            when board.last_at is null and node.node_name is null and listing.cluster is not null then due.day_at
+            when board.last_at is null and len(host.last_ats) >= node.device_count then due.day_at
+            when board.last_at <= successor_at then successor_at
         end as gone_at
     from due
     inner join board
@@ -138,7 +145,7 @@ bounded as (
 )
 
 select
-    * exclude (day_at, seen_hours, is_known, is_seen, first_at, last_at, gone_at),
+    * exclude (day_at, seen_hours, is_known, first_at, last_at, newcomer_number, successor_at, gone_at),
     day_at::date as day,
     coalesce(gone_at, day_at + interval 1 day) as due_until_at,
     gone_at is not null as is_gone,

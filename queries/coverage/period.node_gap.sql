@@ -4,10 +4,11 @@
 -- capacity (replicas of a shared device cannot be distinguished then); with MIG slices as many as these need at least, and one where
 -- it lists nothing at all: lower bounds. A node with some device series lacks devices only where a label shows how many there are, or
 -- where all its series are there only while a container has the device: then its capacity counts.
+-- A device that was seen on several nodes on a day is none of these nodes' gap.
 -- No gap is claimed on a day on which a device stands under a host name that is no node's: that host may be any of the nodes.
 --
 -- grain:  cluster, node_name, day, reason
--- reads:  facts.device_signal, facts.node_day, period.device_day
+-- reads:  facts.device_day, facts.device_signal, facts.node_day, period.device_day
 -- params: since_at, until_at
 -- source: kube-state-metrics and snapshots by facts.node_day; device series by period.device_day
 -- columns:
@@ -19,7 +20,9 @@ with host as (
     select
         columns('^(cluster|node_name|day)$'),
         count(distinct device_uuid) as device_count
-    from period.device_day
+    from facts.device_day as seen
+    full join period.device_day
+        using (cluster, node_name, device_uuid, day)
     group by all
 ),
 
@@ -29,28 +32,20 @@ node as (
         columns('^(cluster|node_name|day)$'),
         min(start_at) as start_at,
         max(end_at) as end_at,
+        max(max(end_at)) over (partition by cluster, day) as listed_until_at,
         max(columns('^(accelerator_count|accelerator_resources|device_count|device_count_min|gpu_model|hardware_make|driver_version)$'))
     from facts.node_day
     where day < $until_at and day + interval 1 day > $since_at
-    group by all
+    group by cluster, node_name, day
 ),
 
 stranger as (
     select distinct
-        host.cluster,
-        host.day
-    from host
+        device.cluster,
+        device.day
+    from period.device_day as device
     anti join node
         using (cluster, node_name, day)
-),
-
-listing as (
-    select
-        cluster,
-        day,
-        max(end_at) as end_at
-    from node
-    group by all
 ),
 
 -- A label has '-' where the driver's name of a model has a space.
@@ -84,12 +79,10 @@ silent as (
         end as unseen_count,
         greatest(node.start_at, $since_at::timestamp) as from_at,
         least(
-            if(node.end_at + interval 10 minute < listing.end_at, node.end_at, node.day::timestamp + interval 1 day),
+            if(node.end_at + interval 10 minute < node.listed_until_at, node.end_at, node.day::timestamp + interval 1 day),
             $until_at::timestamp
         ) as to_at
     from node
-    inner join listing
-        using (cluster, day)
     anti join stranger
         using (cluster, day)
     left join host
