@@ -113,7 +113,7 @@ select
     ) as evidence,
     min(first_hour_at) as first_seen_at
 from period.ledger
-where cause in ('no_pod_labels', 'no_permission')
+where bucket = 'unknown' and cause in ('no_pod_labels', 'no_permission')
 group by cluster, node_name, cause
 having sum(gpu_hours) >= $findings_gpu_hours
 union all by name
