@@ -36,6 +36,15 @@ def test_t7_dcgm_exporter_144_where_a_sibling_has_exported_labels_the_pod_label_
 
 
 @samples("""
+    habanalabs_utilization{UUID="GPU-a",node="n1",job="g",namespace="x",pod="collector-ds-1",pod_namespace="ns",pod_name="p"} 60x9
+    habanalabs_utilization{UUID="GPU-b",node="n1",job="g",namespace="x",pod="collector-ds-1"} 0x9
+""")
+def test_where_a_sibling_names_its_workload_in_labels_of_its_own_the_pod_label_is_the_exporter(said: Said) -> None:
+    assert said.pods() == ["p"]
+    assert said.device("GPU-b")["observed_seconds"] == about(600)
+
+
+@samples("""
     DCGM_FI_PROF_GR_ENGINE_ACTIVE{$gpu,$p} 0.4 _ 0.4 _ 0.4 _ 0.4 _
     DCGM_FI_PROF_GR_ENGINE_ACTIVE{$gpu,$q} _ 0.8 _ 0.8 _ 0.8 _ 0.8
 """)

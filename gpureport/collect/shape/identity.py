@@ -116,7 +116,7 @@ def _workload(labels: Labels, meaning: Meaning, reading: Reading) -> Workload:
         namespace = labels.get("exported_namespace", "")
         return Workload(namespace, pod, first(labels, names.POD_UID), names.exported_container(labels))
     pod = first(labels, names.POD)
-    if not pod or place(labels) in reading.exporters:
+    if not pod or (pod == labels.get("pod") and place(labels) in reading.exporters):
         return NOBODY
     if pod not in reading.requesting and names.is_exporter(labels, pod, labels.get("job", "") in reading.honoring):
         return NOBODY

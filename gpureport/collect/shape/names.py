@@ -17,7 +17,8 @@ DEVICE_LABELS = (*UUID, "serial_number")
 INSTANCE_ID = ("GPU_I_ID", "gpu_instance_id", "sub_dev")
 COMPUTE_INSTANCE_ID = "GPU_CI_ID"
 # Names that a scrape never adds go first: beside them pod, namespace and container may be the exporter's own.
-POD = ("podname", "podName", "kube_pod", "pod_name", "pod")
+UNSCRAPED_POD = ("podname", "podName", "kube_pod", "pod_name")
+POD = (*UNSCRAPED_POD, "pod")
 NAMESPACE = ("podnamespace", "kube_namespace", "pod_namespace", "exported_namespace", "namespace")
 CONTAINER = ("ctrname", "containerName", "kube_container", "container_name", "exported_container", "container")
 POD_UID = ("exported_pod_uid", "pod_uid", "uid", "pod_uuid", "pod_id")
@@ -48,7 +49,7 @@ _NO_INSTANCE = 2_147_483_632
 """From here on blanks of 32 bits: NVML's of a GPU without instances is the largest number."""
 _NVIDIA_UUID = re.compile(r"(?:GPU-)?([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})", re.IGNORECASE)
 _EXPORTER = re.compile(
-    r"(dcgm|gpu|metrics|xpumd?|xpu-manager)[-_]?exporter((-[a-z0-9]+)?-[a-z0-9]{5})?$|^xpumd?(-|$)|^kepler(-|$)"
+    r"(dcgm|gpu|metrics?|xpumd?|xpu-manager)[-_]?exporter((-[a-z0-9]+)?-[a-z0-9]{5})?$|^xpumd?(-|$)|^kepler(-|$)"
 )
 _GENERATED = re.compile(r"-([a-z0-9]{8,10}-)?[bcdfghjklmnpqrstvwxz2456789]{5}")  # of a DaemonSet or Deployment
 _COMPUTE_INSTANCE = re.compile(r"^\d+c\.(?=\d+g\.)")

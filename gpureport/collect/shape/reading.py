@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from gpureport.collect.shape.names import DEVICE_LABELS, first
+from gpureport.collect.shape.names import DEVICE_LABELS, UNSCRAPED_POD, first
 from gpureport.collect.shape.spans import Values
 from gpureport.values.series import METRIC_LABEL, Labels
 
@@ -27,7 +27,7 @@ class Reading:
     """Reading of a day's series."""
 
     exporters: frozenset[str] = frozenset()
-    """Places of exporters' pods: what ``pod`` is in where target labels won and the workload is in ``exported_pod``."""
+    """Places of exporters' pods: what ``pod`` is in where another label, such as ``exported_pod``, has the workload."""
     requesting: frozenset[str] = frozenset()
     """Pods that request an extended resource, and so are no exporters."""
     honoring: frozenset[str] = frozenset()
@@ -76,11 +76,11 @@ def units_told_by(evidence: Mapping[str, UnitEvidence]) -> dict[str, Unit]:
 
 
 def told_by(labels: Iterable[Labels], before: Reading = PLAIN) -> Reading:
-    """Exporter pods of a day: those beside whose name a series has a workload in ``exported_pod``."""
+    """Exporter pods of a day: those beside whose name a series has another pod's, the workload's."""
     exporters, requesting, honoring = set(before.exporters), set(before.requesting), set(before.honoring)
     for each in labels:
         pod, exported = each.get("pod", ""), each.get("exported_pod", "")
-        if pod and exported:
+        if pod not in ("", exported or first(each, UNSCRAPED_POD) or pod):
             exporters |= {place(each), place({**each, "container": ""})}  # a target may have none: then it is the workload's
         if each.get(METRIC_LABEL) in REQUESTS:
             if not re.fullmatch(NOT_EXTENDED, each.get("resource", "")):
