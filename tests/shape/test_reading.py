@@ -90,6 +90,11 @@ def test_a_text_that_is_not_there_is_no_device_and_no_model() -> None:
     found = shaped(*((each, [50.0, 50.0]) for each in labels))
     assert found.device_sample.num_rows == 0
     assert found.tallies["DCGM_FI_DEV_GPU_UTIL"].dropped == {"nameless": 8}
+    unmeant = [{"uuid": "u1", "type": "copy"}, {"node": "n1", "condition": "DiskPressure", "status": "true"}]
+    names = ("xpum_engine_group_ratio", "kube_node_status_condition")
+    assert shaped(*(({"__name__": name, **each}, [1.0]) for name, each in zip(names, unmeant, strict=True))).tallies == {}
+    card = shaped(({"__name__": "gpu_package_power", "hostname": "n1"}, [300.0]))
+    assert card.tallies["gpu_package_power"].dropped == {"nameless": 1}
     model = shaped((dcgm("DEV_GPU_UTIL", modelName="<<<NULL>>>"), [50.0, 50.0]))
     assert {row["gpu_model"] for row in model.device_label.to_pylist()} == {""}
 

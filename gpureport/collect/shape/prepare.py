@@ -158,7 +158,8 @@ def prepare(batch: SeriesBatch, catalog: Catalog, reading: Reading = PLAIN) -> t
 
 def _count_nameless(labels: Labels, count: int, catalog: Catalog, tallies: dict[str, Tally]) -> None:
     metric = labels.get(METRIC_LABEL, "")
-    if metric in catalog.metrics:
+    # Where a label has another value than the catalog wants, the series is one that is not read.
+    if any(all(value in ("*", labels.get(name)) for name, value in row.conditions) for row in catalog.metrics.get(metric, ())):
         tallies.setdefault(metric, Tally()).dropped["nameless"] += count
 
 
