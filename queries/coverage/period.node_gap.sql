@@ -40,9 +40,7 @@ node as (
 ),
 
 stranger as (
-    select distinct
-        device.cluster,
-        device.day
+    select distinct device.* similar to '^(cluster|day)$'
     from period.device_day as device
     anti join node
         using (cluster, node_name, day)

@@ -219,10 +219,9 @@ refuted as (
     select
         cluster,
         'workload' as signal,
-        'no holders: ' || string_agg(
-            distinct concat(namespace, '/', pod, if(evidence = 'scraped_address', ' (its address is scraped)', ' (requests no accelerator)')), ', '
-            order by concat(namespace, '/', pod, if(evidence = 'scraped_address', ' (its address is scraped)', ' (requests no accelerator)'))
-        ) as refuted
+        'no holders: ' || array_to_string(list_sort(list_distinct(list(
+            concat(namespace, '/', pod, if(evidence = 'scraped_address', ' (its address is scraped)', ' (requests no accelerator)'))
+        ))), ', ') as refuted
     from facts.refuted_holder
     group by cluster
 )

@@ -12,21 +12,20 @@ from gpureport.values.tables import SIGNALS
 _INTRO = """# Metrics
 
 The metrics that carry each signal, with their exporters (dcgm is dcgm-exporter, and so on) and versions, the preferred one
-first. Generated from `queries/catalog/signal.csv`, which also has the source of each row.
+first. Generated from `queries/catalog/signal.csv`, which has each row's source.
 
-- The first one that is there serves, and the next ones only while it is silent. `lake.device_signal` and `source_metrics` say
-  which one served. Your own rows (`[[signals]]` in the configuration) come before these.
-- "× 0.001": a value times this is in the unit that the signal's name ends in.
-- Behind the signal, and where a metric differs behind it, is how it is read: gauge (holds until the next sample), counter
-  (grows), rate (a gauge that calls itself a counter), bitmask, bit (a flag worth one bit of the mask), code, info (only its
+- The first that is there serves, the next ones while it is silent. `lake.device_signal` and `source_metrics` say
+  which did. Your own rows (`[[signals]]` in the configuration) come before these.
+- "× 0.001": the factor to the unit that the signal's name ends in.
+- Behind a signal, and a metric that differs, is how it is read: gauge (holds until the next sample), counter
+  (grows), rate (a gauge that calls itself a counter), bitmask, bit (a flag of the mask), code, info (only its
   labels count), growth per second or over another counter's growth (a gauge made from counters). Then its scope: board (the
-  whole GPU, even if every MIG instance repeats it), instance, detail (a device's value split further), pod, cluster.
+  whole GPU, even if MIG instances repeat it), instance, detail (a device's value split further), pod, cluster.
 - `{name=value}` is a label that the series must have; besides, the one that names the device (AMD `gpu_partition_id`, xpumd
   `hw_id`, GKE `accelerator_id`, cAdvisor `acc_id`, Kepler `gpu_uuid`, HAMi to 2.8 `deviceuuid`, Neuron `neuroncore`).
 - AMD's device-metrics-exporter has each of its metrics also with `amd_` in front.
 
-Not read, though an exporter has it: `xpum_memory_ratio` (XPU Manager 1.x), a percentage of a total that the exporter does
-not publish. With `xpum_memory_used_bytes` alone, the bytes are known and the share of the memory is not.
+Not read: `xpum_memory_ratio` (XPU Manager 1.x), a share of an unknown total.
 """
 _ANY = re.compile(r"\w+=\* ?")
 """A label that may have any value: the one that names the device."""
