@@ -2,8 +2,8 @@
 --
 -- A node says so by GPU feature discovery's labels (kube-state-metrics shows them where its allowlist names them). Where it has none,
 -- a node that advertises more nvidia.com/gpu than it has GPUs and MIG instances hands them out several times, unless its GPUs show only while
--- a container has them. Replicas are never devices: nothing here is multiplied by them (gpu-operator 684). A node whose label changed within
--- the day shared on that day.
+-- a container has them. A GPU that is not healthy is part of the capacity and not allocatable. Replicas are never devices: nothing here is
+-- multiplied by them (gpu-operator 684). A node whose label changed within the day shared on that day.
 --
 -- grain:  cluster, node_name
 -- reads:  day.kube_series, day.node_snapshot, facts.device_signal, lake.device_label, lake.sample
@@ -59,9 +59,8 @@ amount as (
 
 allocatable as (
     select
-        cluster,
-        node_name,
-        max(value) as allocatable_count
+        columns('^(cluster|node_name)$'),
+        coalesce(max(value) filter (where signal = 'kube_node_status_allocatable'), max(value)) as allocatable_count
     from amount
     where value is not null
     group by cluster, node_name
@@ -71,16 +70,14 @@ device as (
     select
         cluster,
         device_uuid,
-        max(node_name) as node_name,
+        unnest(list(distinct node_name)) as node_name,
         greatest(1, count(distinct gpu_instance_id) filter (where gpu_instance_id != '')) as part_count
     from lake.device_label
     group by cluster, device_uuid
 ),
 
 of_containers as (
-    select
-        cluster,
-        node_name
+    select columns('^(cluster|node_name)$')
     from facts.device_signal
     where source_metric != ''
     group by all
