@@ -130,7 +130,9 @@ def _device_labels(labels: Labels, meaning: Meaning, instance_id: str) -> Device
         node_name=names.node_name(labels),
         gpu_index=first(labels, names.INDEX),
         gpu_device=first(labels, names.DEVICE_FILE),
-        gpu_model=labels.get("name", "") if meaning.exporter == "nvidia_gpu_exporter" else first(labels, names.MODEL),
+        gpu_model=labels.get("name", "")
+        if meaning.exporter == "nvidia_gpu_exporter"
+        else first(labels, names.MODEL).removeprefix("NVIDIA-" if meaning.exporter == "hami" else ""),
         gpu_instance_profile=names.profile(labels, instance_id),
         pci_bus_id=first(labels, names.PCI),
         driver_version=first(labels, names.DRIVER),

@@ -22,7 +22,7 @@ POD = (*UNSCRAPED_POD, "pod")
 NAMESPACE = ("podnamespace", "kube_namespace", "pod_namespace", "exported_namespace", "namespace")
 CONTAINER = ("ctrname", "containerName", "kube_container", "container_name", "exported_container", "container")
 POD_UID = ("exported_pod_uid", "pod_uid", "uid", "pod_uuid", "pod_id")
-HOST = ("Hostname", "hostname", "host_name", "node", "node_name", "nodename", "k8s_node_name")
+HOST = ("Hostname", "hostname", "host_name", "node", "node_name", "nodename", "nodeid", "k8s_node_name")
 REPLICA = ("prometheus_replica", "replica", "__replica__")
 INDEX = ("gpu", "index", "gpu_id", "device_index", "gpu_number", "deviceidx")
 DEVICE_FILE = ("device", "dev_file")
@@ -37,6 +37,7 @@ MODEL = (
     "dev_name",
     "model",
     "device_type",
+    "devicetype",
     "instance_type",
 )
 PROFILE = ("GPU_I_PROFILE", "profile", "gpu_compute_partition_type")
