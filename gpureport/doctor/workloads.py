@@ -45,8 +45,8 @@ def named_pods(labels: Iterable[Labels]) -> list[str]:
     return sorted({pod for each in labels for pod in (names.first(each, names.POD), each.get("exported_pod")) if pod})
 
 
-NAMING = ("dcgm-exporter", "device-metrics-exporter", "xpum", "gke-device-plugin", "cadvisor")
-"""Exporters that can name the workload on a device's series; the others never do."""
+SILENT = ("nvidia_gpu_exporter", "xpumd", "kepler", "opentelemetry-dcgm", "neuron-monitor")
+"""Exporters that never name the workload on a device's series; the others can."""
 HOLDER_TABLES = ("container.*", "container_saturation.*", "container_power.*")
 _SHARED_RESOURCE = "nvidia_com_gpu_shared"
 
@@ -112,7 +112,7 @@ def _pod_of(labels: Labels) -> tuple[str, str]:
 
 
 def _names(seen: Habits, kube: KubeState, refuted: Mapping[tuple[str, str], str]) -> list[Finding]:
-    silent = [exporter for exporter in seen.by_exporter if exporter not in NAMING]
+    silent = [exporter for exporter in seen.by_exporter if exporter in SILENT]
     findings = [
         Finding("exporter_without_pods", "note", exporter, "names no workloads by design; another source has to")
         for exporter in silent

@@ -315,6 +315,19 @@ def test_an_exporter_that_never_names_pods_is_told_and_its_holders_are_missing()
     ]
 
 
+@pytest.mark.parametrize(
+    "labels",
+    [
+        {"__name__": "habanalabs_utilization", "UUID": "1", "pod_namespace": "ml", "pod_name": "p"},
+        {"__name__": "npu_chip_info_utilization", "vdie_id": "1", "namespace": "ml", "pod_name": "p"},
+        {"__name__": "hami_container_device_utilization_ratio", "device_uuid": "GPU-1", "namespace": "ml", "pod": "p"},
+    ],
+)
+def test_an_exporter_that_names_pods_is_not_said_to_name_none(labels: dict[str, str]) -> None:
+    assert [finding.code for finding in workloads(labels) if finding.status != "note"] == ["pod_labels"]
+    assert "exporter_without_pods" not in {finding.code for finding in workloads(labels)}
+
+
 def test_replicas_and_jobs_that_repeat_devices_are_noted() -> None:
     replicas = replica_findings([{**DEVICE, "replica": "a"}, {**DEVICE, "replica": "b"}], CATALOG)
     jobs = replica_findings([DEVICE, {**DEVICE, "job": "other"}], CATALOG)
