@@ -11,19 +11,19 @@ from gpureport.values.tables import SIGNALS
 
 _INTRO = """# Metrics
 
-The metrics that carry each signal, with their exporters (dcgm is dcgm-exporter, and so on) and versions, the preferred one
+The metrics that carry each signal, with their exporters (dcgm is dcgm-exporter, and so on) and versions, the preferred
 first. Generated from `queries/catalog/signal.csv`, which has each row's source.
 
-- The first that is there serves, the next ones while it is silent. `lake.device_signal` and `source_metrics` say
-  which did. Your own rows (`[[signals]]` in the configuration) come before these.
+- The first there serves, the next while it is silent. `lake.device_signal` and `source_metrics` say
+  which did. Your own rows (`[[signals]]` in the configuration) come first.
 - "× 0.001": the factor to the unit that the signal's name ends in.
 - Behind a signal, and a metric that differs, is how it is read: gauge (holds until the next sample), counter
-  (grows), rate (a gauge that calls itself a counter), bitmask, bit (a flag of the mask), code, info (only its
-  labels count), growth per second or over another counter's growth (a gauge made from counters). Then its scope: board (the
-  whole GPU, even if MIG instances repeat it), instance, detail (a device's value split further), pod, cluster.
-- `{name=value}` is a label that the series must have; besides, the one that names the device (AMD `gpu_partition_id`, xpumd
+  (grows), rate (a gauge called a counter), bitmask, bit (a flag of the mask), code, info (labels
+  alone), growth per second or over another counter's (a gauge from counters). Then its scope: board (the
+  whole GPU, even if MIG instances repeat it), instance, detail (a device's, split further), pod, cluster.
+- `{name=value}` is a label that the series must have, beside the one that names the device (AMD `gpu_partition_id`, xpumd
   `hw_id`, GKE `accelerator_id`, cAdvisor `acc_id`, Kepler `gpu_uuid`, HAMi to 2.8 `deviceuuid`, Neuron `neuroncore`).
-- AMD's device-metrics-exporter has each of its metrics also with `amd_` in front.
+- AMD's device-metrics-exporter has each metric also with `amd_` in front.
 
 Not read: `xpum_memory_ratio` (XPU Manager 1.x), a share of an unknown total.
 """
