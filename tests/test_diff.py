@@ -185,6 +185,8 @@ def test_reports_of_other_clusters_are_not_held_against_each_other(
             1,
             "cannot be compared with 2026-11-20T13:10:00Z … 2026-11-20T14:10:00Z",
         ),
+        # The first data are of 12:00: of the hour before it nothing is known.
+        (["--since", "2026-11-20T13:00:00Z", "--until", "2026-11-20T15:00:00Z"], 1, "whole hours with data from their beginning"),
     ],
 )
 def test_what_cannot_be_compared_is_said_before_any_work(

@@ -11,16 +11,22 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import duckdb
+
 from gpureport.compute.fact_views import Facts
 from gpureport.compute.identity import MadeWith, recorded
 from gpureport.compute.query import Query, build, in_turn, needed, of_life
 from gpureport.lake import Lake, Partition
+from gpureport.lake.views import views
 from gpureport.values.window import Window, day_start, plain
 
 HISTORY = ("period.demand_day",)
 """Tables kept of all days up to the period's end."""
 _HISTORY_FACTS = ("facts.device_day", "facts.ledger_day", "facts.node_allocation")
 _HISTORY_DAYS = 182
+_TELLS_BEGIN = {"facts.device_signal": ("start_at",), "facts.node_day": ("start_at",)}
+_FIRST_SCRAPE = timedelta(minutes=15)
+"""From a beginning to the first sample or snapshot, at most."""
 
 
 def compared_tables(queries: Mapping[str, Query]) -> list[str]:
@@ -45,7 +51,7 @@ def parameters(window: Window, earlier: Window) -> dict[str, Any]:
 
 
 def comparable_clusters(lake: Lake, window: Window, earlier: Window) -> list[str]:
-    """The clusters of which all days of both windows have facts that were made alike.
+    """The clusters with data from the earlier window's beginning of which all days of both have facts that were made alike.
 
     None where a window cuts an hour, which would count in both.
     """
@@ -56,7 +62,20 @@ def comparable_clusters(lake: Lake, window: Window, earlier: Window) -> list[str
     found: dict[str, list[MadeWith]] = {}
     for partition in facts:
         found.setdefault(partition.cluster, []).append(made_by(partition))
-    return sorted(cluster for cluster, makers in found.items() if len(makers) == len(days) and len(set(makers)) == 1)
+    alike = {cluster for cluster, makers in found.items() if len(makers) == len(days) and len(set(makers)) == 1}
+    return sorted(alike - _begun_within(lake, earlier, alike))
+
+
+def _begun_within(lake: Lake, window: Window, clusters: Collection[str]) -> set[str]:
+    """The clusters whose first data come later than the window's beginning: what they did before is unknown, not nothing."""
+    first = window.start_at.date()
+    new = {*clusters} - {each.cluster for each in lake.computed_days() if each.date < first}
+    with duckdb.connect() as con:
+        views(con, lake, ["facts/device_signal", "facts/node_day"], new, [first], _TELLS_BEGIN)
+        told = " union all ".join(f"select cluster, start_at from {table}" for table in _TELLS_BEGIN)
+        late = f"select cluster from ({told}) group by cluster having min(start_at) > $latest"
+        found = con.execute(late, {"latest": plain(window.start_at + _FIRST_SCRAPE)}).fetchall()
+    return {cluster for (cluster,) in found}
 
 
 def made_by(partition: Partition) -> MadeWith:

@@ -38,8 +38,8 @@ def diff_windows(config: Config, window: Window, earlier: Window | None, only: s
         tables = WindowTables(con, lake, window, report_settings(config), facts_made_with(config), before, releases=True)
         if not tables.has_earlier:
             raise LakeError(
-                f"{window} cannot be compared with {before}: give windows of whole hours, and compute all days of both with this "
-                "configuration and version"
+                f"{window} cannot be compared with {before}: give windows of whole hours with data from their beginning, and "
+                "compute all days of both with this configuration and version"
             )
         queries = report_tables(tables)
         print_comparison(read_comparison(con, queries), only, output, sys.stdout)
