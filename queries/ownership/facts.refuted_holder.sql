@@ -8,14 +8,13 @@
 -- grain:  cluster, namespace, pod
 -- reads:  day.kube_series, day.owner_run, lake.claim_consumer, lake.pod, lake.series
 -- source: workload labels and instance of the devices' series; kube_pod_info (pod_ip, host_ip), requests of pods, resource claims of pods
--- columns: cluster, namespace, pod, evidence, device_count, named_seconds
+-- columns: cluster, namespace, pod, evidence, device_count
 --   evidence       scraped_address or no_request
 --   device_count   devices on which it is named
 with named as (
     select
         columns('^(cluster|namespace|pod)$'),
-        count(distinct device_uuid || '/' || gpu_instance_id) as device_count,
-        sum(epoch(end_at - start_at)) as named_seconds
+        count(distinct device_uuid || '/' || gpu_instance_id) as device_count
     from day.owner_run
     group by all
 ),
@@ -107,7 +106,6 @@ judged as (
 select distinct
     columns('^(cluster|namespace|pod)$'),
     if(is_scraped, 'scraped_address', 'no_request') as evidence,
-    device_count,
-    named_seconds
+    device_count
 from judged
 where not has_requested and (is_scraped or is_request_known)

@@ -6,11 +6,11 @@
 -- revision: 7
 -- grain:  cluster, system, resource, flavor, quota, hour_start_at
 -- reads:  day.quota_step
--- columns: cluster, system, resource, flavor, quota, hour_start_at, pool, parent, is_parent, gpus_per_native, native_unit, observed_seconds,
---          guaranteed_seconds, demand_seconds, share_seconds, own_seconds, lent_seconds, unmet_seconds, violated_known_seconds, cap_seconds, cap_known_seconds, capped_seconds,
---          starved_seconds, violated_seconds, guaranteed_native_hours, cap_native_hours, demanded_native_hours, delivered_native_hours,
---          borrowed_native_hours, lendable_native_hours, lent_native_hours, fair_share_native_hours, shared_delivered_native_hours, due_native_hours,
---          due_delivered_native_hours, entitled_native_hours, over_entitlement_native_hours, unmet_native_hours, violated_native_hours,
+-- columns: cluster, system, resource, flavor, quota, hour_start_at, pool, parent, is_parent, gpus_per_native, native_unit,
+--          observed_seconds, guaranteed_seconds, demand_seconds, share_seconds, own_seconds, lent_seconds, unmet_seconds,
+--          violated_known_seconds, cap_known_seconds, capped_seconds, starved_seconds, violated_seconds, guaranteed_native_hours,
+--          cap_native_hours, demanded_native_hours, delivered_native_hours, borrowed_native_hours, lent_native_hours,
+--          fair_share_native_hours, entitled_native_hours, over_entitlement_native_hours, unmet_native_hours, violated_native_hours,
 --          honourable_native_hours, honoured_native_hours, share_reason, share_source, amount_source, inferred_seconds
 --   pool                           quotas of one pool lend to each other
 --   parent                         quota that contains it at the end of the hour, '' where none does
@@ -21,8 +21,7 @@ with step as (
         *,
         epoch_ms(end_at - start_at) / 1000 as seconds,
         seconds / 3600 as hours,
-        least(guaranteed_native, demanded_native) as honourable_native,
-        fair_share_native is not null and demanded_native is not null as is_due
+        least(guaranteed_native, demanded_native) as honourable_native
     from day.quota_step
 )
 
@@ -42,16 +41,12 @@ select
     coalesce(sum(seconds) filter (where lent_native is not null), 0)::double as lent_seconds,
     coalesce(sum(seconds) filter (where unmet_native is not null), 0)::double as unmet_seconds,
     coalesce(sum(seconds) filter (where violated_native is not null), 0)::double as violated_known_seconds,
-    coalesce(sum(seconds) filter (where cap_native is not null), 0)::double as cap_seconds,
     coalesce(sum(seconds) filter (where is_capped is not null), 0)::double as cap_known_seconds,
     coalesce(sum(seconds) filter (where is_capped), 0)::double as capped_seconds,
     coalesce(sum(seconds) filter (where unmet_native > 0), 0)::double as starved_seconds,
     coalesce(sum(seconds) filter (where violated_native > 0), 0)::double as violated_seconds,
     sum(guaranteed_native * hours) filter (where guaranteed_native < 1e999) as guaranteed_native_hours,
-    sum(columns('^(cap|demanded|delivered|borrowed|lendable|lent|fair_share|entitled|over_entitlement|unmet|violated)_native$') * hours) as '\1_native_hours',
-    sum(delivered_native * hours) filter (where fair_share_native is not null) as shared_delivered_native_hours,
-    sum(least(fair_share_native, demanded_native) * hours) filter (where is_due) as due_native_hours,
-    sum(delivered_native * hours) filter (where is_due) as due_delivered_native_hours,
+    sum(columns('^(cap|demanded|delivered|borrowed|lent|fair_share|entitled|over_entitlement|unmet|violated)_native$') * hours) as '\1_native_hours',
     sum(honourable_native * hours) filter (where unmet_native is not null) as honourable_native_hours,
     sum(least(honourable_native, delivered_native) * hours) filter (where unmet_native is not null) as honoured_native_hours,
     max(share_reason) as share_reason,

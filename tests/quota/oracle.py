@@ -68,7 +68,6 @@ def _moment(cluster: Cluster, system: str, now: int) -> dict[str, Figures]:
             "demanded_native_hours": wanted[name],
             "delivered_native_hours": held[name],
             "borrowed_native_hours": borrowed[name],
-            "lendable_native_hours": lendable[name],
             "lent_native_hours": lendable[name] * min(Fraction(1), Fraction(all_borrowed, all_lendable or 1)),
             "unmet_native_hours": unmet,
             "violated_native_hours": min(unmet, free + others),
