@@ -4,6 +4,7 @@ import duckdb
 import pytest
 from query_text import parameters, tables_read
 
+from gpureport.compute import query as queries
 from gpureport.compute.query import build, connection, load, needed, read, run_checks
 from gpureport.values.errors import QueryError
 
@@ -169,3 +170,12 @@ def test_a_check_reports_what_it_found(tmp_path, con):
 def test_a_statement_without_enough_memory_is_a_sentence() -> None:
     with pytest.raises(QueryError, match="60MB of memory is not enough"), connection("60MB") as con:
         con.execute("select list(range) from range(30000000)").fetchall()
+
+
+@pytest.mark.parametrize("used_by", [None, "select f0(1)"])
+def test_a_function_is_made_after_those_that_it_calls(monkeypatch: pytest.MonkeyPatch, used_by: str | None) -> None:
+    chain = {f"f{number}": f"create macro f{number}(x) as f{number + 1}(x)" for number in range(8)}
+    monkeypatch.setattr(queries, "functions", lambda: {**chain, "f8": "create macro f8(x) as x + 8"})
+    with duckdb.connect() as con:
+        queries.define_functions(con, used_by)
+        assert con.execute("select f0(1)").fetchall() == [(9,)]

@@ -293,7 +293,8 @@ def functions(root: Path = resources.QUERIES) -> Mapping[str, str]:
 def define_functions(con: duckdb.DuckDBPyConnection, used_by: str | None = None, schema: str = "main") -> None:
     """Create the shared functions in a schema: those that a query uses, or all of them."""
     there = _DEFINED.setdefault(con, set()) if schema == "main" else set[str]()
-    for name in {*(functions() if used_by is None else _functions_in(used_by))} - there:
+    statements = "".join(functions().values()) if used_by is None else used_by
+    for name in [each for each in _functions_in(statements) if each not in there]:
         statement = functions()[name].replace("create macro ", f"create macro if not exists {schema}.", 1)
         con.execute(_parsed(con, statement))
         there.add(name)
@@ -301,9 +302,9 @@ def define_functions(con: duckdb.DuckDBPyConnection, used_by: str | None = None,
 
 @cache
 def _functions_in(sql: str) -> Collection[str]:
-    """The functions that a statement calls, and those that they call."""
+    """The functions that a statement calls, each after those that it calls."""
     called = [name for name in functions() if f"{name}(" in sql]
-    return {*called, *(inner for name in called for inner in _functions_in(functions()[name].replace(f"{name}(", "")))}
+    return dict.fromkeys(each for name in called for each in (*_functions_in(functions()[name].replace(f"{name}(", "")), name))
 
 
 def of_life(queries: Mapping[str, Query], life: str) -> tuple[str, ...]:
