@@ -1,30 +1,40 @@
 -- GPUs that were enough: allocated, and active, in the median hour, in 95 of 100 hours, and at most.
 --
--- Half an hour active counts as half a GPU: a floor. Cut hours, beside whole ones, and hours known for less than figure_min_coverage do
--- not count; unknown where the window is. GPUs to add: those that pods overdue by wait_hours_max wait for, without pods that a quota holds back.
+-- Half an hour active counts as half a GPU: a floor. Of an hour the cluster's time with data counts. Cut hours, beside whole ones, and hours seen
+-- or known for less than figure_min_coverage do not; unknown where the window is. GPUs to add: those that pods overdue by wait_hours_max wait for,
+-- without pods that a quota holds back.
 --
 -- grain:  cluster, gpu_model
--- reads:  period.pod_wait, report.gpu_hours_over_time
+-- reads:  facts.device_hour, period.pod_wait, report.gpu_hours_over_time
 -- params: figure_min_coverage_ratio, since_at, until_at, wait_hours_max
 -- columns: cluster, gpu_model, hour_count, usable_gpus_avg, allocated_gpus_p50, allocated_gpus_p95, allocated_gpus_max, active_gpus_p50,
 --          active_gpus_p95, active_gpus_max, overdue_gpus_p95, unknown_reasons
 --   gpu_model           model; '(all)' for all of the cluster, whose busiest hours need not be those of each model
 --   hour_count          hours that are known
-with hour as (
+with seen as (
+    select
+        cluster,
+        hour_start_at,
+        max(observed_seconds) / 3600 as seen_hours
+    from facts.device_hour
+    group by all
+),
+
+hour as (
     select
         cluster,
         coalesce(gpu_model, '(all)') as gpu_model,
         hour_start_at,
-        3600000 / overlap_ms(hour_start_at, hour_start_at + interval 1 hour, $since_at::timestamp, $until_at::timestamp) as per_hour,
-        per_hour * sum(usable_gpu_hours) as usable_gpus,
-        per_hour * sum(allocated_gpu_hours) as allocated_gpus,
-        per_hour * sum(unnamed_gpu_hours) as unnamed_gpus,
-        per_hour * sum(active_gpu_hours) as active_gpus,
-        per_hour * sum(active_gpu_hours + allocated_idle_gpu_hours) as known_gpus,
-        known_gpus >= $figure_min_coverage_ratio * (allocated_gpus + coalesce(unnamed_gpus, 0)) as is_known
+        overlap_ms(hour_start_at, hour_start_at + interval 1 hour, $since_at::timestamp, $until_at::timestamp) / 3600000 as asked_hours,
+        coalesce(any_value(seen.seen_hours), asked_hours) as hours,
+        sum(columns('^(usable|allocated|unnamed|active)_gpu_hours$')) / hours as '\1_gpus',
+        sum(active_gpu_hours + allocated_idle_gpu_hours) / hours as known_gpus,
+        sum(allocated_gpu_hours + coalesce(unnamed_gpu_hours, 0)) / hours as held_gpus
     from report.gpu_hours_over_time
+    left join seen
+        using (cluster, hour_start_at)
     group by grouping sets ((cluster, gpu_model, hour_start_at), (cluster, hour_start_at))
-    qualify per_hour = 1 or min(per_hour) over () > 1
+    qualify hours >= $figure_min_coverage_ratio * asked_hours and (asked_hours = 1 or max(asked_hours) over () < 1)
 ),
 
 summed as (
@@ -38,8 +48,8 @@ summed as (
             quantile_disc(allocated_gpus, [0.5, 0.95, 1]), null
         ) as allocated,
         if(
-            sum(known_gpus) >= $figure_min_coverage_ratio * (sum(allocated_gpus) + coalesce(sum(unnamed_gpus), 0)) and allocated is not null,
-            quantile_disc(active_gpus, [0.5, 0.95, 1]) filter (where is_known), null
+            sum(known_gpus) >= $figure_min_coverage_ratio * sum(held_gpus) and allocated is not null,
+            quantile_disc(active_gpus, [0.5, 0.95, 1]) filter (where known_gpus >= $figure_min_coverage_ratio * held_gpus), null
         ) as active
     from hour
     group by cluster, gpu_model
