@@ -130,15 +130,15 @@ def test_figures_and_models_stay_and_the_same_name_has_the_same_pseudonym(named:
 
 
 def test_words_of_gpureports_own_stay() -> None:
-    """They are no names: the page finds pending GPUs by 'gpu', sizes and bounds by their words; '(unallocated)' is no team."""
+    """They are no names: the page finds pending GPUs by 'gpu', sizes and bounds by their words; '(unallocated or unknown)' is no team."""
     with duckdb.connect() as con:
         con.execute("create schema report")
         own = {"resource": "gpu", "size": "2-4", "at_least": "p95", "outcome": "failed", "hours_method": "x", "dimension": "team"}
-        values = ", ".join(f"'{value}' as {name}" for name, value in {**own, "value": "(unallocated)"}.items())
+        values = ", ".join(f"'{value}' as {name}" for name, value in {**own, "value": "(unallocated or unknown)"}.items())
         con.execute(f"create table report.pod_wait as select {values}, 'acme.com/gpu' as parent, 'secret' as cluster")
         anonymise(con, load(), "0123456789abcdef")
         [found] = con.execute("from report.pod_wait").fetchall()
-    assert found[:7] == (*own.values(), "(unallocated)")
+    assert found[:7] == (*own.values(), "(unallocated or unknown)")
     assert not {"acme.com/gpu", "secret"}.intersection(found)
 
 

@@ -1,8 +1,8 @@
 -- Energy balance of the GPUs by cluster, day, node, model, team, namespace and workload.
 --
--- Each dimension is the whole: its rows add up to what was measured, so never add rows of different dimensions. '(unallocated)' is what
--- free GPUs drew and what is unattributed; '(no team)' are namespaces without the label that names teams, '(unknown)' pods whose
--- workload is not known. Workloads are added from days and have no mean or largest hour.
+-- Each dimension is the whole: its rows add up to what was measured, so never add rows of different dimensions. '(unallocated or unknown)' is what
+-- free GPUs drew, and those whose holder is unknown, and what is unattributed; '(no team)' are namespaces without the label that names teams,
+-- '(unknown)' pods whose workload is not known. Workloads are added from days and have no mean or largest hour.
 --
 -- grain:  cluster, dimension, value
 -- reads:  facts.device_day, facts.energy_hour, facts.power_day, period.device_power, period.sensor_accuracy, period.team, period.workload
@@ -19,7 +19,7 @@ with named as (
     select
         energy.*,
         local_time(energy.hour_start_at, $timezone)::date as day,
-        if(energy.is_allocated, coalesce(nullif(team.team, ''), '(no team)'), '(unallocated)') as team,
+        if(energy.is_allocated, coalesce(nullif(team.team, ''), '(no team)'), '(unallocated or unknown)') as team,
         energy.energy_joules * accuracy.accuracy_ratio as rated_joules,
         if(accuracy.accuracy_ratio is null and energy.energy_joules > 0, 1, 0) as unrated_count,
         if(energy.corrected_joules is null and energy.energy_joules > 0, 1, 0) as uncounted_count
@@ -68,7 +68,7 @@ hour as (
             when dimension = 'team' then team
             when coalesce(node_name, gpu_model) = '' then '(unknown)'
             when namespace is null then coalesce(node_name, gpu_model)
-            when not is_allocated then '(unallocated)'
+            when not is_allocated then '(unallocated or unknown)'
             else namespace
         end as value
     from grouped
@@ -142,7 +142,7 @@ each_dimension as (
     union all by name
     select * replace ('workload' as dimension)
     from summed
-    where dimension = 'namespace' and value = '(unallocated)'
+    where dimension = 'namespace' and value = '(unallocated or unknown)'
     union all by name
     from summed
 ),
