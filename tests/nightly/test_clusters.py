@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import itertools
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import duckdb
 import pytest
@@ -16,6 +17,8 @@ from prometheus.programs import fill_blocks, program, prometheus
 from report_tables import report_tables
 
 from gpureport.cli import main
+from gpureport.commands.work.collecting import clusters_by_label
+from gpureport.config import Config
 
 NOW = datetime(2026, 11, 21, 1, 30, tzinfo=UTC)
 NOON = 1_795_176_000  # 2026-11-20T12:00:00Z
@@ -142,6 +145,21 @@ def test_a_cluster_that_is_not_configured_or_named_twice_is_refused(tmp_path: Pa
     assert "no cluster 'c' is configured; the configuration has a, b" in capsys.readouterr().err
     assert run(tmp_path, two.format("a")) == 2
     assert "two clusters are named 'a'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("named", "chosen"),
+    [({"cluster": "us"}, ["us"]), ({"cluster": "default"}, ["eu", "us"]), ({"clusters": [{"name": "us"}]}, ["eu", "us"])],
+)
+def test_one_cluster_of_a_label_is_read_where_it_is_named(
+    monkeypatch: pytest.MonkeyPatch, named: dict[str, Any], chosen: list[str]
+) -> None:
+    monkeypatch.setattr("gpureport.collect.sources.prometheus.open_connection", lambda *_: None)
+    monkeypatch.setattr("gpureport.collect.sources.prometheus.label_values", lambda *_: ["eu", "us"])
+    config = Config.model_validate({"prometheus": {"url": "http://thanos", "cluster_label": "site"}, **named})
+    [each] = config.each_cluster()
+    each = each.model_copy(update={"prometheus": config.prometheus})
+    assert [found.cluster for found in clusters_by_label(each, {}, date(2026, 11, 20))] == chosen
 
 
 def test_a_name_that_would_lead_out_of_the_lake_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -83,7 +83,7 @@ def raise_first(failures: Sequence[GpureportError]) -> None:
 
 
 def clusters_by_label(config: Config, environ: Mapping[str, str], day: date) -> list[Config]:
-    """A configuration per cluster of a server that holds several, distinguished by ``prometheus.cluster_label``.
+    """A configuration per cluster of a server that holds several, by ``prometheus.cluster_label``: of all, or the one named.
 
     A server whose series do not have the label is one cluster, which its external labels name. UsageError where they do not.
     """
@@ -96,7 +96,8 @@ def clusters_by_label(config: Config, environ: Mapping[str, str], day: date) -> 
         if label not in (external := external_labels(connection)):
             raise UsageError(f"neither the series of {connection.url} nor its external labels have {label!r}; set cluster")
         return [config.model_copy(update={"cluster": external[label]})]
-    return [_of_label(config, label, name) for name in names]
+    is_chosen = config.cluster in names and "cluster" in config.model_fields_set and not config.clusters
+    return [_of_label(config, label, name) for name in ([config.cluster] if is_chosen else names)]
 
 
 def _of_label(config: Config, label: str, name: str) -> Config:
