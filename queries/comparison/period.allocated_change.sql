@@ -30,25 +30,19 @@ with device as (
 
 allocated as (
     select
-        *,
-        if(period = 'before', gpu_hours * $window_ratio, 0) as previous_gpu_hours,
-        if(period = 'now', gpu_hours, 0) as later_gpu_hours
+        * replace (if(period = 'now', gpu_hours, 0) as gpu_hours),
+        if(period = 'before', gpu_hours * $window_ratio, 0) as previous_gpu_hours
     from both_periods(previous.workload_ledger, period.workload_ledger)
 ),
 
 summed as (
     select
-        allocated.cluster,
+        allocated.* similar to '^(cluster|namespace|workload)$',
         if(allocated.device_uuid = '', allocated.gpu_model, device.gpu_model) as gpu_model,
-        allocated.namespace,
-        allocated.workload,
         device.presence,
-        sum(allocated.previous_gpu_hours) as previous_allocated_gpu_hours,
-        sum(allocated.later_gpu_hours) as allocated_gpu_hours,
-        coalesce(sum(allocated.previous_gpu_hours) filter (where allocated.bucket = 'effective'), 0) as previous_effective_gpu_hours,
-        coalesce(sum(allocated.later_gpu_hours) filter (where allocated.bucket = 'effective'), 0) as effective_gpu_hours,
-        coalesce(sum(allocated.previous_gpu_hours) filter (where allocated.bucket in ('active_unmeasured', 'allocated_unmeasured')), 0) as previous_unmeasured_gpu_hours,
-        coalesce(sum(allocated.later_gpu_hours) filter (where allocated.bucket in ('active_unmeasured', 'allocated_unmeasured')), 0) as unmeasured_gpu_hours
+        sum(columns('^(previous_)?gpu_hours$')) as '\1allocated_gpu_hours',
+        coalesce(sum(columns('^(previous_)?gpu_hours$')) filter (where allocated.bucket = 'effective'), 0) as '\1effective_gpu_hours',
+        coalesce(sum(columns('^(previous_)?gpu_hours$')) filter (where allocated.bucket like '%unmeasured'), 0) as '\1unmeasured_gpu_hours'
     from allocated
     inner join device
         using (cluster, device_uuid)

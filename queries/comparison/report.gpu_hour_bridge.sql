@@ -39,18 +39,10 @@ pod_step as (
         unnest([
             { 'measure': 'allocated', 'step': 'before', 'gpu_hours': previous_allocated_gpu_hours / $window_ratio },
             { 'measure': 'allocated', 'step': 'window_length', 'gpu_hours': previous_allocated_gpu_hours * (1 - 1 / $window_ratio) },
-            {
-                'measure': 'allocated',
-                'step': change_step,
-                'gpu_hours': allocated_change_gpu_hours
-            },
+            { 'measure': 'allocated', 'step': change_step, 'gpu_hours': allocated_change_gpu_hours },
             { 'measure': 'allocated', 'step': 'after', 'gpu_hours': allocated_gpu_hours },
             { 'measure': 'effective', 'step': 'before', 'gpu_hours': previous_effective_gpu_hours / $window_ratio },
-            {
-                'measure': 'effective',
-                'step': 'window_length',
-                'gpu_hours': previous_effective_gpu_hours * (1 - 1 / $window_ratio)
-            },
+            { 'measure': 'effective', 'step': 'window_length', 'gpu_hours': previous_effective_gpu_hours * (1 - 1 / $window_ratio) },
             {
                 'measure': 'effective',
                 'step': change_step,
@@ -62,9 +54,7 @@ pod_step as (
             },
             {
                 'measure': 'effective',
-                'step': if(
-                    effective_gpu_hours > allocated_gpu_hours * previous_effective_ratio, 'more_effective', 'less_effective'
-                ),
+                'step': if(effective_gpu_hours > allocated_gpu_hours * previous_effective_ratio, 'more_effective', 'less_effective'),
                 'gpu_hours': if(
                     presence = 'both' and allocated_now and allocated_before,
                     round(effective_gpu_hours - allocated_gpu_hours * previous_effective_ratio, 9),

@@ -15,8 +15,7 @@ with summed as (
     select
         cluster,
         namespace,
-        sum(previous_allocated_gpu_hours) as previous_allocated_gpu_hours,
-        sum(allocated_gpu_hours) as allocated_gpu_hours,
+        sum(columns('^(previous_)?allocated_gpu_hours$')),
         -- Where most of what was held is unmeasured, as in the bridge.
         if(
             sum(previous_unmeasured_gpu_hours) > (1 - $figure_min_coverage_ratio) * sum(previous_allocated_gpu_hours),

@@ -17,5 +17,4 @@ asof left join facts.device_hour
 where
     -- The last hour with samples before its end reaches into it, or none does.
     coalesce(device_hour.hour_start_at + interval 1 hour <= ownership.start_at, true)
-    and ownership.start_at < $until_at
-    and ownership.end_at > $since_at
+    and overlap_ms(ownership.start_at, ownership.end_at, $since_at::timestamp, $until_at::timestamp) > 0
