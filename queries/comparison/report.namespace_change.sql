@@ -32,8 +32,7 @@ with summed as (
 )
 
 select
-    cluster,
-    namespace,
+    columns('^(cluster|namespace)$'),
     case
         when previous_allocated_gpu_hours = 0 then 'new'
         when allocated_gpu_hours = 0 then 'ended'

@@ -76,9 +76,7 @@ hour as (
 
 rated as (
     select
-        device.cluster,
-        device.device_uuid,
-        device.day,
+        device.* similar to '^(cluster|device_uuid|day)$',
         max(accuracy.accuracy_ratio) as accuracy_ratio
     from facts.device_day as device
     inner join period.sensor_accuracy as accuracy

@@ -25,11 +25,10 @@ select
         when daily_allocated_gpu_hours + daily_overdue_gpu_hours >= 0.99 * daily_usable_gpu_hours
             then format('full already: overdue pods wait for {:,.0f} GPU-hours a day', daily_overdue_gpu_hours)
         when is_worse
-            then
-                format(
-                    'no forecast: {:.1f} % off in the past, where carrying the last day on was {:.1f} % off',
-                    100 * backtest_error_ratio, 100 * naive_error_ratio
-                )
+            then format(
+                'no forecast: {:.1f} % off in the past, where carrying the last day on was {:.1f} % off',
+                100 * backtest_error_ratio, 100 * naive_error_ratio
+            )
         when horizon_day_count is null then 'no forecast: the last day does not count, or no week is whole'
         when runway_day_count is not null
             then format('all are expected to be allocated in {}', counted(runway_day_count, 'day'))

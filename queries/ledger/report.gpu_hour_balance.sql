@@ -75,9 +75,7 @@ summed as (
 )
 
 select
-    summed.cluster,
-    summed.dimension,
-    summed.value,
+    summed.* similar to '^(cluster|dimension|value)$',
     (summed.seen_count + coalesce(counted.unseen_count, 0))::bigint as device_count,
     summed.* exclude (cluster, dimension, value, seen_count, all_gpu_hours),
     -- Sums of many hours differ in the last places: less than a millisecond is none.

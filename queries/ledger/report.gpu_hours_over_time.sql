@@ -35,9 +35,7 @@ silent as (
 
 model as (
     select
-        capacity.cluster,
-        capacity.device_uuid,
-        capacity.day,
+        capacity.* similar to '^(cluster|device_uuid|day)$',
         max(capacity.gpu_model) as gpu_model,
         bool_or(silent.day is not null) as is_silent
     from period.capacity as capacity
