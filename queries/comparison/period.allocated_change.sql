@@ -1,18 +1,33 @@
 -- Allocated GPU-hours of each workload in the window and in the previous period: on GPUs of both, and on those that came or went.
 --
 -- Pods come and go while their workload stays; a pod without a known workload is its own. A GPU has one model, its latest name: drivers
--- rename them. Hours of the previous period are scaled to the length of this one, so that a longer window is no growth.
+-- rename them. Hours of the previous period are scaled to the length of this one, so that a longer window is no growth. Clusters of which less
+-- than figure_min_coverage of either is known are left out: what was not seen would have come or gone.
 --
 -- grain:  cluster, gpu_model, namespace, workload, presence
 -- reads:  period.capacity, period.workload_ledger, previous.capacity, previous.workload_ledger
--- params: window_ratio
+-- params: figure_min_coverage_ratio, window_ratio
 -- source: period.ledger of both windows
 -- columns:
 --   workload                      kind/name; of a pod without one pod/uid
 --   previous_allocated_gpu_hours        h held in the previous period, scaled
 --   previous_effective_gpu_hours   h of these with SM activity of 0.5 or more, scaled
 --   unmeasured_gpu_hours          h of these active with SM activity unknown
-with device as (
+with hour as (
+    select *
+    from both_periods(previous.workload_ledger, period.workload_ledger)
+),
+
+known as (
+    select cluster
+    from hour
+    group by cluster
+    having
+        sum(gpu_hours) filter (where period = 'now' and bucket != 'unknown') >= $figure_min_coverage_ratio * sum(gpu_hours) filter (where period = 'now')
+        and sum(gpu_hours) filter (where period = 'before' and bucket != 'unknown') >= $figure_min_coverage_ratio * sum(gpu_hours) filter (where period = 'before')
+),
+
+device as (
     select
         cluster,
         device_uuid,
@@ -23,8 +38,7 @@ with device as (
             else 'both'
         end as presence
     from both_periods(previous.capacity, period.capacity)
-    -- A cluster without data for the previous period would be all new.
-    where cluster in (select before.cluster from previous.capacity as before)
+    where cluster in (select known.cluster from known)
     group by cluster, device_uuid
 ),
 
@@ -32,7 +46,7 @@ allocated as (
     select
         * replace (if(period = 'now', gpu_hours, 0) as gpu_hours),
         if(period = 'before', gpu_hours * $window_ratio, 0) as previous_gpu_hours
-    from both_periods(previous.workload_ledger, period.workload_ledger)
+    from hour
 ),
 
 summed as (

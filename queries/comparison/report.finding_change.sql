@@ -23,9 +23,9 @@ either as (
     where period = 'before' or cluster in (select before.cluster from previous.capacity as before)
 ),
 
-paired as (
+reported as (
     select
-        arg_max(either, is_now) as shown,
+        unnest(arg_max(either, is_now)),
         case when bool_and(is_now) then 'new' when bool_or(is_now) then 'stayed' else 'resolved' end as change,
         max(gpu_hours) filter (where not is_now) as previous_gpu_hours,
         max(gpu_hours) filter (where is_now) as later_gpu_hours
@@ -39,13 +39,6 @@ paired as (
             when device_uuid != '' then [node_name, device_uuid, gpu_instance_id]
             else [namespace, pod, pod_uid, container, node_name]
         end
-),
-
-reported as (
-    select
-        * exclude (shown),
-        unnest(shown)
-    from paired
 )
 
 select

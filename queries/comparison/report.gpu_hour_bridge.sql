@@ -2,7 +2,7 @@
 --
 -- In this order: before; window_length; capacity_removed and capacity_added (GPUs of one window only); ended and new (workloads of one window
 -- only); grew and shrank (of both, at the effectiveness of before); more_effective and less_effective; after. Effective hours are null where
--- less than half of what was held is measured. Only clusters with data for all days of both periods.
+-- less than half of what was held is measured. Only clusters with data for all days of both periods; allocated hours as far as most of both is known.
 --
 -- grain:  cluster, gpu_model, measure, step
 -- reads:  period.allocated_change, period.capacity, previous.capacity

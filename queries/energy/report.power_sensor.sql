@@ -19,9 +19,7 @@ with place as (
 
 context as (
     select
-        place.cluster,
-        place.gpu_model,
-        place.day,
+        place.* similar to '^(cluster|gpu_model|day)$',
         sum(allocated.allocated_idle_joules) as context_joules,
         sum(allocated.held_seconds) as context_seconds
     from facts.power_day as allocated
@@ -33,14 +31,9 @@ context as (
 
 summed as (
     select
-        place.cluster,
-        place.gpu_model,
-        place.day,
+        place.* similar to '^(cluster|gpu_model|day)$',
         count(power.measured_joules) as device_count,
-        sum(power.measured_joules) as measured_joules,
-        sum(power.counter_joules) as counter_joules,
-        sum(power.integral_joules) as integral_joules,
-        sum(power.corrected_joules) as corrected_joules
+        sum(columns('^(measured|counter|integral|corrected)_joules$'))
     from facts.device_power_day as power
     inner join place
         using (cluster, device_uuid, day)

@@ -17,9 +17,7 @@ with authoritative as (
 )
 
 select
-    authoritative.cluster,
-    authoritative.day,
-    authoritative.previous_seen_gpu_hours,
+    authoritative.* similar to '^(cluster|day|previous_seen_gpu_hours)$',
     coalesce(sum(ledger.gpu_seconds) filter (where ledger.activity != 'unseen'), 0) / 3600 as seen_gpu_hours,
     authoritative.previous_allocated_gpu_hours,
     coalesce(sum(ledger.gpu_seconds) filter (

@@ -122,9 +122,10 @@ def _models(tables: Tables) -> str:
 
 
 def _compared(tables: Tables, zone: str) -> str:
-    row = tables.row("select min(since_at) as since, max(until_at) as until from report.period where period = 'before'")
+    compared = "report.period semi join report.namespace_change using (cluster) where period = 'before'"
+    row = tables.row(f"select min(since_at) as since, max(until_at) as until from {compared}")
     if not row.get("since"):
-        return "No comparison: the previous period is not complete in the data."
+        return "No comparison: this period or the previous one is not complete in the data."
     start, last = (local(each.replace(tzinfo=UTC), zone) for each in (row["since"], row["until"] - timedelta(seconds=1)))
     return f"Change against {start:%Y-%m-%d} to {last:%Y-%m-%d}."
 
