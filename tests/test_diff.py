@@ -218,8 +218,8 @@ def con() -> duckdb.DuckDBPyConnection:
 
 
 def fill(con: duckdb.DuckDBPyConnection, ledger: str, capacity: str, clusters: list[list[Entry]]) -> None:
-    """A window's ledger, and the capacity of its devices."""
-    held = [
+    """A window's ledger, and the capacity of its devices, one of them free."""
+    held = [(str(cluster), "0", "m", "", "", "free", 100.0) for cluster in range(len(clusters))] + [
         (str(cluster), device, "m", "ns", workload, bucket, float(hours))
         for cluster, rows in enumerate(clusters)
         for device, workload, bucket, hours in rows
