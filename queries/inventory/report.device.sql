@@ -123,9 +123,7 @@ health as (
 )
 
 select
-    figure.cluster,
-    figure.device_uuid,
-    figure.gpu_instance_id,
+    figure.* similar to '^(cluster|device_uuid|gpu_instance_id)$',
     if(total.is_instance, 'mig', 'gpu') as kind,
     total.* similar to '^(node_name|gpu_index|gpu_device|gpu_model|gpu_instance_profile|pci_bus_id|driver_version)$',
     figure.observed_seconds,

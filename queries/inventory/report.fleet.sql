@@ -47,14 +47,10 @@ select
     balance.capacity_gpu_hours,
     balance.effective_gpu_hours + balance.underutilized_gpu_hours
     + balance.active_unmeasured_gpu_hours + balance.allocated_unmeasured_gpu_hours + balance.allocated_idle_gpu_hours as allocated_gpu_hours,
-    balance.free_gpu_hours,
-    balance.unknown_gpu_hours,
-    balance.unavailable_gpu_hours,
+    balance.* similar to '^(free|unknown|unavailable)_gpu_hours$',
     energy.energy_joules,
     seen.observed_device_seconds / nullif(seen.expected_device_seconds, 0) as coverage_ratio,
-    seen.expected_device_seconds,
-    seen.observed_device_seconds,
-    seen.unknown_device_seconds,
+    seen.* similar to '^(expected|observed|unknown)_device_seconds$',
     coalesce((
         select arg_max(lacking.reason, struct_pack(seconds := lacking.unknown_device_seconds, code := lacking.reason))
         from lacking
