@@ -130,7 +130,7 @@ def test_figures_and_models_stay_and_the_same_name_has_the_same_pseudonym(named:
 
 
 def test_words_of_gpureports_own_stay() -> None:
-    """They are no names: the page finds pending GPUs by 'gpu', sizes and bounds by their words; '(unallocated or unknown)' is no team."""
+    """No names: the page finds pending GPUs by 'gpu', sizes and bounds by their words; '(unallocated or unknown)' is no team."""
     with duckdb.connect() as con:
         con.execute("create schema report")
         own = {"resource": "gpu", "size": "2-4", "at_least": "p95", "outcome": "failed", "hours_method": "x", "dimension": "team"}

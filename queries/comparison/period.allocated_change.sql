@@ -2,7 +2,7 @@
 --
 -- Pods come and go while their workload stays; a pod without a known workload is its own. A GPU has one model, its latest name: drivers
 -- rename them. Hours of the previous period are scaled to the length of this one, so that a longer window is no growth. Clusters of which less
--- than figure_min_coverage of either is known are left out: what was not seen would have come or gone.
+-- than figure_min_coverage of either is known are left out: what has no data would have come or gone.
 --
 -- grain:  cluster, gpu_model, namespace, workload, presence
 -- reads:  period.capacity, period.workload_ledger, previous.capacity, previous.workload_ledger
