@@ -85,7 +85,7 @@ inner join day.quota_watch as watch
         and pod.created_at < watch.end_at
         and (pod.ended_at is null or pod.ended_at > watch.start_at)
         and watch.watched = 'pods'
-where member.system = 'nos' and member.is_own
+where member.system = 'nos'
 group by pod.requests
 order by all
 """

@@ -1,44 +1,51 @@
--- Quotas and those that contain them, each itself among them.
+-- Quotas and those that contain them while they do, known or not, each itself among them.
 --
 -- grain:  cluster, system, quota, above
 -- reads:  day.quota_terms
 -- source: parents that quota objects and series name
-with recursive quota as (
+-- columns:
+--   start_at  UTC, since when it is contained; null for itself
+--   end_at    UTC, until when it is contained; null for itself
+with recursive link as (
     select
-        columns('^(cluster|system|quota)$'),
-        max(parent) as parent
+        columns('^(cluster|system|quota|parent)$'),
+        min(start_at) as start_at,
+        max(end_at) as end_at
     from day.quota_terms
+    where parent != ''
     group by all
 ),
 
 contained as (
-    select
-        cluster,
-        system,
-        quota,
+    select distinct
+        columns('^(cluster|system|quota)$'),
         quota as above,
-        parent,
-        1 as depth_count
-    from quota
+        1 as depth_count,
+        null::timestamp as start_at,
+        null::timestamp as end_at
+    from day.quota_terms
     union all
     select
-        contained.cluster,
-        contained.system,
-        contained.quota,
-        quota.quota as above,
-        quota.parent,
-        contained.depth_count + 1 as depth_count
+        contained.* similar to '^(cluster|system|quota)$',
+        link.parent as above,
+        contained.depth_count + 1 as depth_count,
+        greatest(contained.start_at, link.start_at) as start_at,
+        least(contained.end_at, link.end_at) as end_at
     from contained
-    inner join quota
+    inner join link
         on
-            contained.cluster = quota.cluster
-            and contained.system = quota.system
-            and contained.parent = quota.quota
+            contained.cluster = link.cluster
+            and contained.system = link.system
+            and contained.above = link.quota
+            and contained.quota != link.parent
             and contained.depth_count < 8
+            and coalesce(contained.start_at < link.end_at and contained.end_at > link.start_at, true)
 )
 
 select
     columns('^(cluster|system|quota|above)$'),
-    min(depth_count) as depth_count
+    min(depth_count) as depth_count,
+    min(start_at) as start_at,
+    max(end_at) as end_at
 from contained
 group by all

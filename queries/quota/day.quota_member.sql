@@ -1,4 +1,4 @@
--- Quotas that govern each pod, its own and those that contain it, by the rules of each system.
+-- Quotas that govern each pod by the rules of each system; those that contain them (day.quota_above) govern it too.
 --
 -- nos, scheduler-plugins and ResourceQuota go by namespace, the last within its scopes; a composite quota of nos takes its namespaces from single ones.
 -- Koordinator: the quota that the pod names, else the one named like its namespace in it, else one that lists the namespace, else the
@@ -6,7 +6,7 @@
 -- resource a pod has the first whose node labels its node has; one that waits the first that its node selector and affinity allow.
 --
 -- grain:  cluster, system, quota, flavor, pod_uid
--- reads:  day.quota_above, day.quota_flavor, day.quota_flavor_node, day.quota_placement, day.quota_pod, day.quota_terms, lake.quota, lake.quota_term
+-- reads:  day.quota_flavor, day.quota_flavor_node, day.quota_placement, day.quota_pod, day.quota_terms, lake.quota, lake.quota_term
 -- source: day.quota_pod, day.quota_terms; LocalQueue, ResourceFlavor and PodGroup objects
 -- columns:
 --   is_certain  false where it is not known whether the pod is in the quota's scopes, or they changed: it may be governed
@@ -187,17 +187,12 @@ part as (
 )
 
 select
-    own.cluster,
-    own.system,
-    above.above as quota,
+    own.* similar to '^(cluster|system|quota)$',
     coalesce(part.flavor, '') as flavor,
     pod.* similar to '^(namespace|pod|pod_uid)$',
-    above.depth_count = 1 as is_own,
     coalesce(own.is_certain, true) as is_certain,
     coalesce(part.resources, []) as resources
 from own
-inner join day.quota_above as above
-    using (cluster, system, quota)
 inner join day.quota_pod as pod
     using (cluster, pod_uid)
 left join part

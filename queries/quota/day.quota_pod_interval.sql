@@ -1,7 +1,7 @@
 -- Requests of each pod against the quotas that govern it, in native units and GPUs, with the time it waited and was allocated.
 --
 -- grain:  cluster, system, quota, resource, flavor, pod_uid
--- reads:  day.quota_member, day.quota_native, day.quota_pod, day.quota_terms, day.quota_unit
+-- reads:  day.quota_member, day.quota_native, day.quota_pod, day.quota_unit
 -- columns:
 --   amount_gpus  the same in GPUs; null where the resource is none
 select
@@ -18,8 +18,6 @@ inner join day.quota_native as native
     using (system)
 semi join day.quota_unit
     using (system, resource)
-semi join day.quota_terms
-    using (cluster, system, quota, flavor, resource)
 where
     native.amount_native > 0
     and member.is_certain

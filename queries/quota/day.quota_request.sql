@@ -185,31 +185,43 @@ object as (
         using (cluster, namespace, resource)
     where charged.device_count > coalesce(charged.before_count, 0)
     group by all
+),
+
+asked as (
+    select
+        * exclude (namespace, pod, pod_uid, amount_gpus, node_name, running_at, end_reason),
+        pod_uid as request_uid,
+        amount_native as pod_native,
+        amount_gpus as pod_gpus
+    from day.quota_pod_interval
+    where system != 'kueue' or cluster not in (select counted.cluster from counted)
+    union all by name
+    select
+        object.*,
+        object.pod_native * unit.gpus_per_native as pod_gpus
+    from object
+    inner join day.quota_unit as unit
+        using (system, resource)
+    where object.amount_native > 0
 )
 
+-- Those that contain a quota have its requests while they do.
 select
-    * exclude (namespace, pod, pod_uid, amount_gpus, node_name, running_at, end_reason),
-    pod_uid as request_uid,
-    amount_native as pod_native,
-    amount_gpus as pod_gpus
-from day.quota_pod_interval
-where system != 'kueue' or cluster not in (select counted.cluster from counted)
-union all by name
-select
-    object.* exclude (quota),
-    above.above as quota,
-    above.depth_count = 1 as is_own,
-    object.pod_native * unit.gpus_per_native as pod_gpus
-from object
+    asked.* replace (
+        above.above as quota,
+        greatest(asked.created_at, above.start_at) as created_at,
+        if(asked.bound_at < coalesce(above.end_at, 'infinity'::timestamp), greatest(asked.bound_at, above.start_at), null) as bound_at,
+        least(asked.ended_at, above.end_at) as ended_at
+    ),
+    above.depth_count = 1 as is_own
+from asked
 inner join day.quota_above as above
     using (cluster, system, quota)
-inner join day.quota_unit as unit
-    using (system, resource)
 semi join day.quota_terms as term
     on
-        object.cluster = term.cluster
-        and object.system = term.system
+        asked.cluster = term.cluster
+        and asked.system = term.system
         and above.above = term.quota
-        and object.resource = term.resource
-        and object.flavor = term.flavor
-where object.amount_native > 0 and (object.ended_at > object.created_at or object.ended_at is null)
+        and asked.resource = term.resource
+        and asked.flavor = term.flavor
+where coalesce(least(asked.ended_at, above.end_at) > greatest(asked.created_at, above.start_at), true)

@@ -13,25 +13,19 @@
 --   end_reason                   why it ended, in its last known hour; else ''
 --   amount_gpus                  the same in GPUs
 --   held_seconds                 s in which it held it
-with own as (
-    select *
-    from day.quota_pod_interval
-    where is_own
-),
-
-state as (
+with state as (
     select
         *,
         unnest([
             { 'what': 'waiting', 'from_at': created_at, 'until_at': coalesce(bound_at, ended_at, 'infinity'::timestamp), 'by_quota': '' },
             { 'what': 'held', 'from_at': bound_at, 'until_at': coalesce(ended_at, 'infinity'::timestamp), 'by_quota': '' }
         ]) as step
-    from own
+    from day.quota_pod_interval
     union all by name
     select
         own.*,
         { 'what': label.label, 'from_at': label.start_at::timestamp, 'until_at': label.end_at::timestamp, 'by_quota': '' } as step
-    from own
+    from day.quota_pod_interval as own
     inner join day.quota_pod_label as label
         using (cluster, quota, pod_uid)
     where own.system = 'nos'
@@ -39,7 +33,7 @@ state as (
     select
         own.*,
         { 'what': 'observed ' || label.label, 'from_at': label.start_at, 'until_at': label.end_at, 'by_quota': '' } as step
-    from own
+    from day.quota_pod_interval as own
     inner join day.quota_label as label
         using (cluster, pod_uid)
     where own.system = 'nos'
@@ -52,7 +46,7 @@ state as (
             'until_at': least(observed.end_at, ruled.end_at::timestamp),
             'by_quota': ''
         } as step
-    from own
+    from day.quota_pod_interval as own
     inner join day.quota_label as observed
         using (cluster, pod_uid)
     inner join day.quota_pod_label as ruled
@@ -66,7 +60,7 @@ state as (
     select
         own.*,
         { 'what': exposed.condition, 'from_at': exposed.start_at::timestamp, 'until_at': exposed.end_at::timestamp, 'by_quota': by_quota } as step
-    from own
+    from day.quota_pod_interval as own
     inner join day.quota_exposure as exposed
         using (cluster, system, pod_uid)
 ),
@@ -178,7 +172,7 @@ select
     if(summed.system in ('nos', 'scheduler-plugins'), coalesce(exposed_sum.exposed_same_namespace_seconds, 0), null)::double as exposed_same_namespace_seconds,
     coalesce(exposed_sum.exposed_by, []) as exposed_by
 from summed
-inner join own
+inner join day.quota_pod_interval as own
     using (cluster, system, quota, resource, flavor, pod_uid)
 inner join day.quota_unit as unit
     using (system, resource)

@@ -264,7 +264,6 @@ def _member_row(job: Job) -> Mapping[str, object]:
         **same,
         "pod": f"p{job.number:04d}",
         "pod_uid": f"u{job.number:04d}",
-        "is_own": True,
         "is_certain": True,
         "resources": [],
     }

@@ -70,7 +70,6 @@ inner join (
     on
         member.system = native.system
         and pod.requests::text = native.requests
-where member.is_own
 order by member.cluster, member.system, member.quota, pod.pod_uid
 """
 _TERMS = """
