@@ -57,50 +57,45 @@ by_namespace as (
 
 local_queue as (
     select
-        columns('^(cluster|kind|namespace|name)$'),
-        max(coalesce(spec ->> '$.clusterQueue', spec ->> '$.queue')) as queue
+        columns('^(cluster|kind|namespace|name|created_at)$'),
+        spec ->> '$.clusterQueue' as local_cluster_queue,
+        spec ->> '$.queue' as group_queue,
+        max(observed_at) as last_at
     from lake.quota
     where kind in ('localqueues.kueue.x-k8s.io', 'podgroups.scheduling.volcano.sh')
     group by all
 ),
 
+-- Of one that was made again elsewhere the pod has the one that was there when it was bound.
+led as (
+    select
+        pod.* similar to '^(cluster|pod_uid)$',
+        arg_max(
+            columns('^(local_cluster|group)_queue$'), (coalesce(local_queue.created_at::timestamp <= pod.bound_at, true), local_queue.last_at)
+        ) as "\0"
+    from day.quota_pod as pod
+    inner join local_queue
+        on
+            pod.cluster = local_queue.cluster
+            and pod.namespace = local_queue.namespace
+            and local_queue.name = if(local_queue.kind like 'localqueues%', pod.local_queue, pod.scheduling_group)
+    group by pod.cluster, pod.pod_uid
+),
+
 named as (
     select
-        pod.cluster,
-        'kueue' as system,
-        coalesce(nullif(pod.cluster_queue, ''), local_queue.queue) as quota,
-        pod.pod_uid
+        pod.* similar to '^(cluster|pod_uid)$',
+        unnest([
+            { 'system': 'kueue', 'quota': coalesce(nullif(pod.cluster_queue, ''), led.local_cluster_queue) },
+            {
+                'system': 'volcano',
+                'quota': coalesce(led.group_queue, nullif(pod.volcano_queue, ''), if(pod.scheduler = 'volcano', 'default', null))
+            },
+            { 'system': 'kai', 'quota': nullif(pod.kai_queue, '') }
+        ], recursive := true)
     from day.quota_pod as pod
-    left join local_queue
-        on
-            pod.cluster = local_queue.cluster
-            and pod.namespace = local_queue.namespace
-            and pod.local_queue = local_queue.name
-            and local_queue.kind = 'localqueues.kueue.x-k8s.io'
-    union all by name
-    select
-        pod.cluster,
-        'volcano' as system,
-        coalesce(
-            local_queue.queue,
-            nullif(pod.volcano_queue, ''),
-            if(pod.scheduler = 'volcano', 'default', null)
-        ) as quota,
-        pod.pod_uid
-    from day.quota_pod as pod
-    left join local_queue
-        on
-            pod.cluster = local_queue.cluster
-            and pod.namespace = local_queue.namespace
-            and pod.scheduling_group = local_queue.name
-            and local_queue.kind = 'podgroups.scheduling.volcano.sh'
-    union all by name
-    select
-        cluster,
-        'kai' as system,
-        nullif(kai_queue, '') as quota,
-        pod_uid
-    from day.quota_pod
+    left join led
+        using (cluster, pod_uid)
 ),
 
 home as (

@@ -2,7 +2,7 @@
 --
 -- A quota's shortage is attributed to the borrowers in proportion to what each borrows, up to all that they borrow.
 --
--- revision: 6
+-- revision: 7
 -- grain:  cluster, system, resource, flavor, quota, borrower, hour_start_at
 -- reads:  day.quota_lending, day.quota_step
 -- columns: cluster, system, resource, flavor, quota, borrower, hour_start_at, gpus_per_native, native_unit, together_seconds,

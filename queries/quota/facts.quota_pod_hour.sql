@@ -2,7 +2,7 @@
 --
 -- In and over quota are nos' notions, by its rules and by the label that was observed; other systems have none.
 --
--- revision: 6
+-- revision: 7
 -- grain:  cluster, system, quota, resource, flavor, pod_uid, hour_start_at
 -- reads:  day.quota_exposure, day.quota_label, day.quota_pod_interval, day.quota_pod_label, day.quota_terms, day.quota_unit, day.quota_watch
 -- source: day.quota_pod_interval; nos' rules; label nos.nebuly.com/capacity
