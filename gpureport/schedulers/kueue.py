@@ -59,6 +59,8 @@ class Lending:
     """Its own that others use: what lies unused under a cohort is lent in one proportion, first within it, then beyond it."""
     borrowers: Mapping[str, float]
     """By queue what it borrows that this one might have back: in its cohort all, beyond it what the cohort lent."""
+    borrowed: float
+    """Use beyond its own; of a cohort, beyond what it and its members have."""
 
     @property
     def others_borrowed(self) -> float:
@@ -154,7 +156,7 @@ class Cohorts:
     def lending(self, key: FlavorResource) -> dict[str, Lending]:
         """Lending between the queues and cohorts of every tree."""
         roots = [name for name, node in self.nodes.items() if not node.parent]
-        found = {name: Lending(0.0, {}) for name in roots}
+        found = {name: Lending(0.0, {}, self.borrowed(name, key)) for name in roots}
         for root in roots:
             found |= self._lent_below(root, key, {})
         return found
@@ -170,8 +172,9 @@ class Cohorts:
         found: dict[str, Lending] = {}
         for each in members:
             inside = {queue: amount for other in members if other != each for queue, amount in borrowed[other].items()}
-            found[each] = Lending(lendable[each] * min(1.0, lent_all / stock) if stock > 0 else 0.0, {**inside, **beyond})
-            part = found[each].lent / lent_all if lent_all > 0 else 0.0
+            lent = lendable[each] * min(1.0, lent_all / stock) if stock > 0 else 0.0
+            found[each] = Lending(lent, {**inside, **beyond}, self.borrowed(each, key))
+            part = lent / lent_all if lent_all > 0 else 0.0
             users = {**{queue: amount * served / wanted for queue, amount in inside.items()}, **beyond}
             found |= self._lent_below(each, key, {queue: amount * part for queue, amount in users.items() if part > 0})
         return found

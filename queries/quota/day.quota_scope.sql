@@ -9,11 +9,9 @@
 --   scope  the quota or the root of its tree, where those alone count; else ''
 with tree as (
     select
-        contained.* similar to '^(cluster|system|quota)$',
-        arg_max(coalesce(nullif(term.parent, ''), contained.above), contained.depth_count) as root
-    from day.quota_above as contained
-    inner join day.quota_terms as term
-        on contained.cluster = term.cluster and contained.system = term.system and contained.above = term.quota
+        columns('^(cluster|system|quota)$'),
+        arg_max(above, depth_count) as root
+    from day.quota_above
     group by all
 ),
 

@@ -3,7 +3,7 @@
 -- What is a quota's own is what it is guaranteed; with Volcano what it deserves, by its queue or else by its plugin's reckoning.
 -- Lenders lend in proportion to what they could lend: no system says who lent to whom, so lent is inferred. Kueue lends within a cohort,
 -- and from cohort to cohort as their tree and its limits allow (day.quota_lending), Koordinator within a tree, the others among all quotas
--- of the system. Quotas that contain others are not lenders or victims of their own. Where one of them has what is not known to be its own, what the others
+-- of the system. A Cohort borrows what its queues use beyond what it and they have. Quotas that contain others are not lenders or victims of their own. Where one of them has what is not known to be its own, what the others
 -- lent is not known, and what it borrows may be more.
 -- Free GPUs are those of nodes with room for the smallest request that waits; a free GPU may be held against the claims of several quotas.
 --
@@ -51,8 +51,7 @@ joined as (
         coalesce(amount.reported_share_native, share.fair_share_native) as fair_share_native,
         if(amount.reported_share_native is not null, 'reported', if(share.fair_share_native is not null, 'rules', '')) as share_source,
         if(fair_share_native is null, coalesce(share.reason, 'no_such_notion'), '') as share_reason,
-        lending.lent_native as tree_lent_native,
-        lending.others_borrowed_native as tree_others_borrowed_native,
+        columns('^(lent|borrowed|others_borrowed)_native$') as 'tree_\0',
         case amount.system
             when 'kueue' then coalesce(nullif(amount.parent, ''), amount.quota)
             when 'koordinator' then amount.tree
@@ -64,7 +63,7 @@ joined as (
         using (system, resource)
     left join day.quota_share as share
         using (cluster, system, resource, flavor, quota, start_at)
-    left join day.quota_lending as lending
+    left join day.quota_lending
         using (cluster, system, resource, flavor, quota, start_at)
 ),
 
@@ -79,7 +78,7 @@ owned as (
         end as own_native,
         if(system = 'volcano', greatest(deserved_native, guaranteed_native), guaranteed_native) as promised_native,
         if(system = 'volcano', greatest(delivered_native, guaranteed_native), delivered_native) as kept_native,
-        if(own_native is null, null, greatest(0, delivered_native - own_native)) as borrowed_native,
+        if(own_native is null, null, coalesce(tree_borrowed_native, greatest(0, delivered_native - own_native))) as borrowed_native,
         case
             when own_native is null then null
             when not may_lend or isinf(own_native) then 0
@@ -156,7 +155,7 @@ select
     * exclude (
         uid, created_at, namespaces, scopes, tree, priority, weight, may_lend, is_cap_known, guaranteed_native, deserved_native, own_native, kept_native, promised_native,
         borrowing_limit_native, lending_limit_native, waiting_native, waiting_pod_native, reported_share_native,
-        tree_lent_native, tree_others_borrowed_native, pool_borrowed_native, pool_lendable_native, is_pool_known
+        tree_lent_native, tree_borrowed_native, tree_others_borrowed_native, pool_borrowed_native, pool_lendable_native, is_pool_known
     ),
     promised_native as guaranteed_native,
     case

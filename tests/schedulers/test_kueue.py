@@ -66,6 +66,8 @@ def test_what_passes_between_the_queues_of_a_tree_goes_through_its_cohorts():
         "a2": 1.5,
         "b1": 0,
     }
+    # The root's queues hold 11 of 12: only b, whose have 5 of 2, borrows of what is above it.
+    assert {name: each.borrowed for name, each in found.items()} == {"root": 0, "a": 0, "b": 3, "a1": 0, "a2": 1, "b1": 3}
 
 
 def test_who_has_what_a_queue_might_have_back_is_told_by_queue():

@@ -167,8 +167,8 @@ def _lent(
     for row in rows:
         if lending := answers[key].get(row["quota"]):
             same = {name: row[name] for name in (*_STEP, "quota", "end_at")}
-            amounts = {"lent_native": lending.lent, "others_borrowed_native": lending.others_borrowed}
-            yield {**same, **amounts, "borrowers": sorted(lending.borrowers.items())}
+            borrowed = {"borrowed_native": lending.borrowed, "others_borrowed_native": lending.others_borrowed}
+            yield {**same, **borrowed, "lent_native": lending.lent, "borrowers": sorted(lending.borrowers.items())}
 
 
 def _above(step: Row, places: Sequence[Row]) -> tuple[tuple[str, str], ...]:

@@ -67,6 +67,7 @@ QUOTA_LENDING = Table(
         Column("quota", pa.string(), "queue or cohort"),
         *_span("the step"),
         Column("lent_native", pa.float64(), "its own that others use, inferred: first within its cohort, then beyond it"),
+        Column("borrowed_native", pa.float64(), "held beyond its own; of a cohort, beyond what it and its members have"),
         Column("others_borrowed_native", pa.float64(), "what siblings borrow, and others of what its cohort lent them"),
         Column("borrowers", pa.map_(pa.string(), pa.float64()), "the same by the queue that borrows"),
     ),
