@@ -173,7 +173,7 @@ select
     end as violated_native,
     case
         when cap_native is null then if(is_cap_known, false, null)
-        when system = 'kubernetes' then coalesce(demanded_native, delivered_native) >= cap_native
+        when system = 'kubernetes' then coalesce(demanded_native, delivered_native) >= greatest(1, cap_native)
         when waiting_native is not null then delivered_native + waiting_native > cap_native
         else delivered_native >= cap_native and coalesce(demanded_native > delivered_native, true)
     end as is_capped
