@@ -11,24 +11,16 @@ with flavor as (
     where system = 'kueue' and is_parent is not true and resource != ''
 ),
 
-queue as (
-    select
-        cluster,
-        name as quota,
-        arg_max(spec, observed_at) as spec
-    from lake.quota
-    where kind = 'clusterqueues.kueue.x-k8s.io'
-    group by all
-),
-
 listed as (
     select
         cluster,
-        quota,
+        name as quota,
         flatten(list_transform(
-            from_json(spec -> '$.resourceGroups', '[{"flavors":[{"name":"VARCHAR"}]}]'), lambda part: part.flavors
+            from_json(arg_max(spec, observed_at) -> '$.resourceGroups', '[{"flavors":[{"name":"VARCHAR"}]}]'), lambda part: part.flavors
         )) as flavors
-    from queue
+    from lake.quota
+    where kind = 'clusterqueues.kueue.x-k8s.io'
+    group by all
 ),
 
 numbered as (

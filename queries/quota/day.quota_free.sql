@@ -75,37 +75,11 @@ step as (
         using (cluster, node_name)
 ),
 
-change as (
-    select
-        cluster,
-        node_name,
-        unnest([
-            { 'at': start_at, 'growth': amount },
-            { 'at': end_at, 'growth': -amount }
-        ]) as event
-    from step
-),
-
-changed as (
-    select
-        cluster,
-        node_name,
-        event.at as start_at,
-        sum(event.growth) as growth
-    from change
-    where event.at is not null
-    group by all
-),
-
 node_free as (
     select
-        * exclude (growth),
-        greatest(0, sum(growth) over (
-            partition by cluster, node_name
-            order by start_at
-            rows between unbounded preceding and current row
-        )) as free
-    from changed
+        * exclude (end_at, amount),
+        greatest(0, amount) as free
+    from running_amounts(step, (cluster, node_name))
 ),
 
 fitting as (
