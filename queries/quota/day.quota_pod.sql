@@ -1,12 +1,12 @@
 -- Pods that request extended resources over their whole life: created, bound, running, ended, and the queue they name.
 --
 -- Snapshots of the pods and kube-state-metrics' series are put together by uid; each time is from whichever knows it, and at the latest the
--- first snapshot that shows it. KAI's pods that only hold a GPU for fractions of it are left out, and a fraction that is requested by
--- annotation is gpu-fraction here. Names of resources that kube-state-metrics writes with '_' are put back as far as makers are known; by
+-- first snapshot that shows it. KAI's pods that only hold a GPU for fractions of it are left out, and a fraction or memory that is requested
+-- by annotation is gpu-fraction here. Names of resources that kube-state-metrics writes with '_' are put back as far as makers are known; by
 -- its word a pod requests the sum of its containers, or its largest init container if more.
 --
 -- grain:  cluster, pod_uid
--- reads:  day.accelerator_resource, day.kube_series, day.kube_watch, day.pod_life, day.state_snapshot, lake.pod, lake.sample, lake.series
+-- reads:  day.accelerator_resource, day.kube_series, day.kube_watch, day.pod_life, day.state_snapshot, lake.node, lake.pod, lake.sample, lake.series
 -- source: Pod objects; kube-state-metrics pod metrics and kube_pod_labels
 -- columns:
 --   requests           what it requests, in base units
@@ -57,16 +57,29 @@ unlisted as (
     having min(watch.start_at) > max(listed.last_at)
 ),
 
+-- Memory of the GPUs of each node, and the least of them, by which KAI counts what waits.
+gpu_memory as (
+    select
+        cluster,
+        coalesce(node_name, '') as node_name,
+        min(nullif(try_cast(labels['nvidia.com/gpu.memory'] as double), 0)) as gpu_mib
+    from lake.node
+    group by grouping sets ((cluster, node_name), (cluster))
+),
+
 -- A finished pod may stand for long; it ended when it was done.
 snapshot as (
     select
         listed.* exclude (gone_at),
         coalesce(finished_at, over_at, least(listed.gone_at, unlisted.gone_at)) as ended_at,
-        coalesce(try_cast(annotations['gpu-fraction'] as double), 0)
-        * coalesce(try_cast(annotations['gpu-fraction-num-devices'] as double), 1) as fraction_gpus
+        coalesce(
+            try_cast(annotations['gpu-fraction'] as double), ceil(100 * try_cast(annotations['gpu-memory'] as double) / gpu_memory.gpu_mib) / 100, 0
+        ) * coalesce(try_cast(annotations['gpu-fraction-num-devices'] as double), 1) as fraction_gpus
     from listed
     left join unlisted
         using (cluster, pod_uid)
+    left join gpu_memory
+        using (cluster, node_name)
 ),
 
 -- A container's request does not change; several series of it are its copies by several scrape targets.
