@@ -46,14 +46,18 @@ summed as (
     group by cluster, system, quota, resource, flavor
 ),
 
--- Facts are cut at days: what goes on over midnight is one, and what ended then is known by the hour after.
+-- Facts are cut at days, and here at the window: what goes on over midnight is one, and what ended then is known by the hour after.
 short as (
     select
-        * replace (is_ended or (cluster, system, resource, flavor, quota, end_at) in (
-            select (next.cluster, next.system, next.resource, next.flavor, next.quota, next.hour_start_at)
-            from hour as next
-            where next.unmet_seconds > 3599.9995
-        ) as is_ended)
+        * replace (
+            greatest(start_at, $since_at) as start_at,
+            least(end_at, $until_at) as end_at,
+            end_at <= $until_at and (is_ended or (cluster, system, resource, flavor, quota, end_at) in (
+                select (next.cluster, next.system, next.resource, next.flavor, next.quota, next.hour_start_at)
+                from hour as next
+                where next.unmet_seconds > 3599.9995
+            )) as is_ended
+        )
     from facts.quota_starvation
     where start_at < $until_at and end_at > $since_at
 ),
