@@ -1,7 +1,8 @@
 -- Attempts of Kueue's Workloads to run: waiting, holding quota, and how it ended; one row from each queueing to the next.
 --
 -- Conditions carry their own times, so what happened between snapshots is known too, as long as the workload was listed after it.
--- What a snapshot shows was there by then, whatever its clock says. A workload whose quota is taken queues again at that instant. A deactivated one waits for nothing.
+-- What a snapshot shows was there by then, whatever its clock says. A workload whose quota is taken queues again at that instant. A deactivated one waits for nothing
+-- until it is resumed.
 --
 -- grain:  cluster, workload_uid, attempt
 -- reads:  day.state_snapshot, lake.quota, lake.workload
@@ -13,7 +14,8 @@ with seen as (
     select
         workload.*,
         snapshot.observed_at as snapshot_at,
-        snapshot.next_at
+        snapshot.next_at,
+        max(if(workload.is_active, null, snapshot.observed_at)) over (partition by workload.cluster, workload.workload_uid) as last_inactive_at
     from lake.workload as workload
     inner join day.state_snapshot as snapshot
         using (cluster, observed_at)
@@ -41,7 +43,8 @@ life as (
         arg_max(priority_class, snapshot_at) as priority_class,
         least(coalesce(arg_min_null(if(evicted_at is null, null, released_at), snapshot_at), min(created_at))::timestamp, min(snapshot_at)) as queued_at,
         max(finished_at)::timestamp as finished_at,
-        min(snapshot_at) filter (where not is_active) as inactive_at,
+        min(least(snapshot_at, if(eviction_reason like 'Deactivated%', evicted_at, null)::timestamp)) filter (where not is_active) as inactive_at,
+        min(snapshot_at) filter (where is_active and snapshot_at > last_inactive_at) as resumed_at,
         arg_max_null(next_at, snapshot_at) as gone_at
     from seen
     group by seen.cluster, seen.workload_uid
@@ -114,11 +117,28 @@ attempt as (
     select
         holding.*,
         least(lost_at, next_reserved_at, over_at) as until_at,
-        over_at,
-        over_reason
+        ended.* similar to '^(resumed_at|over_at|over_reason)$'
     from holding
     inner join ended
         using (cluster, workload_uid)
+),
+
+-- Times in which it may be admitted: until it is deactivated, and from when it is resumed.
+active as (
+    select
+        columns('^(cluster|workload_uid)$'),
+        null::timestamp as from_at,
+        least(over_at, inactive_at) as to_at,
+        if(inactive_at < coalesce(over_at, 'infinity'::timestamp), 'Deactivated', over_reason) as reason
+    from ended
+    union all by name
+    select
+        columns('^(cluster|workload_uid)$'),
+        resumed_at as from_at,
+        over_at as to_at,
+        over_reason as reason
+    from ended
+    where resumed_at is not null
 ),
 
 last_request as (
@@ -136,13 +156,12 @@ run as (
     select
         cluster,
         workload_uid,
-        lag(until_at) over one as queued_at,
+        greatest(lag(until_at) over one, if(resumed_at <= reserved_at, resumed_at, null)) as queued_at,
         reserved_at,
         admitted_at,
         until_at,
         if(until_at < over_at or over_at is null, if(until_at is null, '', coalesce(eviction_reason, '')), over_reason) as end_reason,
-        if(until_at < over_at or over_at is null, coalesce(preemption_reason, ''), '') as preemption_reason,
-        if(until_at < over_at or over_at is null, coalesce(preemptor_uid, ''), '') as preemptor_uid,
+        if(until_at < over_at or over_at is null, coalesce(columns('^preempt(ion_reason|or_uid)$'), ''), '') as "\0",
         cluster_queue,
         requests
     from attempt
@@ -154,29 +173,28 @@ run as (
     union all by name
     -- It waits still, or waited to its end.
     select
-        ended.cluster,
-        ended.workload_uid,
-        max(attempt.until_at) as queued_at,
-        null as reserved_at,
-        null as admitted_at,
-        least(ended.over_at, ended.inactive_at) as until_at,
-        if(ended.inactive_at < coalesce(ended.over_at, 'infinity'::timestamp), 'Deactivated', ended.over_reason) as end_reason,
+        active.cluster,
+        active.workload_uid,
+        greatest(max(attempt.until_at), active.from_at) as queued_at,
+        active.to_at as until_at,
+        active.reason as end_reason,
         '' as preemption_reason,
-        '' as preemptor_uid,
-        '' as cluster_queue,
-        null as requests
-    from ended
+        '' as preemptor_uid
+    from active
     left join attempt
-        using (cluster, workload_uid)
-    group by ended.cluster, ended.workload_uid, ended.over_at, ended.inactive_at, ended.over_reason
-    having count(attempt.reserved_at) = count(attempt.until_at) and coalesce(max(attempt.until_at) < least(ended.over_at, ended.inactive_at), true)
+        on
+            active.cluster = attempt.cluster
+            and active.workload_uid = attempt.workload_uid
+            and coalesce(attempt.reserved_at < active.to_at, true)
+    group by active.cluster, active.workload_uid, active.from_at, active.to_at, active.reason
+    having count(attempt.reserved_at) = count(attempt.until_at) and coalesce(max(attempt.until_at) < active.to_at, true)
 )
 
 select
-    ended.* exclude (queued_at, finished_at, inactive_at, gone_at, over_at, over_reason),
+    ended.* exclude (queued_at, finished_at, inactive_at, resumed_at, gone_at, over_at, over_reason),
     (row_number() over (
         partition by ended.cluster, ended.workload_uid
-        order by run.reserved_at nulls last
+        order by coalesce(run.reserved_at, run.until_at) nulls last
     ))::uinteger as attempt,
     coalesce(nullif(run.cluster_queue, ''), local_queue.cluster_queue, '') as cluster_queue,
     coalesce(run.queued_at, least(ended.queued_at, run.reserved_at)) as queued_at,
