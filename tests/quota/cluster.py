@@ -260,13 +260,7 @@ def _pod_row(job: Job) -> Mapping[str, object]:
 
 def _member_row(job: Job) -> Mapping[str, object]:
     same = {"cluster": "c", "system": job.team.system, "quota": job.team.name, "flavor": "", "namespace": job.team.name}
-    return {
-        **same,
-        "pod": f"p{job.number:04d}",
-        "pod_uid": f"u{job.number:04d}",
-        "is_certain": True,
-        "resources": [],
-    }
+    return {**same, "pod": f"p{job.number:04d}", "pod_uid": f"u{job.number:04d}", "is_certain": True, "resources": []}
 
 
 def _insert(con: duckdb.DuckDBPyConnection, table: str, rows: Sequence[Mapping[str, object]]) -> None:
