@@ -69,17 +69,17 @@ local_queue as (
 -- Of one that was made again elsewhere the pod has the one that was there when it was bound.
 led as (
     select
-        pod.* similar to '^(cluster|pod_uid)$',
-        arg_max(
-            columns('^(local_cluster|group)_queue$'), (coalesce(local_queue.created_at::timestamp <= pod.bound_at, true), local_queue.last_at)
-        ) as "\0"
-    from day.quota_pod as pod
+        columns('^(cluster|pod_uid)$'),
+        arg_max(columns('^(local_cluster|group)_queue$'), (coalesce(created_at::timestamp <= bound_at, true), last_at)) as "\0"
+    from (
+        select
+            columns('^(cluster|namespace|pod_uid|bound_at)$'),
+            unnest([{ 'kind': 'localqueues.kueue.x-k8s.io', 'name': local_queue }, { 'kind': 'podgroups.scheduling.volcano.sh', 'name': scheduling_group }], recursive := true)
+        from day.quota_pod
+    ) as pod
     inner join local_queue
-        on
-            pod.cluster = local_queue.cluster
-            and pod.namespace = local_queue.namespace
-            and local_queue.name = if(local_queue.kind like 'localqueues%', pod.local_queue, pod.scheduling_group)
-    group by pod.cluster, pod.pod_uid
+        using (cluster, kind, namespace, name)
+    group by cluster, pod_uid
 ),
 
 named as (
