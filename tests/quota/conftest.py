@@ -23,7 +23,9 @@ def scenes_lake(scenes: Mapping[str, Scene], request: pytest.FixtureRequest, tmp
     def fill(folder: Path) -> None:
         for cluster, each in scenes.items():
             each.fill(folder, folder / "lake", cluster)
-        run("compute", "--date", DAY, "--lake", str(folder / "lake"))
+        config = folder / "gpureport.toml"
+        config.write_text("[quota.kueue]\nusage_half_life_hours = 0.25\n")
+        run("--config", str(config), "compute", "--date", DAY, "--lake", str(folder / "lake"))
 
     return built_once("scenes", fill, request, tmp_path_factory) / "lake"
 
@@ -31,5 +33,5 @@ def scenes_lake(scenes: Mapping[str, Scene], request: pytest.FixtureRequest, tmp
 @pytest.fixture
 def found(scenes_lake: Path, request: pytest.FixtureRequest) -> Iterator[Found]:
     """The test's own scene."""
-    with Found.of(scenes_lake, request.node.originalname) as found:
+    with Found.of(scenes_lake, request.node.originalname, scenes_lake.parent / "gpureport.toml") as found:
         yield found

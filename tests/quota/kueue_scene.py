@@ -200,19 +200,9 @@ class Found:
 
     @classmethod
     @contextmanager
-    def of(cls, lake: Path, cluster: str = "lab") -> Iterator[Found]:
-        with report_tables(lake, at(FROM), at(UNTIL), NOW, cluster=cluster) as report:
+    def of(cls, lake: Path, cluster: str, config: Path) -> Iterator[Found]:
+        with report_tables(lake, at(FROM), at(UNTIL), NOW, config, cluster) as report:
             yield cls(report)
-
-
-@contextmanager
-def told(folder: Path, listed, **more) -> Iterator[Found]:
-    """A scene in a lake of its own."""
-    lake = folder / "lake"
-    Scene(listed, **more).fill(folder, lake, "lab")
-    run("compute", "--date", DAY, "--lake", str(lake))
-    with Found.of(lake) as found:
-        yield found
 
 
 def run(*arguments):

@@ -19,7 +19,6 @@ from quota.kueue_scene import (
     run,
     save,
     scene,
-    told,
     workload,
 )
 
@@ -123,29 +122,28 @@ def test_weighted_shares_as_kueue_says_them_beside_the_rules(found):
     assert sorted(rows(found, shares)) == [("other", 300, 125), ("team", 0, 0)]
 
 
-def test_past_use_of_a_held_local_queue_is_more_than_kueue_counts(tmp_path, monkeypatch):
+COUNTED = {"team": ("0", "1", "1500m", "1750m"), "other": ("0", "500m", "250m", "125m")}
+
+
+def counting(minute):
+    lists = cluster(JOBS, [workload(name, name, 2, FROM, FROM, finished=FROM + 45, flavors=H100) for name in COUNTED])
+    for queue_of in lists["localqueues"]:
+        counted = {GPU: COUNTED[queue_of["metadata"]["name"]][(minute - FROM) // 15], "cpu": "1"}
+        queue_of["status"] = {"fairSharing": {"admissionFairSharingStatus": {"consumedResources": counted}}}
+    return lists
+
+
+@scene(counting)
+def test_past_use_of_a_held_local_queue_is_more_than_kueue_counts(found):
     """2 GPUs from 12:00 to 12:45, half-life 15 minutes: 0, 1, 1.5 and 1.75 at the looks, each a quarter of an hour. Kueue
     stops counting for a queue on hold: it says 0, 0.5, 0.25 and 0.125 of it.
     """
-    (tmp_path / "gpureport.toml").write_text("[quota.kueue]\nusage_half_life_hours = 0.25\n")
-    monkeypatch.chdir(tmp_path)
-    said = {"team": ("0", "1", "1500m", "1750m"), "other": ("0", "500m", "250m", "125m")}
-    used = [workload(name, name, 2, FROM, FROM, finished=FROM + 45, flavors=H100) for name in said]
-
-    def listed(minute):
-        lists = cluster(JOBS, used)
-        for queue_of in lists["localqueues"]:
-            counted = {GPU: said[queue_of["metadata"]["name"]][(minute - FROM) // 15], "cpu": "1"}
-            queue_of["status"] = {"fairSharing": {"admissionFairSharingStatus": {"consumedResources": counted}}}
-        return lists
-
     shares = """select quota, resource, reported_native_avg, round(recomputed_native_avg, 9), round(difference_native_avg, 9)
         from report.quota_audit where measure = 'past use'"""
-    with told(tmp_path, listed) as found:
-        assert sorted(rows(found, shares)) == [
-            ("other/other", GPU, 0.21875, 1.0625, 0.84375),
-            ("team/team", GPU, 1.0625, 1.0625, 0),
-        ]
+    assert sorted(rows(found, shares)) == [
+        ("other/other", GPU, 0.21875, 1.0625, 0.84375),
+        ("team/team", GPU, 1.0625, 1.0625, 0),
+    ]
 
 
 O1 = pod("o1", "other", 8, FROM - 60, FROM - 60, "n1", owner="Job")
