@@ -19,7 +19,6 @@ from gpureport.collect.sources.provenance import Origin, source_table
 from gpureport.commands.work import reporting
 from gpureport.commands.work.settings import report_settings
 from gpureport.compute import day as compute
-from gpureport.compute import intervals
 from gpureport.compute.day import ComputeResult, ComputeSettings, compute_days
 from gpureport.compute.fact_views import Batch
 from gpureport.compute.identity import MadeWith, made_with, recorded
@@ -141,17 +140,6 @@ def test_facts_say_their_version_revisions_and_settings(computed):
     assert recorded(computed.note("c", DAY)) == made
 
 
-def test_computing_again_with_fewer_threads_and_a_few_holders_at_a_time_gives_the_same_bytes(computed, tmp_path, monkeypatch):
-    shutil.copytree(computed.path, tmp_path / "lake")
-    widest = load()["facts.container_hour"]
-    assert widest.parts
-    parts = {widest.table: replace(widest, parts=replace(widest.parts, row_count=1))}
-    monkeypatch.setattr(compute, "load", lambda: {**load(), **parts})
-    again = open_lake(tmp_path / "lake")
-    compute_days(again, [("c", DAY)], ComputeSettings(threads=1), version="9.9")
-    assert contents(again) == contents(computed)
-
-
 OLDER = "device_uuid, power_joules, low_util_violation_seconds, sm_active_ratio_seconds"
 AS_OLDER = [("GPU-a", 720_000.0, None, None)]
 LACKING = [each.name for each in DEVICE_SAMPLE.columns if each.nullable and each.name != "power_watts"]
@@ -168,16 +156,23 @@ def fill_older(path: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
     return lake
 
 
-def test_neither_the_parts_of_the_lake_matter_nor_who_sums_them(computed, tmp_path, monkeypatch):
-    """Whoever sums also takes samples of an older version, which lack columns."""
-    fill_older(tmp_path / "lake", monkeypatch)
+def test_neither_threads_nor_a_few_holders_at_a_time_change_a_byte_of_facts_nor_parts_a_figure(computed, tmp_path, monkeypatch):
+    """The same day again, and beside it in one part as cluster d."""
+    path = Path(shutil.copytree(computed.path, tmp_path / "lake"))
     (first_samples, first_owners), (more_samples, more_owners) = TWO_DEVICES
-    together = fill(tmp_path / "lake", [(first_samples + more_samples, first_owners + more_owners)])
-    monkeypatch.setattr(intervals, "ROWS_WORTH_LOOPS", 0)
-    compute_days(together, [("c", DAY), ("older", DAY)], ComputeSettings())
+    again = fill(path, [(first_samples + more_samples, first_owners + more_owners)], cluster="d")
+    widest = load()["facts.container_hour"]
+    assert widest.parts
+    parts = {widest.table: replace(widest, parts=replace(widest.parts, row_count=1))}
+    monkeypatch.setattr(compute, "load", lambda: {**load(), **parts})
+    compute_days(again, [("c", DAY), ("d", DAY)], ComputeSettings(threads=1), version="9.9")
+    same = contents(computed)
+    assert {name: content for name, content in contents(again).items() if "/c/" in name} == same
     for table in ("device_hour", "container_hour"):
-        assert facts(computed, table, "*") == facts(together.of_cluster("c"), table, "*")
-    assert facts(together.of_cluster("older"), "device_hour", OLDER) == AS_OLDER
+        found, expected = (
+            facts(lake.of_cluster(name), table, "* exclude (cluster)") for lake, name in ((again, "d"), (computed, "c"))
+        )
+        assert found == expected != []
 
 
 LARGE = {"GPU-a": (1e8, pa.decimal64(18, 3)), "GPU-b": (1e13, pa.decimal64(18, 3)), "GPU-c": (1e16, pa.float64())}

@@ -4,23 +4,7 @@ from __future__ import annotations
 
 import json
 
-from quota.kueue_scene import (
-    FROM,
-    GPU,
-    MIDNIGHT,
-    UNTIL,
-    amounts,
-    at,
-    flavor,
-    node,
-    pod,
-    queue,
-    rows,
-    run,
-    save,
-    scene,
-    workload,
-)
+from quota.kueue_scene import FROM, GPU, MIDNIGHT, UNTIL, amounts, at, flavor, node, pod, queue, rows, run, save, scene, workload
 
 CPU = {"default-flavor": {"cpu": 64, "memory": "512Gi"}}
 """What a textbook ClusterQueue says beside its GPUs: one flavor for all nodes."""
@@ -140,10 +124,7 @@ def test_past_use_of_a_held_local_queue_is_more_than_kueue_counts(found):
     """
     shares = """select quota, resource, reported_native_avg, round(recomputed_native_avg, 9), round(difference_native_avg, 9)
         from report.quota_audit where measure = 'past use'"""
-    assert sorted(rows(found, shares)) == [
-        ("other/other", GPU, 0.21875, 1.0625, 0.84375),
-        ("team/team", GPU, 1.0625, 1.0625, 0),
-    ]
+    assert sorted(rows(found, shares)) == [("other/other", GPU, 0.21875, 1.0625, 0.84375), ("team/team", GPU, 1.0625, 1.0625, 0)]
 
 
 O1 = pod("o1", "other", 8, FROM - 60, FROM - 60, "n1", owner="Job")
