@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -49,3 +49,13 @@ def report_tables(
     with connection() as con:
         asked = Window(window.start_at, parse_period(until, now).start_at) if until else window
         yield Report(con, Tables(con, config, reported_lake(config), asked))
+
+
+def keep_tables(lake: Path, since: str, until: str | None, tables: Collection[str], file: Path) -> None:
+    """Some tables of a report, in a database for many to read."""
+    with report_tables(lake, since, until) as report, duckdb.connect(str(file)) as con:
+        con.execute("create schema report; create schema facts")
+        report.tables.open_named(" ".join(f"from {table};" for table in tables))
+        for table in tables:
+            con.register("made", report.con.sql(f"from {table}").to_arrow_table())
+            con.execute(f"create table {table} as from made")

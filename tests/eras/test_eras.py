@@ -11,7 +11,7 @@ import oracle
 import pytest
 from built_once import built_once
 from golden_case import Row, gpureport, report_rows
-from report_tables import report_tables
+from report_tables import keep_tables
 
 from eras import exporters, holders, targets
 from eras import rewriting as era
@@ -107,12 +107,7 @@ def tell(folder: Path) -> None:
         file.write_text(openmetrics(series))
         gpureport("import", str(file), "--cluster", cluster, "--lake", lake)
     gpureport("compute", "--date", "2026-11-20", "--lake", lake)
-    with report_tables(folder / "lake", "2026-11-20") as report, duckdb.connect(str(folder / "tables.duckdb")) as con:
-        con.execute("create schema report")
-        for table in KEYS:
-            report.tables.open_named(f"from report.{table}")
-            con.register("made", report.con.table(f"report.{table}").to_arrow_table())
-            con.execute(f"create table report.{table} as from made")
+    keep_tables(folder / "lake", "2026-11-20", None, [f"report.{table}" for table in KEYS], folder / "tables.duckdb")
 
 
 def cluster_of(name: str) -> str:

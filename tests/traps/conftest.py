@@ -8,11 +8,18 @@ from pathlib import Path
 import pytest
 from built_once import built_once
 from golden_case import gpureport
+from report_tables import keep_tables
 
 from traps.notation import openmetrics, series_lines
 from traps.telling import Said
 
 SHARED = "shared"
+READ = (
+    *("report.container_saturation", "report.container", "report.container_power", "report.device", "report.device_allocation"),
+    *("report.energy", "report.energy_balance", "report.finding", "report.gpu_hour_ledger", "report.kepler_pod"),
+    "facts.ownership",
+)
+"""The tables that tests look at."""
 Trap = Callable[..., None]
 
 
@@ -25,7 +32,7 @@ def traps(request: pytest.FixtureRequest) -> list[Trap]:
 
 @pytest.fixture(scope="session")
 def told(traps: list[Trap], request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with their lake and report."""
+    """The folder with their lake, and tables of its report."""
     return built_once("traps", lambda folder: tell(traps, folder), request, tmp_path_factory)
 
 
@@ -36,8 +43,7 @@ def tell(traps: Sequence[Trap], folder: Path) -> None:
         file.write_text(text)
         gpureport("import", file, "--cluster", cluster, "--lake", lake)
     gpureport("compute", "--date", "2026-11-20", "--lake", lake)
-    window = ("--since", "2026-11-20T12:00:00Z", "--until", "2026-11-20T14:00:00Z")
-    gpureport("report", *window, "--facts", "--only", "duckdb", "--lake", lake, "--out", folder / "out")
+    keep_tables(lake, "2026-11-20T12:00:00Z", "2026-11-20T14:00:00Z", READ, folder / "tables.duckdb")
 
 
 def clusters(traps: Sequence[Trap]) -> dict[str, str]:
@@ -61,4 +67,4 @@ def places(traps: Sequence[Trap]) -> list[tuple[str, str]]:
 def said(request: pytest.FixtureRequest, traps: list[Trap], told: Path) -> Said:
     """What the report says of the test's own samples."""
     place = places(traps)[traps.index(request.function)]
-    return Said(told / "lake", told / "out" / "gpureport.duckdb", *place)
+    return Said(told / "lake", told / "tables.duckdb", *place)
