@@ -178,27 +178,34 @@ def database(con: duckdb.DuckDBPyConnection, folder: Path) -> None:
     con.execute("drop table day.quota_amount")  # facts are made over it as a view
 
 
-def fill(con: duckdb.DuckDBPyConnection, cluster: Cluster) -> None:
-    """Put a cluster into the tables, in place of what was there."""
-    for table in TABLES:
+def fill(con: duckdb.DuckDBPyConnection, clusters: Sequence[Cluster]) -> None:
+    """Put clusters into the tables, named by their numbers, in place of what was there."""
+    rows: dict[str, list[Mapping[str, object]]] = {table: [] for table in TABLES}
+    for number, cluster in enumerate(clusters):
+        for table, row in _rows(cluster):
+            rows[table].append({**row, "cluster": str(number)})
+    rows["day.quota_terms"] = [{**row, "terms_id": number} for number, row in enumerate(rows["day.quota_terms"])]
+    for table, found in rows.items():
         con.execute(f"delete from {table}")
-    rows = [row for team in cluster.teams for row in _span_rows(team, cluster.seconds)]
-    _insert(con, "day.quota_terms", [{**row, "terms_id": number} for number, row in enumerate(rows)])
-    _insert(con, "day.quota_pod", [_pod_row(job) for job in cluster.jobs])
-    _insert(con, "day.quota_member", [_member_row(job) for job in cluster.jobs])
-    watched = cluster.watched or ((0, cluster.seconds),)
-    known = {"cluster": "c", "watched": "pods"}
-    _insert(con, "day.quota_watch", [{**known, "start_at": at(start), "end_at": at(end)} for start, end in watched])
-    node = {"cluster": "c", "resource": "nvidia.com/gpu", "start_at": at(0), "end_at": at(cluster.seconds)}
-    _insert(
-        con, "day.quota_node", [{**node, "node_name": f"n{n}", "allocatable_native": GPUS_PER_NODE} for n in range(cluster.nodes)]
-    )
+        _insert(con, table, found)
 
 
-def facts(con: duckdb.DuckDBPyConnection, cluster: Cluster, since: int = 0, until: int | None = None) -> None:
-    """Make the facts of a cluster, or of a part of its time."""
-    fill(con, cluster)
-    window = Window(utc(since), utc(cluster.seconds if until is None else until))
+def _rows(cluster: Cluster) -> Iterable[tuple[str, Mapping[str, object]]]:
+    for team in cluster.teams:
+        yield from (("day.quota_terms", row) for row in _span_rows(team, cluster.seconds))
+    for job in cluster.jobs:
+        yield "day.quota_pod", _pod_row(job)
+        yield "day.quota_member", _member_row(job)
+    for start, end in cluster.watched or ((0, cluster.seconds),):
+        yield "day.quota_watch", {"watched": "pods", "start_at": at(start), "end_at": at(end)}
+    node = {"resource": "nvidia.com/gpu", "start_at": at(0), "end_at": at(cluster.seconds), "allocatable_native": GPUS_PER_NODE}
+    yield from (("day.quota_node", {**node, "node_name": f"n{number}"}) for number in range(cluster.nodes))
+
+
+def facts(con: duckdb.DuckDBPyConnection, clusters: Sequence[Cluster], since: int = 0, until: int | None = None) -> None:
+    """Make the facts of clusters of a number of seconds, or of a part of their time."""
+    fill(con, clusters)
+    window = Window(utc(since), utc(clusters[0].seconds if until is None else until))
     build_quota_facts(con, Rules(GB_PER_GPU), window, TABLES)
 
 
@@ -216,7 +223,6 @@ def _span_rows(team: Team, seconds: int) -> Iterable[Mapping[str, object]]:
     unit = native(team.system)
     for terms, following in zip(team.terms, (*team.terms[1:], None), strict=True):
         yield {
-            "cluster": "c",
             "system": team.system,
             "quota": team.name,
             "resource": resource(team.system),
@@ -242,7 +248,6 @@ def _span_rows(team: Team, seconds: int) -> Iterable[Mapping[str, object]]:
 
 def _pod_row(job: Job) -> Mapping[str, object]:
     return {
-        "cluster": "c",
         "namespace": job.team.name,
         "pod": f"p{job.number:04d}",
         "pod_uid": f"u{job.number:04d}",
@@ -259,7 +264,7 @@ def _pod_row(job: Job) -> Mapping[str, object]:
 
 
 def _member_row(job: Job) -> Mapping[str, object]:
-    same = {"cluster": "c", "system": job.team.system, "quota": job.team.name, "flavor": "", "namespace": job.team.name}
+    same = {"system": job.team.system, "quota": job.team.name, "flavor": "", "namespace": job.team.name}
     return {**same, "pod": f"p{job.number:04d}", "pod_uid": f"u{job.number:04d}", "is_certain": True, "resources": []}
 
 
