@@ -17,7 +17,7 @@ from bench.months import make_lake
 from gpureport.compute.query import load
 from gpureport.report.results import Result
 
-WINDOW = ("2026-10-28", "2026-10-30")
+WINDOW = ("2026-10-27", "2026-10-30")
 TABLES = {query.table: query for query in load().values() if query.life == "report"}
 
 
@@ -33,7 +33,7 @@ def test_no_figure_depends_on_the_order_of_rows(simulated_demo: Path, tmp_path: 
     """Days equal but for pod names before those of the demo: many ties, and a previous period with the same hours."""
     lake = shutil.copytree(simulated_demo / "lake", tmp_path / "lake")
     monkeypatch.setattr("bench.months.LAST", date(2026, 10, 31))
-    make_lake(lake, 0, 6)
+    make_lake(lake, 0, 8)
     found = _tables(lake)
     views = import_module("gpureport.lake.views")
     as_it_is = views._put_view
