@@ -106,7 +106,7 @@ def test_a_day_of_which_no_hour_is_over_is_not_reported(lake: Path, tmp_path: Pa
     assert main(arguments, environ={}, now=datetime(2026, 3, 4, 0, 30, tzinfo=UTC)) == 2
 
 
-def test_a_run_of_today_reports_the_hours_that_are_over_and_a_dead_cluster_is_unknown_in_them(
+def test_a_run_of_today_has_its_hours_and_a_dead_cluster_is_unknown_in_them(
     lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Its server is gone: what the lake has of the day is reported, of both clusters; the other one died two days before."""

@@ -7,6 +7,7 @@ import os
 import random
 import shutil
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -84,12 +85,12 @@ def _export_in_a_session(server: str, lake: Path) -> None:
     sys.exit(main(export_command(server, lake)[3:], environ=environment(**SMALL_GROUPS)))
 
 
-def kill_session(process: BaseProcess) -> None:
+def kill_session(process: BaseProcess | subprocess.Popen[bytes]) -> None:
     """SIGKILL to the process and its workers, as the end of a container is."""
     assert process.pid
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    process.join()
+    process.join() if isinstance(process, BaseProcess) else process.wait()
 
 
 def export(server: str, lake: Path, *more: str, **settings: str) -> int:

@@ -126,7 +126,7 @@ class WindowTables:
             build_history(self._facts, self.params)
             self.built = self.built - {*self.kept} | {*HISTORY}
         if asked.intersection(self.previous) and not self.has_earlier:
-            raise LakeError(f"no comparison: the lake lacks days of {self._earlier}, or their facts were computed differently")
+            raise LakeError(f"no comparison: the lake lacks data of {self._earlier}, or its facts were computed differently")
         self._open(self._asked(tables).intersection(self.kept))
 
     def build_checked(self, tables: Collection[str], leave: Callable[..., int] | None = None) -> None:
