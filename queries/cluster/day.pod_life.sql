@@ -1,4 +1,4 @@
--- Lives of pods under the names that labels give, or that request extended resources or fractions of a GPU, from kube-state-metrics.
+-- Lives of pods under the names that labels give, or that request extended resources or parts of a GPU, from kube-state-metrics.
 --
 -- A pod ended when it was done: kube_pod_completion_time (of a pod that no later sample shows running, for one container
 -- of several may complete earlier), else the first snapshot in which it was Succeeded or Failed. One that was deleted before ended
@@ -28,7 +28,7 @@ with series as (
             or (cluster, pod_uid) in (
                 select (fraction.cluster, fraction.pod_uid)
                 from lake.pod as fraction
-                where fraction.annotations['gpu-fraction'] is not null
+                where coalesce(fraction.annotations['gpu-fraction'], fraction.annotations['gpu-memory']) is not null
             )
             or (cluster, pod_uid) in (
                 select (request.cluster, request.pod_uid)

@@ -1,4 +1,4 @@
--- Lives of pods under the names that labels give, or that request extended resources, claims or fractions of a GPU, from snapshots.
+-- Lives of pods under the names that labels give, or that request extended resources, claims or parts of a GPU, from snapshots.
 --
 -- A pod ended when its last container did, else at the first snapshot that found it done; one that was deleted before ended when labels with its
 -- uid did after the last snapshot with it, at the first without it, or at its deletion deadline where no snapshot was near, whichever is
@@ -51,7 +51,7 @@ seen as (
         pod.pod_uid != ''
         and (
             (pod.cluster, pod.namespace, pod.pod) in (select (cluster, namespace, pod) from lake.owner_label)
-            or pod.annotations['gpu-fraction'] is not null
+            or coalesce(pod.annotations['gpu-fraction'], pod.annotations['gpu-memory']) is not null
             or (pod.cluster, pod.pod_uid) in (
                 select (container.cluster, container.pod_uid)
                 from lake.pod_container as container
