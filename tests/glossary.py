@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 PAGE = ("templates/*", "gpureport/report/page/*.py", "gpureport/report/summary.py", "queries/catalog/finding.csv", "README.md")
 READ = (
     *PAGE,
-    *("docs/*.md", "CHANGELOG.md", "CONTRIBUTING.md", "queries/README.md", "queries/catalog/[cfgmrs]*.csv"),
+    *("docs/*.md", "CHANGELOG.md", "CONTRIBUTING.md", "queries/README.md", "queries/catalog/[cdfgmrst]*.csv"),
     *("queries/*/*.sql", "gpureport/**/*.py"),
 )
 WORDS = {

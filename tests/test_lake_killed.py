@@ -14,8 +14,7 @@ from lake_rows import seen
 
 from gpureport.lake import open_lake
 from gpureport.lake.root import ROOT
-from gpureport.values.tables import SAMPLE, SOURCE
-from gpureport.values.tables.state import NAMESPACE, NODE
+from gpureport.values.tables import SAMPLE, SOURCE, TABLE_BY_NAME
 from gpureport.values.tables.table import Table
 
 DAY, NEXT = date(2026, 11, 20), date(2026, 11, 21)
@@ -42,7 +41,7 @@ def export(lake: Path, count: int) -> None:
 
 
 def observe(lake: Path, at: datetime, count: int = 1) -> None:
-    tables = {table.name: rows(table, count, observed_at=at) for table in (NAMESPACE, NODE)}
+    tables = {name: rows(TABLE_BY_NAME[name], count, observed_at=at) for name in ("namespace", "node")}
     with open_lake(lake).change() as change:
         change.observe("lab", at, tables | {"source": rows(SOURCE, count, kind="kubernetes", start_at=at)})
 

@@ -22,8 +22,7 @@ from gpureport.compute.fact_views import TELEMETRY, ClusterDay
 from gpureport.compute.query import Query, of_life
 from gpureport.lake import DamagedError, Lake, Partition
 from gpureport.lake.views import create_view, rows_of
-from gpureport.values.tables import DEVICE_SAMPLE, SOURCE
-from gpureport.values.tables.state import STATE_TABLES
+from gpureport.values.tables import DEVICE_SAMPLE, SOURCE, STATE_TABLES
 from gpureport.values.window import Window
 
 _BASIS = "samples_hash"

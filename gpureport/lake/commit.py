@@ -39,8 +39,7 @@ from gpureport.store import Bucket, Storage
 from gpureport.store.folder import sync
 from gpureport.store.storage import no_conditions
 from gpureport.values.errors import LakeError
-from gpureport.values.tables import SOURCE, TABLE_BY_NAME
-from gpureport.values.tables.state import STATE_TABLES
+from gpureport.values.tables import SOURCE, STATE_TABLES, TABLE_BY_NAME
 from gpureport.values.window import to_ms
 
 _ABANDONED = "abandoned"

@@ -52,8 +52,7 @@ from gpureport.store import Bucket, Folder, ObjectAddress, Place, Storage
 from gpureport.store.folder import locked
 from gpureport.values.errors import LakeError, UsageError
 from gpureport.values.runtime.spill import private_folder
-from gpureport.values.tables import SOURCE
-from gpureport.values.tables.state import STATE_TABLES
+from gpureport.values.tables import SOURCE, STATE_TABLES
 from gpureport.values.tables.table import Table
 
 Files = Mapping[Stored, Path]

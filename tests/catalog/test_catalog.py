@@ -20,6 +20,7 @@ from gpureport.values.errors import UsageError
 from gpureport.values.runtime.resources import catalog_rows
 from gpureport.values.series import SeriesBatch
 from gpureport.values.tables import SIGNAL_BY_NAME
+from gpureport.values.tables.table import DESCRIBED
 from gpureport.values.window import Window
 
 CATALOG = load_catalog()
@@ -173,6 +174,21 @@ def test_every_row_feeds_a_signal_of_a_fitting_kind() -> None:
             kinds = {"counter"} if row.per else fitting[signal.kind]
             assert row.kind in kinds, row
             assert row.scope == signal.scope, row
+
+
+def test_every_signal_is_of_a_known_kind_and_scope() -> None:
+    assert {signal.kind for signal in SIGNAL_BY_NAME.values()} == {"gauge", "counter", "bitmask", "code"}
+    assert {signal.scope for signal in SIGNAL_BY_NAME.values()} == {"board", "instance"}
+
+
+def test_every_table_has_columns_and_every_column_a_table() -> None:
+    described = {row["table"] for row in catalog_rows("table_column.csv")}
+    assert described == {*DESCRIBED}
+    assert {table.made_of for table in DESCRIBED.values()} == {"samples", "state", "rules"}
+    for table in DESCRIBED.values():
+        names = [column.name for column in table.columns]
+        assert len(names) == len({*names}), table.name
+        assert {*table.grain} <= {*names}, table.name
 
 
 def test_every_signal_can_be_had() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gpureport.collect.state import observation
-from gpureport.values.tables.state import POD
+from gpureport.values.tables import TABLE_BY_NAME
 from quota.kueue_scene import FROM, GPU, Scene, amounts, named, node, pod, rows, scene
 from quota.test_charges import claim, exactly
 
@@ -87,7 +87,8 @@ class OlderScene(Scene):
     """As an older version wrote it: classes of pods are known, deadlines are not."""
 
     def fill(self, folder: Path, lake: Path, cluster: str) -> None:
-        older = replace(POD, columns=tuple(each for each in POD.columns if each.name != "quota_scopes"))
+        pod = TABLE_BY_NAME["pod"]
+        older = replace(pod, columns=tuple(each for each in pod.columns if each.name != "quota_scopes"))
         with pytest.MonkeyPatch.context() as patch:
             patch.setitem(observation._TABLE_BY_NAME, "pod", older)
             super().fill(folder, lake, cluster)

@@ -26,7 +26,7 @@ from gpureport.report.page import file_name
 from gpureport.report.page.embedded import Column, packed
 from gpureport.report.page.grids import Grid
 from gpureport.report.page.words import TABS, Money, tables_of_page
-from gpureport.values.tables.state import NAMESPACE
+from gpureport.values.tables import TABLE_BY_NAME
 
 from .conftest import NOW
 from .page import Page
@@ -222,7 +222,7 @@ def test_namespaces_of_one_team_share_its_page_also_where_kube_state_metrics_alo
     assert main(["import", str(tmp_path / "metrics.txt"), "--cluster", "other", *there], environ={}, now=NOW) == 0
     assert main(["compute", "--date", "2026-11-20", *there], environ={}, now=NOW) == 0
     with open_lake(lake).change() as change:
-        change.observe("h200-recording", at, {"namespace": pa.Table.from_pylist(rows, NAMESPACE.schema)})
+        change.observe("h200-recording", at, {"namespace": pa.Table.from_pylist(rows, TABLE_BY_NAME["namespace"].schema)})
     asked = ["report", *WINDOW, "--by", "team/name", "--only", "html", *there, "--out", str(out)]
     assert main(asked, environ={}, now=NOW) == 0
     # A namespace without the label is a team of its own.

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpureport.collect.state import KINDS, Kind, Observation, kubelet_rows
-from gpureport.values.tables.state import STATE_TABLES
+from gpureport.values.tables import STATE_TABLES
 
 FIXTURES = Path(__file__).parents[2] / "data" / "fixtures"
 ODD = [None, "", "text", 0, -1, 1.5, 2**70, True, [], [None], ["text"], [[]], {}, {"": None}, {"a": []}, [{}], {"a": {"b": 1}}]

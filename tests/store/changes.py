@@ -10,8 +10,7 @@ from test_lake_killed import rows
 
 from gpureport.lake import open_lake
 from gpureport.store import Place
-from gpureport.values.tables import DEVICE_SAMPLE, SAMPLE, SOURCE
-from gpureport.values.tables.state import NAMESPACE, NODE
+from gpureport.values.tables import DEVICE_SAMPLE, SAMPLE, SOURCE, TABLE_BY_NAME
 
 DAY, NEXT = date(2026, 11, 20), date(2026, 11, 21)
 __all__ = ["DAY", "FIRST", "NEXT", "SECOND", "THIRD", "export", "observe", "seen"]
@@ -28,6 +27,6 @@ def export(place: Place, count: int, day: date = DAY, cluster: str = "lab") -> N
 
 
 def observe(place: Place, at: datetime, count: int = 1) -> None:
-    tables = {table.name: rows(table, count, observed_at=at) for table in (NAMESPACE, NODE)}
+    tables = {name: rows(TABLE_BY_NAME[name], count, observed_at=at) for name in ("namespace", "node")}
     with open_lake(place, create=True).change() as change:
         change.observe("lab", at, tables | {"source": rows(SOURCE, count, kind="kubernetes", start_at=at)})

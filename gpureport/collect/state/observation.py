@@ -17,7 +17,7 @@ from gpureport.collect.state.nodes import kept_labels, namespace_row, node_row
 from gpureport.collect.state.pod_devices import annotated_device_rows, completed, koordinator_device_rows
 from gpureport.collect.state.pods import container_rows, pod_row
 from gpureport.collect.state.quota_terms import flavor_labels, quota_term_rows, workload_row
-from gpureport.values.tables.state import STATE_TABLES
+from gpureport.values.tables import STATE_TABLES
 from gpureport.values.tables.table import Table
 
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"

@@ -12,8 +12,8 @@ from gpureport.values.tables import SCHEMA_VERSION, TABLES
 
 _INTRO = f"""# Schema
 
-The tables that can be read, and what their columns mean. Generated from `gpureport/values/tables/` and the headers of
-`queries/`; `gpureport schema` prints it. Schema version {SCHEMA_VERSION}.
+The tables that can be read, and what their columns mean. Generated from `queries/` (`catalog/`, headers of the SQL);
+`gpureport schema` prints it. Schema version {SCHEMA_VERSION}.
 `gpureport sql "describe report.cost"` lists a table's columns and types.
 
 - `lake.*` is exported data: `<lake>/<table>/cluster=<c>/date=<D>/*.parquet`. `cluster` and `date` (UTC day) are columns too.

@@ -1,14 +1,21 @@
-"""Tables of the lake: columns with types and meaning, and the grain of a row."""
+"""Tables that no query makes: their grain (``queries/catalog/table.csv``), and their columns (``table_column.csv``).
+
+State tables are append-only: each observation is a part file of its own under the day of ``observed_at``, several a day.
+Amounts are in base units (cores, bytes, devices, or what the resource counts in); unreadable ones are null. '' means that
+the object does not say it; null is an instant or number that it does not give.
+"""
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import pyarrow as pa
 
-INSTANT = pa.timestamp("ms")
+from gpureport.values.runtime.resources import catalog_rows
 
 
 @dataclass(frozen=True)
@@ -25,11 +32,13 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A lake table: what one row is (``grain``), in which order rows stand, and its columns."""
+    """A table: what one row is (``grain``), in which order rows stand, and its columns."""
 
     name: str
-    doc: str
+    made_of: str
+    """samples, state (what an API server and nodes said at one instant), or rules (of schedulers; no lake has them)."""
     grain: tuple[str, ...]
+    doc: str
     columns: tuple[Column, ...]
 
     @cached_property
@@ -38,11 +47,40 @@ class Table:
         return pa.schema([pa.field(c.name, c.type, c.nullable) for c in self.columns])
 
 
-TEXTS = pa.map_(pa.string(), pa.string())
-AMOUNTS = pa.map_(pa.string(), pa.float64())
+_TYPES = {
+    "text": pa.string(),
+    "bool": pa.bool_(),
+    "int16": pa.int16(),
+    "int64": pa.int64(),
+    "double": pa.float64(),
+    "timestamp[ms]": pa.timestamp("ms"),
+    "timestamp[us]": pa.timestamp("us"),
+    "texts": pa.map_(pa.string(), pa.string()),
+    "counts": pa.map_(pa.string(), pa.int64()),
+    "amounts": pa.map_(pa.string(), pa.float64()),
+}
 
-OBSERVED = Column("observed_at", INSTANT, "UTC, when the state was looked at")
-CREATED = Column("created_at", INSTANT, "UTC, when the object was created", True)
+
+def _type(name: str) -> pa.DataType:
+    """A type as the catalog writes it: one of ``_TYPES``, a list (``text[]``) or a structure (``{claim: text, …}``)."""
+    if name.endswith("[]"):
+        return pa.list_(_type(name[:-2]))
+    if name.startswith("{"):
+        fields = (field.split(": ") for field in name[1:-1].split(", "))
+        return pa.struct([(field, _type(kind)) for field, kind in fields])
+    return _TYPES[name]
+
+
+def _described() -> Iterator[Table]:
+    columns = defaultdict[str, list[Column]](list)
+    for row in catalog_rows("table_column.csv"):
+        columns[row["table"]].append(Column(row["column"], _type(row["type"]), row["meaning"], row["nullable"] == "true"))
+    for row in catalog_rows("table.csv"):
+        yield Table(row["table"], row["made_of"], tuple(row["grain"].split()), row["meaning"], tuple(columns[row["table"]]))
+
+
+DESCRIBED = {table.name: table for table in _described()}
+"""All of them by name; ``device_sample`` has its signals beside these columns."""
 
 
 _KINDS = (
