@@ -157,7 +157,6 @@ summed as (
         sum(begun_joules * part_ratio) as begun_joules,
         sum(activity_unknown_seconds * part_ratio) as activity_unknown_seconds,
         max(active_watts_max) as active_watts_max,
-        min(power_watts_min) as power_watts_min,
         max(power_watts_max) as power_watts_max
     from placed
     group by interval_number

@@ -4,7 +4,7 @@
 -- grain:  cluster, device_uuid, day
 -- reads:  facts.device_power_hour
 -- params: since_at, until_at
--- columns: those of facts.device_power_hour without hour_start_at, layout, idle_watts, idle_source, power_watts_min, power_watts_max; day,
+-- columns: those of facts.device_power_hour without hour_start_at, layout, idle_watts, idle_source; day,
 --          measured_known_count, idle_known_count
 with hour as (
     select *

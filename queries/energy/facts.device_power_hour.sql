@@ -8,7 +8,7 @@
 -- grain:  cluster, device_uuid, hour_start_at
 -- reads:  day.claim_snapshot, day.energy_gap, day.gap_holder, day.power_activity, day.power_interval, day.power_step, facts.power_hour, facts.reserved_power_hour, lake.device_sample
 -- columns: cluster, device_uuid, hour_start_at, layout, idle_watts, idle_source, measured_joules, counter_seconds, counter_joules,
---          integral_joules, step_joules, idle_joules, allocated_baseline_joules, measured_seconds, held_seconds, power_watts_min, power_watts_max, reserved_joules,
+--          integral_joules, step_joules, idle_joules, allocated_baseline_joules, measured_seconds, held_seconds, reserved_joules,
 --          gap_joules, attributed_joules, unattributed_joules, corrected_joules, closing_error_joules
 --   counter_joules        J, growth of the counter where power is known too
 --   idle_joules           J of the idle baseline, held or not; null where the baseline is unknown
@@ -38,10 +38,7 @@ seen as (
         sum(if(owner_count = 0, active_joules + allocated_idle_joules, 0)) as free_joules,
         sum(if(owner_count = 0, null, idle_joules)) as allocated_baseline_joules,
         sum(measured_seconds) as measured_seconds,
-        sum(if(owner_count = 0, 0, measured_seconds)) as held_seconds,
-        sum(if(owner_count = 0, 0, active_seconds)) as active_seconds,
-        min(power_watts_min) as power_watts_min,
-        max(power_watts_max) as power_watts_max
+        sum(if(owner_count = 0, 0, measured_seconds)) as held_seconds
     from power
     group by cluster, device_uuid, hour_start_at
 ),
@@ -175,7 +172,7 @@ split as (
 )
 
 select
-    * exclude (free_joules, active_seconds, refused_joules, all_joules, is_measured) replace (
+    * exclude (free_joules, refused_joules, all_joules, is_measured) replace (
         if(is_measured, all_joules, null) as measured_joules,
         if(is_measured, attributed_joules, null) as attributed_joules,
         if(is_measured, unattributed_joules, null) as unattributed_joules,

@@ -10,7 +10,7 @@ with part as (
         step.* exclude (
             start_at, end_at, counter_integral_joules, counter_compared_joules, counter_active_seconds, counter_active_joules, counter_unknown_seconds,
             begun_joules, powered_seconds, powered_joules, powered_active_seconds, powered_active_joules, powered_unknown_seconds,
-            active_watts_max, power_watts_min
+            active_watts_max
         ),
         ownership_interval.start_at,
         ownership_interval.end_at,

@@ -9,7 +9,7 @@
 -- source: day.sample_sum; labels of the device's own series
 -- columns: those of day.sample_sum without start_at, end_at, is_whole_hour, counter_integral_joules, counter_compared_joules,
 --          counter_active_seconds, counter_active_joules, counter_unknown_seconds, begun_joules, powered_seconds, powered_joules, powered_active_seconds,
---          powered_active_joules, powered_unknown_seconds, active_watts_max, power_watts_min; xid_event_count, xid_codes,
+--          powered_active_joules, powered_unknown_seconds, active_watts_max; xid_event_count, xid_codes,
 --          memory_threshold_ratio, node_name, gpu_index, gpu_device, gpu_model, gpu_instance_profile, pci_bus_id, driver_version, make
 -- What only energy reads stays behind.
 with part as (
@@ -17,7 +17,7 @@ with part as (
         * exclude (
             end_at, counter_integral_joules, counter_compared_joules, counter_active_seconds, counter_active_joules,
             counter_unknown_seconds, begun_joules, powered_seconds, powered_joules, powered_active_seconds, powered_active_joules,
-            powered_unknown_seconds, active_watts_max, power_watts_min
+            powered_unknown_seconds, active_watts_max
         )
     from day.sample_sum
 ),

@@ -114,24 +114,22 @@ def time_by_activity(offsets: Whole, held_ms: Whole, active: NDArray[np.int8], c
 @compiled
 def weighed(
     offsets: Whole, held_ms: Whole, weights: Numbers, values: Numbers, bits: Bits
-) -> tuple[Whole, Numbers, Numbers, Numbers, Whole]:
-    """(ms known, values x weights, largest, smallest, rows that know it)."""
+) -> tuple[Whole, Numbers, Numbers, Whole]:
+    """(ms known, values x weights, largest, rows that know it)."""
     size = offsets.size - 1
     known_ms, counts = np.zeros(size, np.int64), np.zeros(size, np.int64)
-    sums, largest, smallest = np.zeros(size, values.dtype), np.zeros(size, values.dtype), np.zeros(size, values.dtype)
+    sums, largest = np.zeros(size, values.dtype), np.zeros(size, values.dtype)
     for number in range(size):
-        held, count, weight = known_ms[number], counts[number], sums[number]
-        top = low = sums[number]
+        held, count, weight, top = known_ms[number], counts[number], sums[number], largest[number]
         for row in range(offsets[number], offsets[number + 1]):
             if is_known(bits, row):
                 value = values[row]
                 held += held_ms[row]
                 weight += value * weights[row]
                 top = value if count == 0 or value > top else top
-                low = value if count == 0 or value < low else low
                 count += 1
-        known_ms[number], sums[number], largest[number], smallest[number], counts[number] = held, weight, top, low, count
-    return known_ms, sums, largest, smallest, counts
+        known_ms[number], sums[number], largest[number], counts[number] = held, weight, top, count
+    return known_ms, sums, largest, counts
 
 
 @compiled

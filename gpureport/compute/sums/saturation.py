@@ -130,20 +130,17 @@ class _Intervals:
         self._put(name, milliseconds / 1000, counts)
 
     def gauge(self, signal: Signal) -> None:
-        """Seconds in which it was known, value x seconds, largest and smallest."""
+        """Seconds in which it was known, value x seconds, and the largest."""
         rows, stem, unit = self._rows, *_stem_and_unit(signal)
-        largest_name, smallest_name = f"{signal.name}_max", f"{signal.name}_min"
-        if not rows.has(signal.name) or self._wanted.isdisjoint((_integral_name(stem, unit), largest_name, smallest_name)):
+        integral_name, largest_name = _integral_name(stem, unit), f"{signal.name}_max"
+        if not rows.has(signal.name) or self._wanted.isdisjoint((integral_name, largest_name)):
             return
         column = rows.values(signal.name)
         weights = rows.held_seconds if column.places < 0 else rows.held_ms
-        known_ms, sums, largest, smallest, counts = loops.weighed(
-            self.offsets, rows.held_ms, weights, column.numbers, column.bits
-        )
+        known_ms, sums, largest, counts = loops.weighed(self.offsets, rows.held_ms, weights, column.numbers, column.bits)
         self._seconds(f"{stem}_seen_seconds", known_ms, counts)
-        self._put(_integral_name(stem, unit), sums if column.places < 0 else doubles(sums, column.places) / 1000, counts)
+        self._put(integral_name, sums if column.places < 0 else doubles(sums, column.places) / 1000, counts)
         self._put(largest_name, doubles(largest, column.places), counts)
-        self._put(smallest_name, doubles(smallest, column.places), counts)
 
     def counter(self, signal: Signal) -> None:
         """Seconds over which its growth is known, growth, rows that carry it, growth over gaps and resets."""
@@ -164,7 +161,7 @@ class _Intervals:
         """Seconds in which it was known."""
         rows = self._rows
         none = np.zeros(rows.count, np.int64)
-        known_ms, _, _, _, counts = loops.weighed(self.offsets, rows.held_ms, none, none, rows.bits(signal.name))
+        known_ms, _, _, counts = loops.weighed(self.offsets, rows.held_ms, none, none, rows.bits(signal.name))
         self._seconds(f"{_stem_and_unit(signal)[0]}_seen_seconds", known_ms, counts)
 
     def bitmask(self, signal: Signal) -> None:
@@ -182,7 +179,7 @@ class _Intervals:
         rows = self._rows
         used, free, total, reserved = (rows.values(f"fb_{name}_bytes")[:2] for name in ("used", "free", "total", "reserved"))
         ratio, bits = loops.memory_ratio(*used, *free)
-        known_ms, sums, largest, _, counts = loops.weighed(self.offsets, rows.held_ms, rows.held_seconds, ratio, bits)
+        known_ms, sums, largest, counts = loops.weighed(self.offsets, rows.held_ms, rows.held_seconds, ratio, bits)
         self._seconds("memory_seen_seconds", known_ms, counts)
         self._put("memory_used_ratio_seconds", sums, counts)
         self._put("memory_used_ratio_max", largest, counts)
