@@ -12,7 +12,7 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
 from itertools import groupby
@@ -26,21 +26,6 @@ from gpureport.values.tables import SIGNAL_BY_NAME
 
 Kind = Literal["gauge", "counter", "bitmask", "code", "rate", "bit", "info"]
 Scope = Literal["board", "instance", "pod", "detail", "cluster"]
-COLUMNS = (
-    "metric",
-    "labels",
-    "signal",
-    "factor",
-    "kind",
-    "scope",
-    "per",
-    "vendor",
-    "exporter",
-    "versions",
-    "needs",
-    "holder",
-    "source",
-)
 _NEEDED = ("metric", "signal", "kind", "scope")
 PER_SECOND = "second"
 DEVICE_INFO = "device_info"
@@ -150,6 +135,9 @@ class Meaning:
     def matches(self, labels: Labels) -> bool:
         """Whether a series of the metric is meant."""
         return all((found := labels.get(name, "")) != "" and value in ("*", found) for name, value in self.conditions)
+
+
+COLUMNS = tuple(each.name for each in fields(Meaning))
 
 
 class Board(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from functools import cache
 
@@ -20,48 +21,20 @@ _SPELLED = {word.lower(): word for word in ("GPU", "SM", "DRAM", "PCIe", "NVLink
     "gr": "graphics",
 }
 
-_UNITS = (
-    # Endings of column names, longest first, and the unit that a heading shows for them.
-    ("_bytes_per_second_avg", "B/s"),
-    ("_seconds_p50", "s"),
-    ("_seconds_p90", "s"),
-    ("_seconds_p95", "s"),
-    ("_seconds_max", "s"),
-    ("_seconds_avg", "s"),
-    ("_ratio_avg", "%"),
-    ("_ratio_max", "%"),
-    ("_ratio_min", "%"),
-    ("_celsius_avg", "°C"),
-    ("_celsius_max", "°C"),
-    ("_hertz_avg", "Hz"),
-    ("_hertz_max", "Hz"),
-    ("_watts_avg", "W"),
-    ("_watts_max", "W"),
-    ("_bytes_max", "B"),
-    ("_gpu_hours", "GPU-h"),
-    ("_seconds", "s"),
-    ("_joules", "J"),
-    ("_joules_kepler", "J"),
-    ("_joules_unweighted", "J"),
-    ("_kwh", "kWh"),
-    ("_watts", "W"),
-    ("_bytes", "B"),
-    ("_ratio", "%"),
-    ("_percent_avg", "%"),
-    ("_percent", "%"),
-    ("_bytes_avg", "B"),
-    # The contract's names of activity have no unit: they are ratios.
-    ("gpu_usage_avg", "%"),
-    ("_active_avg", "%"),
-    ("_active_max", "%"),
-    ("_occupancy_avg", "%"),
-)
+_UNITS = {
+    **{"watts": "W", "joules": "J", "joules_kepler": "J", "joules_unweighted": "J", "kwh": "kWh", "celsius": "°C", "hertz": "Hz"},
+    **{"bytes": "B", "bytes_per_second": "B/s", "ratio": "%", "percent": "%", "seconds": "s", "gpu_hours": "GPU-h"},
+}
+"""Units that a heading shows, by the words for them in names of columns."""
+# The contract's names of activity have no unit: they are ratios.
+_MEASURED = re.compile(rf"_({'|'.join(_UNITS)})(_avg|_max|_min|_p\d\d)?$|(gpu_usage|_active|_occupancy)_(avg|max)$")
 
 
 @cache
 def unit(column: str) -> str:
     """The unit that a column's heading shows; '' for counts, names and times."""
-    return next((shown for ending, shown in _UNITS if column.endswith(ending)), "")
+    found = _MEASURED.search(column)
+    return _UNITS.get(found[1], "%") if found else ""
 
 
 @cache
