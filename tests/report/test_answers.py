@@ -2,99 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import timedelta
 
 import duckdb
 import pytest
 
-from gpureport.compute.query import define_functions
 from gpureport.report.page.answers import Answer, answers
-from gpureport.report.page.drawings import spark
 from gpureport.report.page.overview import overview
-from gpureport.report.page.own_grids import TOP
 from gpureport.report.page.tables import Tables, opened_tables
 from gpureport.report.page.words import Money
-from gpureport.values.window import Window, parse_date, parse_instant
 
-from .conftest import a_header
-
-HEADER = replace(
-    a_header(), window=Window.of_day(parse_date("2026-11-20")), device_count=4, expected_seconds=100, observed_seconds=99.5
-)
-LEDGER = [
-    # namespace, pod, category, GPU-hours: 4 GPUs for a day are 96
-    ("serving", "web-7d4b9c8f6d-x2x4z", "effective", 12.0),
-    ("serving", "web-7d4b9c8f6d-x2x4z", "underutilized", 36.0),
-    ("research", "hold-0", "allocated_idle", 24.0),
-    ("", "", "free", 20.0),
-    ("", "", "fragmented", 4.0),
-]
-
-
-def _fill(con: duckdb.DuckDBPyConnection, ledger: list[tuple[str, str, str, float]]) -> None:
-    define_functions(con)
-    con.execute("create schema report; create schema facts; create schema period")
-    con.execute("""
-        create table report.gpu_hour_ledger (
-            cluster varchar, namespace varchar, pod varchar, pod_uid varchar, gpu_model varchar, day date, bucket varchar,
-            gpu_hours double
-        );
-        create table report.container (cluster varchar, namespace varchar, pod varchar, pod_uid varchar);
-        create table report.device (
-            cluster varchar, device_uuid varchar, gpu_instance_id varchar, gpu_index varchar, xid_error_count bigint default 0,
-            any_throttle_ratio double default 0, thermal_violation_ratio double, power_violation_ratio double
-        );
-        create table report.scheduler_pressure as
-            select 'lab' as cluster, 'gpu' as resource, timestamp '2026-11-20 00:00:00' as hour_start_at,
-                3600e0 as observed_seconds, 0e0 as demand_observed_seconds, 0e0 as unscheduled_units_avg;
-        create table period.price as select 'M' as gpu_model, date '2026-11-20' as day, 2.0 as hour_cost;
-        create table report.rightsizing (
-            cluster varchar, namespace varchar, workload_kind varchar, workload varchar, freed_gpu_hours double, verdict varchar
-        );
-        create table report.finding (
-            code varchar, cluster varchar, namespace varchar, workload_kind varchar, workload varchar, pod varchar,
-            pod_uid varchar, node_name varchar, device_uuid varchar,
-            gpu_instance_id varchar, detail varchar, title varchar, severity varchar, confidence varchar, evidence varchar,
-            gpu_hours double, at_stake_cost double, owner varchar, action varchar, suppressed_until date
-        );
-        create table period.workload (
-            cluster varchar, namespace varchar, pod varchar, pod_uid varchar, workload_kind varchar, workload varchar,
-            team varchar
-        );
-        create table period.pod_wait (
-            cluster varchar, namespace varchar, pod varchar, pod_uid varchar, size varchar, placing_seconds double,
-            waiting_seconds double, pending_gpu_hours double
-        );
-    """)
-    for namespace, pod, bucket, hours in ledger:
-        con.execute(
-            "insert into report.gpu_hour_ledger values ('lab', ?, ?, '', 'M', '2026-11-20', ?, ?)",
-            [namespace, pod, bucket, hours],
-        )
-    _device(con, "GPU-1", "3")
-
-
-def _device(con: duckdb.DuckDBPyConnection, uuid: str, index: str) -> None:
-    con.execute(
-        "insert into report.device (cluster, device_uuid, gpu_instance_id, gpu_index) values ('lab', ?, '', ?)", [uuid, index]
-    )
-
-
-def _finding(con: duckdb.DuckDBPyConnection, code: str, severity: str, evidence: str) -> None:
-    con.execute(
-        "insert into report.finding values (?, 'lab', '', '', '', '', '', 'node-1', 'GPU-1', '', '', 'Title', ?, 'high', ?,"
-        " null, null, 'platform', 'Drain it.', null)",
-        [code, severity, evidence],
-    )
+from .answer_tables import HEADER, LEDGER, add_device, add_finding, fill
 
 
 @pytest.fixture
 def con() -> Iterator[duckdb.DuckDBPyConnection]:
     with duckdb.connect() as con:
-        _fill(con, LEDGER)
+        fill(con, LEDGER)
         yield con
 
 
@@ -115,7 +40,7 @@ def test_shares_of_use_are_lower_bounds_where_use_is_not_measured() -> None:
     ledger = [("a", "p-0", "underutilized", 12.0), ("a", "p-0", "allocated_idle", 36.0)]
     for bucket, idle in (("allocated_unmeasured", "≥ 37.5 %"), ("active_unmeasured", "37.5 %")):
         with duckdb.connect() as con:
-            _fill(con, [*ledger, ("a", "p-1", bucket, 48.0)])
+            fill(con, [*ledger, ("a", "p-1", bucket, 48.0)])
             found = _answers(con)["Capacity use"]
         assert found.detail.startswith(f"100.0 % allocated · ≥ 12.5 % underutilized · {idle} idle · ")
 
@@ -124,7 +49,7 @@ def test_many_small_wastes_are_no_waste_of_none_and_a_trace_is_not_none() -> Non
     """2,000 of 2,400 workloads are idle for an hour each, in which none has 0.05 % of 2,400; then half an hour in all of it."""
     pods = [("a", f"web{number}-0", "allocated_idle" if number < 2_000 else "effective", 1.0) for number in range(2_400)]
     with duckdb.connect() as con:
-        _fill(con, pods)
+        fill(con, pods)
         found = _answers(con)["Largest waste"]
         assert (found.headline, found.detail) == ("a / web0", "1 GPU-h idle in 1 pod, $2. In all: 2,000 GPU-h idle.")
         con.execute("update report.gpu_hour_ledger set bucket = 'effective' where pod != 'web0-0'")
@@ -154,7 +79,7 @@ def test_names_that_two_clusters_have_are_told_apart(con: duckdb.DuckDBPyConnect
     )
     con.execute("insert into report.device select * replace ('far' as cluster) from report.device where device_uuid = 'GPU-1'")
     for _ in range(2):
-        _finding(con, "GR401", "critical", "XID 79")
+        add_finding(con, "GR401", "critical", "XID 79")
     con.execute("update report.finding set cluster = 'far' where rowid = 1")
     con.execute(
         "insert into period.pod_wait values ('lab', 'serving', 'p', 'u', '1', 10, null, 0),"
@@ -187,7 +112,7 @@ def test_gpus_to_return_are_idle_ones_and_smaller_sizes(con: duckdb.DuckDBPyConn
 def test_what_is_not_measured_is_no_zero() -> None:
     """48 of the 72 allocated hours, then all of them, have no use that is known: none is said to be idle, nor not to be."""
     with duckdb.connect() as con:
-        _fill(con, [("serving", "web-0", "effective", 24.0), ("research", "hold-0", "allocated_unmeasured", 48.0)])
+        fill(con, [("serving", "web-0", "effective", 24.0), ("research", "hold-0", "allocated_unmeasured", 48.0)])
         found = _answers(con)
         assert (found["Largest waste"].headline, found["Largest waste"].detail) == (
             "None known",
@@ -301,7 +226,7 @@ def test_pods_that_no_source_lists_are_not_said_to_be_none(con: duckdb.DuckDBPyC
 
 
 def test_errors_and_throttling_that_no_exporter_reports_are_not_said_to_be_none(con: duckdb.DuckDBPyConnection) -> None:
-    _device(con, "GPU-2", "4")
+    add_device(con, "GPU-2", "4")
     assert _answers(con)["GPU health"].detail == "No XID error. No throttling or slowdown above the thresholds."
     con.execute("update report.device set xid_error_count = null where device_uuid = 'GPU-2'")
     con.execute("update report.device set any_throttle_ratio = null, power_violation_ratio = 0.0")
@@ -317,9 +242,9 @@ def test_errors_and_throttling_that_no_exporter_reports_are_not_said_to_be_none(
 
 def test_a_sick_gpu_is_named_by_node_and_number(con: duckdb.DuckDBPyConnection) -> None:
     assert _answers(con)["GPU health"].headline == "No sick GPU found"
-    _finding(con, "GR302", "warning", "throttled 30 % of the time")
+    add_finding(con, "GR302", "warning", "throttled 30 % of the time")
     assert _answers(con)["GPU health"].tone == "warn"
-    _finding(con, "GR401", "critical", "XID 79 GPU has fallen off the bus, 2 times; allocated to research/hold-0")
+    add_finding(con, "GR401", "critical", "XID 79 GPU has fallen off the bus, 2 times; allocated to research/hold-0")
     found = _answers(con)["GPU health"]
     assert (found.headline, found.tone, found.query) == ("1 GPU needs action", "bad", "cluster=lab&device_uuid=GPU-1")
     assert found.detail.startswith("node-1 / GPU 3: XID 79 GPU has fallen off the bus, 2 times · ")
@@ -329,95 +254,14 @@ def test_gpus_without_a_number_are_counted_each(con: duckdb.DuckDBPyConnection) 
     """Two GPUs of node-1, one with two errors, of which the exporter does not say the number."""
     con.execute("update report.device set gpu_index = ''")
     for code in ("GR401", "GR404", "GR401"):
-        _finding(con, code, "critical", "XID 79")
+        add_finding(con, code, "critical", "XID 79")
     con.execute("update report.finding set device_uuid = 'GPU-2' where rowid = 2")
     found = _answers(con)["GPU health"]
     assert (found.headline, found.detail) == ("2 GPUs need action", "node-1: XID 79 · node-1: XID 79 · 1 more finding")
 
 
-def test_days_that_the_window_cuts_are_no_dip_in_the_course_of_a_team(con: duckdb.DuckDBPyConnection) -> None:
-    """From 18:00 to 18:00 serving has 2 GPUs all the time: 12 GPU-h in 6 hours, 36 in 18."""
-    con.execute("delete from report.gpu_hour_ledger")
-    con.execute("""
-        insert into report.gpu_hour_ledger
-        select 'lab', 'serving', 'web', '', 'M', unnest([date '2026-11-20', date '2026-11-21']), 'effective', unnest([12, 36])
-    """)
-    later = timedelta(hours=18)
-    window = Window(HEADER.window.start_at + later, HEADER.window.end_at + later)
-    with opened_tables(con, {}) as tables:
-        (team,) = overview(tables, replace(HEADER, window=window), Money("$"), {}).teams
-    assert (team.gpus, team.spark) == ("2.0", spark([2, 2]))
-
-
-def test_a_day_whose_allocation_is_unknown_is_no_dip_in_the_course_of_a_team(con: duckdb.DuckDBPyConnection) -> None:
-    """Serving has 2 GPUs on two days; on the third nothing was exported, on the fourth all GPUs are known to be free."""
-    con.execute("delete from report.gpu_hour_ledger")
-    con.execute("""
-        insert into report.gpu_hour_ledger values
-        ('lab', 'serving', 'web', '', 'M', date '2026-11-20', 'effective', 48),
-        ('lab', 'serving', 'web', '', 'M', date '2026-11-21', 'effective', 48),
-        ('lab', '', '', '', 'M', date '2026-11-22', 'unknown', 48),
-        ('lab', '', '', '', 'M', date '2026-11-23', 'free', 48)
-    """)
-    window = Window(HEADER.window.start_at, HEADER.window.start_at + timedelta(days=4))
-    with opened_tables(con, {}) as tables:
-        (team,) = overview(tables, replace(HEADER, window=window), Money("$"), {}).teams
-    assert team.spark == spark([2, 2, 0])
-
-
-def test_findings_of_which_one_has_no_price_cost_as_much_at_least(con: duckdb.DuckDBPyConnection) -> None:
-    """Two GPUs of a node, 4 h each: one at $6, one of a model without a price."""
-    _device(con, "GPU-2", "4")
-    for uuid, cost in (("GPU-1", 6), ("GPU-2", None)):
-        _finding(con, "GR302", "warning", uuid)
-        con.execute(
-            "update report.finding set device_uuid = ?, gpu_hours = 4, at_stake_cost = ? where evidence = ?", [uuid, cost, uuid]
-        )
-    with opened_tables(con, {}) as tables:
-        assert [each["impact"] for each in overview(tables, HEADER, Money("$"), {}).findings] == ["8 GPU-h · ≥ $6"]
-
-
-def test_a_findings_place_is_no_code(con: duckdb.DuckDBPyConnection) -> None:
-    """What concerns no node, holder or model is of the cluster, whatever its reason."""
-    for code, detail in (("GR001", "no_exporter"), ("GR701", "NVIDIA H200")):
-        _finding(con, code, "warning", detail)
-        con.execute("update report.finding set detail = evidence, node_name = '', device_uuid = '' where code = ?", [code])
-    with opened_tables(con, {}) as tables:
-        lines = overview(tables, HEADER, Money("$"), {}).findings
-    assert {each["code"]: each["where"] for each in lines} == {"GR001": "lab", "GR701": "NVIDIA H200"}
-
-
-def test_errors_that_ask_for_other_actions_are_lines_of_their_own(con: duckdb.DuckDBPyConnection) -> None:
-    _device(con, "GPU-2", "4")
-    _device(con, "GPU-5", "5")
-    for device, severity, xid in (("GPU-1", "critical", "119"), ("GPU-5", "critical", "119"), ("GPU-2", "info", "63")):
-        _finding(con, "GR401", severity, f"XID {xid}")
-        con.execute("update report.finding set device_uuid = ?, detail = ? where detail = ''", [device, xid])
-    with opened_tables(con, {}) as tables:
-        lines = overview(tables, HEADER, Money("$"), {}).findings
-    assert [(each["severity"], each["evidence"], each["where"], each["times"]) for each in lines] == [
-        ("critical", "XID 119", "node-1 · 2 GPUs", 2),
-        ("info", "XID 63", "node-1 · GPU 4", 1),
-    ]
-
-
-def test_a_finding_of_a_team_leads_to_its_row_among_the_teams_own(con: duckdb.DuckDBPyConnection) -> None:
-    """The second of three is of research; so is the third, of serving's namespace lent to it."""
-    for code, namespace in (("GR101", "serving"), ("GR102", "research"), ("GR103", "lent")):
-        _finding(con, code, "warning", code)
-        con.execute("update report.finding set namespace = ?, owner = 'research' where code = ?", [namespace, code])
-    con.execute("insert into report.gpu_hour_ledger values ('lab', 'lent', 'l', '', 'M', '2026-11-20', 'effective', 1)")
-    with opened_tables(con, {("lab", "lent"): "research"}) as tables:
-        lines = {team: overview(tables, HEADER, Money("$"), {}, team).findings for team in ("", "serving", "research")}
-    assert {team: [(each["code"], each["row"]) for each in found] for team, found in lines.items()} == {
-        "": [("GR101", 0), ("GR102", 1), ("GR103", 2)],
-        "serving": [("GR101", 0)],
-        "research": [("GR102", 0), ("GR103", 1)],
-    }
-
-
 def test_a_program_that_fails_on_a_healthy_gpu_is_no_sick_gpu(con: duckdb.DuckDBPyConnection) -> None:
-    _finding(con, "GR402", "warning", "XID 31")
+    add_finding(con, "GR402", "warning", "XID 31")
     assert _answers(con)["GPU health"].headline == "No sick GPU found"
 
 
@@ -476,75 +320,6 @@ def test_costs_of_waste_and_of_gpus_to_return_are_lower_bounds_only_where_their_
     con.execute(row, ["", "", "free"])
     with opened_tables(con, {}) as tables:
         assert [cost for _, _, cost in overview(tables, HEADER, Money("$"), {}).rest] == ["≥ $48"]
-
-
-def test_shares_of_a_team_are_lower_bounds_where_its_use_is_not_measured(con: duckdb.DuckDBPyConnection) -> None:
-    """12 of 60 hours are effective; of 12 no use is measured, or only that the GPU is active. Of research all is."""
-    row = "insert into report.gpu_hour_ledger values ('lab', 'serving', 'web-7d4b9c8f6d-x2x4z', '', 'M', '2026-11-20', ?, 12)"
-    for bucket, idle in (("allocated_unmeasured", "≥ 0"), ("active_unmeasured", "0")):
-        con.execute(row, [bucket])
-        with opened_tables(con, {}) as tables:
-            teams = {each.name: (each.effective, each.idle) for each in overview(tables, HEADER, Money("$"), {}).teams}
-        assert teams == {"serving": ("≥ 20.0 %", idle), "research": ("0 %", "24")}
-        con.execute("delete from report.gpu_hour_ledger where bucket = ?", [bucket])
-
-
-def test_a_top_team_has_no_zero_and_no_sum_that_lacks_most_hours_or_prices(con: duckdb.DuckDBPyConnection) -> None:
-    """SM activity is unknown of 40 of 64 hours, then of 24 of 48; 4 of 52 hours have no price."""
-    row = "insert into report.gpu_hour_ledger values ('lab', ?, ?, '', ?, '2026-11-20', ?, ?)"
-    con.execute(row, ["research", "hold-0", "M", "active_unmeasured", 40])
-    con.execute(row, ["serving", "web-7d4b9c8f6d-x2x4z", "N", "effective", 4])
-    sql = TOP["teams"][0]
-    for hours, effective in ((40, None), (24, 0)):
-        con.execute("update report.gpu_hour_ledger set gpu_hours = ? where bucket = 'active_unmeasured'", [hours])
-        with opened_tables(con, {}) as tables:
-            found = {row["team"]: (row["effective_gpu_hours"], row["cost"]) for row in tables.rows(sql, hours=24)}
-        assert found == {"research": (effective, 2 * (24 + hours)), "serving": (16, None)}
-
-
-def test_energy_of_a_workload_is_unknown_where_that_of_a_container_is(con: duckdb.DuckDBPyConnection) -> None:
-    """Of serving 1 kWh and an hour of unknown energy, of research 1 kWh and 10 of 3610 seconds: less than half a percent."""
-    con.execute("""
-        create or replace table report.container as select 'lab' as cluster, * from (values
-            ('serving', 'web-7d4b9c8f6d-x2x4z', 3600), ('research', 'hold-0', 10)
-        ) as container (namespace, pod, lacking_seconds);
-        alter table report.container add column pod_uid varchar default '';
-        create table report.container_power as
-            select * exclude (lacking_seconds), unnest([3600, lacking_seconds]) as observed_seconds,
-                unnest([3.6e6, null]) as energy_joules from report.container;
-    """)
-    for name in ("sm_active_avg", "sm_active_seen_seconds", "gpu_usage_avg", "gpu_usage_seen_seconds", "memory_used_ratio_max"):
-        con.execute(f"alter table report.container add column {name} double")
-    with opened_tables(con, {}) as tables:
-        found = {row["namespace"]: row["energy_kwh"] for row in tables.rows(TOP["workloads"][0], hours=24)}
-    assert found == {"serving": None, "research": 1}
-
-
-def test_a_team_that_is_new_for_seconds_has_no_percentage(con: duckdb.DuckDBPyConnection) -> None:
-    """44 s are 0.0122222222 GPU-hours at nine digits, and their change 0.012222222: the rest is rounding, not use before."""
-    con.execute("""create table report.namespace_change as select 'lab' as cluster, 'research' as namespace, 0e0 as
-        previous_allocated_gpu_hours, 0.0122222222 as allocated_gpu_hours, 0.012222222 as allocated_change_gpu_hours""")
-    with opened_tables(con, {}) as tables:
-        assert {each.name: each.change for each in overview(tables, HEADER, Money("$"), {}).teams}["research"] == "new"
-
-
-def test_the_previous_hours_of_a_team_are_of_its_namespaces_that_ended_too(con: duckdb.DuckDBPyConnection) -> None:
-    """40 hours before, 30 of them in a namespace that is gone, and 24 now: 40 % less, and not 140 % more."""
-    con.execute("""
-        insert into period.workload values ('lab', 'research', 'hold-0', '', 'Job', 'hold', 'science');
-        create schema previous;
-        create table previous.workload_ledger as
-            select 'lab' as cluster, unnest(['research', 'old', '']) as namespace, unnest(['', 'science', '']) as team;
-        create table report.namespace_change as
-            select 'lab' as cluster, unnest(['research', 'old']) as namespace,
-                unnest([10e0, 30e0]) as previous_allocated_gpu_hours, unnest([24e0, 0e0]) as allocated_gpu_hours;
-    """)
-    with opened_tables(con, {}) as tables:
-        changes = {each.name: each.change for each in overview(tables, HEADER, Money("$"), {}).teams}
-        assert changes == {"science": "−40 %", "serving": ""}
-        for now, change in ((39.9, "−0.3 %"), (40.001, "0 %"), (40.2, "+0.5 %"), (95.8, "+140 %")):
-            con.execute("update report.namespace_change set allocated_gpu_hours = ? where namespace = 'research'", [now])
-            assert {each.name: each.change for each in overview(tables, HEADER, Money("$"), {}).teams}["science"] == change
 
 
 def test_idle_hours_cost_what_their_own_models_cost(con: duckdb.DuckDBPyConnection) -> None:
@@ -669,85 +444,6 @@ def test_hours_of_which_nobody_knows_the_holder_are_neither_unallocated_nor_with
         found["Largest waste"].detail == "No allocated GPU is known to be idle or underutilized; 96 GPU-h of unknown allocation."
     )
     assert (found["GPUs to return"].headline, found["GPUs to return"].detail) == ("No data", "allocation of 4 unknown")
-
-
-def test_the_trend_has_active_hours_whose_sm_activity_is_not_measured(con: duckdb.DuckDBPyConnection) -> None:
-    """Of four GPUs three are active in each of two hours, of one of them the SM activity is known: half of it is effective."""
-    con.execute("update report.gpu_hour_ledger set bucket = 'active_unmeasured' where namespace = 'serving'")
-    con.execute("""
-        create or replace table report.gpu_hours_over_time as select 'lab' as cluster, *, 0e0 as unnamed_gpu_hours,
-            0e0 as allocated_idle_gpu_hours from (values ('M', 3e0, 2e0, 2e0, null), ('N', 1e0, 1e0, 1e0, 5e-1))
-                as course(gpu_model, usable_gpu_hours, allocated_gpu_hours, active_gpu_hours, effective_gpu_hours),
-            (values (timestamp '2026-11-20 00:00:00'), (timestamp '2026-11-20 01:00:00')) as hour(hour_start_at)
-    """)
-    with opened_tables(con, {}) as tables:
-        drawn = str(overview(tables, HEADER, Money("$"), {}).trend)
-    assert drawn.count("Effective 0.5, Active, SM activity not measured 2.5, Free 1") == 2
-    assert drawn.count("20 Nov 23:00 (GPUs on average): no data") == 1
-    assert drawn.count("no data") == 22  # of a day's hours; the room for them is left blank
-
-
-def test_days_without_data_are_blank_and_a_days_part_is_no_drop(con: duckdb.DuckDBPyConnection) -> None:
-    """Of five days and a half two have data; research has one GPU on the whole one and on the half one."""
-    con.execute("insert into report.gpu_hour_ledger select * replace (date '2026-11-21' as day, gpu_hours / 2 as gpu_hours)"
-        " from report.gpu_hour_ledger")  # fmt: skip
-    window = Window(parse_instant("2026-11-16T00:00:00Z"), parse_instant("2026-11-21T12:00:00Z"))
-    with opened_tables(con, {}) as tables:
-        found = overview(tables, replace(HEADER, window=window), Money("$"), {})
-    assert str(found.trend).count("no data") == 4
-    assert {each.name: "0.0,18.0 100.0,18.0" in str(each.spark) for each in found.teams} == {"serving": True, "research": True}
-
-
-def test_pending_requests_of_a_day_are_the_mean_of_the_hours_in_which_they_are_known(con: duckdb.DuckDBPyConnection) -> None:
-    """2 GPUs' worth in each of 12 known hours of 20 November is 2 on average, and not 1; nothing is known of other hours."""
-    con.execute("""
-        insert into report.gpu_hour_ledger select * replace (unnest(['2026-11-21', '2026-11-22', '2026-11-23'])::date as day)
-        from report.gpu_hour_ledger;
-        create or replace table report.scheduler_pressure as
-        select 'lab' as cluster, 'gpu' as resource, 3600e0 as observed_seconds, 3600e0 as demand_observed_seconds,
-            unnest(generate_series(timestamp '2026-11-20', timestamp '2026-11-21 23:00:00', interval 1 hour)) as hour_start_at,
-            if(hour_start_at < '2026-11-20 12:00:00', 2e0, null) as unscheduled_units_avg;
-        create table report.gpu_hours_over_time as
-        select '' as team, 'lab' as cluster, 'M' as gpu_model, hour_start_at, 4e0 as usable_gpu_hours, 0e0 as unnamed_gpu_hours,
-            0e0 as effective_gpu_hours, 0e0 as active_gpu_hours, 0e0 as allocated_idle_gpu_hours, 0e0 as allocated_gpu_hours
-        from report.scheduler_pressure;
-    """)
-    window = Window(HEADER.window.start_at, HEADER.window.start_at + timedelta(days=4))
-    for zone in ("UTC", "Africa/Abidjan"):
-        with opened_tables(con, {}) as tables:
-            header = replace(HEADER, window=window, settings={"timezone": zone})
-            drawn = str(overview(tables, header, Money("$"), {}).trend)
-        assert re.findall(r"(\d+ Nov) [^>]*Pending requests ([\d.]+)", drawn) == [("20 Nov", "2")]
-
-
-def test_a_finding_of_a_silent_cluster_names_it(con: duckdb.DuckDBPyConnection) -> None:
-    """No device of it was seen; its node has the name of one of the other cluster."""
-    con.execute("""
-        insert into report.gpu_hour_ledger values ('west', '', '', '', 'M', '2026-11-20', 'unknown', 24);
-        insert into report.finding (code, cluster, node_name, title, severity, namespace, device_uuid)
-        values ('GR601', 'west', 'node-0', 'No data', 'warning', '', '')
-    """)
-    with opened_tables(con, {}) as tables:
-        found = overview(tables, HEADER, Money("$"), {}).findings
-    assert [each["where"] for each in found if each["title"] == "No data"] == ["west · node-0"]
-
-
-def test_the_previous_period_is_named_by_days_of_the_time_zone(con: duckdb.DuckDBPyConnection) -> None:
-    """From midnight to midnight in Berlin, which is an hour before midnight UTC; no days where no cluster is compared."""
-    con.execute("""
-        create table report.period as select 'c' as cluster, 'before' as period, timestamp '2026-11-12 23:00:00' as since_at,
-            timestamp '2026-11-19 23:00:00' as until_at;
-        create table report.namespace_change (
-            cluster text, namespace text, previous_allocated_gpu_hours double, allocated_gpu_hours double
-        );
-    """)
-    with opened_tables(con, {}) as tables:
-        assert overview(tables, HEADER, Money("$"), {}).compared.startswith("No comparison")
-    con.execute("insert into report.namespace_change values ('c', 'team', 1, 1)")
-    with opened_tables(con, {}) as tables:
-        for zone, since in (("Europe/Berlin", "2026-11-13"), ("UTC", "2026-11-12")):
-            header = replace(HEADER, settings={"timezone": zone})
-            assert overview(tables, header, Money("$"), {}).compared == f"Change against {since} to 2026-11-19."
 
 
 def test_money_goes_with_a_symbol_before_and_a_code_behind() -> None:

@@ -1,0 +1,256 @@
+"""Teams, findings and the trend of the overview, and the tables of the terminal, from tables that are made by hand."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+
+import duckdb
+import pytest
+
+from gpureport.report.page.drawings import spark
+from gpureport.report.page.overview import overview
+from gpureport.report.page.own_grids import TOP
+from gpureport.report.page.tables import opened_tables
+from gpureport.report.page.words import Money
+from gpureport.values.window import Window, parse_instant
+
+from .answer_tables import HEADER, LEDGER, add_device, add_finding, fill
+
+
+@pytest.fixture
+def con() -> Iterator[duckdb.DuckDBPyConnection]:
+    with duckdb.connect() as con:
+        fill(con, LEDGER)
+        yield con
+
+
+def test_days_that_the_window_cuts_are_no_dip_in_the_course_of_a_team(con: duckdb.DuckDBPyConnection) -> None:
+    """From 18:00 to 18:00 serving has 2 GPUs all the time: 12 GPU-h in 6 hours, 36 in 18."""
+    con.execute("delete from report.gpu_hour_ledger")
+    con.execute("""
+        insert into report.gpu_hour_ledger
+        select 'lab', 'serving', 'web', '', 'M', unnest([date '2026-11-20', date '2026-11-21']), 'effective', unnest([12, 36])
+    """)
+    later = timedelta(hours=18)
+    window = Window(HEADER.window.start_at + later, HEADER.window.end_at + later)
+    with opened_tables(con, {}) as tables:
+        (team,) = overview(tables, replace(HEADER, window=window), Money("$"), {}).teams
+    assert (team.gpus, team.spark) == ("2.0", spark([2, 2]))
+
+
+def test_a_day_whose_allocation_is_unknown_is_no_dip_in_the_course_of_a_team(con: duckdb.DuckDBPyConnection) -> None:
+    """Serving has 2 GPUs on two days; on the third nothing was exported, on the fourth all GPUs are known to be free."""
+    con.execute("delete from report.gpu_hour_ledger")
+    con.execute("""
+        insert into report.gpu_hour_ledger values
+        ('lab', 'serving', 'web', '', 'M', date '2026-11-20', 'effective', 48),
+        ('lab', 'serving', 'web', '', 'M', date '2026-11-21', 'effective', 48),
+        ('lab', '', '', '', 'M', date '2026-11-22', 'unknown', 48),
+        ('lab', '', '', '', 'M', date '2026-11-23', 'free', 48)
+    """)
+    window = Window(HEADER.window.start_at, HEADER.window.start_at + timedelta(days=4))
+    with opened_tables(con, {}) as tables:
+        (team,) = overview(tables, replace(HEADER, window=window), Money("$"), {}).teams
+    assert team.spark == spark([2, 2, 0])
+
+
+def test_findings_of_which_one_has_no_price_cost_as_much_at_least(con: duckdb.DuckDBPyConnection) -> None:
+    """Two GPUs of a node, 4 h each: one at $6, one of a model without a price."""
+    add_device(con, "GPU-2", "4")
+    for uuid, cost in (("GPU-1", 6), ("GPU-2", None)):
+        add_finding(con, "GR302", "warning", uuid)
+        con.execute(
+            "update report.finding set device_uuid = ?, gpu_hours = 4, at_stake_cost = ? where evidence = ?", [uuid, cost, uuid]
+        )
+    with opened_tables(con, {}) as tables:
+        assert [each["impact"] for each in overview(tables, HEADER, Money("$"), {}).findings] == ["8 GPU-h · ≥ $6"]
+
+
+def test_a_findings_place_is_no_code(con: duckdb.DuckDBPyConnection) -> None:
+    """What concerns no node, holder or model is of the cluster, whatever its reason."""
+    for code, detail in (("GR001", "no_exporter"), ("GR701", "NVIDIA H200")):
+        add_finding(con, code, "warning", detail)
+        con.execute("update report.finding set detail = evidence, node_name = '', device_uuid = '' where code = ?", [code])
+    with opened_tables(con, {}) as tables:
+        lines = overview(tables, HEADER, Money("$"), {}).findings
+    assert {each["code"]: each["where"] for each in lines} == {"GR001": "lab", "GR701": "NVIDIA H200"}
+
+
+def test_errors_that_ask_for_other_actions_are_lines_of_their_own(con: duckdb.DuckDBPyConnection) -> None:
+    add_device(con, "GPU-2", "4")
+    add_device(con, "GPU-5", "5")
+    for device, severity, xid in (("GPU-1", "critical", "119"), ("GPU-5", "critical", "119"), ("GPU-2", "info", "63")):
+        add_finding(con, "GR401", severity, f"XID {xid}")
+        con.execute("update report.finding set device_uuid = ?, detail = ? where detail = ''", [device, xid])
+    with opened_tables(con, {}) as tables:
+        lines = overview(tables, HEADER, Money("$"), {}).findings
+    assert [(each["severity"], each["evidence"], each["where"], each["times"]) for each in lines] == [
+        ("critical", "XID 119", "node-1 · 2 GPUs", 2),
+        ("info", "XID 63", "node-1 · GPU 4", 1),
+    ]
+
+
+def test_a_finding_of_a_team_leads_to_its_row_among_the_teams_own(con: duckdb.DuckDBPyConnection) -> None:
+    """The second of three is of research; so is the third, of serving's namespace lent to it."""
+    for code, namespace in (("GR101", "serving"), ("GR102", "research"), ("GR103", "lent")):
+        add_finding(con, code, "warning", code)
+        con.execute("update report.finding set namespace = ?, owner = 'research' where code = ?", [namespace, code])
+    con.execute("insert into report.gpu_hour_ledger values ('lab', 'lent', 'l', '', 'M', '2026-11-20', 'effective', 1)")
+    with opened_tables(con, {("lab", "lent"): "research"}) as tables:
+        lines = {team: overview(tables, HEADER, Money("$"), {}, team).findings for team in ("", "serving", "research")}
+    assert {team: [(each["code"], each["row"]) for each in found] for team, found in lines.items()} == {
+        "": [("GR101", 0), ("GR102", 1), ("GR103", 2)],
+        "serving": [("GR101", 0)],
+        "research": [("GR102", 0), ("GR103", 1)],
+    }
+
+
+def test_shares_of_a_team_are_lower_bounds_where_its_use_is_not_measured(con: duckdb.DuckDBPyConnection) -> None:
+    """12 of 60 hours are effective; of 12 no use is measured, or only that the GPU is active. Of research all is."""
+    row = "insert into report.gpu_hour_ledger values ('lab', 'serving', 'web-7d4b9c8f6d-x2x4z', '', 'M', '2026-11-20', ?, 12)"
+    for bucket, idle in (("allocated_unmeasured", "≥ 0"), ("active_unmeasured", "0")):
+        con.execute(row, [bucket])
+        with opened_tables(con, {}) as tables:
+            teams = {each.name: (each.effective, each.idle) for each in overview(tables, HEADER, Money("$"), {}).teams}
+        assert teams == {"serving": ("≥ 20.0 %", idle), "research": ("0 %", "24")}
+        con.execute("delete from report.gpu_hour_ledger where bucket = ?", [bucket])
+
+
+def test_a_top_team_has_no_zero_and_no_sum_that_lacks_most_hours_or_prices(con: duckdb.DuckDBPyConnection) -> None:
+    """SM activity is unknown of 40 of 64 hours, then of 24 of 48; 4 of 52 hours have no price."""
+    row = "insert into report.gpu_hour_ledger values ('lab', ?, ?, '', ?, '2026-11-20', ?, ?)"
+    con.execute(row, ["research", "hold-0", "M", "active_unmeasured", 40])
+    con.execute(row, ["serving", "web-7d4b9c8f6d-x2x4z", "N", "effective", 4])
+    sql = TOP["teams"][0]
+    for hours, effective in ((40, None), (24, 0)):
+        con.execute("update report.gpu_hour_ledger set gpu_hours = ? where bucket = 'active_unmeasured'", [hours])
+        with opened_tables(con, {}) as tables:
+            found = {row["team"]: (row["effective_gpu_hours"], row["cost"]) for row in tables.rows(sql, hours=24)}
+        assert found == {"research": (effective, 2 * (24 + hours)), "serving": (16, None)}
+
+
+def test_energy_of_a_workload_is_unknown_where_that_of_a_container_is(con: duckdb.DuckDBPyConnection) -> None:
+    """Of serving 1 kWh and an hour of unknown energy, of research 1 kWh and 10 of 3610 seconds: less than half a percent."""
+    con.execute("""
+        create or replace table report.container as select 'lab' as cluster, * from (values
+            ('serving', 'web-7d4b9c8f6d-x2x4z', 3600), ('research', 'hold-0', 10)
+        ) as container (namespace, pod, lacking_seconds);
+        alter table report.container add column pod_uid varchar default '';
+        create table report.container_power as
+            select * exclude (lacking_seconds), unnest([3600, lacking_seconds]) as observed_seconds,
+                unnest([3.6e6, null]) as energy_joules from report.container;
+    """)
+    for name in ("sm_active_avg", "sm_active_seen_seconds", "gpu_usage_avg", "gpu_usage_seen_seconds", "memory_used_ratio_max"):
+        con.execute(f"alter table report.container add column {name} double")
+    with opened_tables(con, {}) as tables:
+        found = {row["namespace"]: row["energy_kwh"] for row in tables.rows(TOP["workloads"][0], hours=24)}
+    assert found == {"serving": None, "research": 1}
+
+
+def test_a_team_that_is_new_for_seconds_has_no_percentage(con: duckdb.DuckDBPyConnection) -> None:
+    """44 s are 0.0122222222 GPU-hours at nine digits, and their change 0.012222222: the rest is rounding, not use before."""
+    con.execute("""create table report.namespace_change as select 'lab' as cluster, 'research' as namespace, 0e0 as
+        previous_allocated_gpu_hours, 0.0122222222 as allocated_gpu_hours, 0.012222222 as allocated_change_gpu_hours""")
+    with opened_tables(con, {}) as tables:
+        assert {each.name: each.change for each in overview(tables, HEADER, Money("$"), {}).teams}["research"] == "new"
+
+
+def test_the_previous_hours_of_a_team_are_of_its_namespaces_that_ended_too(con: duckdb.DuckDBPyConnection) -> None:
+    """40 hours before, 30 of them in a namespace that is gone, and 24 now: 40 % less, and not 140 % more."""
+    con.execute("""
+        insert into period.workload values ('lab', 'research', 'hold-0', '', 'Job', 'hold', 'science');
+        create schema previous;
+        create table previous.workload_ledger as
+            select 'lab' as cluster, unnest(['research', 'old', '']) as namespace, unnest(['', 'science', '']) as team;
+        create table report.namespace_change as
+            select 'lab' as cluster, unnest(['research', 'old']) as namespace,
+                unnest([10e0, 30e0]) as previous_allocated_gpu_hours, unnest([24e0, 0e0]) as allocated_gpu_hours;
+    """)
+    with opened_tables(con, {}) as tables:
+        changes = {each.name: each.change for each in overview(tables, HEADER, Money("$"), {}).teams}
+        assert changes == {"science": "−40 %", "serving": ""}
+        for now, change in ((39.9, "−0.3 %"), (40.001, "0 %"), (40.2, "+0.5 %"), (95.8, "+140 %")):
+            con.execute("update report.namespace_change set allocated_gpu_hours = ? where namespace = 'research'", [now])
+            assert {each.name: each.change for each in overview(tables, HEADER, Money("$"), {}).teams}["science"] == change
+
+
+def test_the_trend_has_active_hours_whose_sm_activity_is_not_measured(con: duckdb.DuckDBPyConnection) -> None:
+    """Of four GPUs three are active in each of two hours, of one of them the SM activity is known: half of it is effective."""
+    con.execute("update report.gpu_hour_ledger set bucket = 'active_unmeasured' where namespace = 'serving'")
+    con.execute("""
+        create or replace table report.gpu_hours_over_time as select 'lab' as cluster, *, 0e0 as unnamed_gpu_hours,
+            0e0 as allocated_idle_gpu_hours from (values ('M', 3e0, 2e0, 2e0, null), ('N', 1e0, 1e0, 1e0, 5e-1))
+                as course(gpu_model, usable_gpu_hours, allocated_gpu_hours, active_gpu_hours, effective_gpu_hours),
+            (values (timestamp '2026-11-20 00:00:00'), (timestamp '2026-11-20 01:00:00')) as hour(hour_start_at)
+    """)
+    with opened_tables(con, {}) as tables:
+        drawn = str(overview(tables, HEADER, Money("$"), {}).trend)
+    assert drawn.count("Effective 0.5, Active, SM activity not measured 2.5, Free 1") == 2
+    assert drawn.count("20 Nov 23:00 (GPUs on average): no data") == 1
+    assert drawn.count("no data") == 22  # of a day's hours; the room for them is left blank
+
+
+def test_days_without_data_are_blank_and_a_days_part_is_no_drop(con: duckdb.DuckDBPyConnection) -> None:
+    """Of five days and a half two have data; research has one GPU on the whole one and on the half one."""
+    con.execute("insert into report.gpu_hour_ledger select * replace (date '2026-11-21' as day, gpu_hours / 2 as gpu_hours)"
+        " from report.gpu_hour_ledger")  # fmt: skip
+    window = Window(parse_instant("2026-11-16T00:00:00Z"), parse_instant("2026-11-21T12:00:00Z"))
+    with opened_tables(con, {}) as tables:
+        found = overview(tables, replace(HEADER, window=window), Money("$"), {})
+    assert str(found.trend).count("no data") == 4
+    assert {each.name: "0.0,18.0 100.0,18.0" in str(each.spark) for each in found.teams} == {"serving": True, "research": True}
+
+
+def test_pending_requests_of_a_day_are_the_mean_of_the_hours_in_which_they_are_known(con: duckdb.DuckDBPyConnection) -> None:
+    """2 GPUs' worth in each of 12 known hours of 20 November is 2 on average, and not 1; nothing is known of other hours."""
+    con.execute("""
+        insert into report.gpu_hour_ledger select * replace (unnest(['2026-11-21', '2026-11-22', '2026-11-23'])::date as day)
+        from report.gpu_hour_ledger;
+        create or replace table report.scheduler_pressure as
+        select 'lab' as cluster, 'gpu' as resource, 3600e0 as observed_seconds, 3600e0 as demand_observed_seconds,
+            unnest(generate_series(timestamp '2026-11-20', timestamp '2026-11-21 23:00:00', interval 1 hour)) as hour_start_at,
+            if(hour_start_at < '2026-11-20 12:00:00', 2e0, null) as unscheduled_units_avg;
+        create table report.gpu_hours_over_time as
+        select '' as team, 'lab' as cluster, 'M' as gpu_model, hour_start_at, 4e0 as usable_gpu_hours, 0e0 as unnamed_gpu_hours,
+            0e0 as effective_gpu_hours, 0e0 as active_gpu_hours, 0e0 as allocated_idle_gpu_hours, 0e0 as allocated_gpu_hours
+        from report.scheduler_pressure;
+    """)
+    window = Window(HEADER.window.start_at, HEADER.window.start_at + timedelta(days=4))
+    for zone in ("UTC", "Africa/Abidjan"):
+        with opened_tables(con, {}) as tables:
+            header = replace(HEADER, window=window, settings={"timezone": zone})
+            drawn = str(overview(tables, header, Money("$"), {}).trend)
+        assert re.findall(r"(\d+ Nov) [^>]*Pending requests ([\d.]+)", drawn) == [("20 Nov", "2")]
+
+
+def test_a_finding_of_a_silent_cluster_names_it(con: duckdb.DuckDBPyConnection) -> None:
+    """No device of it was seen; its node has the name of one of the other cluster."""
+    con.execute("""
+        insert into report.gpu_hour_ledger values ('west', '', '', '', 'M', '2026-11-20', 'unknown', 24);
+        insert into report.finding (code, cluster, node_name, title, severity, namespace, device_uuid)
+        values ('GR601', 'west', 'node-0', 'No data', 'warning', '', '')
+    """)
+    with opened_tables(con, {}) as tables:
+        found = overview(tables, HEADER, Money("$"), {}).findings
+    assert [each["where"] for each in found if each["title"] == "No data"] == ["west · node-0"]
+
+
+def test_the_previous_period_is_named_by_days_of_the_time_zone(con: duckdb.DuckDBPyConnection) -> None:
+    """From midnight to midnight in Berlin, which is an hour before midnight UTC; no days where no cluster is compared."""
+    con.execute("""
+        create table report.period as select 'c' as cluster, 'before' as period, timestamp '2026-11-12 23:00:00' as since_at,
+            timestamp '2026-11-19 23:00:00' as until_at;
+        create table report.namespace_change (
+            cluster text, namespace text, previous_allocated_gpu_hours double, allocated_gpu_hours double
+        );
+    """)
+    with opened_tables(con, {}) as tables:
+        assert overview(tables, HEADER, Money("$"), {}).compared.startswith("No comparison")
+    con.execute("insert into report.namespace_change values ('c', 'team', 1, 1)")
+    with opened_tables(con, {}) as tables:
+        for zone, since in (("Europe/Berlin", "2026-11-13"), ("UTC", "2026-11-12")):
+            header = replace(HEADER, settings={"timezone": zone})
+            assert overview(tables, header, Money("$"), {}).compared == f"Change against {since} to 2026-11-19."
