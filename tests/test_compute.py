@@ -396,6 +396,16 @@ def test_facts_of_another_revision_count_and_are_named_and_columns_that_they_lac
         assert found == [("GPU-a", 720_000.0, None), ("GPU-b", 180_000.0, None)]
 
 
+def test_hours_of_all_days_are_open_beside_roll_ups_of_edges_and_a_history(two_days):
+    noon = WINDOW.start_at + timedelta(hours=12)
+    with connection() as con:
+        tables = WindowTables(con, two_days.of_cluster("c"), Window(noon, noon + timedelta(days=1)), ReportSettings())
+        for named in (tables.kept, ["period.demand_day", "period.power", "period.sum"]):  # as a report with --facts
+            tables.build(named)
+        for table in ("container_hour", "power_hour"):
+            assert con.sql(f"select distinct hour_start_at::date from facts.{table} order by 1").fetchall() == [(DAY,), (NEXT,)]
+
+
 def row_of(table: str, **given: Any) -> pa.Table:
     """One row of a table of the lake, empty but for what is given."""
     blank = {"string": "", "int64": 0, "double": 0.0, "bool": False}

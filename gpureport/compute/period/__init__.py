@@ -121,13 +121,13 @@ class WindowTables:
 
     def _prepare(self, tables: Collection[str]) -> None:
         """Open what tables are made of, far down."""
-        asked = self._asked(tables)
+        asked, opened = self._asked(tables), self.built.intersection(self.kept)
         if asked.intersection(HISTORY):
             build_history(self._facts, self.params)
             self.built = self.built - {*self.kept} | {*HISTORY}
         if asked.intersection(self.previous) and not self.has_earlier:
             raise LakeError(f"no comparison: the lake lacks data of {self._earlier}, or its facts were computed differently")
-        self._open(self._asked(tables).intersection(self.kept))
+        self._open(self._asked(tables).intersection(self.kept) | opened - self.built)
 
     def build_checked(self, tables: Collection[str], leave: Callable[..., int] | None = None) -> None:
         """Build tables, and hold them to each check; what fails over kept tables alone failed when they were made."""
