@@ -5,7 +5,7 @@
 --
 -- grain:  cluster, day, namespace, gpu_model
 -- reads:  facts.energy_hour, period.charge, period.price, period.sensor_accuracy, period.team
--- params: carbon, idle_policy, since_at, timezone
+-- params: carbon, idle_policy, since_at, timezone, until_at
 -- source: facts.energy_hour; without telemetry: period.charge; prices: period.price; carbon of the configuration
 -- columns: cluster, day, namespace, gpu_model, team, allocated_gpu_hours, used_gpu_hours, allocated_cost, used_cost, energy_kwh,
 --          energy_method, energy_accuracy_ratio, facility_kwh, energy_cost, co2e_grams, co2e_market_grams, unmeasured_gpu_hours, unknown_reasons
@@ -77,8 +77,8 @@ part as (
     union all by name
     select
         columns('^(cluster|namespace|gpu_model|hour_cost)$'),
-        -- A UTC day begins before the window's first one elsewhere.
-        greatest(day, local_time($since_at, $timezone)::date) as day,
+        -- Elsewhere a UTC day begins before the window's first one, or ends after its last one.
+        least(greatest(day, local_time($since_at, $timezone)::date), local_time($until_at::timestamp - interval 1 millisecond, $timezone)::date) as day,
         gpu_hours * 3600 as gpu_seconds,
         gpu_seconds as unmeasured_gpu_seconds
     from period.charge
