@@ -10,11 +10,12 @@
 --   allocated_idle_gpu_hours  h of these held by a container
 --   reserved_idle_gpu_hours   h of these that a claim had and no container
 --   idle_cost                 idle_gpu_hours x the model's price
-with allocated as (
+with idle as (
     select
         columns('^(cluster|namespace)$'),
         coalesce(sum(gpu_hours) filter (where bucket = 'allocated_idle'), 0) as allocated_idle_gpu_hours,
         coalesce(sum(gpu_hours) filter (where bucket = 'reserved_idle'), 0) as reserved_idle_gpu_hours,
+        allocated_idle_gpu_hours + reserved_idle_gpu_hours as idle_gpu_hours,
         bool_or(bucket like '%unmeasured') and not bool_or(bucket = 'effective') as lacks_sm,
         coalesce(sum(gpu_hours) filter (where bucket = 'underutilized'), if(lacks_sm, null, 0)) as underutilized_gpu_hours,
         -- Hours of one model without a price leave the sum unknown.
@@ -25,14 +26,7 @@ with allocated as (
     from period.charge
     where namespace != ''
     group by all
-),
-
-idle as (
-    select
-        *,
-        allocated_idle_gpu_hours + reserved_idle_gpu_hours as idle_gpu_hours
-    from allocated
-    where allocated_idle_gpu_hours + reserved_idle_gpu_hours > 0
+    having idle_gpu_hours > 0
 )
 
 select

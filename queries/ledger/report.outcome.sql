@@ -1,7 +1,7 @@
--- Allocated GPU-hours by how the pods of each workload ended, as far as it is known.
+-- Allocated GPU-hours by how the pods of each workload ended, as far as known.
 --
--- Deleted: seen running, and gone an hour before the last pod was seen. Restarts cost the time between two
--- runs of a container; whether a run's work was saved is not known.
+-- Deleted: seen running, gone an hour before the last pod was seen; days without data hide ends. Restarts cost the time
+-- between two runs of a container; whether work was saved is not known.
 --
 -- grain:  cluster, namespace, workload_kind, workload, outcome
 -- reads:  facts.container_run, facts.node_allocation, facts.ownership, facts.pod_outcome, period.ledger, period.workload
@@ -16,7 +16,12 @@ with known as (
         arg_max(outcome, seen_at) as outcome,
         -- Snapshots of the day after report some pods and not others.
         least(max(seen_at), $until_at::timestamp) as seen_at,
-        least(max(max(seen_at)) over (partition by cluster), $until_at::timestamp) as last_at
+        least(max(max(seen_at)) over (partition by cluster), $until_at::timestamp) as last_at,
+        (cluster, (max(seen_at) + interval 1 hour)::date) in (
+            select (lost.cluster, lost.day)
+            from period.ledger as lost
+            where lost.cause = 'not_exported'
+        ) as is_end_hidden
     from facts.pod_outcome
     group by cluster, namespace, pod, pod_uid
 ),
@@ -61,7 +66,7 @@ select
     coalesce(workload.workload, workload_by_name(used.pod)) as workload,
     case
         when later.pod is not null then 'running'
-        when known.outcome is null then 'unknown'
+        when known.outcome is null or (known.outcome = 'running' and known.is_end_hidden) then 'unknown'
         when known.outcome = 'running' and known.seen_at < known.last_at - interval 1 hour then 'deleted'
         else known.outcome
     end as outcome,
