@@ -87,7 +87,8 @@ life as (
         min(created_at)::timestamp as created_at,
         min(scheduled_at)::timestamp as scheduled_at,
         max(finished_at)::timestamp as finished_at,
-        min(observed_at)::timestamp as seen_from_at
+        min(observed_at)::timestamp as seen_from_at,
+        min(observed_at) filter (where node_name != '')::timestamp as placed_from_at
     from lake.pod
     group by all
 ),
@@ -96,7 +97,7 @@ timed as (
     select
         if(node_name = '', scheduled_at, finished_at) as changed_at,
         shown.* exclude (previous_at, last_at, is_followed) replace (
-            if(scheduled_at between previous_at and start_at and node_name != '', scheduled_at, start_at) as start_at,
+            if(scheduled_at between previous_at and start_at and start_at = placed_from_at, scheduled_at, start_at) as start_at,
             if(changed_at between start_at and end_at, changed_at, end_at) as end_at
         ),
         life.created_at,
