@@ -72,7 +72,7 @@ def con() -> Iterator[duckdb.DuckDBPyConnection]:
         con.execute(
             f"""create schema day; create schema lake;
             create table day.state_snapshot (cluster varchar, kind varchar, observed_at timestamp, previous_at timestamp,
-                stands_until_at timestamp, snapshot_number uinteger, run_number uinteger);
+                stands_until_at timestamp, is_followed boolean, snapshot_number uinteger, run_number uinteger);
             create table lake.claim ({seen}, claim varchar, claim_uid varchar, is_allocated boolean, requests struct({request})[],
                 is_extended_resource boolean default false);
             create table lake.claim_device ({seen}, claim_uid varchar, {device}, request varchar default 'r',
@@ -90,8 +90,8 @@ def con() -> Iterator[duckdb.DuckDBPyConnection]:
             is_next = at - before <= 15
             run += not is_next
             con.execute(
-                "insert into day.state_snapshot values ('c', 'resourceclaims.resource.k8s.io', ?, ?, ?, ?, ?)",
-                [clock(at), clock(before) if is_next else None, clock(LOOKS[at]), number, run],
+                "insert into day.state_snapshot values ('c', 'resourceclaims.resource.k8s.io', ?, ?, ?, ?, ?, ?)",
+                [clock(at), clock(before) if is_next else None, clock(LOOKS[at]), LOOKS[at] in LOOKS, number, run],
             )
         yield con
 

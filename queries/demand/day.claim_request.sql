@@ -8,6 +8,8 @@
 -- grain:  cluster, pod_uid, resource, start_at
 -- reads:  day.claim_share, day.class_device, day.state_snapshot, lake.claim, lake.claim_device, lake.device, lake.pod
 -- source: ResourceClaim spec and status; capacities of ResourceSlices; Pod status.resourceClaimStatuses
+-- columns:
+--   is_of_several_pods  one of its claims is of several pods, at once or in turn
 with snapshot as (
     select *
     from day.state_snapshot
@@ -185,7 +187,8 @@ used as (
         row_number() over (
             partition by sized.cluster, sized.first_number, sized.claim_uid, sized.device_class
             order by pod_run.stage = 'placed' desc, pod_run.pod_uid
-        ) = 1 as is_first
+        ) = 1 as is_first,
+        min(pod_run.pod_uid) over same_claim < max(pod_run.pod_uid) over same_claim as is_of_several_pods
     from sized
     left join pod_run
         on
@@ -194,6 +197,7 @@ used as (
             and sized.claim = pod_run.claim
             and sized.first_number between pod_run.run.first and pod_run.run.last
     where sized.is_allocated or pod_run.pod_uid is not null
+    window same_claim as (partition by sized.cluster, sized.claim_uid)
 ),
 
 -- A pod's claims change at different times.
@@ -217,7 +221,10 @@ pod_step as (
 
 requested as (
     select
-        pod_step.*,
+        pod_step.* exclude (first_number, last_number),
+        pod_step.device_class || '.deviceclass.resource.k8s.io/devices' as resource,
+        generate_series(pod_step.first_number, pod_step.last_number) as snapshot_numbers,
+        null as run_number,
         any_value(used.node_name) as node_name,
         any_value(used.phase) as phase,
         any_value(used.stage) as stage,
@@ -226,7 +233,8 @@ requested as (
             coalesce(sum(used.units) filter (where used.is_first), 0),
             null
         )::double as effective_units,
-        if(count(*) = count(used.units), sum(used.units), null)::double as claim_units
+        if(count(*) = count(used.units), sum(used.units), null)::double as claim_units,
+        coalesce(bool_or(used.is_of_several_pods), false) as is_of_several_pods
     from pod_step
     inner join used
         using (cluster, namespace, pod, pod_uid, device_class)
@@ -234,16 +242,5 @@ requested as (
     group by all
 )
 
-select
-    requested.* exclude (first_number, last_number),
-    requested.device_class || '.deviceclass.resource.k8s.io/devices' as resource,
-    first_snapshot.observed_at as start_at,
-    last_snapshot.stands_until_at as end_at
-from requested
-inner join snapshot as first_snapshot
-    using (cluster)
-inner join snapshot as last_snapshot
-    on
-        requested.cluster = last_snapshot.cluster
-        and requested.last_number = last_snapshot.snapshot_number
-where requested.first_number = first_snapshot.snapshot_number
+select * exclude (last_at, is_followed)
+from snapshot_intervals(requested, snapshot)

@@ -76,12 +76,10 @@ from sized
 where gpus > 0
 union all by name
 select
-    request.* exclude (resource, device_class, effective_units, claim_units),
-    'snapshot' as source,
-    true as is_claim,
+    request.* exclude (resource, given_resource, is_opencosts, container_units, effective_units, claim_units),
     if(bool_or(request.effective_units is null or contains(request.resource, 'mig')), null, sum(request.effective_units)) as effective_units
-from day.claim_request as request
+from day.request as request
 inner join class
     using (cluster, resource)
-where class.is_gpu
+where request.is_claim and class.is_gpu
 group by all

@@ -53,23 +53,16 @@ request as (
 binding as (
     select
         columns('^(cluster|pod_uid)$'),
+        min(epoch_ms((value * 1000)::bigint)) filter (where signal = 'kube_pod_created') as created_at,
         min(epoch_ms((value * 1000)::bigint)) filter (where signal = 'kube_pod_status_scheduled_time') as scheduled_at,
         min(start_at) filter (where signal = 'kube_pod_info' and node_name != '') as seen_bound_at,
         coalesce(scheduled_at, seen_bound_at) as bound_at,
         max(node_name) filter (where signal = 'kube_pod_info') as node_name,
         bool_or(signal = 'kube_pod_status_unschedulable' and value = 1) as is_refused
     from reported
-    where signal in ('kube_pod_info', 'kube_pod_status_scheduled_time', 'kube_pod_status_unschedulable')
+    where signal in ('kube_pod_created', 'kube_pod_info', 'kube_pod_status_scheduled_time', 'kube_pod_status_unschedulable')
     group by all
-),
-
-created as (
-    select
-        columns('^(cluster|pod_uid)$'),
-        min(epoch_ms((value * 1000)::bigint)) as created_at
-    from reported
-    where signal = 'kube_pod_created'
-    group by all
+    having bool_or(signal != 'kube_pod_created')
 ),
 
 phase as (
@@ -125,12 +118,10 @@ staged as (
         run.pod_uid,
         'Pending' as phase,
         if(binding.is_refused, 'refused', 'unscheduled') as stage,
-        created.created_at as start_at,
+        binding.created_at as start_at,
         least(run.start_at, coalesce(binding.bound_at, run.start_at)) as end_at,
         '' as node_name
     from run
-    inner join created
-        using (cluster, pod_uid)
     inner join binding
         using (cluster, pod_uid)
     where run.start_at = run.seen_from_at and (run.phase = 'Pending' or binding.scheduled_at is not null)

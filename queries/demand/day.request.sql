@@ -1,6 +1,8 @@
 -- Accelerators that each pod requests, and its progress: extended resources by name, devices of claims by class.
 --
--- What the scheduler gave a pod of a class for an extended resource is the class's: it takes no device of the device plugin.
+-- What the scheduler gave a pod of a class for an extended resource is the class's: it takes no device of the device plugin. What snapshots
+-- show is valid to and from when Kubernetes says that the pod had its node and was done, but of claims of several pods: these have it in turn.
+-- A pod waits from its creation, also if the first snapshot shows it placed.
 --
 -- grain:  cluster, source, is_claim, pod_uid, resource, start_at
 -- reads:  day.claim_request, day.kube_request, day.snapshot_request, lake.claim, lake.device_class, lake.pod
@@ -25,25 +27,73 @@ with given as (
         and claim.is_extended_resource
         and class.extended_resource != ''
         and list_contains([request.device_class for request in claim.requests], class.device_class)
+),
+
+life as (
+    select
+        columns('^(cluster|pod_uid)$'),
+        min(created_at)::timestamp as created_at,
+        min(scheduled_at)::timestamp as scheduled_at,
+        max(finished_at)::timestamp as finished_at,
+        min(observed_at)::timestamp as seen_from_at,
+        min(observed_at) filter (where node_name != '')::timestamp as placed_from_at
+    from lake.pod
+    group by all
+),
+
+shown as (
+    select
+        *,
+        false as is_claim,
+        false as is_of_several_pods
+    from day.snapshot_request
+    union all by name
+    select
+        * exclude (device_class),
+        effective_units as container_units,
+        false as is_opencosts,
+        true as is_claim
+    from day.claim_request
+),
+
+timed as (
+    select
+        if(node_name = '', scheduled_at, finished_at) as changed_at,
+        shown.* exclude (previous_at, is_of_several_pods) replace (
+            if(scheduled_at between previous_at and start_at and start_at = placed_from_at, scheduled_at, start_at) as start_at,
+            if(changed_at between start_at and end_at, changed_at, end_at) as end_at
+        ),
+        life.created_at,
+        if(start_at = seen_from_at, if(node_name = '', start_at, scheduled_at), null) as waited_until_at
+    from shown
+    left join life
+        on shown.cluster = life.cluster and shown.pod_uid = life.pod_uid and not shown.is_of_several_pods
+),
+
+reported as (
+    select *
+    from timed
+    where start_at < end_at
+    union all by name
+    select
+        * replace (
+            '' as node_name,
+            'Pending' as phase,
+            if(node_name = '', stage, 'unscheduled') as stage,
+            created_at as start_at,
+            waited_until_at as end_at
+        )
+    from timed
+    where created_at < waited_until_at
 )
 
 select
-    request.*,
+    request.* exclude (changed_at, created_at, waited_until_at),
     coalesce(given.class_resource, request.resource) as given_resource,
-    'snapshot' as source,
-    false as is_claim
-from day.snapshot_request as request
+    'snapshot' as source
+from reported as request
 left join given
     using (cluster, pod_uid, resource)
-union all by name
-select
-    * exclude (device_class),
-    resource as given_resource,
-    effective_units as container_units,
-    false as is_opencosts,
-    'snapshot' as source,
-    true as is_claim
-from day.claim_request
 union all by name
 select
     *,

@@ -1,7 +1,6 @@
 -- Accelerators that each pod requests, and its progress, from snapshots.
 --
--- A state is valid until the next snapshot, but to and from when Kubernetes says that the pod had its node and was done; snapshots more than 15 minutes
--- apart leave unknown time between. A pod waits from its creation, also if the first snapshot shows it placed. Finished pods request nothing.
+-- A state is valid until the next snapshot; snapshots more than 15 minutes apart leave unknown time between. Finished pods request nothing.
 --
 -- grain:  cluster, pod_uid, resource, start_at
 -- reads:  day.accelerator_resource, day.state_snapshot, lake.pod, lake.pod_container
@@ -79,45 +78,7 @@ state as (
     left join container
         using (cluster, observed_at, pod_uid, resource)
     group by all
-),
-
-life as (
-    select
-        columns('^(cluster|pod_uid)$'),
-        min(created_at)::timestamp as created_at,
-        min(scheduled_at)::timestamp as scheduled_at,
-        max(finished_at)::timestamp as finished_at,
-        min(observed_at)::timestamp as seen_from_at,
-        min(observed_at) filter (where node_name != '')::timestamp as placed_from_at
-    from lake.pod
-    group by all
-),
-
-timed as (
-    select
-        if(node_name = '', scheduled_at, finished_at) as changed_at,
-        shown.* exclude (previous_at, last_at, is_followed) replace (
-            if(scheduled_at between previous_at and start_at and start_at = placed_from_at, scheduled_at, start_at) as start_at,
-            if(changed_at between start_at and end_at, changed_at, end_at) as end_at
-        ),
-        life.created_at,
-        if(start_at = seen_from_at, if(node_name = '', start_at, scheduled_at), null) as waited_until_at
-    from snapshot_intervals(state, snapshot) as shown
-    inner join life
-        using (cluster, pod_uid)
 )
 
-select * exclude (changed_at, created_at, waited_until_at)
-from timed
-where start_at < end_at
-union all by name
-select
-    * exclude (changed_at, created_at, waited_until_at) replace (
-        '' as node_name,
-        'Pending' as phase,
-        if(node_name = '', stage, 'unscheduled') as stage,
-        created_at as start_at,
-        waited_until_at as end_at
-    )
-from timed
-where created_at < waited_until_at
+select * exclude (last_at, is_followed)
+from snapshot_intervals(state, snapshot)
