@@ -56,7 +56,7 @@ capacity as (
         if(named_ratio > 0, coalesce(lost.unnamed_seconds, 0), 0) as unnamed_seconds,
         capacity.unseen_seconds * greatest(0, 1 - coalesce(node.known_ratio, 0)) as unreported_seconds,
         least(unreported_seconds, coalesce(lost.lost_seconds, 0)) as lost_seconds,
-        lost_seconds / nullif(lost.lost_seconds, 0) as fit_ratio
+        least(1, unreported_seconds / nullif(lost.lost_seconds, 0)) as fit_ratio
     from period.capacity as capacity
     left join lost
         using (cluster, device_uuid, day)
