@@ -25,6 +25,7 @@ seen as (
     select
         pod.* similar to '^(cluster|namespace|pod|pod_uid)$',
         min(pod.created_at)::timestamp as created_at,
+        min(pod.scheduled_at)::timestamp as bound_at,
         min(coalesce(pod.running_at, if(pod.phase = 'Running', pod.started_at, null)))::timestamp as started_at,
         max(pod.finished_at)::timestamp as finished_at,
         min(pod.observed_at) filter (where pod.phase in ('Succeeded', 'Failed'))::timestamp as over_at,

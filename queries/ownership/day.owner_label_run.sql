@@ -18,7 +18,7 @@ with claimed as (
 
 life as (
     select
-        * exclude (bound_at, end_source),
+        * exclude (end_source),
         'labels+kube-state' as source
     from day.pod_life
     union all by name
@@ -33,7 +33,7 @@ life as (
 named as (
     select
         *,
-        coalesce(created_at, listed_from_at) as named_from_at,
+        coalesce(bound_at, created_at, listed_from_at) as named_from_at,
         row_number() over same_name = 1 as is_first,
         lead(coalesce(created_at, listed_from_at)) over same_name as named_until_at
     from life
@@ -43,7 +43,7 @@ named as (
     )
 ),
 
--- From when to when a name was the pod's. Clocks differ a little; of a pod whose creation is unknown it may be any time before.
+-- From when to when a name on a device was the pod's: from its binding. Clocks differ a little; of unknown creation, any time before.
 bearer as (
     select
         * replace (case
