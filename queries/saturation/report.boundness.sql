@@ -18,9 +18,19 @@ with sentenced as (
             if(is_heat_limited, 'heat', null),
             if(is_hardware_limited, 'hardware', null),
             if(is_work_rejected, 'rejected', null),
-            if(is_memory_pressured and not is_work_rejected, 'memory', null)
+            if(is_memory_pressured and not coalesce(is_work_rejected, false), 'memory', null)
         ] if entry is not null] as limits,
         device_seconds < 60 as is_short,
+        concat_ws(
+            ', ',
+            if(is_bandwidth_bound is null, 'DRAM activity', null),
+            if(is_io_bound is null, 'PCIe traffic', null),
+            if(is_latency_bound is null or is_ineffective is null, 'engine activity', null),
+            if(is_power_limited is null, 'power capping', null),
+            if(is_heat_limited is null, 'thermal throttling', null),
+            if(is_hardware_limited is null, 'hardware slowdown', null),
+            if(is_memory_pressured is null, 'memory', null)
+        ) as unknown_limits,
         [
             case limit_name
                 when 'compute' then format('Compute-bound: SM activity {:.0f} %.', 100 * sm_active_avg)
@@ -40,19 +50,14 @@ with sentenced as (
 )
 
 select
-    columns('^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$'),
-    node_name,
-    gpu_model,
-    case
-        when is_short then 'unclear'
-        when len(limits) > 0 then array_to_string(limits, ', ')
-        else 'unclear'
-    end as bound_by,
+    columns('^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id|node_name|gpu_model)$'),
+    if(is_short or len(limits) = 0, 'unclear', array_to_string(limits, ', ')) as bound_by,
     case
         when is_short then 'Seen for too short a time to tell.'
         when len(limits) > 0 then array_to_string(sentences, ' ')
         when busy_ratio < 0.001 then 'Not active.'
         when sm_active_avg is null then 'Unknown: SM activity is measured for too little of the time, or not at all.'
+        when unknown_limits != '' then format('Nothing known is saturated: SM activity {:.0f} %. Unknown: {}.', 100 * sm_active_avg, unknown_limits)
         else format('Nothing is saturated: SM activity {:.0f} %; a faster GPU may not help.', 100 * sm_active_avg)
     end as boundness,
     'device' as scope
