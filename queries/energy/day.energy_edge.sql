@@ -67,7 +67,7 @@ placed as (
         has_no_growth and if(
             has_counter,
             count(gap_joules) over later > 0,
-            coalesce(first_value(if(has_counter, gap_joules is not null, null) ignore nulls) over later, false)
+            coalesce(first_value(if(has_counter or gap_joules is not null, gap_joules is not null, null) ignore nulls) over later, false)
         ) as is_within_gap,
         count_if(not has_counter and power_joules is not null) over later > 0 as is_followed
     from edge
