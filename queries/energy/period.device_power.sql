@@ -30,7 +30,8 @@ select
     if(count(corrected_joules) = count(measured_joules), sum(corrected_joules), null) as corrected_joules,
     sum(counter_joules) as counter_joules,
     sum(integral_joules) as integral_joules,
-    if(sum(idle_known_count) = sum(measured_known_count), sum(idle_joules), null) as idle_joules,
+    sum(idle_joules) as known_idle_joules,
+    if(sum(idle_known_count) = sum(measured_known_count), known_idle_joules, null) as idle_joules,
     sum(columns('^(attributed_joules|unattributed_joules|closing_error_joules)$'))
 from facts.device_power_day
 left join corrected

@@ -38,7 +38,8 @@ select
         use_known_gpu_hours > 0 and use_known_gpu_hours >= $figure_min_coverage_ratio * allocated_gpu_hours,
         sum(allocated.used_gpu_seconds) / 3600 * allocated_gpu_hours / use_known_gpu_hours, null
     ) as used_gpu_hours,
-    if(sum(allocated.idle_known_count) = sum(allocated.active_known_count), sum(allocated.idle_joules), null) as idle_joules,
+    sum(allocated.idle_joules) as known_idle_joules,
+    if(sum(allocated.idle_known_count) = sum(allocated.active_known_count), known_idle_joules, null) as idle_joules,
     sum(allocated.active_joules * share_error_ratio(allocated.method, allocated.equal_seconds, allocated.active_seconds)) as share_error_joules,
     if(count(allocated.corrected_joules) = count(allocated.active_joules), sum(allocated.corrected_joules), null) as corrected_joules,
     max(allocated.active_watts_max) as active_watts_max,

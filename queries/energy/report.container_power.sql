@@ -38,7 +38,7 @@ with device as (
 device_allocated as (
     select
         columns('^(cluster|device_uuid)$'),
-        sum(idle_joules) as allocated_baseline_joules
+        sum(known_idle_joules) as allocated_baseline_joules
     from period.power
     group by cluster, device_uuid
 ),
@@ -47,7 +47,7 @@ pool as (
     select
         device.cluster,
         device.gpu_model,
-        sum(device.idle_joules) / nullif(sum(device_allocated.allocated_baseline_joules) filter (where device.idle_joules is not null), 0) as pool_ratio
+        sum(device.known_idle_joules) / nullif(sum(device_allocated.allocated_baseline_joules), 0) as pool_ratio
     from device
     left join device_allocated
         using (cluster, device_uuid)
@@ -60,7 +60,7 @@ charged as (
         device.* similar to '^(energy_method|unmeasured_reason|accuracy_ratio)$',
         case $idle_policy
             when 'holder' then power.energy_joules
-            when 'pool' then power.active_joules + power.allocated_idle_joules + power.idle_joules * pool.pool_ratio
+            when 'pool' then power.active_joules + power.allocated_idle_joules + power.idle_joules * coalesce(pool.pool_ratio, 1)
             else if(power.idle_joules is null, null, power.active_joules + power.allocated_idle_joules)
         end as charged_joules
     from period.power as power
