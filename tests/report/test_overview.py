@@ -133,7 +133,10 @@ def test_a_top_team_has_no_zero_and_no_sum_that_lacks_most_hours_or_prices(con: 
 
 
 def test_energy_of_a_workload_is_unknown_where_that_of_a_container_is(con: duckdb.DuckDBPyConnection) -> None:
-    """Of serving 1 kWh and an hour of unknown energy, of research 1 kWh and 10 of 3610 seconds: less than half a percent."""
+    """Of serving 1 kWh and an hour of unknown energy, of research 1 kWh and 10 of 3610 seconds: less than half a percent.
+
+    1 kWh of half of serving's hour is not that of the hour either.
+    """
     con.execute("""
         create or replace table report.container as select 'lab' as cluster, * from (values
             ('serving', 'web-7d4b9c8f6d-x2x4z', 3600), ('research', 'hold-0', 10)
@@ -141,13 +144,16 @@ def test_energy_of_a_workload_is_unknown_where_that_of_a_container_is(con: duckd
         alter table report.container add column pod_uid varchar default '';
         create table report.container_power as
             select * exclude (lacking_seconds), unnest([3600, lacking_seconds]) as observed_seconds,
-                unnest([3.6e6, null]) as energy_joules from report.container;
+                unnest([3590, 0]) as measured_seconds, unnest([3.6e6, null]) as energy_joules from report.container;
     """)
     for name in ("sm_active_avg", "sm_active_seen_seconds", "gpu_usage_avg", "gpu_usage_seen_seconds", "memory_used_ratio_max"):
         con.execute(f"alter table report.container add column {name} double")
     with opened_tables(con, {}) as tables:
         found = {row["namespace"]: row["energy_kwh"] for row in tables.rows(TOP["workloads"][0], hours=24)}
-    assert found == {"serving": None, "research": 1}
+        assert found == {"serving": None, "research": 1}
+        con.execute("update report.container_power set measured_seconds = 1800, energy_joules = 1 where namespace = 'serving'")
+        found = {row["namespace"]: row["energy_kwh"] for row in tables.rows(TOP["workloads"][0], hours=24)}
+        assert found == {"serving": None, "research": 1}
 
 
 def test_a_team_that_is_new_for_seconds_has_no_percentage(con: duckdb.DuckDBPyConnection) -> None:

@@ -36,10 +36,10 @@ _TEAMS = f"""
     from page.use where team != '' group by team order by allocated_gpu_hours desc nulls last, team
 """
 _ENERGY = f"""
-            if(coalesce(sum(observed_seconds) filter (where energy_joules is null), 0) <= {UNMEASURED} * sum(observed_seconds),
-                sum(energy_joules), null) / 3.6e6 as energy_kwh
+            if(sum(if(measured_seconds >= 0.95 * observed_seconds, 0, observed_seconds - measured_seconds))
+                <= {UNMEASURED} * sum(observed_seconds), sum(energy_joules), null) / 3.6e6 as energy_kwh
 """
-"""Energy of containers: unknown where that of some is, for a part of it is no sum."""
+"""Energy of containers: unknown where that of some time is, for a part of it is no sum. A GPU's last sample measures nothing."""
 _WORKLOADS = f"""
     with hours as (
         select
