@@ -156,6 +156,12 @@ def test_energy_of_a_workload_is_unknown_where_that_of_a_container_is(con: duckd
         assert found == {"serving": None, "research": 1}
 
 
+def test_limits_of_a_container_on_several_gpus_are_listed_once_each(con: duckdb.DuckDBPyConnection) -> None:
+    names = "'lab' as cluster, 'research' as namespace, 'train-0' as pod, '' as pod_uid, 'main' as container"
+    con.execute(f"create table report.boundness as select {names}, unnest(['power', 'compute, power', 'compute']) as bound_by")
+    assert con.sql(f"select bound_by from {BOUND} from report.boundness group by all)").fetchall() == [("compute, power",)]
+
+
 def test_a_team_that_is_new_for_seconds_has_no_percentage(con: duckdb.DuckDBPyConnection) -> None:
     """44 s are 0.0122222222 GPU-hours at nine digits, and their change 0.012222222: the rest is rounding, not use before."""
     con.execute("""create table report.namespace_change as select 'lab' as cluster, 'research' as namespace, 0e0 as

@@ -77,7 +77,8 @@ _WORKLOADS = f"""
     order by coalesce(idle_gpu_hours, 0) + 0.5 * coalesce(underutilized_gpu_hours, 0) desc, allocated_gpu_hours desc, cluster,
         namespace, workload, kind
 """
-_BOUND = "(select cluster, namespace, pod, pod_uid, container, string_agg(distinct bound_by, ', ') as bound_by"
+BOUND = """(select cluster, namespace, pod, pod_uid, container,
+        array_to_string(list_sort(list_distinct(flatten(list(string_split(bound_by, ', '))))), ', ') as bound_by"""
 _LARGEST = """
     hours.allocated_gpu_hours desc nulls last, container.device_seconds desc nulls last, namespace, pod, container.container,
     cluster, pod_uid
@@ -119,7 +120,7 @@ _CONTAINERS = f"""
     left join weight using (cluster, namespace, pod, pod_uid)
     left join energy using (cluster, namespace, pod, pod_uid, container)
     left join found using (cluster, namespace, pod, pod_uid)
-    left join {_BOUND} from report.boundness group by all) using (cluster, namespace, pod, pod_uid, container)
+    left join {BOUND} from report.boundness group by all) using (cluster, namespace, pod, pod_uid, container)
     order by {_LARGEST}
 """
 _DEVICES = """
@@ -129,7 +130,7 @@ _DEVICES = """
             bool_or(bucket not in ('allocated_unmeasured', 'unknown', 'free', 'fragmented', 'unavailable')) as is_measured,
             coalesce(sum(gpu_hours) filter (where bucket in ('allocated_idle', 'reserved_idle')), 0) as idle,
             if(is_measured or not bool_or(bucket in ('allocated_unmeasured', 'unknown')), idle, null) as idle_gpu_hours,
-            string_agg(distinct nullif(namespace, ''), ', ') as namespaces
+            string_agg(distinct nullif(namespace, ''), ', ' order by nullif(namespace, '')) as namespaces
         from report.gpu_hour_ledger group by all
     ),
     whole as (
