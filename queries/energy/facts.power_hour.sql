@@ -72,7 +72,7 @@ reported as (
         greatest(activity.equal_seconds, util.equal_seconds) as equal_seconds,
         coalesce(least(util.active_watts_max, activity.active_watts_max), activity.active_watts_max / allocated.instance_owner_count) as active_watts_max,
         activity.clamped_count,
-        coalesce(concat_ws(', ', activity.method, util.method), 'none') as method,
+        coalesce(nullif(concat_ws(', ', activity.method, util.method), ''), 'none') as method,
         coalesce(util.scope, 'device') as scope
     from allocated
     left join day.power_activity as activity
