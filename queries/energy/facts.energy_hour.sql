@@ -31,6 +31,7 @@ board as (
         device.*,
         device.corrected_joules / nullif(device.measured_joules, 0) as corrected_ratio,
         case
+            when device.measured_seconds is null then 'counter'
             when device.counter_seconds is null then 'unknown'
             when device.counter_seconds > device.measured_seconds - 1e-6 then 'counter'
             when device.counter_seconds > 0 then 'mixed'

@@ -19,7 +19,8 @@ select
     columns('^(cluster|device_uuid)$'),
     sum(measured_joules) as measured_joules,
     case
-        when sum(measured_seconds) is null then 'none'
+        when sum(measured_joules) is null then 'none'
+        when sum(measured_seconds) is null then 'counter'
         when sum(counter_seconds) is null then 'unknown'
         when sum(counter_seconds) > sum(measured_seconds) - 1e-6 then 'counter'
         when sum(counter_seconds) > 0 then 'mixed'
