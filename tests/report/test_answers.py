@@ -119,6 +119,7 @@ def test_what_is_not_measured_is_no_zero() -> None:
             "No allocated GPU is known to be idle or underutilized; 48 GPU-h not measured.",
         )
         assert found["GPUs to return"].headline == "≥ 0 of 4"
+        assert found["GPUs to return"].confidence == "low"  # the use of 48 of 96 hours is known
         assert found["GPUs to return"].detail == "0 idle on average · use of 2 not measured"
         con.execute("delete from report.gpu_hour_ledger where bucket = 'effective'")
         found = _answers(con)
@@ -141,14 +142,15 @@ def test_gpus_that_were_free_in_every_hour_can_be_returned_too(con: duckdb.DuckD
     """)
     found = _answers(con)["GPUs to return"]
     assert found.headline == "3 of 4"  # 24 h idle over 24 h, and 2 free in lab: 4 - 2, then 4 - 0 - 1; in far 1 - 0, then 1 - 1
-    assert found.detail.startswith("1 idle on average · 2 free in every hour · ")
+    assert found.detail.startswith("1 idle on average · 2 free in every hour (hourly average) · ")
 
 
-def test_gpus_that_were_active_at_once_are_named(con: duckdb.DuckDBPyConnection) -> None:
+def test_active_gpus_are_averages_of_an_hour(con: duckdb.DuckDBPyConnection) -> None:
+    """Half an hour active counts as half a GPU: eight GPUs at once for a minute are no peak of eight."""
     con.execute("""create table report.gpu_need as select * from (values ('(all)', 2.0, 2.75), ('M', 9.0, 9.0))
         as need(gpu_model, active_gpus_p95, active_gpus_max)""")
     detail = _answers(con)["GPUs to return"].detail
-    assert detail.startswith("1 idle on average · active at once: p95 2, peak 2.8 · by team: ")
+    assert detail.startswith("1 idle on average · active, hourly average: p95 2, peak 2.8 · by team: ")
 
 
 def test_a_long_wait_is_named_with_what_others_leave_unused(con: duckdb.DuckDBPyConnection) -> None:
@@ -436,6 +438,7 @@ def test_hours_of_which_nobody_knows_the_holder_are_neither_unallocated_nor_with
         "≥ 0 of 4",
         "0 idle on average · allocation of 1 unknown",
     )
+    assert {each.confidence for title, each in found.items() if title != "GPU health"} <= {"", "low"}  # 24 of 96 are unknown
     con.execute("update report.gpu_hour_ledger set bucket = 'unknown', namespace = ''")
     found = _answers(con)
     assert (found["Capacity use"].headline, found["Largest waste"].headline) == ("Unknown", "No data")

@@ -103,9 +103,10 @@ class _Asked:
 
     @property
     def confidence(self) -> str:
-        ratio = self.header.coverage_ratio
-        if ratio is None or self.is_unmeasured:
+        covered, lacking = self.header.coverage_ratio, ledger(self.tables).share("unknown", "allocated_unmeasured") or 0.0
+        if covered is None or self.is_unmeasured:
             return ""
+        ratio = min(covered, 1 - lacking)
         return "high" if ratio >= _HIGH else "medium" if ratio >= _MEDIUM else "low"
 
     @cached_property
@@ -208,7 +209,7 @@ class _Asked:
         return Answer("Largest waste", named[0], detail, "warn", self.confidence, "workloads", link="Workloads")
 
     def return_(self) -> Answer:
-        """GPUs that could be returned: idle ones on average, smaller sizes, and GPUs that were free in every hour."""
+        """GPUs that could be returned: idle ones on average, smaller sizes, and those free on average of each hour."""
         teams = self.tables.rows(_GIVE_BACK, team=self.team)
         idle, freed = (sum(each[name] or 0.0 for each in teams) for name in ("idle", "freed"))
         spare = self.row("""
@@ -227,11 +228,11 @@ class _Asked:
         if is_partial:
             parts.append(f"allocation of {_per(self.whole.of('unknown'), self.hours)} unknown")
         if whole_spare := int(spare.get("gpus") or 0):
-            parts.append(f"{whole_spare} free in every hour")
+            parts.append(f"{whole_spare} free in every hour (hourly average)")
         need = {} if self.team else self.row("select * from report.gpu_need where gpu_model = '(all)' and $team = ''")
         if need.get("active_gpus_p95") is not None and len(self.header.clusters) == 1:
-            at_once = (formats.rounded(need[f"active_gpus_{which}"], 1) for which in ("p95", "max"))
-            parts.append("active at once: p95 {}, peak {}".format(*at_once))
+            hourly = (formats.rounded(need[f"active_gpus_{which}"], 1) for which in ("p95", "max"))
+            parts.append("active, hourly average: p95 {}, peak {}".format(*hourly))
         gpus = (idle + freed) / self.hours + whole_spare if self.hours else 0.0
         largest = [each for each in teams if each["team"] and self.is_notable(each["idle"] + each["freed"])]
         if largest and not self.team:
