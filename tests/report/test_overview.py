@@ -12,7 +12,7 @@ import pytest
 
 from gpureport.report.page.drawings import spark
 from gpureport.report.page.overview import overview
-from gpureport.report.page.own_grids import TOP
+from gpureport.report.page.own_grids import BOUND, TOP, top
 from gpureport.report.page.tables import opened_tables
 from gpureport.report.page.words import Money
 from gpureport.values.window import Window, parse_instant
@@ -266,3 +266,18 @@ def test_the_previous_period_is_named_by_days_of_the_time_zone(con: duckdb.DuckD
         for zone, since in (("Europe/Berlin", "2026-11-13"), ("UTC", "2026-11-12")):
             header = replace(HEADER, settings={"timezone": zone})
             assert overview(tables, header, Money("$"), {}).compared == f"Change against {since} to 2026-11-19."
+
+
+def test_the_largest_gpus_tell_instances_of_a_gpu_apart(con: duckdb.DuckDBPyConnection) -> None:
+    con.execute("""
+        insert into report.device (cluster, device_uuid, gpu_instance_id, gpu_index)
+            values ('lab', 'GPU-1', '7', '3'), ('lab', 'GPU-1', '8', '3');
+        create or replace table report.device as select *, 'node-1' as node_name, 'M' as gpu_model, 0.5 as sm_active_avg,
+            3.6e6 as energy_joules from report.device;
+        create or replace table report.gpu_hour_ledger as
+            select *, 'GPU-1' as device_uuid, '7' as gpu_instance_id from report.gpu_hour_ledger;
+    """)
+    names, rows = top(con, "gpus", 24, 9)
+    assert [(row[names.index("gpu_index")], row[names.index("gpu_instance_id")]) for row in rows] == [
+        ("3", ""), ("3", "7"), ("3", "8")
+    ]  # fmt: skip

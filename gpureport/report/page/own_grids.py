@@ -185,7 +185,10 @@ TOP: Mapping[str, tuple[str, str]] = {
         _WORKLOADS,
         "workload team gpus allocated_gpu_hours underutilized_gpu_hours idle_gpu_hours sm_active_avg finding",
     ),
-    "gpus": (_DEVICES, "node_name gpu_index gpu_model allocated_ratio sm_active_avg xid_error_count finding device_uuid"),
+    "gpus": (
+        _DEVICES,
+        "node_name gpu_index gpu_instance_id gpu_model allocated_ratio sm_active_avg xid_error_count finding device_uuid",
+    ),
 }
 """Tables of ``gpureport top``: the statement and its columns."""
 TOP_TABLES = tuple(f"report.{name}" for name in ("gpu_hour_ledger", "container", "container_power", "device", "finding"))
