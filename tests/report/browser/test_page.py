@@ -380,6 +380,13 @@ def test_the_page_never_scrolls_sideways(opened: Opened, width: int) -> None:
         assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+def test_the_longest_name_pushes_no_column_out_of_sight(rich: Page) -> None:
+    """A pod's name may have 253 characters: impact and action of its finding are behind it."""
+    rich.evaluate("for (const each of document.querySelectorAll('.where')) each.textContent = 'x'.repeat(253)")
+    edges = rich.locator(".worst td").evaluate_all("cells => cells.map(each => each.getBoundingClientRect().right)")
+    assert edges and max(edges) <= 1440
+
+
 def test_nor_does_one_with_quotas_on_a_phone(rich: Page) -> None:
     rich.set_viewport_size({"width": 390, "height": 900})
     for tab in rich.locator(".tabs a").all():
