@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from datetime import date
+from datetime import date, timedelta
 from typing import Any
 
 from duckdb import DuckDBPyConnection
@@ -91,7 +91,7 @@ where kind <> 'kubernetes' group by server order by count(*) desc, server limit 
 
 def look_at_lake(con: DuckDBPyConnection, lake: Lake, cluster: str | None, day: date, catalog: Catalog) -> evidence.Evidence:
     """Content of a cluster's day in the lake. LakeError where there is none, UsageError where the cluster must be named."""
-    chosen = _cluster(lake, cluster, day)
+    chosen, next_day = _cluster(lake, cluster, day), day + timedelta(days=1)  # whose first snapshot shows the day's pods too
     views(con, lake, TABLES, clusters=[chosen], dates=[day])
     carried = _carried(con, catalog)
     server, labels = con.execute(_SERVER).fetchone(), _label_sets(con, carried)
@@ -101,7 +101,7 @@ def look_at_lake(con: DuckDBPyConnection, lake: Lake, cluster: str | None, day: 
         carried=carried,
         labels=labels,
         pods=tuple(json.loads(text) for (text,) in pods),
-        kube=_kube(con),
+        kube=_kube(con, any(each.cluster == chosen and each.date in (day, next_day) for each in lake.partitions("pod"))),
         rhythm=_rhythm(con),
         server=evidence.ServerSeen(server[0], server[1]) if server else None,
         left_out=_left_out(con),
@@ -134,15 +134,14 @@ def _label_sets(con: DuckDBPyConnection, carried: Sequence[evidence.Carried]) ->
     return tuple({METRIC_LABEL: metric, **json.loads(labels)} for metric, labels in rows)
 
 
-def _kube(con: DuckDBPyConnection) -> evidence.KubeState:
+def _kube(con: DuckDBPyConnection, has_snapshots: bool) -> evidence.KubeState:
     allocatable, capacity = (_by_node(con, f"kube_node_status_{what}") for what in ("allocatable", "capacity"))
     by_slot = _hardware([json.loads(text) for (text,) in con.execute(_NODE_LABELS).fetchall()])
     hardware = {node: evidence.resource_vendor(min(resources)) for node, resources in capacity.items()} | by_slot
     requests = {name: count for name, count in con.execute(_REQUESTS).fetchall() if name and evidence.is_accelerator(name)}
     series = dict(con.execute(_KUBE_SERIES).fetchall())
     nodes = frozenset([*allocatable, *hardware, *(name for (name,) in con.execute(_NODE_NAMES).fetchall())])
-    counts = (_count(con, sql) for sql in (_RELABELLED, "select count(*) from lake.source where kind = 'kubernetes'"))
-    return evidence.KubeState(series, allocatable, hardware, requests, nodes, *(count > 0 for count in counts))
+    return evidence.KubeState(series, allocatable, hardware, requests, nodes, _count(con, _RELABELLED) > 0, has_snapshots)
 
 
 def _by_node(con: DuckDBPyConnection, metric: str) -> dict[str, dict[str, int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -103,6 +104,18 @@ def test_snapshots_serve_in_place_of_kube_state_metrics(recorded_cluster: Path, 
     told = doctor("--lake", str(recorded_cluster / "lake"), "--date", "2026-11-21", "-o", "json", now=NOW)
     [row] = told.of("kube_state_metrics")
     assert (row["status"], row["costs"], row["found"]) == ("note", [], "no series of kube-state-metrics, but snapshots")
+
+
+def test_the_first_snapshot_after_a_day_shows_its_pods_too(doctor: Doctor, tmp_path: Path) -> None:
+    """A lake's first night: the state is taken when the day is over, and the report of the day reads it."""
+    (tmp_path / "one.txt").write_text('DCGM_FI_DEV_GPU_UTIL{UUID="GPU-1",Hostname="n1"} 5 1795176000\n# EOF\n')
+    pod = {"metadata": {"name": "p", "namespace": "ml", "uid": "u"}, "spec": {}, "status": {"phase": "Running"}}
+    (tmp_path / "pods.json").write_text(json.dumps({"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": [pod]}))
+    day, lake = "2026-11-20", ("--lake", str(tmp_path / "lake"))
+    flags = ["--kubernetes", str(tmp_path), "--observed-at", "2026-11-21T02:00:00Z", *lake]
+    assert main(["import", str(tmp_path / "one.txt"), *flags], environ={}, now=NOW) == 0
+    [row] = doctor(*lake, "--date", day, "-o", "json", now=NOW).of("kube_state_metrics")
+    assert (row["status"], row["found"]) == ("note", "no series of kube-state-metrics, but snapshots")
 
 
 def test_several_clusters_of_a_day_must_be_chosen_from(doctor: Doctor, tmp_path: Path) -> None:
