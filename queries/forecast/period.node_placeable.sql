@@ -1,7 +1,7 @@
 -- GPUs of each node that pods could have had, step by step: allocated and free ones.
 --
--- Time in which the node was not listed, or took no pods, has none. A node whose requests are unknown has all GPUs
--- that telemetry shows.
+-- Time in which the node was not listed, or took no pods, and days never exported have none. A node whose requests are unknown has
+-- all GPUs that telemetry shows.
 --
 -- grain:  cluster, node_name, start_at
 -- reads:  facts.node_allocation, period.capacity
@@ -26,7 +26,7 @@ with room as (
     from period.capacity as capacity
     anti join facts.node_allocation
         using (cluster, node_name)
-    where capacity.device_uuid != ''
+    where capacity.device_uuid != '' and capacity.unseen_cause is distinct from 'not_exported'
     group by all
 ),
 

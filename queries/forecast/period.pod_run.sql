@@ -28,7 +28,7 @@ with requested as (
         max(cpu_cores) as cpu_cores,
         max(host_memory_bytes) as host_memory_bytes,
         greatest(min(start_at), $since_at::timestamp) as start_at,
-        max(end_at) as end_at
+        least(max(end_at), $until_at::timestamp) as end_at
     from facts.node_allocation
     where state = 'allocated' and pod != '' and start_at < $until_at and end_at > $since_at
     group by all
@@ -74,7 +74,7 @@ named as (
         held.* similar to '^(cluster|namespace|pod|pod_uid)$',
         arg_min(silent.node_name, held.start_at) as node_name,
         greatest(min(held.start_at), $since_at::timestamp) as start_at,
-        max(held.end_at) as end_at
+        least(max(held.end_at), $until_at::timestamp) as end_at
     from facts.ownership as held
     inner join silent
         using (cluster, device_uuid)
@@ -82,25 +82,43 @@ named as (
     group by all
 ),
 
-run as (
+there as (
     select
-        requested.* exclude (gpu_count),
-        gpu_count as placed_gpus,
-        coalesce(round(had.gpu_seconds / epoch(least(requested.end_at, $until_at::timestamp) - requested.start_at), 6), requested.gpu_count) as gpu_count
+        * exclude (gpu_count),
+        gpu_count as placed_gpus
     from requested
-    left join had
-        using (cluster, namespace, pod, pod_uid)
     union all by name
     select
-        named.*,
-        'unknown' as resource,
-        had.gpu_seconds / epoch(least(named.end_at, $until_at::timestamp) - named.start_at) as gpu_count,
-        gpu_count as placed_gpus
+        *,
+        'unknown' as resource
     from named
-    inner join had
+    semi join had
         using (cluster, namespace, pod, pod_uid)
     anti join requested
         using (cluster, namespace, pod, pod_uid)
+),
+
+-- Days that were never exported are left out of all averages.
+lost as (
+    select
+        cluster,
+        list(distinct day) as days
+    from period.capacity
+    where unseen_cause = 'not_exported'
+    group by all
+),
+
+run as (
+    select
+        there.* exclude (placed_gpus),
+        list_sum([overlap_ms(start_at, end_at, day, day + interval 1 day) for day in lost.days]) as lost_ms,
+        coalesce(had.gpu_seconds / (epoch(end_at - start_at) - coalesce(lost_ms, 0) / 1000), placed_gpus) as gpu_count,
+        coalesce(placed_gpus, gpu_count) as placed_gpus
+    from there
+    left join had
+        using (cluster, namespace, pod, pod_uid)
+    left join lost
+        using (cluster)
 ),
 
 request as (
