@@ -193,6 +193,20 @@ def test_hours_that_the_waiting_team_itself_leaves_idle_or_another_cluster_has_a
         assert answers(tables, HEADER, Money("$"), "serving")[3].headline == "No pending pods"
 
 
+def test_the_pending_hours_of_a_team_are_of_all_its_namespaces(con: duckdb.DuckDBPyConnection) -> None:
+    """Of 1 GPU one pod waited 5 h and one 7 h: p95 6 h 54 min; 5 + 7 GPU-h, and 20 of larger pods that waited 1 h."""
+    for namespace, pod in (("research", "hold-0"), ("serving", "web-7d4b9c8f6d-x2x4z")):
+        con.execute("insert into period.workload values ('lab', ?, ?, '', 'Pod', 'w', 'science')", [namespace, pod])
+    row = "insert into period.pod_wait values ('lab', ?, ?, '', ?, ?, null, ?)"
+    con.execute(row, ["research", "a", "1", 5 * 3600.0, 5.0])
+    con.execute(row, ["serving", "b", "1", 7 * 3600.0, 7.0])
+    con.execute(row, ["serving", "c", "more", 3600.0, 20.0])
+    found = _answers(con)["Pending and starved"]
+    assert found.headline == "science, 32 GPU-h pending"
+    assert found.detail.startswith("p95 wait 6 h 54 min (1 GPU).")
+    assert _answers(con, "science")["Pending and starved"].headline == found.headline
+
+
 def test_without_waits_that_is_said_and_without_their_table_there_is_no_data(con: duckdb.DuckDBPyConnection) -> None:
     found = _answers(con)["Pending and starved"]
     assert (found.headline, found.detail) == (

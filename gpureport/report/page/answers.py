@@ -256,14 +256,14 @@ class _Asked:
         title, tab = "Pending and starved", self.tab_of_waits
         waits = self.tables.rows(
             """
-            select cluster, coalesce(any_value(known.team), namespace) as team, size,
-                sum(sum(pending_gpu_hours)) over (partition by cluster, namespace) as gpu_hours,
+            select cluster, team, size, sum(sum(pending_gpu_hours)) over (partition by cluster, team) as gpu_hours,
                 quantile_cont(coalesce(waiting_seconds, placing_seconds), 0.95) as p95,
                 quantile_cont(if(waiting_seconds is null, placing_seconds, 1e18), 0.95) > p95 as is_least
-            from period.pod_wait left join page.team as known using (cluster, namespace)
+            from (select pod.*, coalesce(known.team, namespace) as team
+                from period.pod_wait as pod left join page.team as known using (cluster, namespace))
             where coalesce(waiting_seconds, placing_seconds) is not null
-            group by cluster, namespace, size order by least(p95, 14400) desc, gpu_hours desc nulls last,
-                sum(pending_gpu_hours) desc nulls last, cluster, namespace, size
+            group by cluster, team, size order by least(p95, 14400) desc, gpu_hours desc nulls last,
+                sum(pending_gpu_hours) desc nulls last, cluster, team, size
             """
         )
         waits = [each for each in waits if self.team in ("", each["team"])]
