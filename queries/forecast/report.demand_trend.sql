@@ -23,7 +23,5 @@ union all by name
 select
     *,
     'forecast' as kind,
-    null::double as allocated_gpu_hours,
-    null::double as usable_gpu_hours,
     map { 'allocated_gpu_hours': 'is_future', 'usable_gpu_hours': 'is_future' } as unknown_reasons
 from period.demand_forecast

@@ -44,16 +44,12 @@ with reported as (
         using (cluster, device_uuid)
     anti join facts.node_allocation
         using (cluster, node_name)
-    anti join period.holder_day as unlabelled
-        on
-            unlabelled.cause != ''
-            and capacity.cluster = unlabelled.cluster
-            and capacity.device_uuid = unlabelled.device_uuid
-            and capacity.day = unlabelled.day
+    left join period.holder_day as holder_day
+        using (cluster, device_uuid, day)
     where
         hour.pod = '' and not hour.is_reserved and hour.outage = ''
         and hour.activity not in ('unseen', 'effective', 'ineffective', 'busy')
-        and hour.hour_start_at::date = capacity.day
+        and hour.hour_start_at::date = capacity.day and coalesce(holder_day.cause, '') = ''
         and is_in_period(hour.hour_start_at, $since_at, $until_at)
     group by hour.cluster, hour.hour_start_at, capacity.node_name, capacity.gpu_model
     union all by name

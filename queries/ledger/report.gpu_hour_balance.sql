@@ -14,9 +14,7 @@ with part as (
     select
         * exclude (device_count),
         if(device_uuid = '', device_count, 0) as unseen_count,
-        capacity_seconds / 3600 as capacity_gpu_hours,
-        null as bucket,
-        null as gpu_hours
+        capacity_seconds / 3600 as capacity_gpu_hours
     from period.capacity
     union all by name
     select *

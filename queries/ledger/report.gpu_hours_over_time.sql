@@ -37,10 +37,13 @@ model as (
     select
         capacity.* similar to '^(cluster|device_uuid|day)$',
         max(capacity.gpu_model) as gpu_model,
-        bool_or(silent.day is not null) as is_silent
+        bool_or(silent.day is not null) as is_silent,
+        max(coalesce(holder_day.cause, '')) as label_cause
     from period.capacity as capacity
     left join silent
         using (cluster, node_name, day)
+    left join period.holder_day as holder_day
+        using (cluster, device_uuid, day)
     group by all
 ),
 
@@ -50,18 +53,13 @@ step as (
         coalesce(model.gpu_model, '') as gpu_model,
         ledger.pod != '' and not ledger.is_reserved as is_allocated,
         ledger.activity in ('effective', 'ineffective', 'busy') as is_active,
-        is_active or (not ledger.is_reserved and coalesce(holder_day.cause, '') != '') as needs_holder
+        is_active or (not ledger.is_reserved and coalesce(model.label_cause, '') != '') as needs_holder
     from facts.ledger_hour as ledger
     left join model
         on
             ledger.cluster = model.cluster
             and ledger.device_uuid = model.device_uuid
             and ledger.hour_start_at::date = model.day
-    left join period.holder_day as holder_day
-        on
-            ledger.cluster = holder_day.cluster
-            and ledger.device_uuid = holder_day.device_uuid
-            and ledger.hour_start_at::date = holder_day.day
     where
         is_in_period(ledger.hour_start_at, $since_at, $until_at)
         and (ledger.outage = '' or ledger.pod != '' or is_active)

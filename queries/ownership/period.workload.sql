@@ -7,23 +7,16 @@
 -- reads:  facts.pod_workload
 -- parts:  500000 rows of facts.pod_workload by cluster, namespace, pod
 -- params: team_label
-with named as (
-    select
-        *,
-        coalesce(
-            namespace_labels[$team_label],
-            namespace_labels['label_' || regexp_replace($team_label, '[^a-zA-Z0-9_]', '_', 'g')],
-            ''
-        ) as team
-    from facts.pod_workload
-),
-
-latest as (
+with latest as (
     select
         columns('^(cluster|namespace|pod|pod_uid)$'),
         max({ 'kind': workload_kind, 'name': workload }) as own,
-        max(team) as team
-    from named
+        max(coalesce(
+            namespace_labels[$team_label],
+            namespace_labels['label_' || regexp_replace($team_label, '[^a-zA-Z0-9_]', '_', 'g')],
+            ''
+        )) as team
+    from facts.pod_workload
     group by cluster, namespace, pod, pod_uid
 )
 
