@@ -33,13 +33,6 @@ seen as (
     group by cluster
 ),
 
-budget as (
-    select
-        key as team,
-        value::double as budget_cost
-    from json_each($budgets::json)
-),
-
 spent as (
     select
         part.team,
@@ -58,12 +51,12 @@ spent as (
 )
 
 select
-    *,
+    spent.*,
+    budget.value::double as budget_cost,
     projected_cost / nullif(budget_cost, 0) as budget_ratio,
     unknown_reasons([(name, if(month_cost is null, 'not_configured', null)) for name in ['month_cost', 'projected_cost']] || [
         ('budget_cost', if(budget_cost is null, 'not_configured', null)),
         ('budget_ratio', if(month_cost is null or coalesce(budget_cost, 0) = 0, 'not_configured', null))
     ]) as unknown_reasons
 from spent
-left join budget
-    using (team)
+left join json_each($budgets::json) as budget on spent.team = budget.key
