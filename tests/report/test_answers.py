@@ -128,13 +128,18 @@ def test_what_is_not_measured_is_no_zero() -> None:
 
 
 def test_gpus_that_were_free_in_every_hour_can_be_returned_too(con: duckdb.DuckDBPyConnection) -> None:
-    """Of a model and cluster, and whole ones: two halves of two models are none, nor is one that is now here, now there."""
+    """Of a model and cluster, and whole ones: two halves of two models are none, nor is one that is now here, now there.
+
+    Nor are eight of a model that left after the first hour, or came in the last one.
+    """
     con.execute("""
         create or replace table report.gpu_hours_over_time as select * from (values
             ('', 'lab', 'M', timestamp '2026-11-20 00:00:00', 4e0, 2e0, 0e0),
             ('', 'lab', 'M', timestamp '2026-11-20 01:00:00', 4e0, 0e0, 1e0),
             ('', 'lab', 'N', timestamp '2026-11-20 00:00:00', 1e0, 5e-1, 0e0),
             ('', 'lab', 'O', timestamp '2026-11-20 00:00:00', 1e0, 5e-1, 0e0),
+            ('', 'lab', 'P', timestamp '2026-11-20 00:00:00', 8e0, 0e0, 0e0),
+            ('', 'lab', 'Q', timestamp '2026-11-20 01:00:00', 8e0, 0e0, 0e0),
             ('', 'far', 'M', timestamp '2026-11-20 00:00:00', 1e0, 0e0, 0e0),
             ('', 'far', 'M', timestamp '2026-11-20 01:00:00', 1e0, 1e0, 0e0),
             ('', 'far', 'N', timestamp '2026-11-20 00:00:00', 1e0, 1.5e0, 0e0)

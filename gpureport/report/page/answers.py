@@ -216,7 +216,9 @@ class _Asked:
             select sum(greatest(0, floor(spare + 1e-6))) as gpus from (
                 select cluster, gpu_model,
                     min(usable_gpu_hours - allocated_gpu_hours - coalesce(unnamed_gpu_hours, 0)) as spare
-                from report.gpu_hours_over_time where $team = '' group by all
+                from report.gpu_hours_over_time where $team = '' group by cluster, gpu_model
+                qualify min(hour_start_at) = min(min(hour_start_at)) over (partition by cluster)
+                    and max(hour_start_at) = max(max(hour_start_at)) over (partition by cluster)
             )
         """)
         parts = [] if self.is_unmeasured else [f"{_per(idle, self.hours)} idle on average"]
