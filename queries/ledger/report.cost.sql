@@ -18,10 +18,7 @@ with intensity as (
         (value ->> 'basis') as basis,
         (value ->> 'start_at')::timestamp as start_at,
         (value ->> 'grams_per_kwh')::double as kwh_grams,
-        lead(start_at, 1, timestamp '9999-01-01') over (
-            partition by basis
-            order by start_at
-        ) as end_at
+        lead(start_at, 1, timestamp '9999-01-01') over (partition by basis order by start_at) as end_at
     from json_each($carbon::json, '$.grams_per_kwh')
 ),
 

@@ -212,6 +212,18 @@ def test_the_pending_hours_of_a_team_are_of_all_its_namespaces(con: duckdb.DuckD
     assert _answers(con, "science")["Pending and starved"].headline == found.headline
 
 
+def test_pending_hours_without_those_of_a_request_of_unknown_size_are_a_lower_bound(con: duckdb.DuckDBPyConnection) -> None:
+    row = "insert into period.pod_wait values ('lab', 'research', ?, '', ?, null, 18000.0, ?)"
+    con.execute(row, ["a", "unknown", None])
+    found = _answers(con)["Pending and starved"]
+    assert (found.headline, found.tone) == ("p95 wait ≥ 5 h", "bad")
+    assert found.detail.startswith("Longest: research, size unknown.")
+    con.execute(row, ["b", "1", 5.0])
+    assert _answers(con)["Pending and starved"].headline == "research, ≥ 5 GPU-h pending"
+    with opened_tables(con, {}) as tables:
+        assert [each.pending for each in overview(tables, HEADER, Money("$"), {}).teams] == ["", "≥ 5"]
+
+
 def test_without_waits_that_is_said_and_without_their_table_there_is_no_data(con: duckdb.DuckDBPyConnection) -> None:
     found = _answers(con)["Pending and starved"]
     assert (found.headline, found.detail) == (

@@ -259,6 +259,7 @@ class _Asked:
         waits = self.tables.rows(
             """
             select cluster, team, size, sum(sum(pending_gpu_hours)) over (partition by cluster, team) as gpu_hours,
+                if(bool_or(bool_or(pending_gpu_hours is null)) over (partition by cluster, team), '≥ ', '') as least,
                 quantile_cont(coalesce(waiting_seconds, placing_seconds), 0.95) as p95,
                 quantile_cont(if(waiting_seconds is null, placing_seconds, 1e18), 0.95) > p95 as is_least
             from (select pod.*, coalesce(known.team, namespace) as team
@@ -284,8 +285,9 @@ class _Asked:
         size = _SIZES.get(first["size"], "size unknown")
         is_long = first["p95"] >= 4 * 3600
         team = f"{first['team']}{self.where(first)}"
-        headline = f"{team}, {formats.gpu_hours(first['gpu_hours'])} pending" if is_long else wait
-        detail = f"{f'{wait} ({size})' if is_long else 'Longest: ' + team + ', ' + size}. {why}".strip()
+        is_pending = is_long and first["gpu_hours"]
+        headline = f"{team}, {first['least']}{formats.gpu_hours(first['gpu_hours'])} pending" if is_pending else wait
+        detail = f"{f'{wait} ({size})' if is_pending else 'Longest: ' + team + ', ' + size}. {why}".strip()
         return Answer(title, headline, detail, "bad" if is_long else "", self.confidence, tab, link=TABS[tab])
 
     @property

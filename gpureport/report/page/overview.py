@@ -280,7 +280,7 @@ def _team(
     return Team(
         name, _gpus(use.of(*ALLOCATED) / hours), drawings.bar(use), effective,
         formats.rounded(use.of(*IDLE), 1, bool(least[1])) if lacking[1] < use.of(*ALLOCATED, *IDLE) else "",
-        "" if own["pending"] is None else formats.rounded(own["pending"], 1),
+        "" if own["pending"] is None else formats.rounded(own["pending"], 1, own["unsized"]),
         cost, least[2] + formats.energy(own["joules"]) if own["joules"] else "",
         _change(own["before"], own["now"]), drawings.spark(course), tuple(findings), file,
     )  # fmt: skip
@@ -296,6 +296,7 @@ def _change(before: float | None, now: float | None) -> str:
 _TEAM = "join page.team as known using (cluster, namespace) group by all"
 _BY_TEAM = {
     "pending": f"select known.team, sum(pending_gpu_hours) from period.pod_wait {_TEAM}",
+    "unsized": f"select known.team, bool_or(pending_gpu_hours is null) from period.pod_wait {_TEAM}",
     "cost": "select team, sum(cost) from page.use where team != '' group by all",
     "unpriced": "select team, bool_or(cost is null) from page.use where team != '' group by all",
     "joules": f"select known.team, sum(energy_joules) from report.energy {_TEAM}",
