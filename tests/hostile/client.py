@@ -39,7 +39,8 @@ def ask_prometheus(url: str, path: str, seconds: float) -> None:
 def ask_kubernetes(url: str, folder: Path, seconds: float) -> None:
     kubernetes._READ_SECONDS = seconds
     cluster = open_cluster(Kubernetes(kubeconfig=str(kubeconfig(folder, url))), {})
-    take_snapshot(folder / "lake", cluster, "c", WINDOW.start_at)
+    if failure := take_snapshot(folder / "lake", cluster, "c", WINDOW.start_at).failure:
+        raise failure
 
 
 def push(url: str) -> None:
