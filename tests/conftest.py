@@ -1,17 +1,21 @@
-"""What all tests share: how properties are searched, and three reports that many read (the demo's and the recordings')."""
+"""What all tests share: how properties are searched, and what many read: three reports (the demo's
+and the recordings'), and a Prometheus."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from built_once import built_once
+from built_once import built_once, started_once
 from golden_case import MINUTES, gpureport
 from hypothesis import HealthCheck, settings
 from kube.lake import RECORDING as STATE
 from kube.lake import import_state
 from kube.telemetry import write_telemetry
+from prometheus.programs import filled_with
+from prometheus.test_run import energy
 
 from gpureport.cli import main
 from gpureport.collect.sources import exchange
@@ -116,3 +120,10 @@ def recorded_cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.Te
         gpureport("report", "--since", day, "--lake", lake, "--out", str(folder / "out"))
 
     return built_once("recorded-cluster", build, request, tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def three_days(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """11-20 and 11-22 have data, 11-21 has none: 21 and 41 samples of a GPU."""
+    with started_once("three-days", filled_with(energy(0, 21), energy(2, 41)), request, tmp_path_factory) as url:
+        yield url

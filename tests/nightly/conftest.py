@@ -7,9 +7,11 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from built_once import built_once
+from built_once import built_once, started_once
+from kube.api_server import api_server, kubeconfig, recorded_routes
+from prometheus.programs import filled_with
 
-from .killed_run import Night, fill, tonight
+from .killed_run import DAY_SECONDS, Night, fill, samples
 
 KILLS = 1
 """How often the suite kills the nightly run over a folder, and over a bucket; `make soak` does 200 times each."""
@@ -34,10 +36,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture(scope="session")
-def night(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Night]:
-    """A Prometheus with two days of two GPUs, and the recorded API server."""
-    with tonight(tmp_path_factory.mktemp("tonight")) as servers:
-        yield servers
+def night(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Night]:
+    """A Prometheus with two days of two GPUs, more of yesterday than last night's held, and the recorded API server."""
+    start = filled_with(samples(-DAY_SECONDS, 11), samples(0, 21))
+    with started_once("tonight", start, request, tmp_path_factory) as url, api_server(recorded_routes()) as api:
+        yield Night(url, kubeconfig(tmp_path_factory.mktemp("tonight"), api.url))
 
 
 @pytest.fixture(scope="session")

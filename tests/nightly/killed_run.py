@@ -9,15 +9,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
 
-from kube.api_server import api_server, kubeconfig, recorded_routes
-from prometheus.programs import fill_blocks, program, prometheus
+from prometheus.programs import filled_with
 
 from gpureport.cli import main
 
@@ -101,14 +100,6 @@ def start(
     )
 
 
-@contextmanager
-def night_servers(folder: Path, *texts: str) -> Iterator[Night]:
-    """A Prometheus that holds the texts, and the recorded API server."""
-    fill_blocks(folder / "blocks", *texts)
-    with prometheus(program("PROMETHEUS_BIN"), folder / "blocks", folder / "server") as url, api_server(recorded_routes()) as api:
-        yield Night(url, kubeconfig(folder, api.url))
-
-
 def killed_after(process: subprocess.Popen[str], cpu_seconds: float) -> bool:
     """SIGKILL to all of a process group when its first process has used so much CPU; False where it ended before."""
     clock = (~process.pid << 3) | 2  # Linux: the CPU clock of another process
@@ -123,18 +114,12 @@ def killed_after(process: subprocess.Popen[str], cpu_seconds: float) -> bool:
     return process.returncode == -signal.SIGKILL
 
 
-@contextmanager
-def tonight(folder: Path) -> Iterator[Night]:
-    """Tonight's servers: more samples of yesterday than last night's held."""
-    with night_servers(folder, samples(-DAY_SECONDS, 11), samples(0, 21)) as night:
-        yield night
-
-
 def fill(night: Night, folder: Path) -> None:
     """Into ``folder``: ``before``, a lake and a report of last night; ``after``, the same when tonight's run is done."""
     before, after = folder / "before", folder / "after"
     (folder / "early").mkdir()
-    with night_servers(folder / "early", samples(-DAY_SECONDS, 11), samples(0, 5)) as early:
+    with filled_with(samples(-DAY_SECONDS, 11), samples(0, 5))(folder / "early") as url:
+        early = replace(night, prometheus=url)
         lake = ["--cluster", "lab", "--lake", str(before / "lake")]
         for day in ("2026-11-19", "2026-11-20"):
             exported = ["export", "--date", day, "--prometheus-url", early.prometheus, "--no-kubernetes", *lake]

@@ -14,8 +14,7 @@ from typing import Any
 import duckdb
 import pytest
 import requests
-from prometheus.programs import fill_blocks, program, prometheus, pushgateway
-from prometheus.test_run import energy
+from prometheus.programs import program, pushgateway
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
 from prometheus_client.parser import text_string_to_metric_families as prometheus_text
 
@@ -39,25 +38,17 @@ def of(text: str, metric: str) -> dict[Mapping[str, str] | tuple[tuple[str, str]
     return {labels: value for (name, labels), value in values(text).items() if name == metric}
 
 
-@pytest.fixture
-def two_days(tmp_path: Path) -> Iterator[str]:
-    """11-20 and 11-22 have data: 21 and 41 samples of a GPU; 11-21 has none."""
-    fill_blocks(tmp_path / "blocks", energy(0, 21), energy(2, 41))
-    with prometheus(program("PROMETHEUS_BIN"), tmp_path / "blocks", tmp_path / "server") as url:
-        yield url
-
-
 def run(url: str, folder: Path, *more: str, now: datetime = NOW) -> int:
     lake = ["--lake", str(folder / "lake"), "--out", str(folder / "out"), "--cluster", "eu", "--no-kubernetes"]
     return main(["run", "--prometheus-url", url, *lake, *more], environ={"GPUREPORT_REPORT__ONLY": "duckdb"}, now=now)
 
 
 def test_a_night_whose_findings_and_missing_gateway_are_no_failure_and_then_a_bad_one(
-    two_days: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    three_days: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "node" / "gpureport.prom"
     flags = ["--metrics-file", str(file), "--pushgateway-url", "http://127.0.0.1:9"]
-    assert run(two_days, tmp_path, *flags, "--fail-on", "info") == 3
+    assert run(three_days, tmp_path, *flags, "--fail-on", "info") == 3
     assert "warning: the job's metrics are not published: the Pushgateway http://127.0.0.1:9" in capsys.readouterr().err
     good = file.read_text()
     assert of(good, "gpureport_run_success") == {(): 1}
@@ -72,7 +63,7 @@ def test_a_night_whose_findings_and_missing_gateway_are_no_failure_and_then_a_ba
     [at] = of(good, LAST_SUCCESS).values()
     assert NOW.timestamp() <= at < NOW.timestamp() + 3600
 
-    assert run(two_days, tmp_path, "--date", "2026-11-21", *flags, now=NOW + timedelta(days=1)) == 5
+    assert run(three_days, tmp_path, "--date", "2026-11-21", *flags, now=NOW + timedelta(days=1)) == 5
     bad = file.read_text()
     assert of(bad, "gpureport_run_success") == {(): 0}
     assert of(bad, "gpureport_run_exit_code") == {(): 5}
@@ -187,12 +178,12 @@ def test_a_pushgateway_keeps_the_last_success_and_nothing_else_over_a_failure(
     assert caplog.messages == []
 
 
-def test_a_run_that_leaves_publishes_nothing(two_days: str, tmp_path: Path) -> None:
+def test_a_run_that_leaves_publishes_nothing(three_days: str, tmp_path: Path) -> None:
     from gpureport.lake import exclusive_run
 
     file = tmp_path / "gpureport.prom"
     with exclusive_run(tmp_path / "lake"):
-        assert run(two_days, tmp_path, "--metrics-file", str(file)) == 0
+        assert run(three_days, tmp_path, "--metrics-file", str(file)) == 0
     assert not file.exists()
 
 

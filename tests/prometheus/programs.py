@@ -8,7 +8,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -71,6 +71,18 @@ def _command(binary: Path, folder: Path, port: int, *flags: str) -> Sequence[obj
         "--log.level=warn",
         *flags,
     ]
+
+
+def filled_with(*texts: str) -> Callable[[Path], AbstractContextManager[str]]:
+    """How a Prometheus that holds the texts starts over an empty folder."""
+
+    @contextmanager
+    def start(folder: Path) -> Iterator[str]:
+        fill_blocks(folder / "blocks", *texts)
+        with prometheus(program("PROMETHEUS_BIN"), folder / "blocks", folder / "server") as url:
+            yield url
+
+    return start
 
 
 class Restarted:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -36,14 +36,6 @@ def energy(day_shift: int, count: int) -> str:
     labels = 'UUID="GPU-a",Hostname="n1",job="dcgm",instance="i:9400"'
     lines = [f"{METRIC}{{{labels}}} {number * 30_000} {start + number * 30}" for number in range(count)]
     return "\n".join([f"# TYPE {METRIC} gauge", *lines, "# EOF\n"])
-
-
-@pytest.fixture
-def three_days(tmp_path: Path) -> Iterator[str]:
-    """11-20 and 11-22 have data, 11-21 has none."""
-    fill_blocks(tmp_path / "blocks", energy(0, 21), energy(2, 41))
-    with prometheus(program("PROMETHEUS_BIN"), tmp_path / "blocks", tmp_path / "server") as url:
-        yield url
 
 
 def run(url: str, folder: Path, day: str | None = None, now: datetime = NOW, environ: Mapping[str, str] | None = None) -> int:
@@ -225,6 +217,7 @@ def is_as_made(url: str, folder: Path, more: Mapping[str, Any] = MappingProxyTyp
 def test_an_older_day_that_cannot_be_read_keeps_none_of_yesterday(
     three_days: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    fill_blocks(tmp_path / "blocks", energy(0, 21))
     from_blocks(tmp_path, tmp_path / "blocks", 20)
     compute(tmp_path, 20, 21)
     export = collecting.export

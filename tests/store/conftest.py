@@ -1,4 +1,4 @@
-"""One server of each kind per test process, and an empty prefix per test."""
+"""One server of each kind for all workers, and an empty prefix per test."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from built_once import started_once
 
 from gpureport.store import ObjectAddress, Reach
 
@@ -15,26 +16,26 @@ from .servers import AZURE, BUCKET, GOOGLE, KEYS, azurite, google, moto, rclone
 
 
 @pytest.fixture(scope="session")
-def rclone_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with rclone(tmp_path_factory.mktemp("rclone")) as url:
+def rclone_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with started_once("rclone", rclone, request, tmp_path_factory) as url:
         yield url
 
 
 @pytest.fixture(scope="session")
-def moto_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with moto(tmp_path_factory.mktemp("moto")) as url:
+def moto_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with started_once("moto", moto, request, tmp_path_factory) as url:
         yield url
 
 
 @pytest.fixture(scope="session")
-def azure_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with azurite(tmp_path_factory.mktemp("azurite")) as url:
+def azure_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with started_once("azurite", azurite, request, tmp_path_factory) as url:
         yield url
 
 
 @pytest.fixture(scope="session")
-def google_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with google(tmp_path_factory.mktemp("google")) as url:
+def google_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with started_once("google", google, request, tmp_path_factory) as url:
         yield url
 
 

@@ -17,6 +17,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import requests
 
 _LISTED = r"<Contents>.*?<Key>(.*?)</Key>.*?</Contents>"
+_SESSION = requests.Session()
 _OF_A_CONNECTION = ("transfer-encoding", "connection", "content-encoding", "date")
 
 
@@ -30,9 +31,9 @@ class _Handler(BaseHTTPRequestHandler):
         condition = self.headers.get("x-goog-if-generation-match")
         data = self.rfile.read(int(self.headers["Content-Length"]))
         if source := self.headers.get("x-goog-copy-source"):
-            data = requests.get(f"{self.url}/{source.lstrip('/')}", timeout=60).content
+            data = _SESSION.get(f"{self.url}/{source.lstrip('/')}", timeout=60).content
         parts = {"": (None, json.dumps({"name": name}), "application/json"), "data": (None, data, "application/octet-stream")}
-        answer = requests.post(
+        answer = _SESSION.post(
             f"{self.url}/upload/storage/v1/b/{bucket}/o",
             params={"uploadType": "multipart", **({"ifGenerationMatch": condition} if condition else {})},
             files=parts,
@@ -43,7 +44,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         told = {name: value for name, value in self.headers.items() if name.lower() == "range"}
-        answer = requests.request(self.command, self.url + self.path, headers=told, timeout=60)
+        answer = _SESSION.request(self.command, self.url + self.path, headers=told, timeout=60)
         kept = {name: value for name, value in answer.headers.items() if name.lower() not in _OF_A_CONNECTION}
         [after] = parse_qs(urlsplit(self.path).query).get("start-after", [""])
         body = answer.content

@@ -7,13 +7,13 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from golden_case import MINUTES, NOW
-from prometheus.programs import fill_blocks, program, prometheus
+from prometheus.programs import fill_blocks
 from prometheus.test_run import energy
 
 from gpureport.cli import main
@@ -25,6 +25,7 @@ from gpureport.store import Bucket, ObjectAddress, Place
 from .changes import seen
 from .servers import BUCKET, KEYS
 
+HERE = f"s3://{BUCKET}/{uuid4().hex}"
 NIGHT = datetime(2026, 11, 23, 1, 30, tzinfo=UTC)
 FIXTURES = Path(__file__).parents[2] / "data" / "fixtures"
 RECORDING = FIXTURES / "h200-recording" / "metrics.openmetrics.txt.gz"
@@ -47,12 +48,12 @@ def place(environ: Environ, address: str) -> Place:
 def filled(moto_url: str, recorded: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path, Environ]:
     """The recording imported and computed, and reported from elsewhere: the lake's address, a folder with the same as lake and
     minutes, the environment of the report."""
-    folder, lake = tmp_path_factory.mktemp("filled"), f"s3://{BUCKET}/filled"
+    folder, lake = tmp_path_factory.mktemp("filled"), f"{HERE}/filled"
     writer, reader = (shell(moto_url, folder / name) for name in ("writer", "reader"))
     for environ, arguments in (
         (writer, ["import", str(RECORDING), "--lake", lake, "--cluster", "lab"]),
         (writer, ["compute", "--date", "2026-11-20", "--lake", lake]),
-        (reader, ["report", *MINUTES, "--lake", lake, "--out", f"s3://{BUCKET}/report"]),
+        (reader, ["report", *MINUTES, "--lake", lake, "--out", f"{HERE}/report"]),
     ):
         assert main(arguments, environ=environ, now=NOW) == 0
     fetched = {file.parent.parent.parent.name for file in folder.glob("reader/gpureport/*/**/*.parquet")}
@@ -69,7 +70,7 @@ def test_lake_and_facts_are_those_of_a_folder(filled: tuple[str, Path, Environ],
 
 def test_the_report_is_that_of_a_folder(filled: tuple[str, Path, Environ]) -> None:
     _, folder, environ = filled
-    own = place(environ, f"s3://{BUCKET}/report")
+    own = place(environ, f"{HERE}/report")
     bucket = Bucket(own)  # type: ignore[arg-type]
     names = {each.name for each in bucket.objects()}
     assert names == {
@@ -118,7 +119,7 @@ def test_two_reports_there_can_be_compared(filled: tuple[str, Path, Environ], ca
     _, folder, environ = filled
     capfd.readouterr()
     found = []
-    for where in (f"s3://{BUCKET}/report", str(folder / "minutes")):
+    for where in (f"{HERE}/report", str(folder / "minutes")):
         code = main(["diff", where, str(folder / "minutes"), "-o", "json"], environ=environ, now=NOW)
         found.append((code, capfd.readouterr().out))
     assert found[0] == found[1]
@@ -146,9 +147,9 @@ def test_a_report_without_its_page_goes_up(address: ObjectAddress) -> None:
 def test_a_state_is_imported_beside_samples(filled: tuple[str, Path, Environ], tmp_path: Path) -> None:
     _, _, environ = filled
     arguments = ["import", "--kubernetes", str(STATE), "--cluster", "lab", "--lake"]
-    for lake in (f"s3://{BUCKET}/state", str(tmp_path / "lake")):
+    for lake in (f"{HERE}/state", str(tmp_path / "lake")):
         assert main([*arguments, lake], environ=environ, now=NOW) == 0
-    assert seen(place(environ, f"s3://{BUCKET}/state")) == seen(tmp_path / "lake")
+    assert seen(place(environ, f"{HERE}/state")) == seen(tmp_path / "lake")
 
 
 KILLED = """
@@ -164,7 +165,7 @@ def test_an_import_that_is_killed_before_it_is_part_of_the_lake_leaves_the_lake_
     filled: tuple[str, Path, Environ], tmp_path: Path
 ) -> None:
     _, _, environ = filled
-    lake = f"s3://{BUCKET}/killed"
+    lake = f"{HERE}/killed"
     first, second = tmp_path / "first.txt", tmp_path / "second.txt"
     first.write_text(energy(0, 21))
     second.write_text(energy(0, 41))
@@ -179,22 +180,15 @@ def test_an_import_that_is_killed_before_it_is_part_of_the_lake_leaves_the_lake_
     assert seen(place(environ, lake)) == seen(tmp_path / "lake")
 
 
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[str]:
-    fill_blocks(tmp_path / "blocks", energy(0, 21), energy(2, 41))
-    with prometheus(program("PROMETHEUS_BIN"), tmp_path / "blocks", tmp_path / "server") as url:
-        yield url
-
-
 def test_nights_fill_it_of_two_at_once_the_second_leaves_and_one_that_would_say_the_same_is_not_made_again(
-    moto_url: str, server: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    moto_url: str, three_days: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lake, reports, metrics = f"s3://{BUCKET}/nights", f"s3://{BUCKET}/nights-report", tmp_path / "gpureport.prom"
+    lake, reports, metrics = f"{HERE}/nights", f"{HERE}/nights-report", tmp_path / "gpureport.prom"
     environ, elsewhere = (shell(moto_url, tmp_path / name) | FEW_FORMS for name in ("cache", "elsewhere"))
 
     def night(environ: Environ, out: str, day: int, *more: str) -> int:
         when = ["--date", f"2026-11-{day}", "--no-kubernetes"]
-        arguments = ["run", "--prometheus-url", server, "--lake", lake, "--out", out, *when, *more]
+        arguments = ["run", "--prometheus-url", three_days, "--lake", lake, "--out", out, *when, *more]
         return main(arguments, environ=environ, now=NIGHT)
 
     commit, nested = Lake._commit, []
@@ -227,11 +221,11 @@ def test_nights_fill_it_of_two_at_once_the_second_leaves_and_one_that_would_say_
 def test_blocks_in_a_bucket_are_exported(moto_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     blocks, environ = tmp_path / "blocks", shell(moto_url, tmp_path / "cache")
     fill_blocks(blocks, energy(0, 21))
-    bucket = Bucket(place(environ, f"s3://{BUCKET}/blocks"))  # type: ignore[arg-type]
+    bucket = Bucket(place(environ, f"{HERE}/blocks"))  # type: ignore[arg-type]
     for file in sorted(each for each in blocks.rglob("*") if each.is_file()):
         bucket.upload(file, file.relative_to(blocks).as_posix())
     said = []
-    for where in (str(blocks), f"s3://{BUCKET}/blocks"):
+    for where in (str(blocks), f"{HERE}/blocks"):
         day = ["--date", "2026-11-20", "--lake", str(tmp_path / where[:2].strip("/"))]
         assert main(["export", "--blocks", where, *day], environ=environ, now=NIGHT) == 0
         said.append(capsys.readouterr().err.partition(" of /")[0].partition(" of s3:")[0])
