@@ -3,20 +3,19 @@
 A case is a folder ``tests/queries/<schema>/<table>/<case>/``: one ``<schema>.<table>.csv`` per input and ``expect.csv``, whose
 first line says why and shows the arithmetic. Tables that are not given are built from those that are, or are empty;
 columns that are not given have the value in DEFAULTS, or null; columns that ``expect.csv`` leaves out are not compared.
-``params.csv`` (name,value) overrides PARAMS. Cases of a table that differ in nothing but rows are built at once, each as a
-cluster of its own.
+``params.csv`` (name,value) overrides PARAMS. Cases with the same parameters are built at once, each as a cluster of its own,
+where none is given a table that is built for another.
 """
 
 from __future__ import annotations
 
 import csv
 import re
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import duckdb
 import pytest
@@ -39,6 +38,11 @@ HERE = Path(__file__).parent / "queries"
 QUERIES = load()
 FILES = [query for query in QUERIES.values() if query.life != "previous"]
 CASES = sorted(path.parent for path in HERE.rglob("expect.csv"))
+AT_MOST = 24
+"""Cases of one build."""
+ALONE = {"cluster", "dimension", "holder_number", "interval_number", "terms_id", "sql"}
+"""Columns that name clusters, or have numbers that count over all of them."""
+KEYS = {query.table: query.grain for query in FILES} | {table.name: table.schema.names for rule in RULES for table in rule.makes}
 PARAMS: dict[str, Any] = {
     "memory_threshold_ratio": 0.9,
     "since_at": datetime(2026, 3, 1),
@@ -103,7 +107,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyC
     """Every table, built over an empty lake: empty, with the types of the real thing."""
     empty = lake.open_lake(tmp_path_factory.mktemp("lake"), create=True)
     with duckdb.connect() as con:
-        con.execute("set TimeZone = 'UTC'")
+        con.execute("set TimeZone = 'UTC'; set threads = 1")
         lake.views(con, empty, TABLE_BY_NAME)
         empty_rule_tables(con)
         for query in QUERIES.values():
@@ -158,75 +162,103 @@ def case_name(case: Path) -> str:
     return str(case.relative_to(HERE))
 
 
-def inputs_of(case: Path) -> list[str]:
-    return [path.stem for path in sorted(case.glob("*.*.csv"))]
+def behind(tables: Collection[str], inputs: Collection[str], params: Mapping[str, Any]) -> Iterator[Query]:
+    """The queries, and those behind them, whose tables may be others than the empty graph's."""
+    changed = [name for name, value in params.items() if PARAMS.get(name) != value]
+    yield from touched(QUERIES, tables, inputs, changed)
 
 
-def at_once(cases: list[Path]) -> list[dict[str, Path]]:
-    """By cluster: the cases of a fact or a report with the same parameters and inputs, which are of clusters but name none."""
-    found = defaultdict[tuple[object, ...], list[Path]](list)
-    for case in cases:
-        tables, files = [case.parts[-2], *inputs_of(case)], case.glob("*.csv")
-        is_alone = any(each.startswith(("period.", "previous.")) for each in tables) or any(
-            "cluster" in header(each) for each in files
-        )
-        alone = case if is_alone or not tables[0].startswith(("facts.", "report.")) else None
-        found[*tables, str(read_params(case)), alone].append(case)
-    return [{each.name if len(alike) > 1 else "c": each for each in alike} for alike in found.values()]
+class Case(NamedTuple):
+    """A case, and what a build with others must not mix up."""
+
+    path: Path
+    table: str
+    inputs: Collection[str]
+    params: dict[str, Any]
+    anew: Collection[str]
+    """The tables that are built of those that are given."""
+    is_alone: bool
+    """Whether it names clusters itself, or a table of it has none."""
+
+    @classmethod
+    def of(cls, path: Path) -> Case:
+        table, inputs, params = path.parts[-2], {each.stem for each in path.glob("*.*.csv")}, read_params(path)
+        anew = {each.table for each in behind([table], inputs, params)}
+        names = {name for file in path.glob("*.csv") for name in header(file)}.union(QUERIES[table].grain[1:])
+        is_of_clusters = all("cluster" in KEYS.get(each, "cluster") for each in (table, *inputs))
+        return cls(path, table, inputs, params, anew, not is_of_clusters or not ALONE.isdisjoint(names))
+
+    def can_stand_with(self, other: Case) -> bool:
+        """Whether neither is given what is built for the other."""
+        is_apart = not any(each.anew & (beside.inputs - each.inputs) for each, beside in ((self, other), (other, self)))
+        return is_apart and self.params == other.params and not (self.is_alone or other.is_alone)
 
 
-def case_names(cases: dict[str, Path]) -> str:
-    return "; ".join(map(case_name, cases.values()))
+def at_once(paths: Iterable[Path]) -> list[dict[str, Case]]:
+    """By cluster: cases that one build makes, each with those that need most of the same tables."""
+    found: list[list[Case]] = []
+    for case in sorted(map(Case.of, paths), key=lambda case: -len(case.anew)):
+        fitting = [group for group in found if len(group) < AT_MOST and all(map(case.can_stand_with, group))]
+        if not fitting:
+            fitting = [[]]
+            found += fitting
+        min(fitting, key=lambda group: len(case.anew.difference(*(each.anew for each in group)))).append(case)
+    return [{case_name(case.path) if len(group) > 1 else "c": case for case in group} for group in found]
 
 
-def fill(con: duckdb.DuckDBPyConnection, query: Query, cases: dict[str, Path]) -> None:
-    """Insert the rows of the cases, those that they expect into a table of their own."""
-    con.execute(f"create temp table expected as from {query.table} limit 0")
+def case_names(cases: dict[str, Case]) -> str:
+    return "; ".join(case_name(case.path) for case in cases.values())
+
+
+def expected(table: str) -> str:
+    return f"expected_{table.replace('.', '_')}"
+
+
+def fill(con: duckdb.DuckDBPyConnection, cases: dict[str, Case]) -> Iterator[Query]:
+    """Insert the rows of the cases, those that they expect into tables of their own; the queries to build."""
     for cluster, case in cases.items():
-        for table in inputs_of(case):
-            insert_csv(con, table, case / f"{table}.csv", cluster)
-        insert_csv(con, "expected", case / "expect.csv", cluster)
+        con.execute(f"create temp table if not exists {expected(case.table)} as from {case.table} limit 0")
+        for table in case.inputs:
+            insert_csv(con, table, case.path / f"{table}.csv", cluster)
+        insert_csv(con, expected(case.table), case.path / "expect.csv", cluster)
+    anew = {table for case in cases.values() for table in case.anew}
+    yield from (query for query in QUERIES.values() if query.table in anew)
 
 
-def assert_is_expected(con: duckdb.DuckDBPyConnection, query: Query, cases: dict[str, Path]) -> None:
+def params_of(cases: dict[str, Case]) -> dict[str, Any]:
+    return next(iter(cases.values())).params
+
+
+def assert_is_expected(con: duckdb.DuckDBPyConnection, cases: dict[str, Case]) -> None:
     for cluster, case in cases.items():
-        columns = list(dict.fromkeys([*query.grain, *header(case / "expect.csv")]))
+        query = QUERIES[case.table]
+        columns = list(dict.fromkeys([*query.grain, *header(case.path / "expect.csv")]))
         where = f"where cluster = '{cluster}'" if len(cases) > 1 else ""
-        assert rows(con, query.table, columns, query, where) == rows(con, "expected", columns, query, where)
+        assert rows(con, query.table, columns, query, where) == rows(con, expected(query.table), columns, query, where)
 
 
 @pytest.mark.parametrize("cases", at_once(CASES), ids=case_names)
-def test_cases(cases: dict[str, Path], empty: duckdb.DuckDBPyConnection) -> None:
-    case = next(iter(cases.values()))
-    query, params = QUERIES[case.parts[-2]], read_params(case)
-    fill(empty, query, cases)
-    for each in behind(query, inputs_of(case), params):
-        build(empty, each, params)
-    assert_is_expected(empty, query, cases)
+def test_cases(cases: dict[str, Case], empty: duckdb.DuckDBPyConnection) -> None:
+    for each in fill(empty, cases):
+        build(empty, each, params_of(cases))
+    assert_is_expected(empty, cases)
 
 
-@pytest.mark.parametrize("cases", at_once([case for case in CASES if QUERIES[case.parts[-2]].parts]), ids=case_names)
-def test_cases_in_the_smallest_parts(cases: dict[str, Path], graph: duckdb.DuckDBPyConnection) -> None:
+@pytest.mark.parametrize(
+    "cases", [group for query in FILES if query.parts for group in at_once(HERE.glob(f"*/{query.table}/*"))], ids=case_names
+)
+def test_cases_in_the_smallest_parts(cases: dict[str, Case], graph: duckdb.DuckDBPyConnection) -> None:
     """Parts are views of a database beside, which a transaction cannot write too."""
-    case = next(iter(cases.values()))
-    query, params, inputs = QUERIES[case.parts[-2]], read_params(case), inputs_of(case)
-    made = [*behind(query, inputs, params)]
+    made = [*fill(graph, cases)]
     try:
-        fill(graph, query, cases)
         for each in made:
-            build(graph, replace(each, parts=each.parts and replace(each.parts, row_count=1)), params)
-        assert_is_expected(graph, query, cases)
+            build(graph, replace(each, parts=each.parts and replace(each.parts, row_count=1)), params_of(cases))
+        assert_is_expected(graph, cases)
     finally:
-        graph.execute("drop table expected")
-        for table in [*inputs, *(each.table for each in made)]:
+        for case in cases.values():
+            graph.execute(f"drop table if exists {expected(case.table)}")
+        for table in {*(each for case in cases.values() for each in case.inputs), *(each.table for each in made)}:
             graph.execute(f"delete from {table}")
-
-
-def behind(query: Query, inputs: list[str], params: Mapping[str, Any]) -> Iterator[Query]:
-    """The query, after those behind it whose tables may be others than the empty graph's."""
-    changed = [name for name, value in params.items() if PARAMS.get(name) != value]
-    yield from (each for each in touched(QUERIES, [query.table], inputs, changed) if each != query)
-    yield query
 
 
 def rows(con: duckdb.DuckDBPyConnection, table: str, columns: list[str], query: Query, where: str) -> list[dict[str, Any]]:
