@@ -65,8 +65,6 @@ class Header:
     settings: Mapping[str, Any]
     catalog_versions: tuple[str, ...] = ()
     unseen: tuple[Unseen, ...] = ()
-    unaccounted: tuple[Unseen, ...] = ()
-    """Device time of which it is not known who held it; what nobody saw is a part of it."""
     absent: tuple[Absent, ...] = ()
     signal_count: int = 0
     notes: tuple[str, ...] = ()
@@ -179,8 +177,7 @@ def read_header(
         failures=failures,
         settings=settings,
         catalog_versions=tuple(filter(None, (row[0] for row in catalogs))),
-        unseen=_unknown_time(con, "any"),
-        unaccounted=_unknown_time(con, "workload"),
+        unseen=_unseen(con),
         absent=_absent(con),
         signal_count=_signal_count(con),
         agreements=_agreements(con),
@@ -198,14 +195,13 @@ def _device_time(con: duckdb.DuckDBPyConnection) -> tuple[float, float]:
     return float(expected), float(observed)
 
 
-def _unknown_time(con: duckdb.DuckDBPyConnection, signal: str) -> tuple[Unseen, ...]:
+def _unseen(con: duckdb.DuckDBPyConnection) -> tuple[Unseen, ...]:
     """Rows of whole nodes and days whose unknown time has a reason, the longest first."""
     rows = con.execute(
         """
         select reason, round(sum(unknown_device_seconds), 3) as seconds, count(distinct (cluster, node_name))
-        from report.coverage where signal = $signal and reason != '' group by reason order by seconds desc, reason
-        """,
-        {"signal": signal},
+        from report.coverage where signal = 'any' and reason != '' group by reason order by seconds desc, reason
+        """
     ).fetchall()
     return tuple(Unseen(*row) for row in rows)
 
