@@ -18,6 +18,11 @@ from gpureport.values.runtime.resources import TEMPLATES
 from gpureport.values.text import formats
 
 
+def _read(name: str) -> list[dict[str, str]]:
+    with (TEMPLATES / name).open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
 @dataclass(frozen=True)
 class Bucket:
     """A category of the ledger, as people read it."""
@@ -27,18 +32,7 @@ class Bucket:
     meaning: str
 
 
-BUCKETS = (
-    Bucket("effective", "Effective", "allocated and active, SM activity of 50 % or more"),
-    Bucket("underutilized", "Underutilized", "allocated and active, SM activity below 50 %"),
-    Bucket("active_unmeasured", "Active, SM activity not measured", "allocated and active; no data for SM activity"),
-    Bucket("allocated_unmeasured", "Allocated, use not measured", "allocated by requests or labels; no data on its use"),
-    Bucket("allocated_idle", "Allocated, idle", "allocated to a container and not active"),
-    Bucket("reserved_idle", "Reserved, idle", "reserved by a resource claim without a running container"),
-    Bucket("fragmented", "Fragmented (unschedulable)", "unallocated, and no pending or usual request fits"),
-    Bucket("free", "Free", "unallocated and schedulable"),
-    Bucket("unavailable", "Unavailable", "node not ready or cordoned, or GPU unhealthy"),
-    Bucket("unknown", "Unknown", "no data on allocation or use"),
-)
+BUCKETS = tuple(Bucket(**row) for row in _read("buckets.csv"))
 ALLOCATED = ("effective", "underutilized", "active_unmeasured", "allocated_unmeasured", "allocated_idle")
 IDLE = ("allocated_idle", "reserved_idle")
 
@@ -145,11 +139,6 @@ def own_columns() -> Mapping[str, tuple[Column, ...]]:
         column = Column(row["column"], row["title"], row["kind"], row["total"], is_hidden=bool(row["is_hidden"]))
         found[row["table"]] = (*found.get(row["table"], ()), column)
     return found
-
-
-def _read(name: str) -> list[dict[str, str]]:
-    with (TEMPLATES / name).open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
 
 
 _KEPT_SECONDS = ("observed_seconds", "expected_device_seconds", "unknown_device_seconds", "waiting_seconds", "held_seconds")
