@@ -48,7 +48,7 @@ def report_tables(
     window = parse_period(since, now)
     with connection() as con:
         asked = Window(window.start_at, parse_period(until, now).start_at) if until else window
-        yield Report(con, Tables(con, config, reported_lake(config), asked))
+        yield Report(con, Tables(con, config, reported_lake(config), asked, now=asked.end_at))
 
 
 def keep_tables(lake: Path, since: str, until: str | None, tables: Collection[str], file: Path) -> None:

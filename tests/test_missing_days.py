@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -134,6 +135,21 @@ def test_a_run_of_today_has_its_hours_and_a_dead_cluster_is_unknown_in_them(
     assert "'tomorrow' is not a date" in capsys.readouterr().err
     assert main(["run", "--until", "now", "--date", "2026-03-03", "--cluster", "eu", *flags], environ, now) == 2
     assert "leave out --date" in capsys.readouterr().err
+
+
+def test_sql_and_diff_of_a_period_that_goes_on_end_with_the_last_full_hour(
+    lake: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two GPUs are expected in eu until 09:00 of 4 March: 3 x 24 + 9 h each, also of all days that have facts."""
+    now, flags = datetime(2026, 3, 4, 9, 19, 20, tzinfo=UTC), ("--lake", str(lake), "--cluster", "eu", "-o", "csv")
+    asked = "select sum(gpu_hours) as gpu_hours from report.gpu_hour_ledger"
+    for period in (("--since", "2026-03"), ()):
+        assert main(["sql", asked, *period, *flags], environ={}, now=now) == 0
+        assert capsys.readouterr().out.splitlines() == ["gpu_hours", "162.0"]
+    compared = ("diff", "--since", "2026-03-04", "--previous-since", "2026-03-03", "--show", "periods")
+    assert main([*compared, *flags], environ={}, now=now) == 0
+    rows = csv.DictReader(capsys.readouterr().out.splitlines())
+    assert {row["period"]: row["capacity_gpu_hours"] for row in rows} == {"before": "48.0", "now": "18.0"}
 
 
 def test_a_period_that_cuts_an_hour_with_data_on_both_sides_is_refused(

@@ -52,7 +52,7 @@ def sql(
     if until and not since:
         raise UsageError("--until needs --since")
     window = period(invocation, config, since, until) if since else None
-    asking.sql(config, statement, output, window, rows_at_most, allow_files)
+    asking.sql(config, statement, output, window, invocation.now, rows_at_most, allow_files)
 
 
 @click.command()
@@ -105,7 +105,7 @@ def _compared_windows(invocation: Invocation, config: Config, times: Mapping[str
     """The later window, and the earlier one where it is named."""
     if not times["since"]:
         raise UsageError("nothing to compare; give --since for a window of the lake, or two folders of reports")
-    window = period(invocation, config, times["since"], times["until"])
+    window = period(invocation, config, times["since"], times["until"]).over_by(invocation.now)
     if not times["previous_since"]:
         if times["previous_until"]:
             raise UsageError("--previous-until needs --previous-since")

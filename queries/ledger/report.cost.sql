@@ -113,13 +113,11 @@ select
     coalesce(energy_method, 'none') as energy_method,
     if(energy_accuracy_ratio > 1, 1, energy_accuracy_ratio) as energy_accuracy_ratio,
     columns('^(facility_kwh|energy_cost|co2e_grams|co2e_market_grams|unmeasured_gpu_hours)$'),
-    unknown_reasons([
+    unknown_reasons([(name, if(energy_kwh is null, 'not_collected', null)) for name in ['energy_kwh', 'facility_kwh']] || [
         ('used_gpu_hours', if(used_gpu_hours is null, 'not_collected', null)),
         ('allocated_cost', if(allocated_cost is null, 'not_configured', null)),
         ('used_cost', if(used_cost is null, if(used_gpu_hours is null, 'not_collected', 'not_configured'), null)),
-        ('energy_kwh', if(energy_kwh is null, 'not_collected', null)),
         ('energy_accuracy_ratio', if(energy_accuracy_ratio is null, if(sensor_ratio is null, 'accuracy_unknown', 'older_facts'), null)),
-        ('facility_kwh', if(energy_kwh is null, 'not_collected', null)),
         ('energy_cost', if(energy_cost is null, if(has_price, 'not_collected', 'not_configured'), null)),
         ('co2e_grams', if(co2e_grams is null, if(has_location, 'not_collected', 'not_configured'), null)),
         ('co2e_market_grams', if(co2e_market_grams is null, if(has_market, 'not_collected', 'not_configured'), null))

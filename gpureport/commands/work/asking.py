@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from difflib import get_close_matches
 from functools import cached_property
 from itertools import pairwise
@@ -150,19 +150,20 @@ def sql(
     statement: str | None,
     output: Output,
     window: Window | None,
+    now: datetime,
     rows_at_most: int | None,
     allow_files: bool = False,
 ) -> None:
     """One statement's rows on standard output, or a prompt; tables are opened and built as statements name them.
 
-    Without a window report.* spans all days that have facts, and the others all that the lake holds. Files other than the lake's
-    can be neither read nor written, unless that is allowed.
+    Without a window report.* spans all days that have facts, as far as they are over, and the others all that the lake holds.
+    Files other than the lake's can be neither read nor written, unless that is allowed.
     """
     lake = reported_lake(config)
     with connection(config.compute.memory_limit, config.compute.threads) as con:
         if not allow_files:
             confine(con, [lake.path, QUERIES])
-        session = Session(con, Tables(con, config, lake, window).open_named, output, sys.stdout, rows_at_most, allow_files)
+        session = Session(con, Tables(con, config, lake, window, now).open_named, output, sys.stdout, rows_at_most, allow_files)
         if statement:
             session.answer(statement)
         else:
@@ -177,6 +178,7 @@ class Tables:
     config: Config
     lake: Lake
     asked: Window | None
+    now: datetime
     opened: set[str] = field(default_factory=set)
 
     def open_named(self, statement: str) -> None:
@@ -202,8 +204,8 @@ class Tables:
 
     @cached_property
     def _window_tables(self) -> WindowTables:
-        made_with = facts_made_with(self.config)
-        return WindowTables(self.con, self.lake, self.asked or self._whole(), report_settings(self.config), made_with)
+        window = (self.asked or self._whole()).over_by(self.now)
+        return WindowTables(self.con, self.lake, window, report_settings(self.config), facts_made_with(self.config))
 
     def _whole(self) -> Window:
         """All days that have facts."""
