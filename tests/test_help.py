@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from gpureport.cli import main
+from gpureport.compute.query import load
 
 
 def test_an_unknown_command_names_the_one_that_is_close(capsys: pytest.CaptureFixture[str]) -> None:
@@ -38,6 +39,15 @@ def test_each_shell_has_a_completion_script(shell: str, capsys: pytest.CaptureFi
 def test_help_of_a_command_is_the_commands_own(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["help", "report"], environ={}) == 0
     assert "the last complete week" in " ".join(capsys.readouterr().out.split())
+
+
+def test_help_names_the_tables_whose_days_are_utcs_in_any_time_zone(capsys: pytest.CaptureFixture[str]) -> None:
+    """Two have days that are no column of their grain."""
+    daily = [query for query in load().values() if query.life == "report" and {"day"} <= {*query.grain}]
+    utc = [query.table.removeprefix("report.") for query in daily if "timezone" not in query.params]
+    assert main(["report", "--help"], environ={}) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert f"The days of {', '.join(sorted([*utc, 'focus', 'gpu_hour_balance']))} and teams' pages are UTC's." in told
 
 
 def test_the_largest_teams_are_printed_at_once(demo: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -98,8 +98,8 @@ def compute(invocation: Invocation, /, day: str | None, since: str | None, until
 @click.option(
     "--timezone",
     "report__timezone",
-    help="Time zone of days, weekdays and hours, such as Europe/Berlin (default: UTC); it differs from UTC by whole hours. "
-    "The days of gpu_hour_ledger, gpu_hour_balance, power_sensor, coverage and the pages of teams remain UTC's.",
+    help="Time zone of days, weekdays and hours, such as Europe/Berlin (default: UTC), whole hours from it. The days of "
+    "coverage, demand_trend, focus, gpu_hour_balance, gpu_hour_ledger, power_sensor, restated_day and teams' pages are UTC's.",
 )
 @click.option("--anonymise", "is_anonymous", is_flag=True, help="Write a report to share: pseudonyms for names, no free text.")
 @click.option(
