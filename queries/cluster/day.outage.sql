@@ -2,7 +2,7 @@
 --
 -- A state in a snapshot is valid until the next one, which may not list the node any more, for 15 minutes at most.
 --
--- grain:  cluster, node_name, device_uuid, start_at, cause
+-- grain:  cluster, node_name, device_uuid, start_at, end_at, cause
 -- reads:  day.state_snapshot, lake.device, lake.koordinator_device, lake.node, lake.sample, lake.series
 -- source: kube_node_status_condition, kube_node_spec_unschedulable; Node status, ResourceSlice taints, Koordinator's Device objects
 -- columns:
@@ -59,15 +59,14 @@ select
     series.node_name,
     '' as device_uuid,
     sample.seen_at::timestamp as start_at,
-    max(held_until(sample.seen_at, sample.held_seconds)) as end_at,
+    held_until(sample.seen_at, sample.held_seconds) as end_at,
     series.cause
 from series
 inner join lake.sample
     using (cluster, series_id)
 where sample.value = series.bad_count and sample.held_seconds > 0
-group by all
-union all by name
-select distinct
+union by name
+select
     listed.* similar to '^(cluster|node_name|device_uuid|cause)$',
     snapshot.observed_at as start_at,
     snapshot.stands_until_at as end_at
