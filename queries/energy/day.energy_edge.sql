@@ -21,18 +21,15 @@ with counted as (
     having sum(energy_sample_count) > 0 or has_gap
 ),
 
-reported as (
-    select distinct columns('^(cluster|device_uuid)$')
-    from day.sample_sum
-    where powered_seconds is not null and gpu_instance_id = ''
-),
-
 doubtful as (
-    select counted.*
+    select *
     from counted
-    left join reported
-        using (cluster, device_uuid)
-    where counted.has_gap or counted.is_silent or reported.device_uuid is not null
+    where
+        has_gap or is_silent or (cluster, device_uuid) in (
+            select (step.cluster, step.device_uuid)
+            from day.sample_sum as step
+            where step.powered_seconds is not null and step.gpu_instance_id = ''
+        )
 ),
 
 edge as (
@@ -111,11 +108,7 @@ spread as (
 
 select
     columns('^(cluster|device_uuid|start_at|end_at|gap_joules)$'),
-    if(
-        is_within_gap or is_silent or is_followed or not has_counter,
-        power_joules * coalesce(reported_ratio, 1),
-        null
-    ) as reported_joules,
+    if(is_within_gap or is_silent or is_followed or not has_counter, power_joules * coalesce(reported_ratio, 1), null) as reported_joules,
     is_within_gap,
     is_active,
     gap_count

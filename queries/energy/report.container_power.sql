@@ -35,22 +35,16 @@ with device as (
 ),
 
 -- A pool is the devices of one model of a cluster: its holders pay for what was free, in proportion to their own idle energy.
-device_allocated as (
-    select
-        columns('^(cluster|device_uuid)$'),
-        sum(known_idle_joules) as allocated_baseline_joules
-    from period.power
-    group by cluster, device_uuid
-),
-
 pool as (
     select
         device.cluster,
         device.gpu_model,
-        sum(device.known_idle_joules) / nullif(sum(device_allocated.allocated_baseline_joules), 0) as pool_ratio
+        sum(device.known_idle_joules) / nullif(sum((
+            select sum(power.known_idle_joules)
+            from period.power as power
+            where power.cluster = device.cluster and power.device_uuid = device.device_uuid
+        )), 0) as pool_ratio
     from device
-    left join device_allocated
-        using (cluster, device_uuid)
     group by device.cluster, device.gpu_model
 ),
 
