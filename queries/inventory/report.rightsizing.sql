@@ -33,13 +33,19 @@ select
     memory_used_bytes_max,
     memory_used_ratio_max,
     unknown_reasons([
-        ('instance_count', case when not is_known then 'not_collected' when instance_count is null then 'no_smaller' end),
-        ('freed_gpu_hours', case when not is_known then 'not_collected' when instance_count is null then 'no_smaller' end),
-        ('busiest_sm_active_ratio', if(busiest_sm_active_ratio is null, 'not_collected', null)),
-        ('busiest_sm_occupancy_ratio', if(busiest_sm_occupancy_ratio is null, 'not_collected', null)),
-        ('busiest_dram_active_ratio', if(busiest_dram_active_ratio is null, 'not_collected', null)),
+        (name, case
+            when instance_count is not null then null
+            when is_known then 'no_smaller'
+            when sm_active_seen_seconds + sm_occupancy_seen_seconds + dram_active_seen_seconds + memory_seen_seconds is null then 'not_collected'
+            else 'low_coverage'
+        end)
+        for name in ['instance_count', 'freed_gpu_hours']
+    ] || [
+        ('busiest_sm_active_ratio', if(busiest_sm_active_ratio is null, if(sm_active_seen_seconds is null, 'not_collected', 'low_coverage'), null)),
+        ('busiest_sm_occupancy_ratio', if(busiest_sm_occupancy_ratio is null, if(sm_occupancy_seen_seconds is null, 'not_collected', 'low_coverage'), null)),
+        ('busiest_dram_active_ratio', if(busiest_dram_active_ratio is null, if(dram_active_seen_seconds is null, 'not_collected', 'low_coverage'), null)),
         ('sm_active_max', if(sm_active_ratio_max is null, 'not_collected', null)),
-        ('memory_used_bytes_max', if(memory_used_bytes_max is null, 'not_collected', null)),
-        ('memory_used_ratio_max', if(memory_used_ratio_max is null, 'not_collected', null))
+        ('memory_used_bytes_max', if(memory_used_bytes_max is null, if(fb_used_seen_seconds is null, 'not_collected', 'low_coverage'), null)),
+        ('memory_used_ratio_max', if(memory_used_ratio_max is null, if(memory_seen_seconds is null, 'not_collected', 'low_coverage'), null))
     ]) as unknown_reasons
 from period.fit

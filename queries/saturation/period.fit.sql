@@ -95,13 +95,14 @@ needed as (
         count(distinct allocated.pod || '/' || allocated.pod_uid) as pod_count,
         sum(allocated.observed_seconds) / 3600 as allocated_gpu_hours,
         $figure_min_coverage_ratio * sum(allocated.observed_seconds) as needed_seconds,
+        sum(allocated.sm_active_seen_seconds) as sm_active_seen_seconds,
+        sum(allocated.sm_occupancy_seen_seconds) as sm_occupancy_seen_seconds,
+        sum(allocated.dram_active_seen_seconds) as dram_active_seen_seconds,
+        sum(allocated.fb_used_seen_seconds) as fb_used_seen_seconds,
+        sum(allocated.memory_seen_seconds) as memory_seen_seconds,
         if(sum(allocated.sm_active_seen_seconds) >= needed_seconds, max(allocated.busiest_sm_active_ratio), null) as busiest_sm_active_ratio,
-        if(
-            sum(allocated.sm_occupancy_seen_seconds) >= needed_seconds, max(allocated.busiest_sm_occupancy_ratio), null
-        ) as busiest_sm_occupancy_ratio,
-        if(
-            sum(allocated.dram_active_seen_seconds) >= needed_seconds, max(allocated.busiest_dram_active_ratio), null
-        ) as busiest_dram_active_ratio,
+        if(sum(allocated.sm_occupancy_seen_seconds) >= needed_seconds, max(allocated.busiest_sm_occupancy_ratio), null) as busiest_sm_occupancy_ratio,
+        if(sum(allocated.dram_active_seen_seconds) >= needed_seconds, max(allocated.busiest_dram_active_ratio), null) as busiest_dram_active_ratio,
         max(allocated.sm_active_ratio_max) as sm_active_ratio_max,
         if(sum(allocated.fb_used_seen_seconds) >= needed_seconds, max(allocated.fb_used_bytes_max), null) as memory_used_bytes_max,
         if(sum(allocated.memory_seen_seconds) >= needed_seconds, max(allocated.memory_used_ratio_max), null) as memory_used_ratio_max,
@@ -119,11 +120,7 @@ needed as (
 judged as (
     select
         *,
-        busiest_sm_active_ratio is not null
-        and busiest_sm_occupancy_ratio is not null
-        and busiest_dram_active_ratio is not null
-        and memory_used_bytes_max is not null
-        and memory_used_ratio_max is not null as is_known,
+        busiest_sm_active_ratio + busiest_sm_occupancy_ratio + busiest_dram_active_ratio + memory_used_bytes_max + memory_used_ratio_max is not null as is_known,
         -- Occupancy counts the warps of all SMs: it is never above SM activity, but where that one is wrong.
         (1 + $fit_headroom_ratio) * greatest(busiest_sm_active_ratio, busiest_sm_occupancy_ratio) as sm_need,
         (1 + $fit_headroom_ratio) * busiest_dram_active_ratio as dram_need,
