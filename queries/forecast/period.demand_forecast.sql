@@ -1,6 +1,6 @@
 -- Forecast per GPU model and day: from the last week's level on, with its weekdays and its change from day to day (period.demand_expectation).
 --
--- For half as many days as count, 90 at most; nothing where fewer than 28 count, nor where carrying the last day on was as close in the past.
+-- For half as many days as count, 90 at most; nothing where fewer than 28 count, nor where carrying the last day on was as close, but not exact.
 --
 -- grain:  cluster, gpu_model, day
 -- reads:  period.demand_backtest, period.demand_day, period.demand_expectation
@@ -19,7 +19,7 @@ closer as (
     select columns('^(cluster|gpu_model)$')
     from period.demand_backtest
     group by cluster, gpu_model
-    having sum(abs(allocated_gpu_hours - expected_gpu_hours)) < sum(abs(allocated_gpu_hours - carried_gpu_hours))
+    having sum(abs(allocated_gpu_hours - expected_gpu_hours)) < greatest(sum(abs(allocated_gpu_hours - carried_gpu_hours)), 0.001)
 )
 
 select

@@ -11,7 +11,7 @@
 with judged as (
     select
         *,
-        coalesce(backtest_error_ratio >= naive_error_ratio, false) as is_worse,
+        coalesce(horizon_day_count is null and backtest_error_ratio >= naive_error_ratio, false) as is_worse,
         case when horizon_day_count is null then if(is_worse, 'no_better', 'too_few_days') end as no_forecast
     from period.demand_runway
 )
