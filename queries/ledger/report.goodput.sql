@@ -2,6 +2,7 @@
 --
 -- grain:  cluster, team
 -- reads:  period.team, report.outcome
+-- params: figure_min_coverage_ratio
 -- columns: cluster, team, allocated_gpu_hours, evicted_gpu_hours, node_lost_gpu_hours, failed_gpu_hours, restart_gpu_hours,
 --          unreported_gpu_hours, scheduling_goodput_ratio, program_goodput_ratio, unknown_reasons
 with summed as (
@@ -23,10 +24,13 @@ with summed as (
 
 select
     * exclude (lost_gpu_hours),
-    1 - (evicted_gpu_hours + node_lost_gpu_hours + lost_gpu_hours) / nullif(allocated_gpu_hours - unreported_gpu_hours, 0) as scheduling_goodput_ratio,
+    if(
+        unreported_gpu_hours <= (1 - $figure_min_coverage_ratio) * allocated_gpu_hours,
+        1 - (evicted_gpu_hours + node_lost_gpu_hours + lost_gpu_hours) / nullif(allocated_gpu_hours - unreported_gpu_hours, 0), null
+    ) as scheduling_goodput_ratio,
     null::double as program_goodput_ratio,
     unknown_reasons([
-        ('scheduling_goodput_ratio', if(scheduling_goodput_ratio is null, 'not_observed', null)),
+        ('scheduling_goodput_ratio', if(scheduling_goodput_ratio is null, if(unreported_gpu_hours < allocated_gpu_hours, 'low_coverage', 'not_observed'), null)),
         ('program_goodput_ratio', 'not_measurable'),
         ('restart_gpu_hours', if(restart_gpu_hours is null, 'not_collected', null))
     ]) as unknown_reasons
