@@ -240,13 +240,12 @@ class _Asked:
         if largest and not self.team:
             told = (f"{each['team']} {_per(each['idle'] + each['freed'], self.hours)}" for each in largest[:3])
             parts.append(f"by team: {', '.join(told)}")
-        costs = [each["cost"] for each in teams if each["cost"] is not None]
         # The ledger also has GPUs that no exporter shows.
         count = max(self.header.device_count, round(self.whole.capacity / self.hours) if self.hours else 0)
         of = "" if self.team else f" of {count:,}"
         tone = "warn" if gpus >= 0.5 else ""
         is_least = any(each["is_partial"] for each in teams)
-        if spent := sum(costs):
+        if spent := sum(each["cost"] or 0.0 for each in teams):
             parts.append(f"cost of the allocated ones: {'≥ ' if is_least else ''}{self.money(spent)}")
         is_lower = is_partial or self.unmeasured > UNMEASURED * self.whole.of(*ALLOCATED)  # they may be idle too
         said = formats.rounded(gpus, 1, is_lower)
@@ -325,9 +324,7 @@ class _Asked:
         """Whether any GPU is sick: node, GPU and error of the gravest."""
         found = self.tables.rows(
             f"""
-            select finding.*, gpu_index from page.finding as finding
-            left join (select cluster, device_uuid, any_value(gpu_index) as gpu_index from report.device group by all)
-                using (cluster, device_uuid)
+            select * from page.finding
             where {_HEALTH} and gravity < 2 and ($team in ('', team) or list_contains(concerned, $team)) order by number
             """,
             team=self.team,

@@ -143,9 +143,7 @@ def _findings(tables: Tables, team: str) -> list[dict[str, Any]]:
         from (
             select *, if(owner = 'platform', '', holder) as whose, row_number() over (order by number) - 1 as row
             from page.finding where $team in ('', team) or list_contains(concerned, $team)
-        ) as finding
-        left join (select cluster, device_uuid, any_value(gpu_index) as gpu_index from report.device group by all) as device
-            using (cluster, device_uuid)
+        )
         group by code, detail, severity, cluster, node_name, whose, if(whose = '', '', pod_uid), if(device_uuid = '', number, 0)
         order by min(number)
         """,

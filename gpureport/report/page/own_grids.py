@@ -12,14 +12,7 @@ from gpureport.report.page.tables import opened_tables
 
 ROWS_MAX = 100_000
 """Rows of a table at most: of more containers the largest."""
-_FINDINGS = """
-    select finding.*, gpu_index, at_stake_cost as cost
-    from page.finding as finding
-    left join (
-        select cluster, device_uuid, gpu_instance_id, any_value(gpu_index) as gpu_index from report.device group by all
-    ) using (cluster, device_uuid, gpu_instance_id)
-    order by number
-"""
+_FINDINGS = "select *, at_stake_cost as cost from page.finding order by number"
 _SUMS = """
             sum(if(bucket like '%unmeasured', -gpu_hours, gpu_hours)) filter (where bucket != 'reserved_idle') as measured,
             if(measured >= 0, 0, null) as known,

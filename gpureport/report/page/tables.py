@@ -37,6 +37,7 @@ _FINDING = """
         row_number() over (order by gravity, gpu_hours desc nulls last, code, cluster, node_name, namespace, pod, device_uuid)
             as number,
         finding.*,
+        gpu_index,
         coalesce(team.team, owner) as team,
         concat_ws('/', nullif(namespace, ''), coalesce(nullif(pod, ''), nullif(workload, ''))) as holder,
         coalesce(nullif(holder, ''), nullif(regexp_replace(detail, '^[a-z_]+$', ''), ''), cluster) as subject, -- no code
@@ -45,6 +46,8 @@ _FINDING = """
             where own.cluster = finding.cluster and position(' ' || own.namespace || '/' in finding.evidence) > 0) as concerned
     from report.finding as finding
     left join page.team as team using (cluster, namespace)
+    left join (select cluster, device_uuid, any_value(gpu_index) as gpu_index from report.device group by all)
+        using (cluster, device_uuid)
     where suppressed_until is null
 """
 _ENDED = """
@@ -130,7 +133,7 @@ class Tables:
             self.con.execute(_USE)
         if self.has("previous.workload_ledger"):
             self.con.execute(_ENDED)
-        if self.has("report.finding"):
+        if self.has("report.finding", "report.device"):
             self.con.execute(_FINDING)
         self.columns = self._read_columns()
 
