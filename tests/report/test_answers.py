@@ -158,6 +158,13 @@ def test_active_gpus_are_averages_of_an_hour(con: duckdb.DuckDBPyConnection) -> 
     assert detail.startswith("1 idle on average · active, hourly average: p95 2, peak 2.8 · by team: ")
 
 
+def test_where_no_pod_waits_none_waits_longest(con: duckdb.DuckDBPyConnection) -> None:
+    con.execute("insert into period.pod_wait values ('lab', 'vision', 'v', '', '2-4', 0.0, null, 0.0)")
+    found = _answers(con)["Pending and starved"]
+    left = "4 GPU-h unallocated but fragmented; 24 GPU-h idle in allocations."
+    assert (found.headline, found.detail) == ("p95 wait 0 s", f"For every team and size. {left}")
+
+
 def test_a_long_wait_is_named_with_what_others_leave_unused(con: duckdb.DuckDBPyConnection) -> None:
     con.execute("insert into period.pod_wait values ('lab', 'vision', 'v', '', '2-4', null, 18000.0, 10.0)")
     con.execute("insert into period.pod_wait values ('lab', 'serving', 's', '', 'share', 18000.0, null, 10 / 7)")

@@ -269,7 +269,8 @@ class _Asked:
             """
         )
         waits = [each for each in waits if self.team in ("", each["team"])]
-        why = self._because(waits[0] if waits else {})
+        longest = waits[0] if waits and waits[0]["p95"] >= 0.5 else {}
+        why = self._because(longest)
         if not waits:
             seen = self.row("""
                 select count(*) as hours from report.scheduler_pressure
@@ -286,7 +287,8 @@ class _Asked:
         team = f"{first['team']}{self.where(first)}"
         is_pending = is_long and first["gpu_hours"]
         headline = f"{team}, {first['least']}{formats.gpu_hours(first['gpu_hours'])} pending" if is_pending else wait
-        detail = f"{f'{wait} ({size})' if is_pending else 'Longest: ' + team + ', ' + size}. {why}".strip()
+        of = f"Longest: {team}, {size}" if longest else "For every team and size"
+        detail = f"{f'{wait} ({size})' if is_pending else of}. {why}".strip()
         return Answer(title, headline, detail, "bad" if is_long else "", self.confidence, tab, link=TABS[tab])
 
     @property
