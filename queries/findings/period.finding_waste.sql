@@ -39,6 +39,7 @@ holder as (
         list(allocated.node_name) as node_names,
         list(allocated.gpu_model) as gpu_models,
         count(*) filter (where allocated.reported_gpu_hours > 0) as device_count,
+        if(bool_or(allocated.gpu_instance_id = ''), 'GPU', 'GPU instance') as device,
         sum(allocated.idle_gpu_hours) as idle_gpu_hours,
         sum(allocated.reported_gpu_hours) as reported_gpu_hours,
         sum(allocated.idle_gpu_hours) >= $idle_ratio * sum(allocated.reported_gpu_hours) as is_idle,
@@ -92,14 +93,14 @@ idle as (
             'idle for {:,.1f} of {:,.1f} GPU-hours ({:.0f} %)', sum(idle_gpu_hours), sum(reported_gpu_hours),
             100 * sum(idle_gpu_hours) / sum(reported_gpu_hours)
         ), format(
-            'idle on {} of {} GPUs, for {:,.1f} GPU-hours; at work on others', sum(idle_count), sum(device_count),
+            'idle on {} of {}, for {:,.1f} GPU-hours; at work on others', sum(idle_count), counted(sum(device_count), min(device)),
             sum(idle_device_gpu_hours)
         )) as idleness,
         concat(
             idleness,
             case
                 when any_value(pod_count) > 1 then format(', in {} of {} pods', count(*) filter (where idle_gpu_hours > 0), any_value(pod_count))
-                when code = 'GR101' then ' on ' || counted(sum(device_count), 'GPU')
+                when code = 'GR101' then ' on ' || counted(sum(device_count), min(device))
             end,
             if(any_value(pod_count) > 1 and bool_or(is_whole), format(
                 '; {} of them idle for {:.0f} % of their time or more', count(*) filter (where is_idle), 100 * $idle_ratio

@@ -81,7 +81,6 @@ _UTILIZATION = """
 """
 """Mean GPU utilization of all GPU-hours in which it is known."""
 
-
 _IDLE_ENERGY = {"separate": " without idle energy", "pool": " with idle energy by pool"}
 """How a team's emissions differ from its energy, in which the idle energy of its own GPUs is."""
 
