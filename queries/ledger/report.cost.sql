@@ -90,7 +90,7 @@ summed as (
         if(count(hour_cost) = count(*), sum(gpu_seconds * hour_cost), null) / 3600 as allocated_cost,
         if(used_gpu_hours is null or allocated_cost is null, null, sum(used_gpu_seconds * hour_cost)) / 3600 as used_cost,
         sum(gpu_kwh) as energy_kwh,
-        if(min(energy_method) = max(energy_method), min(energy_method), 'mixed') as energy_method,
+        if(min(energy_method) < max(energy_method), 'mixed', min(energy_method)) as energy_method,
         min(accuracy_ratio) as sensor_ratio,
         sensor_ratio + if(sum(gpu_kwh) > 0, sum(error_kwh) / sum(gpu_kwh), 0) as energy_accuracy_ratio,
         sum(whole_kwh) as facility_kwh,
