@@ -156,6 +156,8 @@ def test_active_gpus_are_averages_of_an_hour(con: duckdb.DuckDBPyConnection) -> 
         as need(gpu_model, active_gpus_p95, active_gpus_max)""")
     detail = _answers(con)["GPUs to return"].detail
     assert detail.startswith("1 idle on average · active, hourly average: p95 2, peak 2.8 · by team: ")
+    con.execute("insert into report.gpu_hour_ledger values ('lab', 'x', 'y', '', 'M', '2026-11-20', 'allocated_unmeasured', 24)")
+    assert " · active, hourly average: p95 ≥ 2, peak ≥ 2.8 · " in _answers(con)["GPUs to return"].detail
 
 
 def test_where_no_pod_waits_none_waits_longest(con: duckdb.DuckDBPyConnection) -> None:

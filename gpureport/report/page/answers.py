@@ -226,13 +226,14 @@ class _Asked:
         if self.is_notable(freed):
             parts.append(f"{_per(freed, self.hours)} by a MIG profile or smaller model")
         is_partial = self.whole.of("unknown") > UNMEASURED * self.whole.capacity
+        is_lower = is_partial or self.unmeasured > UNMEASURED * self.whole.of(*ALLOCATED)  # idle or active: not known
         if is_partial:
             parts.append(f"allocation of {_per(self.whole.of('unknown'), self.hours)} unknown")
         if whole_spare := int(spare.get("gpus") or 0):
             parts.append(f"{whole_spare} free in every hour (hourly average)")
         need = {} if self.team else self.row("select * from report.gpu_need where gpu_model = '(all)' and $team = ''")
         if need.get("active_gpus_p95") is not None and len(self.header.clusters) == 1:
-            hourly = (formats.rounded(need[f"active_gpus_{which}"], 1) for which in ("p95", "max"))
+            hourly = (formats.rounded(need[f"active_gpus_{which}"], 1, is_lower) for which in ("p95", "max"))
             parts.append("active, hourly average: p95 {}, peak {}".format(*hourly))
         gpus = (idle + freed) / self.hours + whole_spare if self.hours else 0.0
         largest = [each for each in teams if each["team"] and self.is_notable(each["idle"] + each["freed"])]
@@ -246,7 +247,6 @@ class _Asked:
         is_least = any(each["is_partial"] for each in teams)
         if spent := sum(each["cost"] or 0.0 for each in teams):
             parts.append(f"cost of the allocated ones: {'≥ ' if is_least else ''}{self.money(spent)}")
-        is_lower = is_partial or self.unmeasured > UNMEASURED * self.whole.of(*ALLOCATED)  # they may be idle too
         said = formats.rounded(gpus, 1, is_lower)
         headline = "No data" if self.is_unmeasured and not gpus else f"{said}{of}"
         return Answer("GPUs to return", headline, " · ".join(parts), tone, self.confidence, "workloads", link="Workloads")
