@@ -1,7 +1,7 @@
 -- GPU-hours of the ledger and their cost by day, node, model and workload.
 --
 -- grain:  cluster, node_name, gpu_model, day, namespace, workload_kind, workload, bucket, hours_method
--- reads:  period.ledger, period.price, period.workload
+-- reads:  period.ledger, period.price, period.team, period.workload
 -- source: period.ledger; prices: period.price
 -- columns:
 --   namespace      holder's namespace; '' where unallocated
@@ -21,7 +21,7 @@ select
     coalesce(workload.workload, '') as workload,
     ledger.bucket,
     ledger.hours_method,
-    any_value(coalesce(nullif(workload.team, ''), ledger.namespace)) as team,
+    any_value(coalesce(nullif(team.team, ''), ledger.namespace)) as team,
     sum(ledger.gpu_hours) as gpu_hours,
     any_value(price.hour_cost) as hour_cost,
     sum(ledger.gpu_hours * price.hour_cost) as hours_cost
@@ -29,4 +29,6 @@ from period.ledger as ledger
 left join period.price as price on coalesce(ledger.gpu_model, '') = price.gpu_model and ledger.day = price.day
 left join period.workload as workload
     using (cluster, namespace, pod, pod_uid)
+left join period.team as team
+    using (cluster, namespace)
 group by all

@@ -3,8 +3,7 @@
 -- grain:  cluster, namespace
 -- reads:  period.workload
 select
-    cluster,
-    namespace,
+    columns('^(cluster|namespace)$'),
     max(team) as team
 from period.workload
 group by cluster, namespace
