@@ -27,6 +27,7 @@ from .programs import fill_blocks, program, prometheus
 
 NOW = datetime(2026, 11, 23, 1, 30, tzinfo=UTC)
 DAY_SECONDS = 86_400
+LITTLE = {"GPUREPORT_REPORT__ONLY": "json", "GPUREPORT_REPORT__MIN_COVERAGE_RATIO": "0.99"}
 METRIC = "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION"
 
 
@@ -85,7 +86,7 @@ def test_a_night_fills_every_day_from_the_first_one_held_and_with_something_amis
     with prometheus(program("PROMETHEUS_BIN"), tmp_path / "late", tmp_path / "server") as url:
         for _ in range(2):
             capsys.readouterr()
-            assert run(url, lagging, environ={"GPUREPORT_REPORT__MIN_COVERAGE_RATIO": "0.99"}) == 4
+            assert run(url, lagging, environ=LITTLE) == 4
             said = capsys.readouterr().err
             assert "data coverage is" in said
             assert re.search("2026-11-19 stays missing: .* holds no series", said)
@@ -97,24 +98,24 @@ def test_a_night_fills_every_day_from_the_first_one_held_and_with_something_amis
 
 
 def test_a_gpu_that_late_samples_show_is_expected_on_the_days_after_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """GPU-b of 11-18 and GPU-c of 11-21 come late, and are silent from then on; the days after were computed without them.
+    """GPU-b of 11-19 and GPU-c of 11-21 come late, and are silent from then on; the days after were computed without them.
 
-    A run was killed when 11-18 was done and the next day was not; 11-21 is of the run that comes after it.
+    A run was killed when 11-19 was done and the next day was not; 11-21 is of the run that comes after it.
     """
-    one, other = (energy(shift, 21).replace("GPU-a", gpu).split("\n", 1)[1] for shift, gpu in ((-2, "GPU-b"), (1, "GPU-c")))
-    days = [energy(shift, 21) for shift in range(-2, 3)]
+    one, other = (energy(shift, 21).replace("GPU-a", gpu).split("\n", 1)[1] for shift, gpu in ((-1, "GPU-b"), (1, "GPU-c")))
+    days = [energy(shift, 21) for shift in range(-1, 3)]
     fill_blocks(tmp_path / "blocks", *days)
-    from_blocks(tmp_path, tmp_path / "blocks", *range(18, 23))
-    compute(tmp_path, 18, 23)
-    days[0], days[3] = days[0].replace("# EOF\n", one), days[3].replace("# EOF\n", other)
+    from_blocks(tmp_path, tmp_path / "blocks", *range(19, 23))
+    compute(tmp_path, 19, 23)
+    days[0], days[2] = days[0].replace("# EOF\n", one), days[2].replace("# EOF\n", other)
     fill_blocks(tmp_path / "late", *days)
-    from_blocks(tmp_path, tmp_path / "late", 18)
-    compute(tmp_path, 18, 19)
+    from_blocks(tmp_path, tmp_path / "late", 19)
+    compute(tmp_path, 19, 20)
     monkeypatch.setattr(nightly, "_reported", lambda plan: reporting.Reported([plan.config.out / "report.html"], ()))
     with prometheus(program("PROMETHEUS_BIN"), tmp_path / "late", tmp_path / "server") as url:
         assert run(url, tmp_path) == 0
     counts = {each.date.day: each.row_count for each in open_lake(tmp_path / "lake").partitions("facts/expected_device")}
-    assert counts == {18: 2, 19: 2, 20: 2, 21: 3, 22: 3}
+    assert counts == {19: 2, 20: 2, 21: 3, 22: 3}
 
 
 def test_an_export_of_less_than_the_lake_held_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -163,7 +164,7 @@ def _written(folder: Path) -> dict[Path, int]:
 
 
 def test_a_report_is_made_again_when_it_would_say_something_else(
-    three_days: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    three_days: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Yesterday's. Not where nothing changed; where another command's report lies there, the page is gone, or facts or settings
     are others.
@@ -190,10 +191,11 @@ def test_a_report_is_made_again_when_it_would_say_something_else(
     delivering.deliver(out, lambda _: [])
     assert not is_as_made(three_days, tmp_path)
 
-    facts = _written(tmp_path / "lake" / "facts")
+    facts, answers = _written(tmp_path / "lake" / "facts"), ("made again",)
+    monkeypatch.setattr(reporting, "report", lambda *_: reporting.Reported([page], answers))
     capsys.readouterr()
     assert run(three_days, tmp_path, environ={"GPUREPORT_SATURATION__MEMORY_THRESHOLD_RATIO": "0.8"}) == 0
-    assert "Nothing has changed" not in capsys.readouterr().out
+    assert capsys.readouterr().out.splitlines() == [*answers, str(page)]
     assert _written(tmp_path / "lake" / "facts") != facts
     assert joules(tmp_path) == {date(2026, 11, 22): 1200}
     saturation = {"saturation.memory_threshold_ratio": 0.8}
@@ -227,11 +229,13 @@ def test_an_older_day_that_cannot_be_read_keeps_none_of_yesterday(
             raise SourceError(f"the store gateway of {day} is away")
         return export(config, environ, day, only_if_grown)
 
+    reported = list[date]()
     monkeypatch.setattr(collecting, "export", broken)
+    monkeypatch.setattr(nightly, "_reported", lambda plan: reported.append(plan.last_day) or reporting.Reported([], ()))
     assert run(three_days, tmp_path) == 5
     assert "the store gateway of 2026-11-20 is away" in capsys.readouterr().err
     assert joules(tmp_path) == {date(2026, 11, 20): 600, date(2026, 11, 22): 1200}
-    assert "2026-11-22" in (tmp_path / "out/report.html").read_text()
+    assert reported == [date(2026, 11, 22)]
 
 
 def test_a_second_run_at_the_same_time_leaves_at_once(
