@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from multiprocessing.process import BaseProcess
 from pathlib import Path
-from types import MappingProxyType
 
+from forks import start
 from prometheus.programs import filled_with
 
 from gpureport.cli import main
@@ -28,15 +26,6 @@ _NOON = 1_795_176_000  # 2026-11-20T12:00:00Z
 _FORMS = {"GPUREPORT_REPORT__ONLY": "html,csv,duckdb"}
 """The page, a folder, and the database."""
 _METRICS = {"DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION": 30_000, "DCGM_FI_DEV_GPU_UTIL": 1, "DCGM_FI_DEV_FB_USED": 2}
-_CHILD = """
-import json, sys, time
-from datetime import datetime
-from gpureport.cli import main
-now, cpu, environ, *arguments = sys.argv[1:]
-code = main(arguments, environ=json.loads(environ), now=datetime.fromisoformat(now))
-open(cpu, "w").write(str(time.process_time()))
-sys.exit(code)
-"""
 
 
 def samples(first: int, count: int) -> str:
@@ -68,9 +57,9 @@ class Night:
     def run(self, folder: Path, *more: str, now: datetime = TONIGHT) -> int:
         return main(self.arguments(folder, *more), environ={**_FORMS, **self.environ}, now=now)
 
-    def start(self, folder: Path) -> subprocess.Popen[str]:
+    def start(self, folder: Path) -> BaseProcess:
         """The same as a process, with a group of its own; it writes ``cpu`` when it is done."""
-        return start(self.arguments(folder), folder / "cpu", environ={**_FORMS, **self.environ})
+        return start(self.arguments(folder), folder / "cpu", TONIGHT, {**_FORMS, **self.environ})
 
     def snapshot_arguments(self, folder: Path) -> list[str]:
         return ["snapshot", "--kubeconfig", str(self.kubeconfig), "--cluster", "lab", "--lake", str(folder / "lake")]
@@ -79,39 +68,30 @@ class Night:
         """Into the same lake."""
         return main(self.snapshot_arguments(folder), environ={}, now=now)
 
-    def start_snapshot(self, folder: Path, now: datetime) -> subprocess.Popen[str]:
+    def start_snapshot(self, folder: Path, now: datetime) -> BaseProcess:
         """The same as a process."""
-        return start(self.snapshot_arguments(folder), folder / "cpu-of-snapshot", now)
+        return start(self.snapshot_arguments(folder), folder / "cpu-of-snapshot", now, {})
 
 
-def start(
-    arguments: list[str], cpu: Path, now: datetime = TONIGHT, environ: Mapping[str, str] = MappingProxyType({})
-) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", _CHILD, now.isoformat(), str(cpu), json.dumps(dict(environ)), *arguments]
-    scratch = cpu.with_name("scratch")  # what one that is killed leaves of its temporary files goes with the test
-    scratch.mkdir(exist_ok=True)
-    return subprocess.Popen(
-        command,
-        start_new_session=True,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "TMPDIR": str(scratch)},
-    )
+def ended(process: BaseProcess) -> int | None:
+    """Its exit code."""
+    process.join(PATIENCE_SECONDS)
+    return process.exitcode
 
 
-def killed_after(process: subprocess.Popen[str], cpu_seconds: float) -> bool:
+def killed_after(process: BaseProcess, cpu_seconds: float) -> bool:
     """SIGKILL to all of a process group when its first process has used so much CPU; False where it ended before."""
+    assert process.pid
     clock = (~process.pid << 3) | 2  # Linux: the CPU clock of another process
-    while process.poll() is None:
+    while process.exitcode is None:
         with suppress(OSError):
             if time.clock_gettime(clock) >= cpu_seconds:
                 break
         time.sleep(0.002)
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
-    return process.returncode == -signal.SIGKILL
+    process.join()
+    return process.exitcode == -signal.SIGKILL
 
 
 def fill(night: Night, folder: Path) -> None:
@@ -129,6 +109,4 @@ def fill(night: Night, folder: Path) -> None:
         assert main(["compute", *days, "--lake", str(before / "lake")], environ={}, now=LAST_NIGHT) == 0
         assert early.run(before, "--date", "2026-11-20", now=LAST_NIGHT.replace(minute=45)) == 0
     shutil.copytree(before, after)
-    process = night.start(after)
-    said = process.communicate(timeout=PATIENCE_SECONDS)[1]
-    assert process.returncode == 0, said
+    assert ended(night.start(after)) == 0, (after / "said").read_text()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import duckdb
@@ -16,11 +16,11 @@ from lake_rows import files
 from prometheus.replay import replaying
 from prometheus.test_export_killed import Gate, kill_session
 
-from .killed_run import PATIENCE_SECONDS, TONIGHT, Night
+from .killed_run import PATIENCE_SECONDS, TONIGHT, Night, ended
 
 
 @contextmanager
-def run_that_waits(night: Night, folder: Path) -> Iterator[tuple[subprocess.Popen[str], Gate]]:
+def run_that_waits(night: Night, folder: Path) -> Iterator[tuple[BaseProcess, Gate]]:
     """A run that has come to its second read of samples, and waits for the answer until the gate is opened."""
     gate = Gate(night.prometheus, closes_at=2)
     with replaying({}, otherwise=gate) as proxy:
@@ -31,12 +31,6 @@ def run_that_waits(night: Night, folder: Path) -> Iterator[tuple[subprocess.Pope
         finally:
             gate.may_go_on.set()
             kill_session(process)
-            process.communicate()
-
-
-def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
-    said = process.communicate(timeout=PATIENCE_SECONDS)[1]
-    return process.returncode, said
 
 
 def test_a_second_run_leaves_and_two_snapshots_come_through(
@@ -48,10 +42,10 @@ def test_a_second_run_leaves_and_two_snapshots_come_through(
         assert night.run(tmp_path) == 0
         assert capsys.readouterr().err.splitlines() == [f"another run over {tmp_path / 'lake'} is at work; this one leaves"]
         assert night.snapshot(tmp_path, looks[1]) == 0
-        assert ended(other)[0] == 0
+        assert ended(other) == 0
         assert not (tmp_path / "out").exists()
         gate.may_go_on.set()
-        assert ended(first)[0] == 0
+        assert ended(first) == 0
     observed = ask(tmp_path / "lake", "select observed_at, count(*) from lake.pod group by all order by all")
     assert [(at.hour, at.minute) for at, _ in observed] == [(1, 30), (1, 35), (1, 40)]
     assert len({count for _, count in observed}) == 1

@@ -13,7 +13,7 @@ import pytest
 from prometheus.programs import Restarted, fill_blocks
 
 from .conftest import RESTARTS
-from .killed_run import DAY_SECONDS, PATIENCE_SECONDS, Night, samples
+from .killed_run import DAY_SECONDS, Night, ended, samples
 from .wholeness import assert_as_never_disturbed
 
 _LONGEST_SECONDS = 1.0
@@ -40,14 +40,13 @@ def test_a_night_whose_prometheus_comes_and_goes_is_as_one_whose_stayed(
         folder = tmp_path / f"night-{number}"
         shutil.copytree(nights / "before", folder)
         process = replace(night, prometheus=server.url).start(folder)
-        while process.poll() is None:
+        while process.exitcode is None:
             time.sleep(moments.uniform(0, _LONGEST_SECONDS))
             server.start()
             time.sleep(moments.uniform(0, _LONGEST_SECONDS))
-            count += process.poll() is None
+            count += process.exitcode is None
             server.stop(is_killed=moments.random() < 0.5)
-        said = process.communicate(timeout=PATIENCE_SECONDS)[1]
-        assert process.returncode == 0, said
+        assert ended(process) == 0, (folder / "said").read_text()
         shutil.rmtree(folder / "scratch")
         assert_as_never_disturbed(folder, nights)
         number += 1

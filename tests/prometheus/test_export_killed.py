@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import random
 import shutil
@@ -17,6 +16,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pytest
+from forks import FORKS
 from lake_rows import seen
 
 from gpureport.cli import main
@@ -31,12 +31,6 @@ READS = fleet.NODE_COUNT + 1
 """One for the probe, then one for each node."""
 SMALL_GROUPS = {"GPUREPORT_EXPORT__SAMPLES_PER_GROUP": "1"}
 PATIENCE_SECONDS = 300.0
-FORKS = multiprocessing.get_context("forkserver")
-"""Processes begin as forks of one that has imported what an export needs."""
-FORKS.set_forkserver_preload(
-    ["pytest", "numba", "gpureport.commands.collecting", "gpureport.commands.work.observing", "gpureport.collect.export"]
-)
-
 Files = dict[str, bytes]
 
 
