@@ -156,7 +156,7 @@ def test_no_figure_is_impossible(lake: Path) -> None:
         assert (events or 0) <= 4 * 100 * HOURS * 3600 * DEVICES
 
 
-STEP, STEPS = 60, 120
+STEP, STEPS = 60, 60
 WATTS_MAX = 1.5 * 700.0
 
 
@@ -200,7 +200,7 @@ TOTALS = {  # most that 1 s can add
 
 
 def test_no_single_sample_changes_a_total_of_the_report_by_more_than_its_own_step(lake: Path) -> None:
-    with report_tables(lake, "2026-11-20T12:00:00Z", "2026-11-20T14:00:00Z", cluster="devices") as con:
+    with report_tables(lake, "2026-11-20T12:00:00Z", "2026-11-20T13:00:00Z", cluster="devices") as con:
         for query, most in TOTALS.items():
             found = dict(con.execute(f"{query} where device_uuid != '' group by all").fetchall())
             right = found["GPU-0"]
@@ -209,7 +209,7 @@ def test_no_single_sample_changes_a_total_of_the_report_by_more_than_its_own_ste
             assert wrong == {}, query
 
 
-KUBE_STEP, KUBE_STEPS, NODES = 300, 140, 80
+KUBE_STEP, KUBE_STEPS, NODES = 300, 68, 80
 KUBE = 'job="ksm",instance="10.9.9.9:8080"'
 INSTANTS = ("kube_pod_created", "kube_pod_status_scheduled_time", "kube_pod_start_time", "kube_pod_container_state_started")
 BEFORE_2014 = 1.2e9
@@ -241,15 +241,15 @@ def one_value_of_kubernetes_wrong(random: Random) -> Iterator[str]:
 
 
 def test_no_single_sample_of_kubernetes_changes_whose_gpu_hours_are_whose(lake: Path) -> None:
-    """Of eleven hours two GPUs are the pod's and six free; a sample lasts five minutes, three times that where it is left out."""
-    with report_tables(lake, "2026-11-20T12:00:00Z", "2026-11-20T23:00:00Z", cluster="kubernetes") as con:
+    """Of five hours two GPUs are the pod's and six free; a sample lasts five minutes, three times that where it is left out."""
+    with report_tables(lake, "2026-11-20T12:00:00Z", "2026-11-20T17:00:00Z", cluster="kubernetes") as con:
         hours = con.execute("""
             select node_name, coalesce(sum(gpu_hours) filter (pod != ''), 0), coalesce(sum(gpu_hours) filter (bucket = 'free'), 0)
             from report.gpu_hour_ledger group by all
         """).fetchall()
         most = 3 * 8 * KUBE_STEP / 3600
         assert len(hours) == NODES
-        assert [row for row in hours if abs(row[1] - 22) > most or abs(row[2] - 66) > most] == []
+        assert [row for row in hours if abs(row[1] - 10) > most or abs(row[2] - 30) > most] == []
         waits = con.execute("select min(placing_seconds_p50), max(placing_seconds_max) from report.pod_wait").fetchone()
         assert waits is not None
         assert waits[0] is None or 0 <= waits[0] <= waits[1] <= 3 * KUBE_STEP
