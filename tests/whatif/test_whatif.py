@@ -3,14 +3,23 @@
 import csv
 import io
 import json
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
-from seed_cluster import DAY, GPU, OLD, elastic, guaranteed, listed, make_lake, named, node, pod
+from seed_cluster import CLUSTERS, DAY, GPU, OLD, elastic, guaranteed, listed, make_lake, named, node, pod
 
 from gpureport.cli import main
-from gpureport.whatif import Answer
+from gpureport.commands.work import comparing
+from gpureport.commands.work.comparing import quota_lake, quota_rules
+from gpureport.compute.query import connection
+from gpureport.config import Config
+from gpureport.lake import open_lake
+from gpureport.schedulers.change import NO_CHANGE
+from gpureport.values.window import Window, parse_instant
+from gpureport.whatif import Answer, Question, compare
 from gpureport.whatif.text import KEY, verdict
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -24,12 +33,42 @@ def lake(tmp_path_factory):
     return make_lake(tmp_path_factory.mktemp("seed"), NOW)
 
 
+@pytest.fixture(scope="module")
+def recorded(lake):
+    """What is recorded of a cluster, or all, from 10:00 to 10:30, on a connection: built for the first who asks."""
+    with ExitStack() as opened:
+
+        @cache
+        def build(cluster):
+            con, window = opened.enter_context(connection()), Window(*map(parse_instant, WINDOW[1::2]))
+            quota_lake(con, open_lake(lake), window, [cluster] if cluster else None)
+            compare._build_recorded(con, quota_rules(Config()), window, Question(NO_CHANGE, cluster=cluster))
+            return con
+
+        yield build
+
+
+@contextmanager
+def undone(con, *_):
+    con.begin()
+    try:
+        yield con
+    finally:
+        con.rollback()
+
+
 @pytest.fixture
-def ask(lake, capsys):
+def ask(lake, recorded, capsys, monkeypatch):
     """The command's exit code, output and errors; ``window`` replaces 10:00–10:30."""
 
     def run(*arguments, window=WINDOW):
-        code = main(["whatif", *window, "--lake", str(lake), *arguments], environ={}, now=NOW)
+        cluster = arguments[arguments.index("--cluster") + 1] if "--cluster" in arguments else ""
+        with monkeypatch.context() as patched:
+            if window == WINDOW and "--system" not in arguments and cluster in ("", *CLUSTERS):
+                patched.setattr(comparing, "connection", partial(undone, recorded(cluster)))
+                patched.setattr(comparing, "quota_lake", lambda *_: None)
+                patched.setattr(compare, "_build_recorded", lambda *_: None)
+            code = main(["whatif", *window, "--lake", str(lake), *arguments], environ={}, now=NOW)
         captured = capsys.readouterr()
         return code, captured.out, captured.err
 
