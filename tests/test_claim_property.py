@@ -32,7 +32,7 @@ def spans(devices: tuple[str, ...]) -> st.SearchStrategy[list[Span]]:
 
 @pytest.fixture(scope="module")
 def con() -> Iterator[duckdb.DuckDBPyConnection]:
-    with duckdb.connect() as con:
+    with duckdb.connect(config={"threads": 1}) as con:
         key = "cluster varchar, namespace varchar, claim varchar, claim_uid varchar"
         device = "driver varchar, pool varchar, device varchar, share_id varchar, request varchar"
         span = "start_at timestamp, end_at timestamp"

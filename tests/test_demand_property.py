@@ -50,7 +50,7 @@ LOOKS = st.lists(st.integers(0, MINUTES // 15 - 1), max_size=8, unique=True)
 def con(tmp_path_factory: pytest.TempPathFactory) -> duckdb.DuckDBPyConnection:
     """Every table that the steps are made of, empty."""
     empty = open_lake(tmp_path_factory.mktemp("lake"), create=True)
-    with duckdb.connect() as con:
+    with duckdb.connect(config={"threads": 1}) as con:
         con.execute("set TimeZone = 'UTC'")
         views(con, empty, TABLE_BY_NAME)
         for query in needed(QUERIES, ["facts.scheduler_hour"]):

@@ -205,7 +205,7 @@ entries = st.lists(
 
 @pytest.fixture(scope="module")
 def con() -> duckdb.DuckDBPyConnection:
-    with duckdb.connect() as con:
+    with duckdb.connect(config={"threads": 1}) as con:
         con.execute(
             "create schema period; create schema previous; "
             "create table previous.workload_ledger (cluster varchar, device_uuid varchar, gpu_model varchar, namespace varchar, "
