@@ -1,3 +1,4 @@
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import duckdb
@@ -5,6 +6,7 @@ import pytest
 from query_text import parameters, tables_read
 
 from gpureport.compute import query as queries
+from gpureport.compute.period import failed_checks
 from gpureport.compute.query import build, connection, load, needed, read, run_checks
 from gpureport.values.errors import QueryError
 
@@ -179,3 +181,18 @@ def test_a_function_is_made_after_those_that_it_calls(monkeypatch: pytest.Monkey
     with duckdb.connect() as con:
         queries.define_functions(con, used_by)
         assert con.execute("select f0(1)").fetchall() == [(9,)]
+
+
+def test_a_reports_warnings_are_made_anew_with_the_values_of_the_report() -> None:
+    day = datetime(2026, 3, 1)
+    with connection() as con:
+        con.execute(
+            """create schema facts; create schema checks; create table checks.owner_of_unseen_device as select 1 as found;
+            create table facts.device_hour (cluster varchar, device_uuid varchar, hour_start_at timestamp);
+            create table facts.ownership as select 'c' as cluster, 'GPU-a' as device_uuid, '' as gpu_instance_id,
+                'ns' as namespace, 'p' as pod, '' as pod_uid, 'main' as container,
+                timestamp '2026-03-01' as start_at, timestamp '2026-03-01 01:00' as end_at"""
+        )
+        found = failed_checks(con, {"since_at": day, "until_at": day + timedelta(days=1)})
+
+    assert [(failure.table, failure.row_count) for failure in found] == [("checks.owner_of_unseen_device", 1)]

@@ -328,7 +328,7 @@ def open_report(
         anonymise(con, load(), salt)
         queries = {table: load()[table] for table in queries}  # their values name namespaces that are suppressed
     shown = _without_names(_shown_settings(config, settings)) if salt else _shown_settings(config, settings)
-    header = read_header(con, window, now, _digest(made_with, shown), tuple(failed_checks(con)), shown)
+    header = read_header(con, window, now, _digest(made_with, shown), tuple(failed_checks(con, tables.params)), shown)
     return replace(header, notes=differing_days(lake, window, made_with, has_names=not salt)), queries
 
 

@@ -220,12 +220,12 @@ def _without_input(con: duckdb.DuckDBPyConnection, settings: ReportSettings) -> 
     return absent
 
 
-def failed_checks(con: duckdb.DuckDBPyConnection) -> list[Failure]:
+def failed_checks(con: duckdb.DuckDBPyConnection, params: Mapping[str, Any]) -> list[Failure]:
     """The checks of severity warn that found something in the tables of a report; made anew, for names may be others now."""
     rows = con.execute("select table_name from information_schema.tables where table_schema = 'checks'").fetchall()
     made = {f"checks.{name}" for (name,) in rows}
     found = [query for table, query in load().items() if table in made and con.execute(f"from {table} limit 1").fetchall()]
-    return run_checks(con, found, {})
+    return run_checks(con, found, params)
 
 
 def refuse_unequal_facts(lake: Lake, window: Window, made_with: MadeWith | None) -> int:
