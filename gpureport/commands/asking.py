@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("statement", required=False)
-@click.option("--since", help="Window of report.*, its UTC days of the rest: 2026-11-20, a time, 2026-10, 7d (default: all days).")
+@click.option("--since", help="Window of report.*, its UTC days of the rest: 2026-11-20, a time, 2026-10, 7d (default: all).")
 @click.option("--until", help="Its end, not included (default: the end of the period named).")
 @click.option(
     "--rows", "rows_at_most", type=click.IntRange(1, 10**9), help="Most rows to print (default: 1000 in a table, else all)."
