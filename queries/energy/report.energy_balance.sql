@@ -1,7 +1,7 @@
 -- Energy balance of the GPUs by cluster, day, node, model, team, namespace and workload.
 --
 -- Each dimension is the whole: its rows add up to what was measured, so never add rows of different dimensions. '(unallocated or unknown)' is what
--- free GPUs drew, and those whose holder is unknown, and what is unattributed; '(no team)' are namespaces without the label that names teams,
+-- free GPUs drew, and those whose holder is unknown, and what is unattributed; a namespace without the label that names teams is a team,
 -- '(unknown)' pods whose workload is not known. Workloads are added from days and have no mean or largest hour.
 --
 -- grain:  cluster, dimension, value
@@ -19,7 +19,7 @@ with named as (
     select
         energy.*,
         local_time(energy.hour_start_at, $timezone)::date as day,
-        if(energy.is_allocated, coalesce(nullif(team.team, ''), '(no team)'), '(unallocated or unknown)') as team,
+        if(energy.is_allocated, coalesce(nullif(team.team, ''), energy.namespace), '(unallocated or unknown)') as team,
         energy.energy_joules * accuracy.accuracy_ratio as rated_joules,
         if(accuracy.accuracy_ratio is null and energy.energy_joules > 0, 1, 0) as unrated_count,
         if(energy.corrected_joules is null and energy.energy_joules > 0, 1, 0) as uncounted_count

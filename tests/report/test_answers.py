@@ -412,7 +412,7 @@ def test_energy_of_a_team_is_a_lower_bound_where_its_hours_lack_it(con: duckdb.D
             select 'lab' as cluster, unnest(['serving', 'research']) as namespace, 7.2e6 as energy_joules;
         create table report.energy_balance as select 'lab' as cluster, * from (values
             ('namespace', 'serving', 7.2e6, 0.05, 40.0), ('namespace', 'research', 7.2e6, 0.01, 24.0),
-            ('team', '(no team)', 14.4e6, 0.03, 64.0)
+            ('team', 'serving', 7.2e6, 0.05, 40.0), ('team', 'research', 7.2e6, 0.01, 24.0)
         ) as balance(dimension, value, energy_joules, energy_accuracy_ratio, measured_gpu_hours)""")
     assert "≥ 2 kWh ± 5.0 %." in _answers(con, "serving")["Cost"].detail
     assert " 2 kWh ± 1.0 %." in _answers(con, "research")["Cost"].detail
