@@ -112,7 +112,7 @@ listing as (
 bounded as (
     select
         due.*,
-        -- In a node of n GPUs the first to fall silent makes way for the one that is seen as its n + 1st.
+        -- In a node of n GPUs, the n + 1st that is seen replaces the first that fell silent.
         list_position(host.first_ats, board.first_at) - node.device_count as newcomer_number,
         host.first_ats[node.device_count + list_position(host.last_ats, board.last_at)] as successor_at,
         case

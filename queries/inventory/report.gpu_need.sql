@@ -1,7 +1,7 @@
 -- GPUs that were enough: allocated, and active, in the median hour, in 95 of 100 hours, and at most.
 --
--- Half an hour active counts as half a GPU: a floor. Of an hour the cluster's time with data counts. Cut hours, beside whole ones, and hours seen
--- or known for less than figure_min_coverage do not; unknown where the window is. GPUs to add: those that pods overdue by wait_hours_max wait for,
+-- Half an active hour is half a GPU: a floor. GPU-hours are divided by the cluster's time with data. Cut hours, beside whole ones, and
+-- hours seen or known for less than figure_min_coverage do not count; unknown where the window is. GPUs to add: those that pods overdue by wait_hours_max wait for,
 -- without pods that a quota holds back.
 --
 -- grain:  cluster, gpu_model

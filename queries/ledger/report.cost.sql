@@ -74,7 +74,7 @@ part as (
     union all by name
     select
         columns('^(cluster|namespace|gpu_model|hour_cost)$'),
-        -- Elsewhere a UTC day begins before the window's first one, or ends after its last one.
+        -- In other time zones a UTC day begins before the window's first day or ends after its last.
         least(greatest(day, local_time($since_at, $timezone)::date), local_time($until_at::timestamp - interval 1 millisecond, $timezone)::date) as day,
         gpu_hours * 3600 as gpu_seconds,
         gpu_seconds as unmeasured_gpu_seconds

@@ -43,7 +43,7 @@ named as (
     )
 ),
 
--- From when to when a name on a device was the pod's: from its binding. Clocks differ a little; of unknown creation, any time before.
+-- Time in which a name on a device is the pod's: from its binding. Clocks differ a little; where creation is unknown, any time before counts.
 bearer as (
     select
         * replace (case

@@ -1,4 +1,4 @@
--- Quotas and those that contain them while they do, known or not, each itself among them.
+-- Each quota with itself and the quotas that contain it, known or not, over time.
 --
 -- grain:  cluster, system, quota, above
 -- reads:  day.quota_terms

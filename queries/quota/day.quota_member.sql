@@ -66,7 +66,7 @@ local_queue as (
     group by all
 ),
 
--- Of one that was made again elsewhere the pod has the one that was there when it was bound.
+-- Where a queue of one name was made again in another quota, the pod has the queue of the time of its binding.
 led as (
     select
         columns('^(cluster|pod_uid)$'),

@@ -205,7 +205,7 @@ asked as (
     where object.amount_native > 0
 )
 
--- Those that contain a quota have its requests while they do.
+-- While a quota is contained, its requests are those of the quotas that contain it too.
 select
     asked.* replace (
         above.above as quota,

@@ -158,6 +158,8 @@ def test_active_gpus_are_averages_of_an_hour(con: duckdb.DuckDBPyConnection) -> 
     assert detail.startswith("1 idle on average · active, hourly average: p95 2, peak 2.8 · by team: ")
     con.execute("insert into report.gpu_hour_ledger values ('lab', 'x', 'y', '', 'M', '2026-11-20', 'allocated_unmeasured', 24)")
     assert " · active, hourly average: p95 ≥ 2, peak ≥ 2.8 · " in _answers(con)["GPUs to return"].detail
+    con.execute("update report.gpu_need set active_gpus_max = 5")  # of 5: there are no more
+    assert " · active, hourly average: p95 ≥ 2, peak 5 · " in _answers(con)["GPUs to return"].detail
 
 
 def test_where_no_pod_waits_none_waits_longest(con: duckdb.DuckDBPyConnection) -> None:

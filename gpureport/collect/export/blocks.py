@@ -13,6 +13,7 @@ from gpureport.lake import open_lake
 from gpureport.store import Place
 from gpureport.values.errors import SourceError
 from gpureport.values.runtime.spill import spill_folder
+from gpureport.values.text.formats import counted
 from gpureport.values.window import Window
 
 
@@ -37,8 +38,7 @@ def export_blocks(settings: ExportSettings, place: Place, lake: Place, day: date
             warnings = lessened(held, samples)
             origin = Origin("prometheus", str(place), "blocks", warnings)
             change.write("source", settings.cluster, day, source_table(tallies, settings.catalog, origin, Window.of_day(day)))
-    of_blocks = f"{len(blocks)} block{'' if len(blocks) == 1 else 's'} of {place}"
-    series_count = sum(tally.series_count for tally in tallies.values())
+    series_count, of_blocks = sum(tally.series_count for tally in tallies.values()), f"{counted(len(blocks), 'block')} of {place}"
     return Exported(day, of_blocks, series_count, samples, warnings, is_written=True)
 
 

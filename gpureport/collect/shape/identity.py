@@ -123,6 +123,13 @@ def _workload(labels: Labels, meaning: Meaning, reading: Reading) -> Workload:
     return Workload(first(labels, names.NAMESPACE), pod, first(labels, names.POD_UID), first(labels, names.CONTAINER))
 
 
+def _model(labels: Labels, exporter: str) -> str:
+    if exporter == "nvidia_gpu_exporter":
+        return labels.get("name", "")
+    model = first(labels, names.MODEL)
+    return model.removeprefix("NVIDIA-") if exporter == "hami" else model  # HAMi: maker, dash, the driver's name
+
+
 def _device_labels(labels: Labels, meaning: Meaning, instance_id: str) -> DeviceLabels:
     if meaning.scope == "cluster":
         return DeviceLabels(names.node_name(labels), "", "", "", "", "", "", "")
@@ -130,9 +137,7 @@ def _device_labels(labels: Labels, meaning: Meaning, instance_id: str) -> Device
         node_name=names.node_name(labels),
         gpu_index=first(labels, names.INDEX),
         gpu_device=first(labels, names.DEVICE_FILE),
-        gpu_model=labels.get("name", "")
-        if meaning.exporter == "nvidia_gpu_exporter"
-        else first(labels, names.MODEL).removeprefix("NVIDIA-" if meaning.exporter == "hami" else ""),
+        gpu_model=_model(labels, meaning.exporter),
         gpu_instance_profile=names.profile(labels, instance_id),
         pci_bus_id=first(labels, names.PCI),
         driver_version=first(labels, names.DRIVER),

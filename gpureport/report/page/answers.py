@@ -225,6 +225,8 @@ class _Asked:
             parts.append(f"use of {_per(self.unmeasured, self.hours)} not measured")
         if self.is_notable(freed):
             parts.append(f"{_per(freed, self.hours)} by a MIG profile or smaller model")
+        # The ledger also has GPUs that no exporter shows.
+        count = max(self.header.device_count, round(self.whole.capacity / self.hours) if self.hours else 0)
         is_partial = self.whole.of("unknown") > UNMEASURED * self.whole.capacity
         is_lower = is_partial or self.unmeasured > UNMEASURED * self.whole.of(*ALLOCATED)  # idle or active: not known
         if is_partial:
@@ -233,15 +235,14 @@ class _Asked:
             parts.append(f"{whole_spare} free in every hour (hourly average)")
         need = {} if self.team else self.row("select * from report.gpu_need where gpu_model = '(all)' and $team = ''")
         if need.get("active_gpus_p95") is not None and len(self.header.clusters) == 1:
-            hourly = (formats.rounded(need[f"active_gpus_{which}"], 1, is_lower) for which in ("p95", "max"))
-            parts.append("active, hourly average: p95 {}, peak {}".format(*hourly))
+            active = [need[f"active_gpus_{which}"] for which in ("p95", "max")]
+            p95, peak = (formats.rounded(each, 1, is_lower and round(each, 1) < count) for each in active)  # all are no bound
+            parts.append(f"active, hourly average: p95 {p95}, peak {peak}")
         gpus = (idle + freed) / self.hours + whole_spare if self.hours else 0.0
         largest = [each for each in teams if each["team"] and self.is_notable(each["idle"] + each["freed"])]
         if largest and not self.team:
             told = (f"{each['team']} {_per(each['idle'] + each['freed'], self.hours)}" for each in largest[:3])
             parts.append(f"by team: {', '.join(told)}")
-        # The ledger also has GPUs that no exporter shows.
-        count = max(self.header.device_count, round(self.whole.capacity / self.hours) if self.hours else 0)
         of = "" if self.team else f" of {count:,}"
         tone = "warn" if gpus >= 0.5 else ""
         is_least = any(each["is_partial"] for each in teams)

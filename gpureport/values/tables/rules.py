@@ -1,4 +1,4 @@
-"""Tables of facts that no SQL makes: what the schedulers' own rules say of amounts that SQL has put together."""
+"""Tables that the schedulers' own rules make from amounts that SQL has added up."""
 
 from __future__ import annotations
 
