@@ -28,13 +28,14 @@ def unused(uuid: str, node: str, model: str, *days: int) -> list[str]:
 
 @pytest.fixture(scope="module")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """eu has days 1 to 4, with GPU-s on the first of them alone; us has day 2."""
+    """eu has days 1 to 4, with GPU-s on the first alone; us has day 2. Each first sample names a pod, so exporters can."""
     folder = tmp_path_factory.mktemp("missing")
     eu = [*unused("GPU-a", "n1", "H100", 1, 2, 3, 4), *unused("GPU-s", "n2", "H100", 1)]
     us = [line for uuid, model in DEAD.items() for line in unused(uuid, "n1", model, 2)]
-    for cluster, lines in (("eu", eu), ("us", us)):
+    for cluster, (first, *lines) in (("eu", eu), ("us", us)):
         file = folder / f"{cluster}.txt"
-        file.write_text("\n".join(["# TYPE DCGM_FI_DEV_GPU_UTIL gauge", *lines, "# EOF\n"]))
+        named = first.replace("{", '{namespace="ns",pod="p",container="c",')
+        file.write_text("\n".join(["# TYPE DCGM_FI_DEV_GPU_UTIL gauge", named, *lines, "# EOF\n"]))
         call("import", str(file), "--cluster", cluster, "--lake", str(folder / "lake"))
     call("compute", "--since", "2026-03-01", "--until", "2026-03-05", "--lake", str(folder / "lake"))
     return folder / "lake"
@@ -142,7 +143,7 @@ def test_sql_and_diff_of_a_period_that_goes_on_end_with_the_last_full_hour(
 ) -> None:
     """Two GPUs are expected in eu until 09:00 of 4 March: 3 x 24 + 9 h each, also of all days that have facts."""
     now, flags = datetime(2026, 3, 4, 9, 19, 20, tzinfo=UTC), ("--lake", str(lake), "--cluster", "eu", "-o", "csv")
-    asked = "select sum(gpu_hours) as gpu_hours from report.gpu_hour_ledger"
+    asked = "select round(sum(gpu_hours), 9) as gpu_hours from report.gpu_hour_ledger"
     for period in (("--since", "2026-03"), ()):
         assert main(["sql", asked, *period, *flags], environ={}, now=now) == 0
         assert capsys.readouterr().out.splitlines() == ["gpu_hours", "162.0"]

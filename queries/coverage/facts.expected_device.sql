@@ -5,19 +5,21 @@
 -- from the time at which its node listed accelerators, whichever is earlier; until the day's end, or until its node is gone. Of a GPU that
 -- takes another's place within the day, the first sample is when the one is expected no longer and the other is.
 --
--- revision: 2
+-- revision: 3
 -- grain:  cluster, device_uuid, gpu_instance_id, day
--- reads:  facts.device_hour, facts.device_signal, facts.node_day
+-- reads:  facts.device_hour, facts.device_signal, facts.node_day, facts.ownership
 -- params: expected_before, since_at
 -- source: first and last samples by facts.device_signal; nodes by facts.node_day; this table of the last day before that has facts
--- columns: cluster, device_uuid, gpu_instance_id, node_name, gpu_model, driver_version, last_seen_at, due_from_at, day, due_until_at, is_gone, silent_hours
---   last_seen_at  UTC, last sample, on this day or earlier
+-- columns: cluster, device_uuid, gpu_instance_id, node_name, gpu_model, driver_version, last_seen_at, due_from_at, day, due_until_at, is_gone, silent_hours,
+--          is_named
+--   last_seen_at  UTC, last sample so far
+--   is_named      whether pods of the cluster were named so far
 with known as (
     select unnest(
         from_json(
             $expected_before::json,
             '[{"cluster": "VARCHAR", "device_uuid": "VARCHAR", "gpu_instance_id": "VARCHAR", "node_name": "VARCHAR",'
-            || ' "gpu_model": "VARCHAR", "driver_version": "VARCHAR", "last_seen_at": "TIMESTAMP"}]'
+            || ' "gpu_model": "VARCHAR", "driver_version": "VARCHAR", "last_seen_at": "TIMESTAMP", "is_named": "BOOLEAN"}]'
         ),
         recursive := true
     )
@@ -44,6 +46,15 @@ reported as (
         max(nullif(node_name, '')) as node_name
     from facts.device_signal
     group by all
+),
+
+named as (
+    select cluster
+    from known
+    where is_named
+    union by name
+    select cluster
+    from facts.ownership
 ),
 
 -- What is known of a device stays known while it is silent.
@@ -154,6 +165,7 @@ select
         lambda number: not list_contains(seen_hours, number)
         and day_at + to_hours(number) >= due_from_at
         and day_at + to_hours(number + 1) <= coalesce(gone_at, day_at + interval 1 day)
-    ) as silent_hours
+    ) as silent_hours,
+    cluster in (from named) as is_named
 from bounded
 where due_from_at < coalesce(gone_at, day_at + interval 1 day)

@@ -2,11 +2,12 @@
 --
 -- Where somebody is named on a GPU or its instances on a day, the rest of its seen time is known to be unallocated. Where no one is named all day,
 -- that is known too, unless it was busy (active for more than 1 % of the time, by engine activity or utilization), or kube-state-metrics lists
--- pods with accelerators on its node and the node names none: then labels are missing. Where no source of the cluster names a pod or lists the
--- node, only a GPU without activity is known to be unallocated.
+-- pods with accelerators on its node and the node names none: then labels are missing. Where no source of the cluster names a pod or lists its
+-- nodes all day, nothing is known of any GPU: an idle one may be allocated. Only where pods were named before, and no GPU is active, all are
+-- unallocated.
 --
 -- grain:  cluster, device_uuid, day
--- reads:  facts.device_day, facts.node_day, facts.ownership, period.device_day
+-- reads:  facts.device_day, facts.expected_device, facts.node_day, facts.ownership, period.device_day
 -- source: facts.ownership against activity and against kube-state-metrics; dcgm-exporter 27, 127, 138, 151 (labels that are missing)
 -- columns:
 --   observed_seconds       s in which its holder, or that it had none, is known
@@ -63,6 +64,21 @@ node as (
     group by all
 ),
 
+-- Days on which Kubernetes is silent, and whether an exporter that named pods before has none to name.
+unlisted as (
+    select
+        gpu.* similar to '^(cluster|day)$',
+        coalesce(bool_or(expected.is_named), false) and max(coalesce(activity.active_seconds, 0) / nullif(gpu.device_seconds, 0)) <= 0.01 as is_idle
+    from gpu
+    left join activity
+        using (cluster, device_uuid, day)
+    left join facts.expected_device as expected
+        using (cluster, device_uuid, day)
+    anti join facts.node_day
+        using (cluster, day)
+    group by all
+),
+
 judged as (
     select
         gpu.*,
@@ -72,7 +88,10 @@ judged as (
         named.device_uuid is null and gpu.device_seconds > 0 and (
             coalesce(activity.active_seconds, 0) > 0.01 * gpu.device_seconds
             or (named_node.node_name is null and coalesce(node.accelerator_pod_count, 0) > 0)
-            or (coalesce(activity.is_unreported, false) and named_cluster.cluster is null and node.cluster is null)
+            or (
+                named_cluster.cluster is null and node.cluster is null
+                and (coalesce(activity.is_unreported, false) or not coalesce(unlisted.is_idle, true))
+            )
         ) as is_unnamed
     from gpu
     left join named_node
@@ -84,6 +103,8 @@ judged as (
     left join named
         using (cluster, device_uuid, day)
     left join named_cluster
+        using (cluster, day)
+    left join unlisted
         using (cluster, day)
 )
 

@@ -201,9 +201,21 @@ def test_a_gpu_of_which_neither_use_nor_holder_is_told_is_not_free(said: Said) -
 
 
 @samples("DCGM_FI_DEV_GPU_UTIL{$gpu} 0x9", is_alone=True)
-def test_a_gpu_that_is_seen_to_do_nothing_and_names_nobody_is_free(said: Said) -> None:
+def test_a_gpu_that_does_nothing_is_not_free_where_no_source_names_holders(said: Said) -> None:
     hours = {row["bucket"]: row["gpu_hours"] for row in said.rows("report.gpu_hour_ledger") if row["cause"] != "unseen"}
-    assert hours == {"free": about(10 / 60)}
+    assert hours == {"unknown": about(10 / 60)}
+
+
+@samples(
+    """
+    DCGM_FI_DEV_GPU_UTIL{$gpu,$p} 50x9
+    DCGM_FI_DEV_GPU_UTIL{$other} 0x9
+""",
+    is_alone=True,
+)
+def test_a_gpu_that_does_nothing_is_free_where_the_exporter_names_pods_of_others(said: Said) -> None:
+    hours = {row["bucket"]: row["gpu_hours"] for row in said.rows("report.gpu_hour_ledger") if row["cause"] != "unseen"}
+    assert hours == {"active_unmeasured": about(10 / 60), "free": about(10 / 60)}
 
 
 @samples("DCGM_FI_PROF_PCIE_TX_BYTES{$gpu,$p} 1000x9", is_alone=True)
