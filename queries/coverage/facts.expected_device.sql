@@ -12,8 +12,8 @@
 -- source: first and last samples by facts.device_signal; nodes by facts.node_day; this table of the last day before that has facts
 -- columns: cluster, device_uuid, gpu_instance_id, node_name, gpu_model, driver_version, last_seen_at, due_from_at, day, due_until_at, is_gone, silent_hours,
 --          is_named
---   last_seen_at  UTC, last sample so far
---   is_named      whether pods of the cluster were named so far
+--   last_seen_at  UTC, last sample
+--   is_named      whether its cluster named pods so far
 with known as (
     select unnest(
         from_json(
