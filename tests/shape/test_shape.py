@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 from gpureport.collect.shape import Shaped, shape
 from gpureport.collect.shape.copies import Points
+from gpureport.collect.shape.loops import hourly_medians
 from gpureport.collect.shape.wide import long_rows
 from gpureport.values.catalog import load_catalog
 from gpureport.values.series import STALE_BITS, SeriesBatch
@@ -67,6 +69,13 @@ def every(step: float, values: list[float], start: float = 0) -> Samples:
 def test_a_sample_holds_until_the_next_and_the_last_one_a_median_step() -> None:
     shaped = run((gpu("DEV_POWER_USAGE"), every(30, [100, 110, 120, 130])))
     assert rows(shaped, "held_seconds", "power_watts") == [(30, 100), (30, 110), (30, 120), (30, 130)]
+
+
+@pytest.mark.parametrize("count", range(2, 40))
+def test_the_median_of_an_hour_is_that_of_its_steps_in_any_order(count: int) -> None:
+    steps = np.random.default_rng(count).integers(1, 50, count)
+    times = NOON * 1000 + np.concatenate([[0], np.cumsum(steps)])
+    assert hourly_medians(times, 3_600_000, 2).tolist() == [int(median(steps.tolist()))]
 
 
 def test_a_gap_holds_three_median_steps_and_no_more() -> None:

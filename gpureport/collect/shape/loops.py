@@ -34,11 +34,25 @@ def hourly_medians(times_ms: Times, hour_ms: Number, least: Number) -> Times:
 
 @compiled
 def _median(times_ms: Times) -> Number:
-    steps = np.diff(times_ms)
+    steps = times_ms[1:] - times_ms[:-1]
     if (steps == steps[0]).all():
         return steps[0]
-    steps.sort()
+    _sort(steps)
     return (steps[(steps.size - 1) // 2] + steps[steps.size // 2]) // 2
+
+
+@compiled
+def _sort(numbers: Times) -> None:
+    """Shell's: as fast as numba's own for an hour of steps, which takes two seconds to compile (``np.diff`` five)."""
+    gap = numbers.size // 2
+    while gap > 0:
+        for place in range(gap, numbers.size):
+            number, at = numbers[place], place
+            while at >= gap and numbers[at - gap] > number:
+                numbers[at] = numbers[at - gap]
+                at -= gap
+            numbers[at] = number
+        gap //= 2
 
 
 @compiled
