@@ -59,14 +59,16 @@ def _exported(response: requests.Response, url: str) -> SeriesBatch:
 
 def _lines(parts: Iterator[bytes]) -> Iterator[bytes]:
     """Lines that are not empty; LargeError for one that does not end."""
-    rest = b""
+    rest = bytearray()  # which grows in place: a line may come in hundreds of parts
     for part in parts:
-        *lines, rest = (rest + part).split(b"\n")
+        rest += part
+        if b"\n" in part:
+            *lines, rest = rest.split(b"\n")
+            yield from map(bytes, filter(None, lines))
         if len(rest) > _MOST_LINE_BYTES:
             raise LargeError("a line without an end")
-        yield from filter(None, lines)
     if rest:
-        yield rest
+        yield bytes(rest)
 
 
 def _parse(line: bytes, url: str) -> dict[str, Any]:
