@@ -88,7 +88,8 @@ ATTACKS: dict[str, tuple[dict[str, str], Callable[[str], Body]]] = {
     "nested": ({}, lambda _: iter([b"[" * (3 * MIB)])),
     "line": ({}, lambda _: iter(lambda: b'{"metric":' * 100_000, b"")),
     "circle": ({}, lambda path: iter([page("b" if path.endswith("=a") else "a", 1)])),
-    "more": ({}, lambda path: iter([page(f"token-{next(TOKENS)}", 500) if "/v1/pods" in path else page("", 0)])),
+    # Of namespaces, which are read in a third of the time of as many pods.
+    "more": ({}, lambda path: iter([page(f"token-{next(TOKENS)}", 500) if "/v1/namespaces" in path else page("", 0)])),
     "thick": ({}, lambda _: iter([page(f"token-{next(TOKENS)}", 20_000)])),
 }
 HEADERS_THAT_DRIP = "headers"
