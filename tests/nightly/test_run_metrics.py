@@ -7,7 +7,7 @@ import json
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -36,40 +36,6 @@ def values(text: str, parser: object = openmetrics) -> Values:
 
 def of(text: str, metric: str) -> dict[Mapping[str, str] | tuple[tuple[str, str], ...], float]:
     return {labels: value for (name, labels), value in values(text).items() if name == metric}
-
-
-def run(url: str, folder: Path, *more: str, now: datetime = NOW) -> int:
-    lake = ["--lake", str(folder / "lake"), "--out", str(folder / "out"), "--cluster", "eu", "--no-kubernetes"]
-    return main(["run", "--prometheus-url", url, *lake, *more], environ={"GPUREPORT_REPORT__ONLY": "duckdb"}, now=now)
-
-
-def test_a_night_whose_findings_and_missing_gateway_are_no_failure_and_then_a_bad_one(
-    three_days: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = tmp_path / "node" / "gpureport.prom"
-    flags = ["--metrics-file", str(file), "--pushgateway-url", "http://127.0.0.1:9"]
-    assert run(three_days, tmp_path, *flags, "--fail-on", "info") == 3
-    assert "warning: the job's metrics are not published: the Pushgateway http://127.0.0.1:9" in capsys.readouterr().err
-    good = file.read_text()
-    assert of(good, "gpureport_run_success") == {(): 1}
-    assert of(good, "gpureport_run_exit_code") == {(): 3}
-    assert of(good, "gpureport_run_samples_total") == {(("cluster", "eu"),): 41}
-    [coverage] = of(good, "gpureport_run_coverage_ratio").values()
-    assert coverage == pytest.approx(41 * 30 / (12 * 3600))  # expected from its first sample, at noon, until midnight
-    [unknown] = of(good, "gpureport_run_unknown_gpu_hours").items()
-    assert unknown[0] == (("cluster", "eu"),)
-    stages = {dict(labels)["stage"] for labels in of(good, "gpureport_run_duration_seconds")}
-    assert stages == {"export", "compute", "report", "housekeeping"}
-    [at] = of(good, LAST_SUCCESS).values()
-    assert NOW.timestamp() <= at < NOW.timestamp() + 3600
-
-    assert run(three_days, tmp_path, "--date", "2026-11-21", *flags, now=NOW + timedelta(days=1)) == 5
-    bad = file.read_text()
-    assert of(bad, "gpureport_run_success") == {(): 0}
-    assert of(bad, "gpureport_run_exit_code") == {(): 5}
-    assert of(bad, LAST_SUCCESS) == {(): at}
-    assert of(bad, "gpureport_run_coverage_ratio") == {}  # not known, which is not 0
-    assert {path.name for path in file.parent.iterdir()} == {"gpureport.prom"}
 
 
 @pytest.fixture
@@ -181,9 +147,10 @@ def test_a_pushgateway_keeps_the_last_success_and_nothing_else_over_a_failure(
 def test_a_run_that_leaves_publishes_nothing(three_days: str, tmp_path: Path) -> None:
     from gpureport.lake import exclusive_run
 
-    file = tmp_path / "gpureport.prom"
+    file, lake = tmp_path / "gpureport.prom", ["--lake", str(tmp_path / "lake")]
     with exclusive_run(tmp_path / "lake"):
-        assert run(three_days, tmp_path, "--metrics-file", str(file)) == 0
+        asked = ["run", "--prometheus-url", three_days, "--no-kubernetes", *lake, "--metrics-file", str(file)]
+        assert main(asked, environ={}, now=NOW) == 0
     assert not file.exists()
 
 

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from datetime import UTC, date, datetime
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from nightly.test_run_metrics import LAST_SUCCESS, of
 
 from gpureport.cli import main
 from gpureport.collect.export import Exported
 from gpureport.commands.work import collecting, delivering, nightly, reporting
 from gpureport.compute.day import ComputeResult
+from gpureport.compute.fact_views import ClusterDay
 from gpureport.config import Config, load_config
 from gpureport.lake import Lake, exclusive_run, open_lake, views
 from gpureport.report import NOTICE
@@ -27,7 +30,6 @@ from .programs import fill_blocks, program, prometheus
 
 NOW = datetime(2026, 11, 23, 1, 30, tzinfo=UTC)
 DAY_SECONDS = 86_400
-LITTLE = {"GPUREPORT_REPORT__ONLY": "json", "GPUREPORT_REPORT__MIN_COVERAGE_RATIO": "0.99"}
 METRIC = "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION"
 
 
@@ -77,24 +79,65 @@ def lagging(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_night_fills_every_day_from_the_first_one_held_and_with_something_amiss_a_report_is_made_and_said_again(
+def test_a_night_fills_every_day_from_the_first_one_held_publishes_what_it_did_and_with_findings_a_report_is_made_again(
     lagging: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Facts that lack or are behind are made, late data is taken in, 11-19 stays missing; what has not grown is left alone."""
+    """Facts that lack or are behind are made, late data is taken in, 11-19 stays missing; what has not grown is left alone.
+
+    Neither findings nor a missing gateway are a failure. A night after it is one.
+    """
     fill_blocks(tmp_path / "late", energy(-2, 5), energy(1, 21), energy(2, 41))
+    file, report, compute_days = tmp_path / "node" / "gpureport.prom", reporting.report, reporting.compute_days
     written: list[dict[Path, int]] = []
+    computed: list[list[int]] = []
+    texts: list[str] = []
+    reports: list[reporting.Reported] = []
+
+    def noted(lake: Lake, days: Sequence[ClusterDay], *more: Any) -> ComputeResult:
+        computed.append([day.day for _, day in days])
+        return compute_days(lake, days, *more)
+
+    def once(*arguments: Any) -> reporting.Reported:
+        reports.append(reports[0] if reports else report(*arguments))
+        return reports[0]
+
+    monkeypatch.setattr(reporting, "compute_days", noted)
+    monkeypatch.setattr(reporting, "report", once)
+    metrics = {"GPUREPORT_METRICS__FILE": str(file), "GPUREPORT_METRICS__PUSHGATEWAY_URL": "http://127.0.0.1:9"}
+    environ = {"GPUREPORT_REPORT__ONLY": "html,duckdb", "GPUREPORT_REPORT__FAIL_ON": "info", **metrics}
     with prometheus(program("PROMETHEUS_BIN"), tmp_path / "late", tmp_path / "server") as url:
         for _ in range(2):
             capsys.readouterr()
-            assert run(url, lagging, environ=LITTLE) == 4
+            assert run(url, lagging, environ=environ) == 3
             said = capsys.readouterr().err
-            assert "data coverage is" in said
+            assert "has findings that fail the run" in said
+            assert "warning: the job's metrics are not published: the Pushgateway http://127.0.0.1:9" in said
             assert re.search("2026-11-19 stays missing: .* holds no series", said)
             written.append(_written(lagging / "lake"))
+            texts.append(file.read_text())
             monkeypatch.setattr("gpureport.collect.export._Export.by", lambda *_: pytest.fail("samples are fetched again"))
+        assert run(url, lagging, "2026-11-23", NOW + timedelta(days=1), environ) == 5
+    good, bad = texts[0], file.read_text()
     days = {18: 120, 21: 600, 22: 1200}
     assert joules(lagging) == {date(2026, 11, day): energy for day, energy in days.items()}
     assert written[0] == written[1]
+    assert computed == [[18], [21, 22]]  # days that follow each other at once
+    assert len(reports) == 2
+
+    assert [of(each, "gpureport_run_success") for each in (good, bad)] == [{(): 1}, {(): 0}]
+    assert [of(each, "gpureport_run_exit_code") for each in (good, bad)] == [{(): 3}, {(): 5}]
+    cluster = (("cluster", "default"),)
+    assert of(good, "gpureport_run_samples_total") == {cluster: 41}
+    # Expected all day, for it was seen on days before.
+    assert of(good, "gpureport_run_coverage_ratio") == {cluster: pytest.approx(41 * 30 / DAY_SECONDS)}
+    assert of(bad, "gpureport_run_coverage_ratio") == {}  # not known, which is not 0
+    assert of(good, "gpureport_run_unknown_gpu_hours").keys() == {cluster}
+    stages = {dict(labels)["stage"] for labels in of(good, "gpureport_run_duration_seconds")}
+    assert stages == {"snapshot", "export", "compute", "report", "housekeeping"}
+    [at] = of(texts[1], LAST_SUCCESS).values()
+    assert NOW.timestamp() <= at < NOW.timestamp() + 3600
+    assert of(bad, LAST_SUCCESS) == {(): at}
+    assert {path.name for path in file.parent.iterdir()} == {"gpureport.prom"}
 
 
 def test_a_gpu_that_late_samples_show_is_expected_on_the_days_after_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -221,7 +264,6 @@ def test_an_older_day_that_cannot_be_read_keeps_none_of_yesterday(
 ) -> None:
     fill_blocks(tmp_path / "blocks", energy(0, 21))
     from_blocks(tmp_path, tmp_path / "blocks", 20)
-    compute(tmp_path, 20, 21)
     export = collecting.export
 
     def broken(config: Config, environ: Mapping[str, str], day: date, only_if_grown: bool) -> Exported:
@@ -234,7 +276,7 @@ def test_an_older_day_that_cannot_be_read_keeps_none_of_yesterday(
     monkeypatch.setattr(nightly, "_reported", lambda plan: reported.append(plan.last_day) or reporting.Reported([], ()))
     assert run(three_days, tmp_path) == 5
     assert "the store gateway of 2026-11-20 is away" in capsys.readouterr().err
-    assert joules(tmp_path) == {date(2026, 11, 20): 600, date(2026, 11, 22): 1200}
+    assert joules(tmp_path) == {date(2026, 11, 22): 1200}
     assert reported == [date(2026, 11, 22)]
 
 
@@ -250,11 +292,13 @@ def test_a_second_run_at_the_same_time_leaves_at_once(
 def test_a_run_whose_day_an_export_replaced_has_failed_for_no_other_run_makes_the_report(
     three_days: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    compute_days, where = reporting.compute_days, ["--lake", str(tmp_path / "lake"), "--no-kubernetes"]
+    where = ["--lake", str(tmp_path / "lake"), "--no-kubernetes"]
 
-    def disturbed(lake: Lake, *arguments: Any) -> ComputeResult:
+    def disturbed(lake: Lake, days: Sequence[ClusterDay], *_: object) -> None:
+        [of_day] = days
         assert main(["export", "--date", "2026-11-22", "--prometheus-url", three_days, *where], environ={}, now=NOW) == 0
-        return compute_days(lake, *arguments)
+        with lake.change() as change:
+            change.write("facts/device_hour", *of_day, pa.table({"n": [1]}))
 
     monkeypatch.setattr(reporting, "compute_days", disturbed)
     metrics = tmp_path / "run.prom"

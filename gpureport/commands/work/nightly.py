@@ -171,19 +171,20 @@ class _Cluster:
     def read(self, failures: list[SourceError]) -> bool:
         """State, samples and facts into the lake; whether the night's day is there. What cannot be read goes to the failures."""
         self._look(failures)
-        days, found = self._days_to_do(), False
+        days, last, read = self._days_to_do(), self.plan.last_day, list[date]()
         while days:
             day, *days = days
             try:
-                found = self._do(day)
+                read += [day] if self._read_samples(day) else []
             except SourceError as error:
                 failures += [error] if str(error) not in map(str, failures) else []
-                days, found = days[-1:], False  # the report's own day is fetched whatever became of older ones
-        if not found and self.plan.last_day in self._days_of("device_sample"):
-            self._compute(self.plan.last_day)  # of samples that were fetched before
-            found = True
+                days = days[-1:]  # the report's own day is fetched whatever became of older ones
+        if last not in read and last in self._days_of("device_sample"):
+            read.append(last)  # of samples that were fetched before
+        self._compute(*(day for day in read if not reporting.has_facts(self.plan.config, day)))
+        self._compute(*read)  # what was left to a day may be another now
         self._compute_older_days()
-        return found
+        return last in read
 
     def _look(self, failures: list[SourceError]) -> None:
         plan = self.plan
@@ -213,8 +214,8 @@ class _Cluster:
         held = lake.partitions(table) if table else lake.computed_days()
         return {each.date for each in held if each.cluster == self.plan.config.cluster}
 
-    def _do(self, day: date) -> bool:
-        """Samples and facts of a day; False for an earlier day of which the server knows nothing."""
+    def _read_samples(self, day: date) -> bool:
+        """Whether the lake has what a day's facts are made of; not of an earlier day of which the server knows nothing."""
         config = self.plan.config
         try:
             with self.watch.stage("export"):
@@ -223,17 +224,13 @@ class _Cluster:
             is_held = day in self._days_of("device_sample")
             if not is_held and reporting.has_no_accelerators(config, day):
                 _LOG.info(f"{day}: Kubernetes lists no node with accelerators, and Prometheus has no series of one")
-                self._compute(day)
                 return True
             if day == self.plan.last_day:
                 raise
             _LOG.info(f"{day} {'stays as it is' if is_held else 'stays missing'}: {error}")
-            if not is_held:
-                return False
-        else:
-            self.watch.sample_counts[config.cluster] += exported.sample_count if exported.is_written else 0
-            collecting.tell_export(exported)
-        self._compute(day)
+            return is_held
+        self.watch.sample_counts[config.cluster] += exported.sample_count if exported.is_written else 0
+        collecting.tell_export(exported)
         return True
 
     def _compute_older_days(self) -> None:
