@@ -173,7 +173,7 @@ def test_a_flag_of_another_kind_is_refused(command: str, flag: str) -> None:
 
 ENOUGH = {
     "export": ["--date", DAY, "--prometheus-url", "http://127.0.0.1:9", "--no-kubernetes", "--lake", "new"],
-    "compute": ["--date", DAY],
+    "compute": ["--date", DAY, "--lake", "none"],
     "diff": ["--since", DAY, "--lake", "none"],
     "report": ["--since", DAY, "--lake", "none"],
     "run": ["--date", DAY, "--prometheus-url", "http://127.0.0.1:9", "--no-kubernetes", "--lake", "new"],
@@ -186,7 +186,7 @@ ENOUGH = {
     "prune": ["--dry-run"],
     "migrate": ["--dry-run"],
 }
-"""What else a command must be told; demo, diff and report stop before they begin."""
+"""What else a command must be told; demo, compute, diff and report stop before they begin."""
 ODD = ["", "nonsense", "-1", "inf", "9" * 400, "9999-12-31", "a=b=c", "\u202e"]
 
 
