@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import duckdb
 import pytest
+from built_once import built_once
 from documents import queries as query_docs
 from query_text import parameters, tables_read
 from rebuilding import empty_rule_tables, touched
@@ -105,15 +106,22 @@ NAMED_BY_CONTRACT = re.compile(
 
 
 @pytest.fixture(scope="module")
-def graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
+def graph(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
     """Every table, built over an empty lake: empty, with the types of the real thing."""
-    empty = lake.open_lake(tmp_path_factory.mktemp("lake"), create=True)
+
+    def build_all(folder: Path) -> None:
+        with duckdb.connect() as con:
+            con.execute("set TimeZone = 'UTC'; set threads = 1")
+            lake.views(con, lake.open_lake(folder / "lake", create=True), TABLE_BY_NAME)
+            empty_rule_tables(con)
+            for query in QUERIES.values():
+                build(con, query, PARAMS)
+            con.execute(f"attach '{folder}/graph.duckdb' as kept; copy from database memory to kept")
+
+    kept = built_once("graph", build_all, request, tmp_path_factory) / "graph.duckdb"
     with duckdb.connect() as con:
+        con.execute(f"attach '{kept}' as kept (read_only); copy from database kept to memory; detach kept")
         con.execute("set TimeZone = 'UTC'; set threads = 1")
-        lake.views(con, empty, TABLE_BY_NAME)
-        empty_rule_tables(con)
-        for query in QUERIES.values():
-            build(con, query, PARAMS)
         yield con
 
 
