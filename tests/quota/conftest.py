@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 from built_once import built_once
+from report_tables import Report, report_tables
 
-from quota.kueue_scene import DAY, Found, Scene, run
+from quota.kueue_scene import DAY, FROM, NOW, UNTIL, Found, Scene, at, run
 
 
 @pytest.fixture(scope="session")
@@ -30,8 +31,14 @@ def scenes_lake(scenes: Mapping[str, Scene], request: pytest.FixtureRequest, tmp
     return built_once("scenes", fill, request, tmp_path_factory) / "lake"
 
 
+@pytest.fixture(scope="session")
+def scenes_report(scenes_lake: Path) -> Iterator[Report]:
+    """The report of all scenes, of which each table is made once."""
+    with report_tables(scenes_lake, at(FROM), at(UNTIL), NOW, scenes_lake.parent / "gpureport.toml") as report:
+        yield report
+
+
 @pytest.fixture
-def found(scenes_lake: Path, request: pytest.FixtureRequest) -> Iterator[Found]:
+def found(scenes_report: Report, request: pytest.FixtureRequest) -> Found:
     """The test's own scene."""
-    with Found.of(scenes_lake, request.node.originalname, scenes_lake.parent / "gpureport.toml") as found:
-        yield found
+    return Found(scenes_report, request.node.originalname)

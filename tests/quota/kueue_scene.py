@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from report_tables import Report, report_tables
+from report_tables import Report
 
 from gpureport.cli import main
+from gpureport.collect.snapshot import import_folder
+from gpureport.values.window import parse_instant
 
 DAY = "2026-11-20"
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
@@ -174,8 +176,7 @@ class Scene:
     def fill(self, folder: Path, lake: Path, cluster: str) -> None:
         for minute in self.minutes:
             save(folder / f"{cluster}-{minute}", self.listed(minute), self.version)
-            where = ["--kubernetes", str(folder / f"{cluster}-{minute}"), "--observed-at", at(minute)]
-            run("import", *where, "--cluster", cluster, "--lake", str(lake))
+            import_folder(lake, folder / f"{cluster}-{minute}", cluster, parse_instant(at(minute)), NOW)
         seen = f'DCGM_FI_DEV_GPU_UTIL{{UUID="GPU-1",gpu="0",Hostname="n0",modelName="m"}} 1 {MIDNIGHT + 60 * FROM}\n'
         series = folder / f"{cluster}.om"
         series.write_text(f"# TYPE DCGM_FI_DEV_GPU_UTIL gauge\n{seen}{self.metrics}# EOF\n")
@@ -194,15 +195,10 @@ def scene(listed, kind=Scene, **more):
 
 @dataclass(frozen=True)
 class Found:
-    """A cluster's report of the window."""
+    """A cluster's rows in the report of the window, which has all of them."""
 
     report: Report
-
-    @classmethod
-    @contextmanager
-    def of(cls, lake: Path, cluster: str, config: Path) -> Iterator[Found]:
-        with report_tables(lake, at(FROM), at(UNTIL), NOW, config, cluster) as report:
-            yield cls(report)
+    cluster: str
 
 
 def run(*arguments):
@@ -210,7 +206,9 @@ def run(*arguments):
 
 
 def rows(found: Found, statement):
-    return found.report.rows(statement)
+    found.report.tables.open_named(statement)
+    own = re.sub(r"\b(report|period)\.\w+", r"(from \g<0> where cluster = $cluster)", statement)
+    return found.report.con.execute(own, {"cluster": found.cluster}).fetchall()
 
 
 def amounts(found: Found, *figures, resource=GPU):
