@@ -147,13 +147,13 @@ runs_of_owners = st.lists(
 
 
 # Each example builds the facts once, so it has several devices that know nothing of each other.
-@settings(max_examples=9)
-@given(devices=st.lists(st.tuples(device_rows(), runs_of_owners), min_size=7, max_size=9))
+@settings(max_examples=4)
+@given(devices=st.lists(st.tuples(device_rows(), runs_of_owners), min_size=16, max_size=18))
 def test_sums_over_pieces_and_hours_are_the_integral(typed, devices):
-    owners = [owner(f"GPU-{n}", f"{n}{pod}", *run) for n, (_, runs) in enumerate(devices) for pod, *run in runs]
+    owners = [owner(f"GPU-{n:02}", f"{n}{pod}", *run) for n, (_, runs) in enumerate(devices) for pod, *run in runs]
     found = build_facts(typed, on_devices([rows for rows, _ in devices]), owners)
 
-    assert found["device"] == [(f"GPU-{n}", *map(close, integrate(rows, [(0, 86400)]))) for n, (rows, _) in enumerate(devices)]
+    assert found["device"] == [(f"GPU-{n:02}", *map(close, integrate(rows, [(0, 86400)]))) for n, (rows, _) in enumerate(devices)]
     by_pod = {
         f"{n}{pod}": integrate(rows, held)
         for n, (rows, runs) in enumerate(devices)
@@ -166,8 +166,8 @@ def test_sums_over_pieces_and_hours_are_the_integral(typed, devices):
 @settings(max_examples=2)
 @given(devices=st.lists(st.tuples(device_rows(), runs_of_owners), min_size=8, max_size=9))
 def test_cuts_by_other_owners_change_no_sum(typed, devices):
-    mine = [owner(f"GPU-{n}", f"mine {n}", 3500, 3700) for n in range(len(devices))]
-    others = [owner(f"GPU-{n}", f"{n}{pod}", *run) for n, (_, runs) in enumerate(devices) for pod, *run in runs]
+    mine = [owner(f"GPU-{n:02}", f"mine {n}", 3500, 3700) for n in range(len(devices))]
+    others = [owner(f"GPU-{n:02}", f"{n}{pod}", *run) for n, (_, runs) in enumerate(devices) for pod, *run in runs]
     rows = on_devices([rows for rows, _ in devices])
     alone = build_facts(typed, rows, mine)
     among = build_facts(typed, rows, [*mine, *others])
@@ -180,7 +180,7 @@ def test_cuts_by_other_owners_change_no_sum(typed, devices):
 
 def on_devices(each: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
     """The rows of all devices, named by their place."""
-    return [{**row, "device_uuid": f"GPU-{number}"} for number, rows in enumerate(each) for row in rows]
+    return [{**row, "device_uuid": f"GPU-{number:02}"} for number, rows in enumerate(each) for row in rows]
 
 
 def close(value: float | None) -> Any:

@@ -6,6 +6,7 @@ import random
 from collections.abc import Mapping
 from datetime import date, timedelta
 from fractions import Fraction
+from functools import cache
 from statistics import median
 
 import duckdb
@@ -54,12 +55,14 @@ def slow(demand: Demand) -> dict[tuple[date, int], Forecast]:
             continue
         profile, daily = [median(each) for each in by_weekday], Fraction(median(changes)) / 7
 
-        def expected(day: date, lead: int, profile: list[Fraction] = profile, daily: Fraction = daily) -> Fraction:
+        @cache
+        def level(day: date, profile: list[Fraction] = profile, daily: Fraction = daily) -> Fraction:
             past = [(each, Fraction(1, 2 ** (day - each).days)) for each in week[day] if each in demand]
-            told = [
-                weight * (demand[each] - profile[each.weekday()] + daily * ((day - each).days + lead)) for each, weight in past
-            ]
-            return sum(told) / sum(weight for _, weight in past) + profile[(day + lead * ONE).weekday()]
+            told = [weight * (demand[each] - profile[each.weekday()] + daily * (day - each).days) for each, weight in past]
+            return sum(told) / sum(weight for _, weight in past)
+
+        def expected(day: date, lead: int, profile: list[Fraction] = profile, daily: Fraction = daily) -> Fraction:
+            return level(day) + daily * lead + profile[(day + lead * ONE).weekday()]
 
         for lead in range(1, 91 if origin == max(demand) else 8):
             days = [day for day in demand if demand.keys() >= {day + lead * ONE} and -91 < (day - origin).days + lead <= 0]
