@@ -41,8 +41,10 @@ def test_an_independent_parser_reads_exactly_the_simulated_samples(small: Simula
     assert read == made
 
 
-def test_a_file_a_day_with_each_metric_once_and_an_end(small: SimulationPlan, tmp_path: Path) -> None:
-    paths = write_openmetrics(small, tmp_path)
+def test_a_file_a_day_with_each_metric_once_and_an_end_and_the_same_bytes_again(small: SimulationPlan, tmp_path: Path) -> None:
+    paths, again = (write_openmetrics(small, tmp_path / name) for name in ("a", "b"))
+    assert sorted((tmp_path / "a").iterdir()) == sorted(paths)
+    assert [path.read_bytes() for path in paths] == [path.read_bytes() for path in again]
     assert [path.name for path in paths] == [f"metrics-2026-11-{day}.openmetrics.txt.gz" for day in (18, 19)]
     for path in paths:
         lines = _text(path).splitlines()
@@ -51,17 +53,6 @@ def test_a_file_a_day_with_each_metric_once_and_an_end(small: SimulationPlan, tm
         assert lines[-1] == "# EOF"
         families = [line.partition("{")[0] for line in lines if not line.startswith("#")]
         assert list(dict.fromkeys(families)) == types
-
-
-def test_the_same_plan_gives_the_same_bytes(small: SimulationPlan, tmp_path: Path) -> None:
-    packed = [write_openmetrics(small, tmp_path / name) for name in ("a", "b")]
-    assert [path.read_bytes() for path in packed[0]] == [path.read_bytes() for path in packed[1]]
-
-
-def test_nothing_but_the_files_is_left(small: SimulationPlan, tmp_path: Path) -> None:
-    assert sorted(tmp_path.iterdir()) == []
-    paths = write_openmetrics(small, tmp_path)
-    assert sorted(tmp_path.iterdir()) == sorted(paths)
 
 
 def test_an_output_folder_that_is_a_file_is_one_sentence(small: SimulationPlan, tmp_path: Path) -> None:
