@@ -48,8 +48,10 @@ def test_every_second_but_the_long_gaps_is_held_over_midnight_too(
     assert held == pytest.approx(2 * 86_400 - unseen, abs=1e-6)
 
 
-def test_workers_change_no_byte(plan: SimulationPlan, tmp_path: Path) -> None:
-    several = replace(plan, gpus=17 * 8, days=1, step_seconds=1800, kube_state_step_seconds=3600, signals=plan.signals[:3])
+def test_workers_change_no_byte(plan: SimulationPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three groups, each of a node."""
+    monkeypatch.setattr("gpureport.simulate.exporter.NODES_PER_GROUP", 1)
+    several = replace(plan, days=1, step_seconds=1800, kube_state_step_seconds=3600, signals=plan.signals[:3])
     counts = {fill_lake(several, tmp_path / str(workers), "sim", workers) for workers in (1, 2)}
     assert len(counts) == 1
     one, two = (seen(tmp_path / name) for name in ("1", "2"))
