@@ -15,18 +15,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lake_rows import DAY, arrow, sample
 
-from gpureport.compute.intervals import INTERVALS, VALUES, by_loops, by_sql, schema_of
+from gpureport.compute.intervals import IDLE, OF_SAMPLES, by_loops, by_sql, schema_of
 from gpureport.compute.query import load
 from gpureport.lake import open_lake
 from gpureport.values.tables import DEVICE_SAMPLE
 from gpureport.values.tables.telemetry import SIGNALS
 
-QUERIES = [load()[INTERVALS], load()[VALUES]]
+QUERIES = [load()[table] for table in OF_SAMPLES]
 PARAMS = {"memory_threshold_ratio": 0.5}
 INSTANTS = ("hour_start_at", "start_at", "end_at")
 OWNERSHIP = pa.schema(
     [("cluster", pa.string()), ("device_uuid", pa.string()), *((name, pa.timestamp("us")) for name in INSTANTS)]
 )
+RUNS = pa.schema([field for field in OWNERSHIP if field.name != "hour_start_at"])
 NAMES = [name for signal in SIGNALS for name in (signal.name, signal.increase_name, signal.gap_increase_name)]
 COLUMNS = [column for column in DEVICE_SAMPLE.columns if column.name in NAMES]
 
@@ -36,31 +37,37 @@ EDGES: dict[str, list[Any]] = {
     "xid_code": [0, 48],
     "_ratio": [0.0, 0.000999, 0.001, 0.5, 0.123457],
     "fb_": [0.0, -1.0, 68_719_476_735.0, 6e17],
-    "bytes_per_second": [0.0, 1e8, 99_999_999.9],
-    "power_watts": [0.0, 411.123, 123_456_789.123],
+    "bytes_per_second": [0.0, 99_999_999.9, 1e8],
+    "power_watts": [70.499, 70.5, 0.0, 411.123, 123_456_789.123],
     "energy_joules_increase": [0.0, 9_876.543211, 987_654_321.123456],
 }
-"""Values at the edges of rules, and some that no double holds to its last digit, by a part of the signal's name."""
+"""Values at the edges of rules, and some that no double holds to its last digit, by a part of the signal's name.
+
+At the first two a GPU is idle."""
 
 
-def value(random: Random, name: str) -> Any:
+def value(random: Random, name: str, is_calm: bool) -> Any:
     """One of the values that a rule turns on, or any."""
     edges = next((edges for part, edges in EDGES.items() if part in name), [])
-    return random.choice(edges) if edges else random.uniform(0, 1e6)
+    return random.choice(edges[:2] if is_calm else edges) if edges else random.uniform(0, 1e6)
 
 
 def device_rows(random: Random, device: str, instance: str) -> list[dict[str, Any]]:
-    """Rows in turn over two hours, with holes; each has its own set of signals, and each signal its own nulls."""
+    """Rows in turn over two hours, with holes; each has its own set of signals, and each signal its own nulls.
+
+    Some devices and instances have the same times, but for rows that they lack.
+    """
     known = [column for column in COLUMNS if random.random() < 0.8]
-    start, rows = random.choice([0, 3_300_000]), []
+    times, is_calm = Random(random.choice("xyz")), random.random() < 0.5
+    start, rows = times.choice([0, 3_300_000]), []
     for _ in range(random.randrange(1, 40)):
-        start += random.choice([0, 0, 0, 7_001])
-        held = min(random.choice([0, 1, 15_000, 30_000, 30_000, 700_500]), 3_600_000 - start % 3_600_000)
-        signals = {column.name: value(random, column.name) for column in known if random.random() < 0.8}
+        start += times.choice([0, 0, 0, 7_001])
+        held = min(times.choice([0, 1, 15_000, 30_000, 30_000, 700_500]), 3_600_000 - start % 3_600_000)
+        signals = {column.name: value(random, column.name, is_calm) for column in known if random.random() < 0.8}
         rows.append({**sample(device, start / 1000, held / 1000), "gpu_instance_id": instance, **signals})
         rows[-1]["is_carried"] = random.random() < 0.1
         start += max(held, 1)
-    return rows
+    return [row for row in rows if random.random() < 0.9] or rows
 
 
 def ownership(random: Random, device: str) -> list[dict[str, Any]]:
@@ -78,6 +85,16 @@ def ownership(random: Random, device: str) -> list[dict[str, Any]]:
     return found
 
 
+def runs(random: Random, device: str) -> list[dict[str, Any]]:
+    """Times of allocation, some within a row's, some over several hours; also between the lake's milliseconds."""
+    edges = sorted({random.randrange(7_200_000_000) for _ in range(2 * random.choice([0, 1, 8]))})
+    times = [datetime(DAY.year, DAY.month, DAY.day) + timedelta(microseconds=edge) for edge in edges]
+    return [
+        {"cluster": "c", "device_uuid": device, "start_at": start, "end_at": end}
+        for start, end in zip(times[::2], times[1::2], strict=False)
+    ]
+
+
 def part(path: Path, rows: list[dict[str, Any]]) -> Path:
     """A file of the lake with these rows."""
     lake = open_lake(path, create=True)
@@ -86,20 +103,21 @@ def part(path: Path, rows: list[dict[str, Any]]) -> Path:
     return lake.partitions("device_sample")[0].files[0]
 
 
-def assert_same(file: Path, params: dict[str, Any], cut: pa.Table) -> None:
+def assert_same(file: Path, params: dict[str, Any], cut: pa.Table, allocated: pa.Table) -> None:
     """The rows of one part by the loops, and by the SQL."""
     for query in QUERIES:
-        looped = by_loops(file, query, "c", params, cut)
+        beside = allocated if query.table == IDLE else cut
+        looped = by_loops(file, query, "c", params, beside)
         assert looped is not None
         keys = [(name, "ascending") for name in query.grain]
-        expected, found = (table.sort_by(keys) for table in (by_sql(file, query, params, cut), looped))
+        expected, found = (table.sort_by(keys) for table in (by_sql(file, query, params, beside), looped))
         assert found.schema == schema_of(query)
         assert {name for name in query.columns if found[name].to_pylist() != expected[name].to_pylist()} <= {"cluster"}
 
 
 def test_the_recording_has_the_same_sums(recorded: Path) -> None:
     [part] = open_lake(recorded / "lake").partitions("device_sample")
-    assert_same(part.files[0], {"memory_threshold_ratio": 0.9}, OWNERSHIP.empty_table())
+    assert_same(part.files[0], {"memory_threshold_ratio": 0.9}, OWNERSHIP.empty_table(), RUNS.empty_table())
 
 
 @settings(max_examples=8)
@@ -109,14 +127,26 @@ def test_every_sum_of_the_loops_is_that_of_the_sql(seed: int, tmp_path_factory: 
     devices = [("GPU-a", ""), ("GPU-b", ""), ("GPU-b", "1"), ("GPU-b", "2"), ("GPU-c", "")]
     rows = [row for device, instance in devices for row in device_rows(random, device, instance)]
     file = part(tmp_path_factory.mktemp("lake"), rows)
-    cut = pa.Table.from_pylist(
-        [interval for device in "abc" for interval in ownership(random, f"GPU-{device}")], schema=OWNERSHIP
-    )
-    assert_same(file, PARAMS, cut)
+    beside = [
+        pa.Table.from_pylist([row for device in "abc" for row in made(random, f"GPU-{device}")], schema=schema)
+        for made, schema in ((ownership, OWNERSHIP), (runs, RUNS))
+    ]
+    assert_same(file, PARAMS, *beside)
     held = pq.ParquetFile(file).read()
     lacking = [name for name in held.column_names if name in NAMES and held[name].null_count == held.num_rows]
     pq.write_table(held.drop_columns([*{*lacking, random.choice(COLUMNS).name}]), file)  # as an older version
-    assert_same(file, PARAMS, cut)
+    assert_same(file, PARAMS, *beside)
+
+
+def test_a_gpu_is_at_work_with_any_of_its_instances(tmp_path: Path) -> None:
+    work = {("1", 60), ("2", 0)}
+    times = [("", 0), ("", 60), ("", 120), *((instance, second) for instance in "12" for second in (0, 60, 120))]
+    rows = [
+        {**sample("GPU-a", at, 60, power_watts=70.0, sm_active_ratio=float((instance, at) in work)), "gpu_instance_id": instance}
+        for instance, at in times
+    ]
+    idle = by_loops(part(tmp_path, rows), load()[IDLE], "c", PARAMS, RUNS.empty_table())
+    assert idle is not None and idle["idle_seconds"].to_pylist() == [60.0]
 
 
 @pytest.mark.parametrize(
@@ -126,4 +156,4 @@ def test_every_sum_of_the_loops_is_that_of_the_sql(seed: int, tmp_path_factory: 
 )
 def test_what_the_loops_cannot_tell_is_left_to_the_sql(rows: list[dict[str, Any]], tmp_path: Path) -> None:
     file = part(tmp_path, rows)
-    assert [by_loops(file, query, "c", PARAMS, OWNERSHIP.empty_table()) for query in QUERIES] == [None, None]
+    assert [by_loops(file, query, "c", PARAMS, OWNERSHIP.empty_table()) for query in QUERIES] == [None] * len(QUERIES)

@@ -24,7 +24,7 @@ from gpureport import __version__
 from gpureport.compute.fact_views import EXPECTED, TELEMETRY, Batch, ClusterDay, day_hours, devices_left, expected_before, limits
 from gpureport.compute.identity import left_behind, made_with, note_entries
 from gpureport.compute.idle_power import BASELINE, idle_baseline
-from gpureport.compute.intervals import INTERVALS, VALUES, give, interval_sums
+from gpureport.compute.intervals import OF_SAMPLES, give, interval_sums
 from gpureport.compute.query import Failure, Query, build, connection, found_by, hold_to_checks, in_turn, load, needed, of_life
 from gpureport.compute.quotas import quota_facts_of_day
 from gpureport.config.findings import expectations
@@ -237,7 +237,7 @@ class _Days:
                 give(con, learned)
                 found = idle_baseline(con, self.lake, self.batch, query, self.settings.idle_watts)
             give(self.con, {BASELINE: found})
-        elif query.table in (INTERVALS, VALUES):
+        elif query.table in OF_SAMPLES:
             interval_sums(self.con, query, [*self.samples.values()], params, self.folder, self.settings.threads)
         elif query.table == EXPECTED:
             self._make_in_turn(query, params)
@@ -259,7 +259,7 @@ class _Days:
     def _release(self, table: str, result: ComputeResult) -> None:
         if table in result.rows:
             result.rows[table] = self._stage(table)
-        if not table.startswith("lake.") and table not in (INTERVALS, VALUES):
+        if not table.startswith("lake.") and table not in OF_SAMPLES:
             self.con.execute(f"drop table {table}")
 
     def _stage(self, table: str) -> int:

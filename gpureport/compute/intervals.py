@@ -1,4 +1,4 @@
-"""Basis of all facts of a day, part by part of the lake: sums of samples over intervals, and time over value."""
+"""Basis of all facts of a day, part by part of the lake: sums of samples over intervals, and time over value or idle power."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from gpureport.compute.query import Query, build
 from gpureport.lake import Partition, scan_view
 from gpureport.values.runtime.parallel import Threads
 
-INTERVALS, VALUES = "day.sample_sum", "day.value_time"
-_OWNERSHIP = "day.ownership_interval"
+INTERVALS, VALUES, IDLE = "day.sample_sum", "day.value_time", "day.idle_power"
+OF_SAMPLES = (INTERVALS, VALUES, IDLE)
+"""Each reads one table beside the samples."""
+
 ROWS_WORTH_LOOPS = 500_000
 """Loading compiled loops takes as long as DuckDB takes for these."""
 
@@ -29,17 +31,17 @@ def interval_sums(
     if others or samples.row_count < ROWS_WORTH_LOOPS:
         build(con, query, params)
         return
-    ownership = con.sql(f"select * from {_OWNERSHIP} order by device_uuid, start_at").to_arrow_table()
-    made = partial(_part, query=query, samples=samples, params=params, ownership=ownership, folder=folder)
+    beside = con.sql(f"select * from {_read_beside(query)} order by device_uuid, start_at").to_arrow_table()
+    made = partial(_part, query=query, samples=samples, params=params, beside=beside, folder=folder)
     files = Threads(threads).each(made, list(samples.files))
     listed = ", ".join(f"'{file}'" for file in files)
     con.execute(f"create view {query.table} as from read_parquet([{listed}])")
 
 
-def _part(file: Path, query: Query, samples: Partition, params: Mapping[str, Any], ownership: pa.Table, folder: Path) -> Path:
-    rows = by_loops(file, query, samples.cluster, params, ownership)
+def _part(file: Path, query: Query, samples: Partition, params: Mapping[str, Any], beside: pa.Table, folder: Path) -> Path:
+    rows = by_loops(file, query, samples.cluster, params, beside)
     if rows is None:
-        rows = by_sql(file, query, params, ownership).cast(schema_of(query))
+        rows = by_sql(file, query, params, beside).cast(schema_of(query))
     path = folder / f"{query.table}-{file.stem}.parquet"
     pq.write_table(
         rows, path, compression="none", use_dictionary=[field.name for field in rows.schema if field.type == pa.string()]
@@ -47,25 +49,33 @@ def _part(file: Path, query: Query, samples: Partition, params: Mapping[str, Any
     return path
 
 
-def by_loops(file: Path, query: Query, cluster: str, params: Mapping[str, Any], ownership: pa.Table) -> pa.Table | None:
+def by_loops(file: Path, query: Query, cluster: str, params: Mapping[str, Any], beside: pa.Table) -> pa.Table | None:
     """The rows of one part; None where only SQL can tell: a number too large for whole ones, or rows in another order."""
     if query.table == VALUES:
         from gpureport.compute.sums.saturation import value_times
 
-        return value_times(file, cluster, ownership, schema_of(query))
+        return value_times(file, cluster, beside, schema_of(query))
+    if query.table == IDLE:
+        from gpureport.compute.sums.idle import idle_power
+
+        return idle_power(file, cluster, beside, schema_of(query))
     from gpureport.compute.sums.saturation import saturation_sums
 
-    return saturation_sums(file, cluster, ownership, params["memory_threshold_ratio"], schema_of(query))
+    return saturation_sums(file, cluster, beside, params["memory_threshold_ratio"], schema_of(query))
 
 
-def by_sql(file: Path, query: Query, params: Mapping[str, Any], ownership: pa.Table) -> pa.Table:
+def by_sql(file: Path, query: Query, params: Mapping[str, Any], beside: pa.Table) -> pa.Table:
     """The same by the SQL that says what they are."""
     with duckdb.connect() as con:
         con.execute("set TimeZone = 'UTC'; set threads = 1; create schema lake")
         scan_view(con, [file])
-        give(con, {_OWNERSHIP: ownership})
+        give(con, {_read_beside(query): beside})
         build(con, query, params)
         return con.table(query.table).to_arrow_table()
+
+
+def _read_beside(query: Query) -> str:
+    return next(table for table in query.reads if table != "lake.device_sample")
 
 
 def schema_of(query: Query) -> pa.Schema:
@@ -82,7 +92,7 @@ def _type(name: str) -> pa.DataType:
         return pa.bool_()
     if name in ("bins", "bin_milliseconds"):
         return pa.list_(pa.int32())
-    return pa.int64() if name.endswith("sample_count") else pa.float64()
+    return pa.int64() if name.endswith(("sample_count", "bin_watts")) else pa.float64()
 
 
 def give(con: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table]) -> None:

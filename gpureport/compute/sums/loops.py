@@ -33,6 +33,12 @@ def is_known(bits: Bits, row: Number) -> Number:
     return (bits[row >> 3] >> (row & 7)) & 1
 
 
+@inlined
+def whole_ms(microseconds: Number) -> Number:
+    """As DuckDB's ``epoch_ms`` has them: rounded."""
+    return (microseconds + 500) // 1000
+
+
 @compiled
 def in_milliseconds(seconds: Real) -> Whole:
     """Seconds as whole milliseconds."""
@@ -319,3 +325,59 @@ def energy(
                 sums[9, number] = max(sums[9, number], power[row]) if counts[9, number] else power[row]
                 counts[9, number] += 1
     return sums, counts, begun
+
+
+@compiled
+def idle_rows(
+    device: Codes, instance: Codes, board: Number, seen_us: Whole, active: NDArray[np.int8], of_instance: NDArray[np.int8],
+    power_bits: Bits,
+) -> NDArray[np.int8]:  # fmt: skip
+    """Whether each row is of a whole GPU, knows its power, and neither it nor an instance's row of the same time shows work."""
+    found = np.zeros(device.size, np.int8)
+    first, beside = 0, 0
+    for row in range(device.size):
+        if row == 0 or device[row] != device[row - 1]:
+            first = beside = row
+        elif instance[row] != instance[row - 1]:
+            beside = first
+        if instance[row] == board:
+            found[row] = is_known(power_bits, row) and active[row] % UNKNOWN == 0
+        elif of_instance[row] % UNKNOWN != 0:
+            while instance[beside] == board and seen_us[beside] < seen_us[row]:
+                beside += 1
+            if seen_us[beside] == seen_us[row]:
+                found[beside] = 0
+    return found
+
+
+@compiled
+def idle_by_watt(
+    offsets: Whole, device: Codes, is_idle: NDArray[np.int8], seen_us: Whole, held_ms: Whole, power: Whole,
+    run_offsets: Whole, run_starts_us: Whole, run_ends_us: Whole,
+) -> tuple[Whole, Whole, Whole]:  # fmt: skip
+    """(numbers of intervals, whole watts in each, ms of idle rows outside the device's runs); power in mW."""
+    found = np.zeros(_LAST_BIN + 1, np.int64)
+    numbers, bins, milliseconds = np.empty_like(held_ms), np.empty_like(held_ms), np.empty_like(held_ms)
+    count = 0
+    for number in range(offsets.size - 1):
+        run, last_run = run_offsets[device[offsets[number]]], run_offsets[device[offsets[number]] + 1]
+        first, last = _LAST_BIN, 0
+        for row in range(offsets[number], offsets[number + 1]):
+            if is_idle[row]:
+                start, idle_ms = whole_ms(seen_us[row]), held_ms[row]
+                end = start + idle_ms
+                while run < last_run and whole_ms(run_ends_us[run]) <= start:
+                    run += 1
+                taken = run
+                while taken < last_run and whole_ms(run_starts_us[taken]) < end:
+                    idle_ms -= min(whole_ms(run_ends_us[taken]), end) - max(whole_ms(run_starts_us[taken]), start)
+                    taken += 1
+                if idle_ms > 0:
+                    watts = min(max((power[row] + 500) // 1000, 0), _LAST_BIN)
+                    found[watts] += idle_ms
+                    first, last = min(first, watts), max(last, watts)
+        for watts in range(first, last + 1):
+            if found[watts] > 0:
+                numbers[count], bins[count], milliseconds[count], found[watts] = number, watts, found[watts], 0
+                count += 1
+    return numbers[:count].copy(), bins[:count].copy(), milliseconds[:count].copy()

@@ -74,14 +74,14 @@ class Rows:
         found: NDArray[Any] = np.frombuffer(numbers, width)[: self.count]
         return Values(found, bits, places)
 
-    def cuts(self, ownership: pa.Table) -> tuple[Whole, Whole]:
-        """(where each device's cuts begin, and their end; the times (µs) at which ownership intervals begin)."""
+    def cuts(self, intervals: pa.Table, edge: str = "start_at") -> tuple[Whole, Whole]:
+        """(where each device's intervals begin, and their end; the times (µs) of one edge of them, in the table's order)."""
         devices = pa.array(self.devices, pa.string())
-        of_part = ownership.filter(pc.is_in(ownership["device_uuid"], devices))
+        of_part = intervals.filter(pc.is_in(intervals["device_uuid"], devices))
         number = pc.index_in(of_part["device_uuid"], devices).to_numpy()
         counts = np.bincount(number, minlength=len(devices)) if number.size else np.zeros(len(devices), np.int64)
-        starts = of_part["start_at"].cast(pa.int64()).to_numpy()
-        return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), starts[np.argsort(number, kind="stable")]
+        times = of_part[edge].cast(pa.int64()).to_numpy()
+        return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), times[np.argsort(number, kind="stable")]
 
     def are_in_order(self, offsets: Whole, starts: Whole) -> bool:
         """Whether no two intervals, which begin at these rows and times, have the same key."""

@@ -15,6 +15,8 @@ from gpureport.compute.sums import loops
 from gpureport.compute.sums.rows import Bits, Rows, doubles, instants
 from gpureport.values.tables.telemetry import SIGNALS, Signal
 
+_OF_INSTANCES = ("gr_engine_active_ratio", "sm_active_ratio")
+ACTIVITY = ("gpu_util_ratio", *_OF_INSTANCES, "pcie_tx_bytes_per_second", "pcie_rx_bytes_per_second")
 _MEMORY = ("fb_used_bytes", "fb_free_bytes")
 _BIN_WIDTHS = {
     "gpu_util_ratio": 0.01,
@@ -102,7 +104,7 @@ class _Intervals:
         self.offsets, self.starts, self.reaches = loops.intervals(
             rows.device, rows.instance, rows.seen_us, rows.held_ms, cut_offsets, cuts_us
         )
-        self._active = _activity(rows)
+        self._active = activity(rows)
         self._sums: dict[str, pa.Array] = {}
         for signal in SIGNALS:
             _OF_KIND[signal.kind](self, signal)
@@ -239,7 +241,9 @@ def _integral_name(stem: str, unit: str) -> str:
     return f"{stem}_{joined.get(unit, f'{unit}_seconds')}"
 
 
-def _activity(rows: Rows) -> NDArray[np.int8]:
-    util, engine, sm = (rows.whole(name)[:2] for name in ("gpu_util_ratio", "gr_engine_active_ratio", "sm_active_ratio"))
-    sent, received = (rows.values(f"pcie_{way}_bytes_per_second")[:2] for way in ("tx", "rx"))
-    return loops.activity(*util, *engine, *sm, *sent, *received)
+def activity(rows: Rows, is_of_instances: bool = False) -> NDArray[np.int8]:
+    """By the signals of a whole GPU; or by those of its instances, which have no others."""
+    util, engine, sm, sent, received = ("" if is_of_instances and name not in _OF_INSTANCES else name for name in ACTIVITY)
+    return loops.activity(
+        *rows.whole(util)[:2], *rows.whole(engine)[:2], *rows.whole(sm)[:2], *rows.values(sent)[:2], *rows.values(received)[:2]
+    )

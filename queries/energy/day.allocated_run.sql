@@ -1,0 +1,17 @@
+-- Times in which each GPU is allocated, and the minute after: clocks and fans come down slowly.
+--
+-- grain:  cluster, device_uuid, start_at
+-- reads:  facts.ownership
+with owned as (
+    select
+        * exclude (end_at),
+        end_at + interval 1 minute as end_at
+    from facts.ownership
+)
+
+select
+    columns('^(cluster|device_uuid)$'),
+    min(start_at) as start_at,
+    max(end_at) as end_at
+from numbered_runs(owned, (cluster, device_uuid))
+group by cluster, device_uuid, run_number
