@@ -140,26 +140,29 @@ followed as (
     where begun_at < ended_at
 ),
 
+-- Without those of no time few are expected, and the joins hold these narrow rows in memory, not the wide ones of figures.
 united as (
     select
         columns('^(cluster|namespace|pod|pod_uid|container)$'),
         sum(overlap_ms(begun_at, ended_at, coalesce(covered_until_at, begun_at), ended_at)) / sum(epoch_ms(ended_at) - epoch_ms(begun_at)) as once_ratio
     from followed
     group by all
+    having sum(epoch_ms(ended_at) - epoch_ms(begun_at)) > 0
 ),
 
 life as (
     select
         columns('^(cluster|namespace|pod|pod_uid|container)$'),
-        greatest(0, epoch_ms(max(end_at)) - epoch_ms(min(start_at))) / 1000 as lifetime_seconds
+        (epoch_ms(max(end_at)) - epoch_ms(min(start_at))) / 1000 as lifetime_seconds
     from period.life
     group by all
+    having lifetime_seconds > 0
 )
 
 select
     figure.* similar to '^(cluster|namespace|pod|pod_uid|container)$',
     greatest(figure.longest_seconds, figure.device_seconds * united.once_ratio) as observed_seconds,
-    greatest(figure.longest_seconds, figure.device_seconds * united.once_ratio) / nullif(life.lifetime_seconds, 0) as coverage_ratio,
+    greatest(figure.longest_seconds, figure.device_seconds * united.once_ratio) / life.lifetime_seconds as coverage_ratio,
     figure.* similar to '^(gpu_usage|gpu_util_ratio|memory_used_ratio|dram_active|sm_active|sm_occupancy|tensor_active)_avg$',
     figure.device_count,
     figure.* similar to '.*_(ratio|max|ratio_min)$',
@@ -173,7 +176,7 @@ select
     figure.* similar to '^([^dlo]|dram|low_).*_seconds$',
     figure.device_seconds,
     if(
-        coalesce(life.lifetime_seconds, 0) > 0,
+        life.lifetime_seconds > 0,
         found.unknown_reasons,
         map_concat(found.unknown_reasons, map { 'coverage_ratio': 'lifetime_unknown' })
     ) as unknown_reasons
