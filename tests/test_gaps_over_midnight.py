@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import date
+from pathlib import Path
 
 import duckdb
 import pytest
@@ -38,6 +39,9 @@ CASES: dict[str, tuple[Spans, Spans, int, int | None, tuple[float, float]]] = {
     # The driver is loaded anew at midnight: power tells of the day's last minute, without it 18 kJ are not known.
     "reset_at_midnight": (ALL, ALL, 300, 0, (540, 540)),
     "reset_at_midnight_without_power": (ALL, [], 0, 0, (522, 540)),
+    # A gap from 23:40, earlier than what is read around a day. Of its 20 to 80 minutes:
+    "long": ([(-30, -20), (60, 90)], ALL, 200, None, (180 + 240, 80 * 18 - 240 + 540)),
+    "long_and_silent": ([(-30, -20), (60, 90)], [(-30, -20), (60, 90)], 200, None, (180, 80 * 18 + 540)),
     # Single samples: 150 minutes' kJ are known by power but for the gap's 10 minutes: 180 kJ, 60 of them the day before.
     "single": ([(-5, -5), (5, 5)], ALL, 200, None, (360, 120 + 25 * 12 + 12)),
 }
@@ -79,3 +83,19 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[float, flo
 def test_each_interval_is_counted_once(told: dict[str, tuple[float, float]], name: str) -> None:
     *_, expected = CASES[name]
     assert told[name] == pytest.approx(expected)
+
+
+def test_compute_names_the_day_before_that_an_import_has_changed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The first sample of a day shows what the counter grew from the last one before it."""
+    lake = ["--lake", tmp_path / "lake"]
+    for number, (day, spans) in enumerate(zip(DAYS, [(-30, -1), (0, 30)], strict=True)):
+        energy = lines(
+            "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", 'UUID="GPU-a",gpu="0"', [spans], lambda minute: (minute + 30) * 1e7
+        )
+        (tmp_path / f"{number}.txt").write_text("\n".join([*energy, "# EOF\n"]))
+        gpureport("import", tmp_path / f"{number}.txt", "--cluster", "c", *lake)
+        gpureport("compute", "--date", day.isoformat(), *lake)
+    assert "c: facts of 2026-11-20 rest on samples that have changed;" in capsys.readouterr().err
+    for day in DAYS:
+        gpureport("compute", "--date", day.isoformat(), *lake)
+    assert capsys.readouterr().err.count("rest on") == 1  # the later one's, until it is computed again

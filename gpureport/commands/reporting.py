@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from datetime import timedelta
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +84,7 @@ def compute(invocation: Invocation, /, day: str | None, since: str | None, until
         days = reporting.held_days(config, period(invocation, config, since, until))
     else:
         days = [finished_day(invocation, day)]
-    for line in reporting.compute(config, days):
+    for line in chain(reporting.compute(config, days), reporting.outdated(config)):
         _LOG.info(line)
     click.echo(f"{config.lake}/facts")
 

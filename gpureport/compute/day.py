@@ -39,6 +39,7 @@ from gpureport.values.text.safe import quoted
 
 _STEP, _COUNTED = "day.demand_step", "facts.scheduler_hour"
 """Counts from steps that are cut to the day; the steps themselves are not needed after that."""
+_BEFORE = "day.energy_before"
 _KEPT = (
     "facts.claim_device",
     "facts.claim_hour",
@@ -237,12 +238,26 @@ class _Days:
                 give(con, learned)
                 found = idle_baseline(con, self.lake, self.batch, query, self.settings.idle_watts)
             give(self.con, {BASELINE: found})
+        elif query.table == _BEFORE:
+            self._make_from_the_day_before(query, params)
         elif query.table in OF_SAMPLES:
             interval_sums(self.con, query, [*self.samples.values()], params, self.folder, self.settings.threads)
         elif query.table == EXPECTED:
             self._make_in_turn(query, params)
         else:
             build(self.con, query, params)
+
+    def _make_from_the_day_before(self, query: Query, params: Mapping[str, Any]) -> None:
+        """Make a table of samples of each day and the one before it, which are read where any device is asked for."""
+        given = {table: self.con.table(table).to_arrow_table() for table in query.reads if not table.startswith("lake.")}
+        with connection(self.settings.memory_limit, 1, has_functions=False) as con:
+            around = (timedelta(days=1), timedelta()) if given["day.energy_late"].num_rows else ()
+            days = {each: {each[1] - shift for shift in around} for each in self.batch.days}
+            self.batch.views(con, self.lake, ["device_sample"], days)
+            give(con, given)
+            build(con, query, params)
+            found = con.table(query.table).to_arrow_table()
+        give(self.con, {query.table: found})
 
     def _make_in_turn(self, query: Query, params: Mapping[str, Any]) -> None:
         """Make a table a day after the other: each expects what the one of its cluster before it left."""

@@ -46,6 +46,15 @@ def are_current(lake: Lake, cluster: str, day: date, made: MadeWith) -> bool:
     return all(note.get(name) == value for name, value in wanted.items())
 
 
+def outdated_days(lake: Lake) -> dict[str, list[date]]:
+    """By cluster the days whose facts are of other samples than the lake holds, or rest on a day before them whose were."""
+    found: dict[str, list[date]] = {}
+    for cluster, day in ((each.cluster, each.date) for each in lake.computed_days()):
+        if _basis(lake, cluster, day) and lake.note(cluster, day).get(_BASIS) != basis_entry(lake, cluster, day)[_BASIS]:
+            found.setdefault(cluster, []).append(day)
+    return found
+
+
 def left_behind(lake: Lake, notes: Mapping[ClusterDay, Mapping[str, str]]) -> dict[ClusterDay, dict[str, str]]:
     """The days after those whose facts are of other samples than before, which rest on them: the entry that makes each due."""
     others = [each for day in lake.computed_days() if (each := (day.cluster, day.date)) not in notes]

@@ -5,8 +5,8 @@
 -- a counter that began anew shows the least that was used since. The last sample's own time is not measured.
 --
 -- grain:  cluster, device_uuid, start_at
--- reads:  day.sample_sum, facts.device_hour, lake.device_sample
--- source: growth over gaps (energy_joules_gap_increase); power of the samples without growth
+-- reads:  day.energy_before, day.sample_sum, facts.device_hour, lake.device_sample
+-- source: growth over gaps (energy_joules_gap_increase, day.energy_before); power of the samples without growth
 -- columns:
 --   start_at       UTC, the sample
 --   reported_joules    J, energy of the sample's time by power; null where the counter shows it, or nothing does
@@ -14,7 +14,7 @@ with counted as (
     select
         columns('^(cluster|device_uuid)$'),
         coalesce(sum(energy_seen_seconds), 0) = 0 as is_silent,
-        count(energy_gap_joules) > 0 as has_gap
+        count(energy_gap_joules) > 0 or (cluster, device_uuid) in (select (cluster, device_uuid) from day.energy_before) as has_gap
     from facts.device_hour
     where gpu_instance_id = ''
     group by cluster, device_uuid
@@ -38,8 +38,8 @@ edge as (
         sample.device_uuid,
         sample.seen_at::timestamp as start_at,
         held_until(sample.seen_at, sample.held_seconds) as end_at,
-        sample.energy_joules_gap_increase::double as gap_joules,
-        sample.energy_joules_gap_increase >= sample.energy_joules as is_reset,
+        coalesce(sample.energy_joules_gap_increase::double, before.gap_joules) as gap_joules,
+        coalesce(sample.energy_joules_gap_increase >= sample.energy_joules, before.is_reset) as is_reset,
         sample.energy_joules is not null as has_counter,
         sample.energy_joules_increase is null as has_no_growth,
         if(has_no_growth, sample.power_watts::double * sample.held_seconds, null) as power_joules,
@@ -51,9 +51,11 @@ edge as (
     from lake.device_sample as sample
     inner join doubtful
         using (cluster, device_uuid)
+    left join day.energy_before as before
+        on sample.cluster = before.cluster and sample.device_uuid = before.device_uuid and sample.seen_at::timestamp = before.ended_at
     where
         sample.gpu_instance_id = ''
-        and (sample.energy_joules_gap_increase is not null or sample.energy_joules_increase is null)
+        and (sample.energy_joules_gap_increase is not null or sample.energy_joules_increase is null or before.ended_at is not null)
 ),
 
 placed as (

@@ -1,6 +1,6 @@
 -- Energy of each GPU per UTC day: facts.device_power_hour added over hours.
 --
--- revision: 6
+-- revision: 7
 -- grain:  cluster, device_uuid, day
 -- reads:  facts.device_power_hour
 -- params: since_at, until_at

@@ -2,7 +2,7 @@
 --
 -- A row for each way in which it was made.
 --
--- revision: 12
+-- revision: 13
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, day, idle_source, hours_method, method, scope
 -- reads:  facts.container_hour, facts.device_power_hour, facts.power_hour
 -- params: since_at, until_at

@@ -26,7 +26,7 @@ from gpureport.commands.work.settings import (
 )
 from gpureport.compute.day import ComputeSettings, compute_days
 from gpureport.compute.fact_views import Batch, ClusterDay, folder
-from gpureport.compute.identity import MadeWith, are_current
+from gpureport.compute.identity import MadeWith, are_current, outdated_days
 from gpureport.compute.idle_power import later_days_without
 from gpureport.compute.intervals import ROWS_WORTH_LOOPS
 from gpureport.compute.period import (
@@ -113,6 +113,15 @@ def compute(config: Config, days: Collection[date], only: str | None = None) -> 
         if (later := [each for each in later_days_without(lake, cluster, day) if (cluster, each) not in due])
     ]
     return [*lines, *(line for batch in _batches(lake, due) for line in _failures(lake, batch, settings)), *without]
+
+
+def outdated(config: Config) -> list[str]:
+    """A line for each cluster of which days are to be computed again."""
+    return [
+        f"{cluster}: facts of {', '.join(map(str, sorted(days)))} rest on samples that have changed; "
+        "run 'gpureport compute --date' for each of them again, the oldest first"
+        for cluster, days in sorted(outdated_days(open_lake(config.lake)).items())
+    ]
 
 
 def _batches(lake: Lake, due: Sequence[ClusterDay]) -> list[list[ClusterDay]]:
