@@ -7,6 +7,7 @@
 -- source: samples of the day, and of the day before
 -- columns:
 --   ended_at   UTC, the counter's first sample of the day
+--   is_reset   the counter began anew in the gap
 with sample as (
     select
         columns('^(cluster|device_uuid|day_start_at|energy_joules_increase|power_limit_watts)$'),
