@@ -2,23 +2,42 @@
 --
 -- Conditions carry their own times, so what happened between snapshots is known too, as long as the workload was listed after it.
 -- What a snapshot shows was there by then, whatever its clock says. A workload whose quota is taken queues again at that instant. A deactivated one waits for nothing
--- until it is resumed.
+-- until it is resumed, nor does one in a held LocalQueue or ClusterQueue (spec.stopPolicy).
 --
 -- grain:  cluster, workload_uid, attempt
 -- reads:  day.state_snapshot, lake.quota, lake.workload
--- source: Workload and LocalQueue objects
+-- source: Workload, LocalQueue and ClusterQueue objects
 -- columns:
---   end_reason     Finished, Deleted, Deactivated, or why it was evicted; '' where it goes on, or unknown
+--   end_reason     Finished, Deleted, Deactivated, Held, or why it was evicted; '' where it goes on, or unknown
 --   requests       what it requests or has at first, by pod set and resource
-with seen as (
+with held as (
+    select distinct
+        local_queue.* similar to '^(cluster|namespace|observed_at)$',
+        local_queue.name as local_queue
+    from lake.quota as local_queue
+    left join lake.quota as queue
+        on (queue.cluster, queue.observed_at, queue.kind, queue.name) = (
+            local_queue.cluster, local_queue.observed_at, 'clusterqueues.kueue.x-k8s.io', local_queue.spec ->> '$.clusterQueue'
+        )
+    where
+        local_queue.kind = 'localqueues.kueue.x-k8s.io'
+        and 'Hold' in (left(local_queue.spec ->> '$.stopPolicy', 4), left(queue.spec ->> '$.stopPolicy', 4))
+),
+
+seen as (
     select
-        workload.*,
+        workload.reserved_at is null and held.cluster is not null as is_held,
+        workload.* replace (workload.is_active and not is_held as is_active),
         snapshot.observed_at as snapshot_at,
         snapshot.next_at,
-        max(if(workload.is_active, null, snapshot.observed_at)) over (partition by workload.cluster, workload.workload_uid) as last_inactive_at
+        max(if(workload.is_active and not is_held, null, snapshot.observed_at)) over (
+            partition by workload.cluster, workload.workload_uid
+        ) as last_inactive_at
     from lake.workload as workload
     inner join day.state_snapshot as snapshot
         using (cluster, observed_at)
+    left join held
+        using (cluster, namespace, local_queue, observed_at)
     where snapshot.kind = 'workloads.kueue.x-k8s.io'
 ),
 
@@ -44,7 +63,8 @@ life as (
         least(coalesce(arg_min_null(if(evicted_at is null, null, released_at), snapshot_at), min(created_at))::timestamp, min(snapshot_at)) as queued_at,
         max(finished_at)::timestamp as finished_at,
         min(least(snapshot_at, if(eviction_reason like 'Deactivated%', evicted_at, null)::timestamp)) filter (where not is_active) as inactive_at,
-        min(snapshot_at) filter (where is_active and snapshot_at > last_inactive_at) as resumed_at,
+        arg_min(is_held, snapshot_at) filter (where not is_active) as is_held,
+        min(least(snapshot_at, reserved_at::timestamp)) filter (where is_active and snapshot_at > last_inactive_at) as resumed_at,
         arg_max_null(next_at, snapshot_at) as gone_at
     from seen
     group by seen.cluster, seen.workload_uid
@@ -129,7 +149,7 @@ active as (
         columns('^(cluster|workload_uid)$'),
         null::timestamp as from_at,
         least(over_at, inactive_at) as to_at,
-        if(inactive_at < coalesce(over_at, 'infinity'::timestamp), 'Deactivated', over_reason) as reason
+        if(inactive_at < coalesce(over_at, 'infinity'::timestamp), if(is_held, 'Held', 'Deactivated'), over_reason) as reason
     from ended
     union all by name
     select
@@ -191,7 +211,7 @@ run as (
 )
 
 select
-    ended.* exclude (queued_at, finished_at, inactive_at, resumed_at, gone_at, over_at, over_reason),
+    ended.* exclude (queued_at, finished_at, inactive_at, is_held, resumed_at, gone_at, over_at, over_reason),
     (row_number() over (
         partition by ended.cluster, ended.workload_uid
         order by coalesce(run.reserved_at, run.until_at) nulls last
