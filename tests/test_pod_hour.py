@@ -82,7 +82,8 @@ def measured(con: duckdb.DuckDBPyConnection, copies: Sequence[Sequence[Sample]],
                 con.execute(
                     f"insert into lake.sample by name select {number} as series_id, {ROW}", [at(sample.start), *sample[1:]]
                 )
-        build(con, load()["facts.pod_hour"], {})
+        for table in ("day.pod_series", "day.pod_sum", "facts.pod_hour"):
+            build(con, load()[table], {})
         found = con.execute("select fb_used_seen_seconds, fb_used_byte_seconds from facts.pod_hour").fetchall()
         return found[0] if found else (0.0, 0.0)
     finally:

@@ -43,7 +43,7 @@ AT_MOST = 100
 """Cases of one build."""
 ALONE = {"cluster", "dimension", "reasons_code", "terms_id", "sql"}
 """Columns that name clusters, or have numbers that count over all of them in no order."""
-COUNTED = {"holder_number", "interval_number"}
+COUNTED = {"holder_number", "interval_number", "line_number"}
 """Numbers that count over all clusters, one after the other: compared as if the first of the cluster had that of its case."""
 KEYS = {query.table: query.grain for query in FILES} | {table.name: table.schema.names for rule in RULES for table in rule.makes}
 PARAMS: dict[str, Any] = {
@@ -101,6 +101,7 @@ UNITS = re.compile(
 )
 NAMED_BY_CONTRACT = re.compile(
     r"(gpu_usage|dram_active|sm_active|sm_occupancy|tensor_active)_(avg|max)|weight|priority|minor|socket_id|series_id|numa_node"
+    r"|line_number|value_max"
     r"|[A-Z][A-Za-z]+"  # FOCUS
 )
 

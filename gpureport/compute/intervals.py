@@ -18,7 +18,7 @@ from gpureport.values.runtime.parallel import Threads
 INTERVALS, VALUES, IDLE = "day.sample_sum", "day.value_time", "day.idle_power"
 OF_SAMPLES = (INTERVALS, VALUES, IDLE)
 """Each reads one table beside the samples."""
-
+POD_SUMS = "day.pod_sum"
 ROWS_WORTH_LOOPS = 500_000
 """Loading compiled loops takes as long as DuckDB takes for these."""
 
@@ -36,6 +36,25 @@ def interval_sums(
     files = Threads(threads).each(made, list(samples.files))
     listed = ", ".join(f"'{file}'" for file in files)
     con.execute(f"create view {query.table} as from read_parquet([{listed}])")
+
+
+def holder_sums(
+    con: duckdb.DuckDBPyConnection, query: Query, days: Sequence[Partition | None], params: Mapping[str, Any]
+) -> None:
+    """Make one of the tables over holders' own samples: by its SQL where they are few, else by a loop over the parts in turn."""
+    samples, *others = days
+    if others or samples is None or samples.row_count < ROWS_WORTH_LOOPS:
+        build(con, query, params)
+        return
+    [series] = (con.table(table).to_arrow_table() for table in query.reads if table != "lake.sample")
+    give(con, {query.table: holders_by_loops(samples.files, query, series)})
+
+
+def holders_by_loops(files: Sequence[Path], query: Query, series: pa.Table) -> pa.Table:
+    """The rows of all parts, of the series and holders that another table has."""
+    from gpureport.compute.sums.holders import pod_sums
+
+    return pod_sums(files, series)
 
 
 def _part(file: Path, query: Query, samples: Partition, params: Mapping[str, Any], beside: pa.Table, folder: Path) -> Path:

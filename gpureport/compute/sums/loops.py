@@ -381,3 +381,39 @@ def idle_by_watt(
                 numbers[count], bins[count], milliseconds[count], found[watts] = number, watts, found[watts], 0
                 count += 1
     return numbers[:count].copy(), bins[:count].copy(), milliseconds[:count].copy()
+
+
+@compiled
+def within(
+    series: Whole, seen_us: Whole, held_seconds: Real, value: Real,
+    of_line: Whole, starts_us: Whole, ends_us: Whole, slots: Whole, is_added: NDArray[np.bool_],
+    counts: Whole, held_ms: Whole, sums: Real, largest: Real, found: Whole,
+) -> int:  # fmt: skip
+    """Put samples that are in force within the time of a line (by series and start) into ``found``: line, row, start, end.
+
+    How many they are, without those of lines that are added: to the slot of the hour, as long as nothing is put.
+    """
+    count, first, stop = 0, 0, 0
+    for row in range(series.size):
+        seen = seen_us[row]
+        if row == 0 or series[row] != series[row - 1] or seen < seen_us[row - 1]:
+            first = np.searchsorted(of_line, series[row])
+            stop = np.searchsorted(of_line, series[row], "right")
+        while first < stop and ends_us[first] <= seen:
+            first += 1
+        for line in range(first, stop):
+            start, end = max(seen, starts_us[line]), seen + 1000 * np.int64(np.floor(1000 * held_seconds[row] + 0.5))
+            if end <= starts_us[line]:
+                break
+            end = min(end, ends_us[line])
+            if seen < ends_us[line] and not is_added[line]:
+                if count < found.shape[1]:
+                    found[0, count], found[1, count], found[2, count], found[3, count] = line, row, start, end
+                count += 1
+            elif seen < ends_us[line] and not found.shape[1]:
+                slot, held = slots[line] + start // _HOUR_US, (end - start) // 1000
+                largest[slot] = value[row] if counts[slot] == 0 or value[row] > largest[slot] else largest[slot]
+                counts[slot] += 1
+                held_ms[slot] += held
+                sums[slot] += value[row] * held
+    return count
