@@ -16,8 +16,9 @@ from lake_rows import DAY, arrow, at
 
 from gpureport.compute import intervals
 from gpureport.compute.day import ComputeSettings, compute_days
-from gpureport.compute.intervals import POD_SUMS, give, holders_by_loops
+from gpureport.compute.intervals import POD_SUMS, give
 from gpureport.compute.query import build, connection, load
+from gpureport.compute.sums.holders import pod_sums
 from gpureport.lake import open_lake, views
 from gpureport.simulate import SimulationPlan, fill_lake
 from gpureport.values.tables.telemetry import SAMPLE
@@ -79,7 +80,7 @@ def assert_same(path: Path, day: date, series: pa.Table) -> None:
             build(con, query, {})
             columns = ", ".join(con.table(query.table).columns)
             expected = con.table(query.table).fetchall()
-            give(con, {"day.looped": holders_by_loops(part.files, query, series)})
+            give(con, {"day.looped": pod_sums(part.files, series)})
             assert con.sql(f"select {columns} from day.looped").fetchall() == expected
             assert con.table("day.looped").types == con.table(query.table).types
 

@@ -46,15 +46,10 @@ def holder_sums(
     if others or samples is None or samples.row_count < ROWS_WORTH_LOOPS:
         build(con, query, params)
         return
-    [series] = (con.table(table).to_arrow_table() for table in query.reads if table != "lake.sample")
-    give(con, {query.table: holders_by_loops(samples.files, query, series)})
-
-
-def holders_by_loops(files: Sequence[Path], query: Query, series: pa.Table) -> pa.Table:
-    """The rows of all parts, of the series and holders that another table has."""
     from gpureport.compute.sums.holders import pod_sums
 
-    return pod_sums(files, series)
+    [series] = (con.table(table).to_arrow_table() for table in query.reads if table != "lake.sample")
+    give(con, {query.table: pod_sums(samples.files, series)})
 
 
 def _part(file: Path, query: Query, samples: Partition, params: Mapping[str, Any], beside: pa.Table, folder: Path) -> Path:
