@@ -8,7 +8,7 @@
 -- reads:  day.state_snapshot, lake.quota, lake.workload
 -- source: Workload, LocalQueue and ClusterQueue objects
 -- columns:
---   end_reason     Finished, Deleted, Deactivated, Held, or why it was evicted; '' where it goes on, or unknown
+--   end_reason     Finished, Deleted, Deactivated, Held, or why evicted; '' where it goes on, or unknown
 --   requests       what it requests or has at first, by pod set and resource
 with held as (
     select distinct

@@ -7,7 +7,7 @@
 -- columns: cluster, cluster_queue, namespace, local_queue, workload, workload_uid, owner_kind, priority, priority_class, queued_at,
 --          reserved_at, admitted_at, running_at, ended_at, end_reason, preemption_reason, preemptor_uid, waiting_message, request_gpus
 --   ended_at      UTC, when it finished, lost its quota or was gone; null where it went on
---   end_reason    Finished, Deleted, Deactivated, Held, or why it was evicted; '' where it went on
+--   end_reason    Finished, Deleted, Deactivated, Held, or why evicted; '' where it went on
 with seen as (
     select
         cluster,
