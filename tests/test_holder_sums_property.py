@@ -23,7 +23,6 @@ from gpureport.lake import open_lake, views
 from gpureport.simulate import SimulationPlan, fill_lake
 from gpureport.values.tables.telemetry import SAMPLE
 
-QUERIES = [load()[POD_SUMS]]
 SPANS = pa.schema([(name, pa.timestamp("us")) for name in ("start_at", "end_at")])
 OF_POD = pa.schema(
     [("cluster", pa.string()), ("line_number", pa.int64()), ("series_id", pa.int64()), *SPANS, ("is_alone", pa.bool_())]
@@ -54,7 +53,7 @@ def lines(random: Random, ids: list[int]) -> list[dict[str, Any]]:
     return found
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(seed=st.integers(0, 2**32))
 def test_every_sum_of_the_loop_is_that_of_the_sql(seed: int, tmp_path_factory: pytest.TempPathFactory) -> None:
     random = Random(seed)
@@ -73,19 +72,19 @@ def assert_same(path: Path, day: date, series: pa.Table) -> None:
     """The rows of all parts by the loop, and by the SQL."""
     lake = open_lake(path)
     [part] = lake.partitions("sample")
-    for query in QUERIES:
-        with connection() as con:
-            views(con, lake, ["sample"])
-            give(con, {query.reads[0]: series})
-            build(con, query, {})
-            columns = ", ".join(con.table(query.table).columns)
-            expected = con.table(query.table).fetchall()
-            give(con, {"day.looped": pod_sums(part.files, series)})
-            assert con.sql(f"select {columns} from day.looped").fetchall() == expected
-            assert con.table("day.looped").types == con.table(query.table).types
+    query = load()[POD_SUMS]
+    with connection(has_functions=False) as con:
+        views(con, lake, ["sample"])
+        give(con, {query.reads[0]: series})
+        build(con, query, {})
+        columns = ", ".join(con.table(query.table).columns)
+        expected = con.table(query.table).fetchall()
+        give(con, {"day.looped": pod_sums(part.files, series)})
+        assert con.sql(f"select {columns} from day.looped").fetchall() == expected
+        assert con.table("day.looped").types == con.table(query.table).types
 
 
-def test_a_day_of_shared_gpus_has_the_same_facts(tmp_path: Path) -> None:
+def test_a_day_of_shared_gpus_has_the_same_facts_by_loops_and_by_sql(tmp_path: Path) -> None:
     fill_lake(SimulationPlan(16, 1, DAY, sharing_share=0.8, step_seconds=300), tmp_path / "lake", "c")
     found = []
     for rows in (10**9, 0):
