@@ -194,8 +194,8 @@ MODES = {
     "dra": dra,
     "dra-shares": dra_shares,
 }
-CLUSTERS = [*(f"{mode}.0" for mode in MODES), "all.0", "all.1"]
-"""Each mode alone, and all side by side twice."""
+CLUSTERS = [*(f"{mode}.0" for mode in MODES), "all.0"]
+"""Each mode alone, and all side by side."""
 BY_REQUESTS = [cluster for cluster in CLUSTERS if cluster.startswith("all")]
 
 
