@@ -170,6 +170,18 @@ def test_reports_of_other_clusters_are_not_held_against_each_other(
     assert [row["cluster"] for row in csv.DictReader(io.StringIO(found.out))] == ["default", "default"]
 
 
+def test_days_that_the_later_report_restates_are_told(
+    reports: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hours = {"previous_seen_gpu_hours": 1.5, "seen_gpu_hours": 2.5, "previous_allocated_gpu_hours": 1, "allocated_gpu_hours": 2}
+    row = {"cluster": "default", "day": "2026-11-20", **hours}
+    later = shutil.copy(reports[1] / "gpureport.duckdb", tmp_path)
+    with duckdb.connect(str(later)) as con:
+        con.execute(f"insert into report.restated_day ({', '.join(row)}) values {tuple(row.values())}")
+    told = printed(capsys, str(reports[0]), str(later), "--show", "restated", "-o", "json")
+    assert json.loads(told) == {"restated": [row]}
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import shutil
 from pathlib import Path
 
-import duckdb
 import pytest
 from golden_case import NOON, NOW
 from lake_rows import seen
+from report_tables import report_tables
 
 from gpureport.cli import main
+from gpureport.report.page.words import tables_of_page
 
 LABELS = 'UUID="GPU-a",gpu="0",modelName="NVIDIA H200",Hostname="node-a",namespace="ns",pod="p",container="main"'
 
@@ -30,7 +29,7 @@ def facts(folder: Path, cluster: str) -> dict[str, bytes]:
     return {name: data for name, data in seen(folder / "lake").items() if name.startswith("facts/") and f"/{cluster}/" in name}
 
 
-def test_a_day_that_grew_says_what_was_said_at_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_day_that_grew_says_what_was_said_at_first(tmp_path: Path) -> None:
     """Days that had an hour: one got two more, one by one, one got another one, and one got none."""
     bring(tmp_path, 0, "grown", "once", "never")
     bring(tmp_path, 60, "grown", "once")
@@ -38,17 +37,9 @@ def test_a_day_that_grew_says_what_was_said_at_first(tmp_path: Path, capsys: pyt
     bring(tmp_path, 120, "grown")
     assert all(before) and [facts(tmp_path, cluster) for cluster in ("once", "never")] == before  # computed again
 
-    out, lake = tmp_path / "out", ["--lake", str(tmp_path / "lake")]
-    report = ["report", "--since", "2026-11-20", "--only", "html,duckdb", "--out", str(out), *lake]
-    assert main(report, environ={}, now=NOW) == 0
-    assert "Restated days" in (out / "report.html").read_text()
-    names = ("cluster", "day", *(f"{said}{kind}_gpu_hours" for kind in ("allocated", "seen") for said in ("previous_", "")))
-    with duckdb.connect(str(out / "gpureport.duckdb")) as con:
-        held = con.sql(f"select {', '.join(names)} from report.restated_day order by all").fetchall()
+    assert tables_of_page()["restated_day"].title == "Restated days"
+    figures = (f"{said}{kind}_gpu_hours" for kind in ("allocated", "seen") for said in ("previous_", ""))
+    with report_tables(tmp_path / "lake", "2026-11-20") as report:
+        held = report.rows(f"select cluster, day::varchar, {', '.join(figures)} from report.restated_day order by all")
     restated = [(cluster, "2026-11-20", *map(pytest.approx, (1, now, 1, now))) for cluster, now in (("grown", 3), ("once", 2))]
-    assert [tuple(map(str, row[:2])) + row[2:] for row in held] == restated
-    capsys.readouterr()
-    both = [shutil.copytree(out, tmp_path / "again"), out]
-    assert main(["diff", *map(str, both), "--show", "restated", "-o", "json"], environ={}, now=NOW) == 0
-    told = json.loads(capsys.readouterr().out)["restated"]
-    assert [tuple(row[name] for name in names) for row in told] == restated
+    assert held == restated

@@ -176,6 +176,13 @@ def test_a_column_that_no_row_has_a_value_for_is_left_out(page: Page) -> None:
     assert empty == []
 
 
+def test_every_listed_table_that_has_rows_is_in_the_page(page: Page, demo: Path) -> None:
+    with duckdb.connect(str(demo / "gpureport.duckdb"), read_only=True) as con:
+        told = "select table_name from duckdb_tables() where schema_name = 'report' and estimated_size > 0"
+        filled = {name for (name,) in con.execute(told).fetchall()} & tables_of_page().keys()
+    assert len(filled) > 10 and filled - rows_within(page).keys() == set()
+
+
 def test_the_list_of_tables_names_tabs_that_there_are() -> None:
     assert {words.tab for words in tables_of_page().values()} <= set(TABS)
 
