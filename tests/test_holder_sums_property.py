@@ -30,22 +30,23 @@ OF_POD = pa.schema(
 
 
 def samples(random: Random, series: int) -> list[dict[str, Any]]:
-    """Values over two hours, with holes, some over the full hour."""
-    start, rows = random.choice([0, 1, 3_300_000]), []
+    """Values over two hours, with holes, some over the full hour; whole numbers in any order."""
+    start, rows, is_whole = random.choice([0, 1, 3_300_000]), list[dict[str, Any]](), random.random() < 0.3
     for _ in range(random.randrange(30)):
         held = random.choice([0, 1, 15_000, 30_000, 700_500])
-        found = {"value": random.choice([0.0, -1.5, 0.37, random.uniform(0, 1e11)]), "held_seconds": held / 1000}
+        value = float(random.choice([0, 1, 7] if is_whole else [0, -1.5, 0.37, random.uniform(0, 1e11)]))
+        found = {"value": value, "held_seconds": held / 1000}
         rows.append({"series_id": series, "seen_at": at(start / 1000), "is_carried": False, **found})
         start += max(held, 1) + random.choice([0, 0, 7_001])
-    return rows
+    return random.sample(rows, len(rows)) if is_whole else rows
 
 
-def lines(random: Random, ids: list[int]) -> list[dict[str, Any]]:
-    """Holders' times with some series each, cut anywhere, also between the lake's milliseconds."""
+def lines(random: Random, ids: list[int], moments: list[int]) -> list[dict[str, Any]]:
+    """Holders' times with some series each, cut anywhere, also at the samples' ends and between the lake's milliseconds."""
     found = []
     for number in range(6):
         measured = random.sample(ids, random.choice([1, 1, 2, 3]))
-        edges = sorted(random.sample(range(7_200_000), 4))
+        edges = sorted(random.sample([*{*random.sample(range(5, 7_200_000), 3), *random.choices(moments, k=3), 2, 3, 4}], 4))
         for start, end in ((edges[0], edges[1]), (random.choice(edges[1:3]), edges[3])):
             span = {"start_at": at(start / 1000 + random.choice([0, 0.0004])), "end_at": at(end / 1000)}
             of = {"cluster": "c", "line_number": number, "is_alone": len(measured) == 1}
@@ -64,7 +65,8 @@ def test_every_sum_of_the_loop_is_that_of_the_sql(seed: int, tmp_path_factory: p
     with lake.change() as change:
         for number, part in enumerate((rows[:cut], rows[cut:])):
             change.write("sample", "c", DAY, arrow(SAMPLE, part), number)
-    assert_same(lake.path, DAY, pa.Table.from_pylist(lines(random, [*ids, 7]), schema=OF_POD))
+    moments = [round(1000 * ((row["seen_at"] - at(0)).total_seconds() + row["held_seconds"])) for row in rows]
+    assert_same(lake.path, DAY, pa.Table.from_pylist(lines(random, [*ids, 7], [*moments, 1]), schema=OF_POD))
     assert_same(lake.path, DAY, OF_POD.empty_table())
 
 
