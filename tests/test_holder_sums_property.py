@@ -16,17 +16,15 @@ from lake_rows import DAY, arrow, at
 
 from gpureport.compute import intervals
 from gpureport.compute.day import ComputeSettings, compute_days
-from gpureport.compute.intervals import POD_SUMS, give
+from gpureport.compute.intervals import OF_SERIES, give, holders_by_loops
 from gpureport.compute.query import build, connection, load
-from gpureport.compute.sums.holders import pod_sums
 from gpureport.lake import open_lake, views
 from gpureport.simulate import SimulationPlan, fill_lake
 from gpureport.values.tables.telemetry import SAMPLE
 
 SPANS = pa.schema([(name, pa.timestamp("us")) for name in ("start_at", "end_at")])
-OF_POD = pa.schema(
-    [("cluster", pa.string()), ("line_number", pa.int64()), ("series_id", pa.int64()), *SPANS, ("is_alone", pa.bool_())]
-)
+NUMBERS = pa.schema([(name, pa.int64()) for name in ("line_number", "holder_number", "series_id", "pod_owner_count")])
+LINES = pa.schema([("cluster", pa.string()), *NUMBERS, *SPANS, ("is_alone", pa.bool_())])
 
 
 def samples(random: Random, series: int) -> list[dict[str, Any]]:
@@ -50,6 +48,7 @@ def lines(random: Random, ids: list[int], moments: list[int]) -> list[dict[str, 
         for start, end in ((edges[0], edges[1]), (random.choice(edges[1:3]), edges[3])):
             span = {"start_at": at(start / 1000 + random.choice([0, 0.0004])), "end_at": at(end / 1000)}
             of = {"cluster": "c", "line_number": number, "is_alone": len(measured) == 1}
+            of |= {"holder_number": len(found), "pod_owner_count": random.choice([1, 3])}
             found += [{**of, **span, "series_id": series} for series in measured]
     return found
 
@@ -66,24 +65,25 @@ def test_every_sum_of_the_loop_is_that_of_the_sql(seed: int, tmp_path_factory: p
         for number, part in enumerate((rows[:cut], rows[cut:])):
             change.write("sample", "c", DAY, arrow(SAMPLE, part), number)
     moments = [round(1000 * ((row["seen_at"] - at(0)).total_seconds() + row["held_seconds"])) for row in rows]
-    assert_same(lake.path, DAY, pa.Table.from_pylist(lines(random, [*ids, 7], [*moments, 1]), schema=OF_POD))
-    assert_same(lake.path, DAY, OF_POD.empty_table())
+    assert_same(lake.path, DAY, pa.Table.from_pylist(lines(random, [*ids, 7], [*moments, 1]), schema=LINES))
+    assert_same(lake.path, DAY, LINES.empty_table())
 
 
 def assert_same(path: Path, day: date, series: pa.Table) -> None:
     """The rows of all parts by the loop, and by the SQL."""
     lake = open_lake(path)
     [part] = lake.partitions("sample")
-    query = load()[POD_SUMS]
-    with connection(has_functions=False) as con:
-        views(con, lake, ["sample"])
-        give(con, {query.reads[0]: series})
-        build(con, query, {})
-        columns = ", ".join(con.table(query.table).columns)
-        expected = con.table(query.table).fetchall()
-        give(con, {"day.looped": pod_sums(part.files, series)})
-        assert con.sql(f"select {columns} from day.looped").fetchall() == expected
-        assert con.table("day.looped").types == con.table(query.table).types
+    for table in OF_SERIES:
+        query = load()[table]
+        with connection(has_functions=False) as con:
+            views(con, lake, ["sample"])
+            give(con, {next(name for name in query.reads if name != "lake.sample"): series})
+            build(con, query, {})
+            columns, order = ", ".join(con.table(table).columns), ", ".join(query.grain)
+            expected = con.sql(f"select {columns} from {table} order by {order}").fetchall()
+            give(con, {"day.looped": holders_by_loops(part.files, query, series)})
+            assert con.sql(f"select {columns} from day.looped order by {order}").fetchall() == expected
+            assert con.sql(f"select {columns} from day.looped").types == con.table(table).types
 
 
 def test_a_day_of_shared_gpus_has_the_same_facts_by_loops_and_by_sql(tmp_path: Path) -> None:
@@ -94,6 +94,7 @@ def test_a_day_of_shared_gpus_has_the_same_facts_by_loops_and_by_sql(tmp_path: P
             compute_days(open_lake(tmp_path / "lake"), [("c", DAY)], ComputeSettings())
         found.append(facts_of(tmp_path / "lake"))
     assert found[0]["facts.pod_hour"]
+    assert any("sm_util_share" in row for row in found[0]["facts.power_hour"])
     assert found[0] == found[1]
 
 

@@ -24,7 +24,7 @@ from gpureport import __version__
 from gpureport.compute.fact_views import EXPECTED, TELEMETRY, Batch, ClusterDay, day_hours, devices_left, expected_before, limits
 from gpureport.compute.identity import left_behind, made_with, note_entries
 from gpureport.compute.idle_power import BASELINE, idle_baseline
-from gpureport.compute.intervals import OF_SAMPLES, POD_SUMS, give, holder_sums, interval_sums
+from gpureport.compute.intervals import OF_SAMPLES, OF_SERIES, give, holder_sums, interval_sums
 from gpureport.compute.query import Failure, Query, build, connection, found_by, hold_to_checks, in_turn, load, needed, of_life
 from gpureport.compute.quotas import quota_facts_of_day
 from gpureport.config.findings import expectations
@@ -242,7 +242,7 @@ class _Days:
             self._make_from_the_day_before(query, params)
         elif query.table in OF_SAMPLES:
             interval_sums(self.con, query, [*self.samples.values()], params, self.folder, self.settings.threads)
-        elif query.table == POD_SUMS:
+        elif query.table in OF_SERIES:
             holder_sums(self.con, query, [self.lake.partition("sample", *each) for each in self.batch.days], params)
         elif query.table == EXPECTED:
             self._make_in_turn(query, params)

@@ -18,7 +18,9 @@ from gpureport.values.runtime.parallel import Threads
 INTERVALS, VALUES, IDLE = "day.sample_sum", "day.value_time", "day.idle_power"
 OF_SAMPLES = (INTERVALS, VALUES, IDLE)
 """Each reads one table beside the samples."""
-POD_SUMS = "day.pod_sum"
+POD_SUMS, READINGS = "day.pod_sum", "day.util_reading"
+OF_SERIES = (POD_SUMS, READINGS)
+"""Each reads one table beside holders' own samples."""
 ROWS_WORTH_LOOPS = 500_000
 """Loading compiled loops takes as long as DuckDB takes for these."""
 
@@ -46,10 +48,15 @@ def holder_sums(
     if others or samples is None or samples.row_count < ROWS_WORTH_LOOPS:
         build(con, query, params)
         return
-    from gpureport.compute.sums.holders import pod_sums
-
     [series] = (con.table(table).to_arrow_table() for table in query.reads if table != "lake.sample")
-    give(con, {query.table: pod_sums(samples.files, series)})
+    give(con, {query.table: holders_by_loops(samples.files, query, series)})
+
+
+def holders_by_loops(files: Sequence[Path], query: Query, series: pa.Table) -> pa.Table:
+    """The rows of all parts, of the series and holders that another table has."""
+    from gpureport.compute.sums.holders import pod_sums, util_readings
+
+    return pod_sums(files, series) if query.table == POD_SUMS else util_readings(files, series)
 
 
 def _part(file: Path, query: Query, samples: Partition, params: Mapping[str, Any], beside: pa.Table, folder: Path) -> Path:

@@ -4,7 +4,7 @@
 -- reads:  day.sharer_series, lake.sample
 -- columns:
 --   step_at   UTC, the sample; start of the holder's interval where an earlier one is in force then
---   until_at  UTC, until when it is in force, outside it
+--   until_at  UTC, until when it is in force, outside it; end of the holder's interval at most
 --   weight    share of time with a kernel of the holder running, or W; of a pod's value each of its containers has an equal part
 with line as (
     select
@@ -17,7 +17,7 @@ reading as (
     select
         line.*,
         greatest(sample.seen_at::timestamp, line.start_at) as step_at,
-        held_until(sample.seen_at, sample.held_seconds) as until_at,
+        least(held_until(sample.seen_at, sample.held_seconds), line.end_at) as until_at,
         sample.value / line.pod_owner_count as weight
     from lake.sample
     inner join line

@@ -53,6 +53,24 @@ def pod_sums(files: Sequence[Path], series: pa.Table) -> pa.Table:
     )
 
 
+def util_readings(files: Sequence[Path], series: pa.Table) -> pa.Table:
+    """The rows of ``day.util_reading``."""
+    series = series.sort_by([("series_id", "ascending"), ("start_at", "ascending")])
+    number, starts, owner_count = (_whole(series, name) for name in ("holder_number", "start_at", "pod_owner_count"))
+    none = np.zeros(len(series), np.int64)
+    lines = _whole(series, "series_id"), starts, _whole(series, "end_at"), none, none > 0
+    _, holder, sizes = np.unique(number, return_inverse=True, return_counts=True)
+    is_alone = (sizes == 1)[holder]
+    alone, copies = [], []
+    for line, start, end, value in _within(files, lines, (none, none.copy(), none.astype(float), none.astype(float))):
+        columns = (number[line], instants(start), instants(end), value / owner_count[line])
+        rows = pa.table(dict(zip(("holder_number", "step_at", "until_at", "weight"), columns, strict=True)))
+        alone.append(rows.filter(is_alone[line]))
+        copies.append(rows.filter(~is_alone[line]))
+    largest = pa.concat_tables(copies).group_by(["holder_number", "step_at"]).aggregate([("until_at", "max"), ("weight", "max")])
+    return pa.concat_tables([*alone, largest.rename_columns(alone[0].column_names)])
+
+
 def _within(
     files: Sequence[Path], lines: tuple[NDArray[Any], ...], totals: tuple[NDArray[Any], ...]
 ) -> Iterator[tuple[NDArray[Any], ...]]:
