@@ -124,7 +124,7 @@ def test_what_is_not_measured_is_no_zero() -> None:
         con.execute("delete from report.gpu_hour_ledger where bucket = 'effective'")
         found = _answers(con)
         assert (found["Largest waste"].headline, found["Largest waste"].tone) == ("No data", "")
-        assert (found["GPUs to return"].headline, found["GPUs to return"].detail) == ("No data", "use of 2 not measured")
+        assert (found["GPUs to return"].headline, found["GPUs to return"].detail) == ("No data", "Use of 2 not measured")
 
 
 def test_gpus_that_were_free_in_every_hour_can_be_returned_too(con: duckdb.DuckDBPyConnection) -> None:
@@ -488,7 +488,7 @@ def test_hours_of_which_nobody_knows_the_holder_are_neither_unallocated_nor_with
     assert (
         found["Largest waste"].detail == "No allocated GPU is known to be idle or underutilized; 96 GPU-h of unknown allocation."
     )
-    assert (found["GPUs to return"].headline, found["GPUs to return"].detail) == ("No data", "allocation of 4 unknown")
+    assert (found["GPUs to return"].headline, found["GPUs to return"].detail) == ("No data", "Allocation of 4 unknown")
 
 
 def test_money_goes_with_a_symbol_before_and_a_code_behind() -> None:

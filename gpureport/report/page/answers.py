@@ -248,9 +248,9 @@ class _Asked:
         is_least = any(each["is_partial"] for each in teams)
         if spent := sum(each["cost"] or 0.0 for each in teams):
             parts.append(f"cost of the allocated ones: {'≥ ' if is_least else ''}{self.money(spent)}")
-        said = formats.rounded(gpus, 1, is_lower)
-        headline = "No data" if self.is_unmeasured and not gpus else f"{said}{of}"
-        return Answer("GPUs to return", headline, " · ".join(parts), tone, self.confidence, "workloads", link="Workloads")
+        said, detail = formats.rounded(gpus, 1, is_lower), " · ".join(parts)
+        headline, detail = "No data" if self.is_unmeasured and not gpus else f"{said}{of}", detail[:1].upper() + detail[1:]
+        return Answer("GPUs to return", headline, detail, tone, self.confidence, "workloads", link="Workloads")
 
     def pending(self) -> Answer:
         """Waiting or starved teams, and the cause."""
