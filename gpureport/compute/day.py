@@ -250,10 +250,10 @@ class _Days:
             build(self.con, query, params)
 
     def _make_from_the_day_before(self, query: Query, params: Mapping[str, Any]) -> None:
-        """Make a table of samples of each day and the one before it, which are read where any device is asked for."""
+        """Make a table of samples of each day and the one before it, read only if what else it reads has rows."""
         given = {table: self.con.table(table).to_arrow_table() for table in query.reads if not table.startswith("lake.")}
         with connection(self.settings.memory_limit, 1, has_functions=False) as con:
-            around = (timedelta(days=1), timedelta()) if given["day.energy_late"].num_rows else ()
+            around = (timedelta(days=1), timedelta()) if any(rows.num_rows for rows in given.values()) else ()
             days = {each: {each[1] - shift for shift in around} for each in self.batch.days}
             self.batch.views(con, self.lake, ["device_sample"], days)
             give(con, given)

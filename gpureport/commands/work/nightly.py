@@ -182,7 +182,7 @@ class _Cluster:
         if last not in read and last in self._days_of("device_sample"):
             read.append(last)  # of samples that were fetched before
         self._compute(*(day for day in read if not reporting.has_facts(self.plan.config, day)))
-        self._compute(*read)  # what was left to a day may be another now
+        self._compute(*read)  # a day that has facts may rest on one that has just got its own
         self._compute_older_days()
         return last in read
 

@@ -78,11 +78,11 @@ def _within(
     for file in files:
         rows = pq.ParquetFile(file, pre_buffer=False).read(columns=_COLUMNS, use_threads=False)
         held, value = (rows[name].to_numpy() for name in _COLUMNS[2:])
-        given = [*map(_unchanged, (_whole(rows, "series_id"), _whole(rows, "seen_at"), held, value, *lines)), *totals]
+        given = *map(_unchanged, (_whole(rows, "series_id"), _whole(rows, "seen_at"), held, value, *lines)), *totals
         found = np.empty((4, 0), np.int64)
-        if count := loops.within(*given, *[found]):
+        if count := loops.within(found, *given):
             found = np.empty((4, count), np.int64)
-            loops.within(*given, *[found])
+            loops.within(found, *given)
         yield found[0], found[2], found[3], value[found[1]]
 
 

@@ -385,13 +385,14 @@ def idle_by_watt(
 
 @compiled
 def within(
-    series: Whole, seen_us: Whole, held_seconds: Real, value: Real,
+    found: Whole, series: Whole, seen_us: Whole, held_seconds: Real, value: Real,
     of_line: Whole, starts_us: Whole, ends_us: Whole, slots: Whole, is_added: NDArray[np.bool_],
-    counts: Whole, held_ms: Whole, sums: Real, largest: Real, found: Whole,
+    counts: Whole, held_ms: Whole, sums: Real, largest: Real,
 ) -> int:  # fmt: skip
-    """Put samples that are in force within the time of a line (by series and start) into ``found``: line, row, start, end.
+    """Number of samples in force within the times of lines; they go into ``found``: line, row, start, end (µs).
 
-    How many they are, without those of lines that are added: to the slot of the hour, as long as nothing is put.
+    Lines are in order of series and start. The samples of one that is added are not counted: they go into the sums of their
+    hour's slot. The first call has no room in ``found`` and adds; the second only fills it.
     """
     count, first, stop = 0, 0, 0
     for row in range(series.size):

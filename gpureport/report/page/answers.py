@@ -386,7 +386,7 @@ class _Asked:
             is_priced = bool(self.header.settings.get("price of gpu_hour"))
             none = "No price for these GPUs" if is_priced else "No prices configured"
             headline = f"Energy {energy[0]}" if energy else none
-            needed = "Cost needs a price for a model and day of the period" if is_priced else "Cost needs gpu_hour under [prices]"
+            needed = "Cost needs a price for a model and day of the period" if is_priced else "Cost needs [prices.gpu_hour]"
             detail = f"{needed} in the configuration. {sure}."
             return Answer("Cost", headline, detail, "", self.confidence, "energy", link="Energy and cost")
         told = {part: each["least"] + self.money(each["cost"]) for part, each in spent.items() if each["cost"]}
