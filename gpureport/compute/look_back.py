@@ -22,7 +22,7 @@ from gpureport.values.window import Window, day_start, plain
 
 HISTORY = ("period.demand_day",)
 """Tables kept of all days up to the period's end."""
-_HISTORY_FACTS = ("facts.device_day", "facts.ledger_day", "facts.node_allocation")
+_HISTORY_FACTS = ("facts.device_day", "facts.expected_device", "facts.ledger_day", "facts.node_allocation")
 _HISTORY_DAYS = 182
 _TELLS_BEGIN = {"facts.device_signal": ("start_at",), "facts.node_day": ("start_at",)}
 _FIRST_SCRAPE = timedelta(minutes=15)

@@ -2,9 +2,10 @@
 --
 -- A day counts for trends where its GPUs were seen for nearly all of it, and not active for an unknown holder: those of the day, or of the
 -- day before where they were more. A node on which telemetry names no holder all day is taken from requests and placements where these are known.
+-- Where nothing names pods or lists allocation all day, idle GPUs count as in period.holder_day: only after names, and if none is active.
 --
 -- grain:  cluster, gpu_model, day
--- reads:  facts.device_day, facts.ledger_day, facts.node_allocation
+-- reads:  facts.device_day, facts.expected_device, facts.ledger_day, facts.node_allocation
 -- params: unseen_ratio, until_at
 -- source: facts.ledger_day, else facts.node_allocation
 -- columns:
@@ -27,12 +28,37 @@ place as (
     group by cluster, device_uuid, day
 ),
 
+unlisted as (
+    select
+        gpu.* similar to '^(cluster|day)$',
+        coalesce(bool_or(expected.is_named), false) and max(coalesce(gpu.active_seconds, 0) / nullif(gpu.observed_seconds, 0)) <= 0.01 as is_idle
+    from facts.device_day as gpu
+    left join facts.expected_device as expected
+        using (cluster, device_uuid, day)
+    where
+        (gpu.cluster, gpu.day) not in (
+            select (ledger.cluster, ledger.day)
+            from facts.ledger_day as ledger
+            where ledger.pod != ''
+            union
+            select (node.cluster, node.start_at::date)
+            from facts.node_allocation as node
+        )
+    group by all
+),
+
 device_day as (
     select
         ledger.* similar to '^(cluster|device_uuid|day)$',
         coalesce(place.node_name, '') as node_name,
         coalesce(model.gpu_model, '') as gpu_model,
-        sum(ledger.gpu_seconds) filter (where ledger.activity in ('inactive', 'untold') or (ledger.activity != 'unseen' and ledger.pod != '')) as seen_seconds,
+        bool_or(ledger.activity != 'unseen') as is_seen,
+        sum(ledger.gpu_seconds) filter (
+            where ledger.activity != 'unseen' and (
+                ledger.pod != '' or (ledger.activity = 'inactive' and coalesce(unlisted.is_idle, true))
+                or (ledger.activity = 'untold' and unlisted.day is null)
+            )
+        ) as known_seconds,
         sum(ledger.gpu_seconds) filter (where ledger.activity != 'unseen' and (ledger.outage = '' or ledger.pod != '')) as usable_seconds,
         sum(ledger.gpu_seconds) filter (where ledger.activity != 'unseen' and ledger.pod != '' and not ledger.is_reserved) as held_seconds
     from facts.ledger_day as ledger
@@ -40,6 +66,8 @@ device_day as (
         using (cluster, device_uuid)
     left join place
         using (cluster, device_uuid, day)
+    left join unlisted
+        using (cluster, day)
     where ledger.day + interval 1 day <= $until_at
     group by all
 ),
@@ -80,7 +108,7 @@ node_day as (
         -- A GPU that a node has by several names is several units: together they are no more than its GPUs that were seen.
         sum(requested.gpu_seconds) / sum(requested.known_seconds) as unit_count,
         least(unit_count, max(seen.seen_count)) as known_count,
-        known_count / unit_count * sum(requested.gpu_seconds) as seen_seconds,
+        known_count / unit_count * sum(requested.gpu_seconds) as known_seconds,
         known_count / unit_count * sum(requested.gpu_seconds) filter (where requested.state in ('allocated', 'free')) as usable_seconds,
         known_count / unit_count * sum(requested.gpu_seconds) filter (where requested.state = 'allocated' and requested.pod != '') as held_seconds
     from requested
@@ -92,7 +120,7 @@ node_day as (
 known as (
     select
         device_day.*,
-        (device_day.seen_seconds > 0)::bigint as device_count
+        device_day.is_seen::bigint as device_count
     from device_day
     anti join node_day
         using (cluster, node_name, day)
@@ -116,16 +144,16 @@ daily as (
         day,
         coalesce(sum(device_count), 0) as device_count,
         -- Equal hours make equal days, in any order of the sum.
-        round(coalesce(sum(held_seconds), 0) / 3600, 9) as allocated_gpu_hours,
+        if(sum(known_seconds) > 0, round(coalesce(sum(held_seconds), 0) / 3600, 9), null) as allocated_gpu_hours,
         round(coalesce(sum(usable_seconds), 0) / 3600, 9) as usable_gpu_hours,
-        coalesce(sum(seen_seconds), 0) / 3600 as seen_gpu_hours
+        coalesce(sum(known_seconds), 0) / 3600 as known_gpu_hours
     from spelled
     group by cluster, model, day
 )
 
 select
-    * exclude (seen_gpu_hours),
-    seen_gpu_hours >= (1 - $unseen_ratio) * 24 * greatest(device_count, coalesce(lag(device_count) over (
+    * exclude (known_gpu_hours),
+    known_gpu_hours >= (1 - $unseen_ratio) * 24 * greatest(device_count, coalesce(lag(device_count) over (
         partition by cluster, gpu_model
         order by day
     ), 0)) as is_counted

@@ -17,7 +17,9 @@ select
     null::double as low_gpu_hours,
     null::double as expected_gpu_hours,
     null::double as high_gpu_hours,
-    map { 'low_gpu_hours': 'is_past', 'expected_gpu_hours': 'is_past', 'high_gpu_hours': 'is_past' } as unknown_reasons
+    unknown_reasons([(name, 'is_past') for name in ['low_gpu_hours', 'expected_gpu_hours', 'high_gpu_hours']] || [
+        ('allocated_gpu_hours', if(allocated_gpu_hours is null, if(device_count > 0, 'no_pod_labels', 'not_collected'), null))
+    ]) as unknown_reasons
 from period.demand_day
 union all by name
 select
