@@ -6,7 +6,7 @@
 -- as hours are: by what each was given of the GPU where that is known, else in equal parts; under MIG by compute slices of the whole GPU.
 -- Over a gap of the counter's samples the one who certainly held the GPU throughout has its growth (day.gap_holder).
 --
--- revision: 12
+-- revision: 13
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at
 -- reads:  day.allocated_interval, day.gap_holder, day.instance_util, day.partition_interval, day.power_activity, day.power_interval, day.power_util
 -- columns: cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at, observed_seconds, gpu_seconds, measured_seconds,
@@ -70,11 +70,10 @@ reported as (
         activity.active_seconds,
         activity.activity_unknown_seconds,
         greatest(activity.equal_seconds, util.equal_seconds) as equal_seconds,
-        if(
-            activity.active_watts_max is null,
-            null,
-            coalesce(least(util.active_watts_max, activity.active_watts_max), activity.active_watts_max / allocated.instance_owner_count)
-        ) as active_watts_max,
+        case
+            when util.holder_number is null then activity.active_watts_max / allocated.instance_owner_count
+            when util.active_watts_max + activity.active_watts_max is not null then least(util.active_watts_max, activity.active_watts_max)
+        end as active_watts_max,
         activity.clamped_count,
         coalesce(nullif(concat_ws(', ', activity.method, util.method), ''), 'none') as method,
         coalesce(util.scope, 'device') as scope
