@@ -8,6 +8,7 @@
 -- source: Node status.capacity and labels; ResourceSlices of GPU drivers; Pods
 -- columns:
 --   labels              its labels at the last snapshot
+--   accelerator_pods    null where no pods were listed that day
 with snapshot as (
     select
         *,
@@ -126,6 +127,12 @@ pod as (
     group by all
 ),
 
+watched as (
+    select distinct columns('^(cluster|day)$')
+    from snapshot
+    where kind = 'pods'
+),
+
 named as (
     select columns('^(cluster|node_name|day)$')
     from listed
@@ -144,7 +151,7 @@ select
     coalesce(listed.labels, map { }) as labels,
     coalesce(sliced.drivers, '') as slice_drivers,
     sliced.device_count as slice_device_count,
-    coalesce(pod.pods, []) as accelerator_pods
+    if(watched.day is null, null, coalesce(pod.pods, [])) as accelerator_pods
 from named
 left join listed
     using (cluster, node_name, day)
@@ -154,3 +161,5 @@ left join sliced
     using (cluster, node_name, day)
 left join pod
     using (cluster, node_name, day)
+left join watched
+    using (cluster, day)

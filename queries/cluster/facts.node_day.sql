@@ -5,7 +5,7 @@
 -- devices there are is known from the labels of GPU feature discovery or from ResourceSlices alone. A node whose devices are allocated
 -- by claims advertises no extended resource: there the devices of its slices are its accelerators.
 --
--- revision: 7
+-- revision: 8
 -- grain:  cluster, node_name, day
 -- reads:  day.node_snapshot, lake.sample, lake.series
 -- source: kube-state-metrics: kube_node_*, kube_pod_container_resource_requests; labels of GPU and node feature discovery; snapshots
@@ -14,6 +14,7 @@
 --   start_at               UTC, from when on its accelerators were listed; the node itself where it has none
 --   device_count           physical devices by labels (gpu.count but of instances, or capacity ÷ gpu.replicas), else by slices, else percent ÷ 100; null where none has it
 --   gpu_model              model by label: of GPU feature discovery, AMD's, Koordinator's, GKE's or Karpenter's; '' where none has it
+--   accelerator_pod_count  pods on the node that requested accelerators; null where none was listed all day
 --   driver_version         GPU driver by label, '' where none has it
 --
 -- A claim stands for whatever it allocates.
@@ -153,6 +154,20 @@ capacity as (
     group by all
 ),
 
+watched as (
+    select
+        cluster,
+        date as day
+    from lake.series
+    where metric like 'kube_pod%'
+    union by name
+    select
+        cluster,
+        day
+    from day.node_snapshot
+    where accelerator_pods is not null
+),
+
 reported_of as (
     select
         *,
@@ -194,7 +209,7 @@ select
             then if(label.replica_count > 1, 1, capacity.whole_count + ceil(coalesce(capacity.cut_count, 0)) + capacity.has_replicas::integer)
     end::bigint as device_count_min,
     coalesce(label.gpu_model, '') as gpu_model,
-    node.accelerator_pod_count,
+    if(watched.day is null, null, node.accelerator_pod_count) as accelerator_pod_count,
     coalesce(label.hardware_make, '') as hardware_make,
     coalesce(label.driver_version, '') as driver_version
 from node
@@ -204,3 +219,5 @@ left join label
     using (cluster, day, node_name)
 left join day.node_snapshot as snapshot
     using (cluster, day, node_name)
+left join watched
+    using (cluster, day)

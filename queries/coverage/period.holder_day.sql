@@ -2,8 +2,8 @@
 --
 -- Where somebody is named on a GPU or its instances on a day, the rest of its seen time is known to be unallocated. Where no one is named all day,
 -- that is known too, unless it was busy (active for more than 1 % of the time, by engine activity or utilization), or kube-state-metrics lists
--- pods with accelerators on its node and the node names none: then labels are missing. Where no source of the cluster names a pod or lists its
--- nodes all day, nothing is known of any GPU: an idle one may be allocated. Only where pods were named before, and no GPU is active, all are
+-- pods with accelerators on its node and the node names none: then labels are missing. Where no source of the cluster names a pod or lists
+-- pods all day, nothing is known of any GPU: an idle one may be allocated. Only where pods were named before, and no GPU is active, all are
 -- unallocated.
 --
 -- grain:  cluster, device_uuid, day
@@ -74,8 +74,8 @@ unlisted as (
         using (cluster, device_uuid, day)
     left join facts.expected_device as expected
         using (cluster, device_uuid, day)
-    anti join facts.node_day
-        using (cluster, day)
+    anti join node
+        on gpu.cluster = node.cluster and gpu.day = node.day and node.accelerator_pod_count is not null
     group by all
 ),
 
@@ -89,7 +89,7 @@ judged as (
             coalesce(activity.active_seconds, 0) > 0.01 * gpu.device_seconds
             or (named_node.node_name is null and coalesce(node.accelerator_pod_count, 0) > 0)
             or (
-                named_cluster.cluster is null and node.cluster is null
+                named_cluster.cluster is null and node.accelerator_pod_count is null
                 and (coalesce(activity.is_unreported, false) or not coalesce(unlisted.is_idle, true))
             )
         ) as is_unnamed
