@@ -25,7 +25,7 @@ HISTORY = ("period.demand_day",)
 _HISTORY_FACTS = ("facts.device_day", "facts.expected_device", "facts.ledger_day", "facts.node_allocation")
 _HISTORY_DAYS = 182
 _TELLS_BEGIN = {"facts.device_signal": ("start_at",), "facts.node_day": ("start_at",)}
-_FIRST_SCRAPE = timedelta(minutes=15)
+FIRST_SCRAPE = timedelta(minutes=15)
 """From a beginning to the first sample or snapshot, at most."""
 
 
@@ -74,7 +74,7 @@ def _begun_within(lake: Lake, window: Window, clusters: Collection[str]) -> set[
         views(con, lake, ["facts/device_signal", "facts/node_day"], new, [first], _TELLS_BEGIN)
         told = " union all ".join(f"select cluster, start_at from {table}" for table in _TELLS_BEGIN)
         late = f"select cluster from ({told}) group by cluster having min(start_at) > $latest"
-        found = con.execute(late, {"latest": plain(window.start_at + _FIRST_SCRAPE)}).fetchall()
+        found = con.execute(late, {"latest": plain(window.start_at + FIRST_SCRAPE)}).fetchall()
     return {cluster for (cluster,) in found}
 
 

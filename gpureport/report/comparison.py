@@ -5,20 +5,20 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, TextIO
 
 import duckdb
 import polars as pl
 
-from gpureport.compute.look_back import compared_tables, parameters
+from gpureport.compute.look_back import FIRST_SCRAPE, compared_tables, parameters
 from gpureport.compute.query import Query, build, load, needed, of_life
 from gpureport.report.results import Result
 from gpureport.values.errors import LakeError
 from gpureport.values.text.rows import Output, plain, print_rows
 from gpureport.values.text.safe import to_json
-from gpureport.values.window import Window, parse_instant
+from gpureport.values.window import Window, day_start, parse_instant
 
 SECTIONS = {
     "bridge": "gpu_hour_bridge",
@@ -53,8 +53,8 @@ def compare_reports(con: duckdb.DuckDBPyConnection, earlier: Path, now: Path, ju
     """Build the tables that compare two reports in an empty database; their queries.
 
     ``earlier`` and ``now`` are folders of reports or their ``gpureport.duckdb``; ``judged_by`` are the parameters of findings and
-    coverage. Clusters of one of them only are left out, and said. LakeError for a file that is no report of this version, or
-    where no cluster is in both.
+    coverage. Clusters of one of them only, or whose data begin within the first, are left out, and said. LakeError for a file
+    that is no report of this version, or where no cluster is left.
     """
     queries = load()
     given, previous = set(compared_tables(queries)), of_life(queries, "previous")
@@ -62,14 +62,26 @@ def compare_reports(con: duckdb.DuckDBPyConnection, earlier: Path, now: Path, ju
     for query in needed(queries, previous, given):
         build(con, query, {})
     params = {**parameters(_take(con, now, given), earlier_window), **judged_by}
-    _keep_common_clusters(con, previous, earlier, now)
+    _keep_common_clusters(con, previous, earlier, now, _begun_within(con, earlier_window))
     targets = [f"report.{table}" for table in SECTIONS.values() if f"report.{table}" != _RESTATED]
     for query in needed(queries, [*targets, "checks.bridge_does_not_add_up"], {*given, *previous}):
         build(con, query, params)
     return queries
 
 
-def _keep_common_clusters(con: duckdb.DuckDBPyConnection, previous: Collection[str], earlier: Path, now: Path) -> None:
+def _begun_within(con: duckdb.DuckDBPyConnection, window: Window) -> set[str]:
+    """The clusters none of whose GPUs is expected from the window's beginning: what they did before is unknown, not nothing."""
+    first = window.start_at.date()
+    there = min(window.end_at, day_start(first + timedelta(days=1))) - window.start_at - FIRST_SCRAPE
+    late = (
+        "select cluster from previous.capacity where day = $1 group by cluster having max(capacity_seconds / device_count) < $2"
+    )
+    return {cluster for (cluster,) in con.execute(late, [first, there.total_seconds()]).fetchall()}
+
+
+def _keep_common_clusters(
+    con: duckdb.DuckDBPyConnection, previous: Collection[str], earlier: Path, now: Path, late: Collection[str]
+) -> None:
     """Leave out of ``previous.*`` what is of no cluster of the later report; that of the later one is left out by the queries."""
     before, after = (
         {cluster for (cluster,) in con.execute(f"select distinct cluster from {table}").fetchall()}
@@ -81,8 +93,16 @@ def _keep_common_clusters(con: duckdb.DuckDBPyConnection, previous: Collection[s
     for names, path in ((before - after, earlier), (after - before, now)):
         if names:
             _LOG.info(f"left out, for only {path} has it: {', '.join(sorted(names))}")
+    for cluster in sorted(before.intersection(after, late)):
+        told = f"the data of {cluster} begin within the period of {earlier}"
+        if not (before & after).difference(late):
+            raise LakeError(f"{told}; give a report of a later period")
+        _LOG.info(f"left out, for {told}")
     for table in previous:
-        con.execute(f"delete from {table} where cluster not in (select cluster from period.capacity)")
+        con.execute(
+            f"delete from {table} where list_contains($1, cluster) or cluster not in (select cluster from period.capacity)",
+            [[*late]],
+        )
 
 
 def _take(con: duckdb.DuckDBPyConnection, path: Path, wanted: Collection[str]) -> Window:
