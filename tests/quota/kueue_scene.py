@@ -177,10 +177,10 @@ class Scene:
         for minute in self.minutes:
             save(folder / f"{cluster}-{minute}", self.listed(minute), self.version)
             import_folder(lake, folder / f"{cluster}-{minute}", cluster, parse_instant(at(minute)), NOW)
-        seen = f'DCGM_FI_DEV_GPU_UTIL{{UUID="GPU-1",gpu="0",Hostname="n0",modelName="m"}} 1 {MIDNIGHT + 60 * FROM}\n'
-        series = folder / f"{cluster}.om"
-        series.write_text(f"# TYPE DCGM_FI_DEV_GPU_UTIL gauge\n{seen}{self.metrics}# EOF\n")
-        run("import", str(series), "--cluster", cluster, "--lake", str(lake))
+        if self.metrics:
+            series = folder / f"{cluster}.om"
+            series.write_text(f"{self.metrics}# EOF\n")
+            run("import", str(series), "--cluster", cluster, "--lake", str(lake))
 
 
 def scene(listed, kind=Scene, **more):
