@@ -3,6 +3,7 @@
 -- Where Kueue's Workloads were collected they stand for its pods. A waiting workload asks in the flavor that its pods' nodes allow,
 -- one with quota in those that Kueue gave each resource. A claim counts for a ResourceQuota on its class's extended resource
 -- without scopes while it exists, and is held from its allocation on; firstAvailable is charged as the API server does it.
+-- While the slice that it replaces has quota, a workload requests the difference, in the same flavor; what it takes over is a request of its own.
 --
 -- grain:  cluster, system, quota, resource, flavor, request_uid
 -- reads:  day.quota_above, day.quota_placement, day.quota_pod, day.quota_pod_interval, day.quota_terms, day.quota_unit, day.quota_watch, day.state_snapshot, day.workload_run, lake.claim, lake.device_class, lake.quota, lake.workload
@@ -30,7 +31,8 @@ resized as (
 
 requested as (
     select
-        run.* similar to '^(cluster|cluster_queue|priority)$',
+        run.* similar to '^(cluster|cluster_queue|priority|replaces)$',
+        concat(run.namespace, '/', run.workload) as workload,
         concat(workload_uid, '/', attempt, if(lag(since_at) over one is null, '', '/' || since_at)) as request_uid,
         if(lag(since_at) over one is null, run.queued_at, since_at) as queued_at,
         if(lag(since_at) over one is null, run.reserved_at, since_at) as reserved_at,
@@ -44,6 +46,42 @@ requested as (
         partition by cluster, workload_uid, attempt
         order by since_at
     )
+),
+
+slice as (
+    select
+        cluster,
+        workload as replaces,
+        part.pod_set,
+        part.resource,
+        arg_max(part.flavor, reserved_at) as flavor,
+        arg_max(part.amount, reserved_at) as amount,
+        coalesce(arg_max_null(ended_at, reserved_at), 'infinity'::timestamp) as until_at
+    from requested
+    where reserved_at is not null
+    group by all
+),
+
+parted as (
+    select
+        requested.*,
+        coalesce(nullif(requested.part.flavor, ''), slice.flavor, '') as flavor,
+        least(requested.part.amount, coalesce(slice.amount, 0)) as taken_amount,
+        unnest([
+            { 'name': '', 'from_at': requested.queued_at, 'amount': requested.part.amount - taken_amount },
+            {
+                'name': '/replaced',
+                'from_at': greatest(requested.queued_at, least(slice.until_at, requested.reserved_at)),
+                'amount': taken_amount
+            }
+        ]) as share
+    from requested
+    left join slice
+        on
+            requested.cluster = slice.cluster
+            and requested.replaces = slice.replaces
+            and requested.part.pod_set = slice.pod_set
+            and requested.part.resource = slice.resource
 ),
 
 -- Until its first pod is made; some of a group's pods may be made later.
@@ -124,25 +162,26 @@ quota as (
 
 object as (
     select
-        requested.cluster,
+        parted.cluster,
         'kueue' as system,
-        requested.cluster_queue as quota,
-        requested.part.resource,
-        coalesce(nullif(requested.part.flavor, ''), placed.flavor) as flavor,
-        requested.request_uid,
-        requested.queued_at as created_at,
-        requested.reserved_at as bound_at,
-        requested.ended_at,
-        requested.priority,
-        sum(requested.part.amount) as amount_native,
-        min(requested.part.amount / nullif(requested.part.pod_count, 0)) as pod_native
-    from requested
+        parted.cluster_queue as quota,
+        parted.part.resource,
+        coalesce(nullif(parted.flavor, ''), placed.flavor) as flavor,
+        concat(parted.request_uid, parted.share.name) as request_uid,
+        parted.share.from_at as created_at,
+        parted.reserved_at as bound_at,
+        parted.ended_at,
+        parted.priority,
+        sum(parted.share.amount) as amount_native,
+        min(parted.part.amount / nullif(parted.part.pod_count, 0)) as pod_native
+    from parted
     left join day.quota_placement as placed
         on
-            requested.cluster = placed.cluster
-            and requested.cluster_queue = placed.quota
-            and requested.part.resource = placed.resource
-            and requested.part.placement = placed.placement
+            parted.cluster = placed.cluster
+            and parted.cluster_queue = placed.quota
+            and parted.part.resource = placed.resource
+            and parted.part.placement = placed.placement
+    where parted.share.amount > 0 and parted.share.from_at < 'infinity'::timestamp
     group by all
     union all by name
     select

@@ -3,6 +3,7 @@
 -- Conditions carry their own times, so what happened between snapshots is known too, as long as the workload was listed after it.
 -- What a snapshot shows was there by then, whatever its clock says. A workload whose quota is taken queues again at that instant. A deactivated one waits for nothing
 -- until it is resumed, nor does one in a held LocalQueue or ClusterQueue (spec.stopPolicy).
+-- A slice of an elastic job ends when the one that replaces it has quota: Kueue finishes it later, and counts it no more.
 --
 -- grain:  cluster, workload_uid, attempt
 -- reads:  day.state_snapshot, lake.quota, lake.workload
@@ -56,7 +57,7 @@ life as (
     select
         seen.cluster,
         seen.workload_uid,
-        max(columns('^(namespace|workload|owner_kind|owner_name)$')),
+        max(columns('^(namespace|workload|owner_kind|owner_name|replaces)$')),
         arg_max(local_queue, snapshot_at) as local_queue,
         arg_max(priority, snapshot_at) as priority,
         arg_max(priority_class, snapshot_at) as priority_class,
@@ -70,15 +71,6 @@ life as (
     group by seen.cluster, seen.workload_uid
 ),
 
--- A workload that was listed at the last snapshot is not gone.
-ended as (
-    select
-        *,
-        coalesce(finished_at, gone_at) as over_at,
-        if(finished_at is not null, 'Finished', if(gone_at is not null, 'Deleted', '')) as over_reason
-    from life
-),
-
 reservation as (
     select
         cluster,
@@ -90,6 +82,30 @@ reservation as (
     from seen
     where seen.reserved_at is not null
     group by cluster, workload_uid, seen.reserved_at
+),
+
+replaced as (
+    select
+        life.cluster,
+        life.replaces,
+        min(reservation.reserved_at) as replaced_at
+    from life
+    inner join reservation
+        using (cluster, workload_uid)
+    group by all
+),
+
+-- A workload that was listed at the last snapshot is not gone.
+ended as (
+    select
+        life.*,
+        least(life.finished_at, replaced.replaced_at, life.gone_at) as over_at,
+        if(least(life.finished_at, replaced.replaced_at) <= over_at, 'Finished', if(over_at is not null, 'Deleted', '')) as over_reason
+    from life
+    left join replaced
+        on
+            life.cluster = replaced.cluster
+            and concat(life.namespace, '/', life.workload) = replaced.replaces
 ),
 
 loss as (

@@ -1,6 +1,6 @@
 -- Time in which each quota was below its guarantee in spite of demand, without a break.
 --
--- revision: 7
+-- revision: 8
 -- grain:  cluster, system, resource, flavor, quota, start_at
 -- reads:  day.quota_step
 -- columns: cluster, system, resource, flavor, quota, start_at, end_at, is_ended, is_reclaim, unmet_native_hours, violated_native_hours

@@ -1,6 +1,6 @@
 -- Attempts of Kueue's Workloads that waited or held on the day, with their GPUs and when their first pod ran.
 --
--- revision: 8
+-- revision: 9
 -- grain:  cluster, workload_uid, queued_at
 -- reads:  day.quota_unit, day.quota_watch, day.workload_run, lake.pod
 -- source: day.workload_run; pods of the same owner

@@ -314,3 +314,22 @@ def test_pods_that_are_done_hold_nothing_from_then_on_but_did_before(found):
     assert amounts(found, "demanded", "delivered")["other", "h100"] == (3.25, 3.25)
     waited = "select workload, request_gpus from period.workload_run"
     assert rows(found, waited) == [("w", 8)]
+
+
+def elastic(minute):
+    """Of 4 pods, then of 6: these wait for 2 more until 12:30, and Kueue finishes the smaller slice at 12:45."""
+    admitted, over = (FROM + 30 if minute >= FROM + 30 else None), (FROM + 45 if minute >= FROM + 45 else None)
+    small = workload("small", "other", 1, FROM - 60, FROM - 60, finished=over, flavors=H100, count=4)
+    large = workload("large", "other", 1, FROM, admitted, flavors=H100 if admitted else None, count=6)
+    large["metadata"]["annotations"] = {"kueue.x-k8s.io/workload-slice-replacement-for": "other/small"}
+    return cluster([], [small, *([large] if minute >= FROM else [])])
+
+
+@scene(elastic)
+def test_a_slice_of_an_elastic_job_asks_for_what_it_has_beyond_the_one_that_it_replaces(found):
+    """It requests 6 GPUs all the hour, and has 4 and then 6 for half of it each; 2 are unmet for half an hour."""
+    assert amounts(found, "demanded", "delivered", "unmet")["other", "h100"] == (6, 5, 1)
+    assert rows(found, "select workload, ended_at is null from period.workload_run order by all") == [
+        ("large", True),
+        ("small", False),
+    ]

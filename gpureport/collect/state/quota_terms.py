@@ -261,6 +261,7 @@ def workload_row(found: Object) -> Row:
         "created_at": instant(metadata.get("creationTimestamp")),
         "owner_kind": text(owner.get("kind")),
         "owner_name": text(owner.get("name")),
+        "replaces": texts(metadata.get("annotations")).get("kueue.x-k8s.io/workload-slice-replacement-for", ""),
         "local_queue": text(spec.get("queueName")),
         "cluster_queue": text(admission.get("clusterQueue")),
         "priority": whole(spec.get("priority")),
