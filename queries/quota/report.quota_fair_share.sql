@@ -189,7 +189,7 @@ select
                 'borrowed': if(shared.borrowed_native_hours is null, shared.own_reason, null),
                 'lent': if(shared.lent_native_hours is null, if(shared.is_parent, 'contains_others', coalesce(shared.own_reason, 'low_coverage')), null),
                 'fair_share': if(shared.fair_share_native_hours is null, shared.fair_reason, null),
-                'entitled': if(shared.entitled_native_hours is null, shared.fair_reason, null),
+                'entitled': if(shared.entitled_native_hours is null, if(shared.fair_share_native_hours is null, shared.fair_reason, coalesce(shared.own_reason, 'low_coverage')), null),
                 'over_entitlement': if(shared.over_entitlement_native_hours is null, shared.fair_reason, null),
                 'unmet': if(shared.unmet_native_hours is null, shared.unmet_reason, null),
                 'violated': if(shared.violated_native_hours is null, shared.violated_reason, null)
