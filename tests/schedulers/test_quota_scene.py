@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from gpureport.compute.quotas import shares
 from gpureport.compute.quotas.labels import Runs
 from gpureport.compute.quotas.scene import Members, Scene
+from gpureport.schedulers.model import DEFAULT_RULES
 from gpureport.schedulers.nos import GPU_MEMORY, ORDER, OVER_QUOTA, labelled
 from gpureport.schedulers.nos_preemption import Situation, exposures
 from tests.schedulers.made import elastic, pod
@@ -108,3 +109,15 @@ def test_a_stretch_that_its_value_does_not_cut_keeps_the_first():
 )
 def test_a_mig_instance_is_its_own_slices_of_those_of_its_model(resource, gpus):
     assert shares.gpu_units(resource, gb_per_gpu=32) == pytest.approx(gpus)
+
+
+@pytest.mark.parametrize(("deserved", "share"), [(4.0, (4.0, "")), (None, (None, "demand_unknown"))])
+def test_what_volcanos_queues_say_that_they_deserve_is_their_share_whatever_they_request(deserved, share):
+    """Of 8 GPUs q deserves 4 by its own word, within its limit of 5; without it requests share out, which nobody knows."""
+    row = {"cluster": "c", "system": "volcano", "quota": "q", "parent": "", "is_parent": False, "tree": "", "scopes": ""}
+    row |= {"priority": None, "may_lend": True, "created_at_ms": 0, "uid": "u", "resource": "g", "flavor": "", "namespaces": []}
+    row |= {"guaranteed_native": None, "cap_native": 5.0, "weight": 1.0, "deserved_native": deserved}
+    row |= {"borrowing_limit_native": None, "lending_limit_native": None, "demanded_native": None, "delivered_native": 1.0}
+    row |= {"capacity_native": 8.0, "start_at": at(0), "end_at": at(60)}
+    (found,) = shares._Reckoner(DEFAULT_RULES).step([row])
+    assert (found["fair_share_native"], found["reason"]) == share

@@ -228,9 +228,10 @@ class _Reckoner:
             yield {**same, "fair_share_native": share.fair_share, "reason": share.reason}
 
     def _shares(self, rows: Sequence[Row]) -> dict[str, Share]:
-        """Shares without known demand: allocated amounts are the least demand, enough for rules that do not use demand."""
+        """Shares; allocated amounts are the least demand, enough for nos and for what queues of Volcano say that they deserve."""
         first = rows[0]
-        if first["system"] in BY_DEMAND and any(row["demanded_native"] is None for row in rows):
+        is_configured = any(row["deserved_native"] is not None and not row["is_parent"] for row in rows)
+        if first["system"] in BY_DEMAND and not is_configured and any(row["demanded_native"] is None for row in rows):
             return {row["quota"]: Share(None, "demand_unknown") for row in rows}
         holdings = [Holding(self._quotas.quota(row), _demanded(row), row["delivered_native"]) for row in rows]
         key = (
