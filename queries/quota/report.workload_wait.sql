@@ -7,11 +7,12 @@
 -- reads:  period.workload_run
 -- params: since_at, until_at
 -- source: Kueue's Workloads
--- columns: cluster, cluster_queue, namespace, local_queue, priority_class, attempt_count, reserved_count, waiting_count, wait_seconds_p50,
---          wait_seconds_p90, wait_seconds_p95, waiting_seconds_max, start_seconds_p50, pending_gpu_hours, unknown_reasons
+-- columns: cluster, cluster_queue, namespace, local_queue, priority_class, attempt_count, reserved_count, waiting_count, held_count,
+--          wait_seconds_p50, wait_seconds_p90, wait_seconds_p95, waiting_seconds_max, start_seconds_p50, pending_gpu_hours, unknown_reasons
 --   namespace            namespace of the LocalQueue
 --   reserved_count       of these, that got quota in the window
 --   waiting_count        of these, that wait still at the window's end
+--   held_count           of these, that a LocalQueue or ClusterQueue with a stopPolicy holds back
 --   waiting_seconds_max  s that the longest of those has waited that wait still
 --   pending_gpu_hours    GPU-h that were requested and waited in the window
 with judged as (
@@ -33,6 +34,7 @@ summed as (
         count(*) as attempt_count,
         count(*) filter (where is_reserved) as reserved_count,
         count(*) filter (where is_waiting) as waiting_count,
+        count(*) filter (where end_reason = 'Held' and not is_waiting) as held_count,
         quantile_cont(wait_seconds, 0.5) filter (where is_reserved) as wait_seconds_p50,
         quantile_cont(wait_seconds, 0.9) filter (where is_reserved) as wait_seconds_p90,
         quantile_cont(wait_seconds, 0.95) filter (where is_reserved) as wait_seconds_p95,
