@@ -9,7 +9,7 @@
 -- reads:  day.state_snapshot, lake.quota, lake.workload
 -- source: Workload, LocalQueue and ClusterQueue objects
 -- columns:
---   replaces       namespace/name of the smaller slice of an elastic job whose quota it takes over; '' where none
+--   replaces       slice that it replaces; '' where none
 --   end_reason     Finished, Deleted, Deactivated, Held, or why evicted; '' where it goes on, or unknown
 --   requests       what it requests or has at first, by pod set and resource
 with held as (

@@ -12,7 +12,7 @@
 --   namespace            namespace of the LocalQueue
 --   reserved_count       of these, that got quota in the window
 --   waiting_count        of these, that wait still at the window's end
---   held_count           of these, that a LocalQueue or ClusterQueue with a stopPolicy holds back
+--   held_count           of these, in a held queue
 --   waiting_seconds_max  s that the longest of those has waited that wait still
 --   pending_gpu_hours    GPU-h that were requested and waited in the window
 with judged as (
