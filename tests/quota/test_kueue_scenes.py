@@ -316,6 +316,23 @@ def test_pods_that_are_done_hold_nothing_from_then_on_but_did_before(found):
     assert rows(found, waited) == [("w", 8)]
 
 
+def with_fewer_pods(minute):
+    """Of 5 pods of "few" 3 are admitted, one is done at 12:15 and 3 at 12:30; "shrunk" wants 2 of its 6 from 12:30 on."""
+    few, shrunk = (
+        workload(name, "other", 1, FROM - 60, FROM - 60, flavors=H100, count=n) for name, n in (("few", 3), ("shrunk", 6))
+    )
+    few["spec"]["podSets"][0]["count"] = 5
+    few["status"]["reclaimablePods"] = [{"name": "main", "count": 0 if minute < FROM + 15 else 1 if minute < FROM + 30 else 3}]
+    shrunk["spec"]["podSets"][0]["count"] = 6 if minute < FROM + 30 else 2
+    return cluster([], [few, shrunk])
+
+
+@scene(with_fewer_pods)
+def test_a_workload_holds_no_more_pods_than_are_admitted_and_no_more_than_are_wanted_and_not_done(found):
+    """few holds 3 of 5, 3 of 4, then 2; shrunk 6, then 2 (Kueue, totalRequestsFromAdmission): 2.5 + 4 GPU-hours."""
+    assert amounts(found, "demanded", "delivered")["other", "h100"] == (6.5, 6.5)
+
+
 def elastic(minute):
     """Of 4 pods, then of 6: these wait for 2 more until 12:30, and Kueue finishes the smaller slice at 12:45."""
     admitted, over = (FROM + 30 if minute >= FROM + 30 else None), (FROM + 45 if minute >= FROM + 45 else None)

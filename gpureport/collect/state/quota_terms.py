@@ -312,10 +312,14 @@ def _requests(spec: Object, status: Object, admission: Object) -> Iterator[Row]:
     for pod_set in objects(spec.get("podSets")):
         name, template = text(pod_set.get("name")) or "main", mapping(mapping(pod_set.get("template")).get("spec"))
         assignment = assigned.get(name, {})
-        count = whole(assignment.get("count")) or whole(pod_set.get("count")) or 0
-        left = max(0, count - done.get(name, 0)) / count if count else 0.0
-        if usage := mapping(assignment.get("resourceUsage")) or reckoned.get(name):
+        wanted = whole(pod_set.get("count")) or 0
+        count = whole(assignment.get("count")) or wanted
+        # Fewer may be admitted than are wanted, and more than still are.
+        left = min(count, max(0, wanted - done.get(name, 0))) / count if count else 0.0
+        if usage := mapping(assignment.get("resourceUsage")):
             total = amounts(usage)
+        elif usage := reckoned.get(name, {}):
+            total, left = amounts(usage), 1.0
         else:
             total = {key: None if each is None else each * count for key, each in effective_requests(template).items()}
         flavors = mapping(assignment.get("flavors"))
