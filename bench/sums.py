@@ -17,7 +17,7 @@ from bench.measure import machine, measure, median, print_table
 from gpureport.compute.intervals import INTERVALS, by_loops
 from gpureport.compute.query import load
 
-_WHOLE_HOURS = pa.table({"device_uuid": pa.array([], pa.string()), "start_at": pa.array([], pa.timestamp("us"))})
+_CUTS = pa.table({"device_uuid": pa.array([], pa.string()), "start_at": pa.array([], pa.timestamp("us"))})
 
 
 def main() -> None:
@@ -54,7 +54,7 @@ def _looped(parts: list[str]) -> float:
     query = load()[INTERVALS]
     begun = time.thread_time()
     for part in parts:
-        by_loops(Path(part), query, "bench", {"memory_threshold_ratio": 0.9}, _WHOLE_HOURS)
+        by_loops(Path(part), query, "bench", {"memory_threshold_ratio": 0.9}, {"day.ownership_interval": _CUTS})
     return time.thread_time() - begun
 
 

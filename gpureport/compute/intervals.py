@@ -15,14 +15,14 @@ from gpureport.compute.query import Query, build
 from gpureport.lake import Partition, scan_view
 from gpureport.values.runtime.parallel import Threads
 
-INTERVALS, VALUES, IDLE = "day.sample_sum", "day.value_time", "day.idle_power"
-OF_SAMPLES = (INTERVALS, VALUES, IDLE)
-"""Each reads one table beside the samples."""
+INTERVALS, VALUES, IDLE, MIG = OF_SAMPLES = ("day.sample_sum", "day.value_time", "day.idle_power", "day.power_activity")
 POD_SUMS, READINGS = "day.pod_sum", "day.util_reading"
 OF_SERIES = (POD_SUMS, READINGS)
 """Each reads one table beside holders' own samples."""
 ROWS_WORTH_LOOPS = 500_000
 """Loading compiled loops takes as long as DuckDB takes for these."""
+_IN_ORDER = {"day.power_step": "semi join day.mig_instance using (interval_number) order by interval_number, step_at"}
+_OF_STEP = ("step_at", "seconds", "active_seconds", "active_joules", "active_joules_unweighted", "active_joules_kepler")
 
 
 def interval_sums(
@@ -30,10 +30,12 @@ def interval_sums(
 ) -> None:
     """Make one of the tables over the samples' parts: by its SQL where they are few, else by loops, a file in the folder each."""
     samples, *others = days
-    if others or samples.row_count < ROWS_WORTH_LOOPS:
+    is_without = query.table == MIG and not con.table("day.mig_instance").limit(1).fetchall()
+    if others or is_without or samples.row_count < ROWS_WORTH_LOOPS:
         build(con, query, params)
         return
-    beside = con.sql(f"select * from {_read_beside(query)} order by device_uuid, start_at").to_arrow_table()
+    orders = {table: _IN_ORDER.get(table, "order by device_uuid, start_at") for table in query.reads if "lake." not in table}
+    beside = {table: con.sql(f"from {table} {order}").to_arrow_table() for table, order in orders.items()}
     made = partial(_part, query=query, samples=samples, params=params, beside=beside, folder=folder)
     files = Threads(threads).each(made, list(samples.files))
     listed = ", ".join(f"'{file}'" for file in files)
@@ -59,7 +61,9 @@ def holders_by_loops(files: Sequence[Path], query: Query, series: pa.Table) -> p
     return pod_sums(files, series) if query.table == POD_SUMS else util_readings(files, series)
 
 
-def _part(file: Path, query: Query, samples: Partition, params: Mapping[str, Any], beside: pa.Table, folder: Path) -> Path:
+def _part(
+    file: Path, query: Query, samples: Partition, params: Mapping[str, Any], beside: dict[str, pa.Table], folder: Path
+) -> Path:
     rows = by_loops(file, query, samples.cluster, params, beside)
     if rows is None:
         rows = by_sql(file, query, params, beside).cast(schema_of(query))
@@ -70,33 +74,35 @@ def _part(file: Path, query: Query, samples: Partition, params: Mapping[str, Any
     return path
 
 
-def by_loops(file: Path, query: Query, cluster: str, params: Mapping[str, Any], beside: pa.Table) -> pa.Table | None:
+def by_loops(file: Path, query: Query, cluster: str, params: Mapping[str, Any], beside: dict[str, pa.Table]) -> pa.Table | None:
     """The rows of one part; None where only SQL can tell: a number too large for whole ones, or rows in another order."""
+    if query.table == MIG:
+        from gpureport.compute.sums.mig import mig_energy
+
+        return mig_energy(file, beside["day.mig_instance"], beside["day.power_step"], schema_of(query))
+    [rows] = beside.values()
     if query.table == VALUES:
         from gpureport.compute.sums.saturation import value_times
 
-        return value_times(file, cluster, beside, schema_of(query))
+        return value_times(file, cluster, rows, schema_of(query))
     if query.table == IDLE:
         from gpureport.compute.sums.idle import idle_power
 
-        return idle_power(file, cluster, beside, schema_of(query))
+        return idle_power(file, cluster, rows, schema_of(query))
     from gpureport.compute.sums.saturation import saturation_sums
 
-    return saturation_sums(file, cluster, beside, params["memory_threshold_ratio"], schema_of(query))
+    return saturation_sums(file, cluster, rows, params["memory_threshold_ratio"], schema_of(query))
 
 
-def by_sql(file: Path, query: Query, params: Mapping[str, Any], beside: pa.Table) -> pa.Table:
-    """The same by the SQL that says what they are."""
+def by_sql(file: Path, query: Query, params: Mapping[str, Any], beside: dict[str, pa.Table]) -> pa.Table:
+    """The same by the SQL that says what they are; what stands beside them for other devices is of other parts."""
     with duckdb.connect() as con:
         con.execute("set TimeZone = 'UTC'; set threads = 1; create schema lake")
         scan_view(con, [file])
-        give(con, {_read_beside(query): beside})
+        give(con, beside)
+        con.execute(f"delete from {next(iter(beside))} where device_uuid not in (select device_uuid from lake.device_sample)")
         build(con, query, params)
         return con.table(query.table).to_arrow_table()
-
-
-def _read_beside(query: Query) -> str:
-    return next(table for table in query.reads if table != "lake.device_sample")
 
 
 def schema_of(query: Query) -> pa.Schema:
@@ -105,7 +111,7 @@ def schema_of(query: Query) -> pa.Schema:
 
 
 def _type(name: str) -> pa.DataType:
-    if name in ("cluster", "device_uuid", "gpu_instance_id", "signal"):
+    if name in ("cluster", "device_uuid", "gpu_instance_id", "signal", "method"):
         return pa.string()
     if name.endswith("_at"):
         return pa.timestamp("us")
@@ -113,7 +119,10 @@ def _type(name: str) -> pa.DataType:
         return pa.bool_()
     if name in ("bins", "bin_milliseconds"):
         return pa.list_(pa.int32())
-    return pa.int64() if name.endswith(("sample_count", "bin_watts")) else pa.float64()
+    if name == "steps":
+        return pa.list_(pa.struct([(part, _type(part)) for part in _OF_STEP]))
+    is_whole = name.endswith(("sample_count", "owner_count", "slice_count", "clamped_count", "bin_watts"))
+    return pa.int64() if is_whole else pa.float64()
 
 
 def give(con: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table]) -> None:

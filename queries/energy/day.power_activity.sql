@@ -10,102 +10,13 @@
 -- any; active or not.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, start_at
--- reads:  day.allocated_interval, day.partition_interval, day.power_interval, day.power_step, day.sharer_series, facts.device_hour, lake.device_sample
+-- reads:  day.mig_instance, day.power_step, lake.device_sample
 -- source: DCGM_FI_PROF_GR_ENGINE_ACTIVE, DCGM_FI_PROF_SM_ACTIVE of the instances; Kepler internal/device/gpu
--- columns:
+-- columns: cluster, device_uuid, gpu_instance_id, hour_start_at, start_at, instance_owner_count, slice_count, observed_seconds, measured_seconds, active_joules,
+--          active_joules_unweighted, active_joules_kepler, allocated_idle_joules, idle_joules, active_seconds, activity_unknown_seconds, equal_seconds,
+--          active_watts_max, clamped_count, steps, method
 --   instance_owner_count      its holders; 0 of an instance without a holder
-with instance_hour as (
-    select
-        columns('^(cluster|device_uuid|gpu_instance_id|hour_start_at|gpu_instance_profile|gpu_model)$'),
-        gr_engine_active_seen_seconds is not null as has_engine,
-        sm_active_seen_seconds is not null as has_sm,
-        coalesce(gr_engine_active_ratio_seconds, 0) as engine_ratio_seconds,
-        coalesce(sm_active_ratio_seconds, 0) as sm_ratio_seconds
-    from facts.device_hour
-    where gpu_instance_id != ''
-),
-
-choice as (
-    select
-        columns('^(cluster|device_uuid|hour_start_at)$'),
-        case
-            when bool_and(has_engine) and (sum(engine_ratio_seconds) > 0 or sum(sm_ratio_seconds) = 0) then 'engine'
-            when bool_and(has_sm) then 'sm'
-            when bool_or(has_engine) then 'engine'
-            when bool_or(has_sm) then 'sm'
-            else 'none'
-        end as signal
-    from instance_hour
-    group by cluster, device_uuid, hour_start_at
-),
-
-holder as (
-    select
-        columns('^(cluster|device_uuid|gpu_instance_id|start_at)$'),
-        count(*) as instance_owner_count
-    from day.allocated_interval
-    group by cluster, device_uuid, gpu_instance_id, start_at
-),
-
-named as (
-    select columns('^(interval_number|gpu_instance_id)$')
-    from day.power_interval
-    inner join holder
-        using (cluster, device_uuid, start_at)
-    where share = 'activity'
-    union by name
-    select columns('^(interval_number|gpu_instance_id)$')
-    from day.power_interval
-    inner join instance_hour
-        using (cluster, device_uuid, hour_start_at)
-    where share = 'activity'
-),
-
--- Every instance of an interval, held or not.
-placed as (
-    select
-        power.*,
-        named.gpu_instance_id,
-        coalesce(holder.instance_owner_count, 0) as instance_owner_count,
-        (power.cluster, power.device_uuid, named.gpu_instance_id, power.start_at) in (
-            select (series.cluster, series.device_uuid, series.gpu_instance_id, series.start_at)
-            from day.sharer_series as series
-        ) as has_util,
-        coalesce(part.profile, instance_hour.gpu_instance_profile, '') as profile,
-        compute_slices(profile) as slice_count,
-        coalesce(part.part_ratio, partition_ratio(profile, coalesce(instance_hour.gpu_model, ''))) as part_ratio,
-        coalesce(choice.signal, 'none') as signal
-    from named
-    inner join day.power_interval as power
-        using (interval_number)
-    left join holder
-        using (cluster, device_uuid, gpu_instance_id, start_at)
-    left join day.partition_interval as part
-        using (cluster, device_uuid, gpu_instance_id, hour_start_at, start_at)
-    left join instance_hour
-        using (cluster, device_uuid, gpu_instance_id, hour_start_at)
-    left join choice
-        using (cluster, device_uuid, hour_start_at)
-    -- What was there at another time of the hour is none of the interval's, nor is what its compute instances show by themselves.
-    where holder.start_at is not null or (part.profile != '' and part.part_ratio > 0) or coalesce(instance_hour.gpu_instance_profile, '') = ''
-),
-
-instance as (
-    select
-        *,
-        row_number() over (order by interval_number, gpu_instance_id)::uinteger as instance_number,
-        count(*) over same_interval as instance_count,
-        sum(if(instance_owner_count > 0, slice_count, 0)) over same_interval as allocated_slice_count,
-        if(instance_owner_count > 0, slice_count / allocated_slice_count, 0) as slice_share_ratio,
-        instance_owner_count / owner_count as equal_share_ratio,
-        if(instance_owner_count > 0, least(1, part_ratio), 0) as allocated_part_ratio,
-        -- More instances than a GPU has parts for have parts of all of it.
-        allocated_part_ratio / greatest(1, round(sum(allocated_part_ratio) over same_interval, 9)) as idle_share_ratio
-    from placed
-    window same_interval as (partition by interval_number)
-),
-
-reading as (
+with reading as (
     select
         instance.* exclude (cluster),
         greatest(sample.seen_at::timestamp, instance.start_at) as step_at,
@@ -118,7 +29,7 @@ reading as (
         least(1, greatest(0, activity_ratio)) as cut_ratio,
         if(instance.instance_owner_count > 0 and activity_ratio > 0, activity_ratio, 0) as kepler_ratio
     from lake.device_sample as sample
-    inner join instance
+    inner join day.mig_instance as instance
         using (cluster, device_uuid, gpu_instance_id)
     where
         date_trunc('hour', sample.seen_at::timestamp) = instance.hour_start_at
@@ -147,7 +58,7 @@ other_step as (
     from day.power_step as step
     anti join scraped_whole
         using (interval_number, step_at)
-    where step.interval_number in (select instance.interval_number from instance)
+    where step.interval_number in (select instance.interval_number from day.mig_instance as instance)
 ),
 
 other_part as (
@@ -156,7 +67,7 @@ other_part as (
         other_step.step_at,
         instance.* exclude (cluster, interval_number)
     from other_step
-    inner join instance on other_step.interval_number = instance.interval_number
+    inner join day.mig_instance as instance on other_step.interval_number = instance.interval_number
 ),
 
 other_reading as (
@@ -281,7 +192,7 @@ listed as (
             end
         } order by part.step_at) as steps
     from part
-    inner join instance
+    inner join day.mig_instance as instance
         using (instance_number, interval_number)
     inner join step
         using (interval_number, step_at, is_scraped)
@@ -307,6 +218,6 @@ select
     listed.steps,
     if(instance.signal = 'none', 'equal_share', 'activity_slice_share') as method
 from summed
-inner join instance on summed.instance_number = instance.instance_number
+inner join day.mig_instance as instance on summed.instance_number = instance.instance_number
 inner join power on instance.interval_number = power.interval_number
 left join listed on summed.instance_number = listed.instance_number

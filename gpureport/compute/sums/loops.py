@@ -21,7 +21,7 @@ Numbers = NDArray[Any]
 """Whole numbers of a decimal, or doubles."""
 
 _HOUR_US = 3_600_000_000
-_NONE = -(2**63)
+NONE = -(2**63)
 _LAST_BIN = 10_000
 UNKNOWN = 4
 """No signal says whether the device was active. 0: inactive, 1: half of the SMs at work, 2: fewer, 3: not known how many."""
@@ -52,7 +52,7 @@ def in_milliseconds(seconds: Real) -> Whole:
 def intervals(
     device: Codes, instance: Codes, seen_us: Whole, held_ms: Whole, cut_offsets: Whole, cuts_us: Whole
 ) -> tuple[Whole, Whole, Whole]:
-    """(offsets of intervals, their starts, until when their rows reach; ``_NONE`` in hours that nothing cuts)."""
+    """(offsets of intervals, their starts, until when their rows reach; ``NONE`` in hours that nothing cuts)."""
     offsets, starts, reaches = (
         np.empty(device.size + 1, np.int64),
         np.empty(device.size, np.int64),
@@ -64,7 +64,7 @@ def intervals(
         if is_new:
             cut, last_cut = cut_offsets[device[row]], cut_offsets[device[row] + 1]
         start = seen_us[row] - seen_us[row] % _HOUR_US
-        end, reach = start + _HOUR_US, np.int64(_NONE)
+        end, reach = start + _HOUR_US, np.int64(NONE)
         while cut < last_cut and cuts_us[cut] < start:
             cut += 1
         if cut < last_cut and cuts_us[cut] < end:
@@ -418,3 +418,62 @@ def within(
                 held_ms[slot] += held
                 sums[slot] += value[row] * held
     return count
+
+
+@compiled
+def mig_energy(
+    seen_us: Whole, held_ms: Whole, active: NDArray[np.int8], ratios: Whole, instances: Whole, step_us: Whole, steps: Real
+) -> tuple[Whole, Whole, Real, bool]:
+    """(sums in 1e-12, values in each, largest watts, whether a sum is too large or negative); the arrays as ``mig`` has them."""
+    interval, starts_us, first_step, end_step, at, end_row, holders, slices, signal = instances
+    count, first, is_odd, terms = interval.size, 0, False, np.empty(12)
+    sums, counts, watts = np.zeros((13, count), np.int64), np.zeros((13, count), np.int64), np.full((2, count), np.nan)
+    ratio, cut, kepler = np.zeros((3, count), np.int64)
+    while first < count:
+        end, start = first, starts_us[first]
+        while end < count and interval[end] == interval[first]:
+            while at[end] < end_row[end] and seen_us[at[end]] + 1000 * held_ms[at[end]] <= start:
+                at[end] += 1
+            end += 1
+        for step in range(first_step[first], end_step[first]):
+            observed, seconds, idle, above, above_watts, begun, shown = steps[:, step]
+            now, is_whole = step_us[step], True
+            for each in range(first, end):
+                while at[each] + 1 < end_row[each] and seen_us[at[each] + 1] <= now:
+                    at[each] += 1
+                is_whole &= at[each] < end_row[each] and seen_us[at[each]] == now
+            all_cut, all_slices, all_kepler, is_reported = 0, 0, 0, True
+            for each in range(first, end):
+                row, ratio[each] = at[each], NONE
+                if row < end_row[each] and seen_us[row] <= now and (is_whole or seen_us[row] + 1000 * held_ms[row] > now):
+                    ratio[each] = ratios[signal[each], row]
+                    shown = np.fmax(shown, min(active[row], 1) if active[row] != UNKNOWN else np.nan)
+                cut[each] = min(1_000_000, max(0, ratio[each]))
+                kepler[each] = max(0, ratio[each]) if holders[each] > 0 else 0
+                counts[12, each] += ratio[each] != NONE
+                sums[12, each] += ratio[each] != NONE and ratio[each] != cut[each]
+                is_reported &= ratio[each] != NONE or holders[each] == 0
+                all_cut += cut[each]
+                all_slices += cut[each] * slices[each]
+                all_kepler += kepler[each]
+            is_reported &= all_cut > 0
+            joules, counted = (above, seconds) if shown else (begun, 0.0)
+            per_slice = joules / (all_slices / 1e6) if is_reported else 0 * joules
+            per_ratio = joules / (all_cut / 1e6) if is_reported else 0 * joules
+            per_kepler = above / as_double(all_kepler, 1e6) if all_kepler > 0 else 0 * above
+            terms[:4] = observed, seconds, counted, seconds if np.isnan(shown) else 0.0
+            terms[4:7] = 0.0 if is_reported else counted, above - joules, idle
+            terms[10:] = 0.0 if is_reported else joules, above
+            for each in range(first, end):
+                part = cut[each] / 1e6
+                terms[7:10] = part * per_slice, part * per_ratio, as_double(kepler[each], 1e6) * per_kepler
+                for name in range(12):
+                    if not np.isnan(terms[name]):
+                        counts[name, each] += 1
+                        sums[name, each] += np.int64(np.rint(terms[name] * 1e12))
+                        is_odd |= not (abs(terms[name]) < 4e6 and 0 <= sums[name, each] < 2**62)
+                if shown:
+                    peak = part * (above_watts / (all_slices / 1e6)) if is_reported else above_watts
+                    watts[int(is_reported), each] = np.fmax(watts[int(is_reported), each], peak)
+        first = end
+    return sums, counts, watts, is_odd

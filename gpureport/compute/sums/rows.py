@@ -32,12 +32,14 @@ class Values(NamedTuple):
 class Rows:
     """One part's rows in the file's order: by device, instance and time."""
 
-    def __init__(self, file: Path, wanted: Collection[str]) -> None:
+    def __init__(self, file: Path, wanted: Collection[str], are_of_instances: bool = False) -> None:
         parquet = pq.ParquetFile(file, read_dictionary=list(KEYS[:2]), pre_buffer=False)
         self.are_plain = is_plain(parquet.metadata)
         known = known_columns(parquet.metadata)
         columns = [*KEYS, *(name for name in wanted if name in known and self.are_plain)]
         self._rows = parquet.read(columns=columns, use_threads=False).combine_chunks()
+        if are_of_instances:
+            self._rows = self._rows.filter(pc.not_equal(self._rows["gpu_instance_id"], "")).combine_chunks()
         self.count = self._rows.num_rows
         self.devices, self.device = self._named("device_uuid")
         self.instances, self.instance = self._named("gpu_instance_id")
