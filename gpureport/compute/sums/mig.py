@@ -65,4 +65,4 @@ def mig_energy(file: Path, instances: pa.Table, steps: pa.Table, schema: pa.Sche
 
 
 def _whole(column: pa.ChunkedArray) -> loops.Whole:
-    return np.asarray(column.cast(pa.int64()).to_numpy(), np.int64)
+    return np.array(column.cast(pa.int64()).to_numpy(), np.int64)
