@@ -18,16 +18,14 @@
 --   instance_owner_count      its holders; 0 of an instance without a holder
 with reading as (
     select
-        instance.* exclude (cluster),
-        greatest(sample.seen_at::timestamp, instance.start_at) as step_at,
+        instance.instance_number,
+        greatest(sample.seen_at::timestamp, instance.start_at) as seen_at,
         held_until(sample.seen_at, sample.held_seconds) as until_at,
         case
             when instance.signal = 'sm' then sample.sm_active_ratio
             when instance.signal = 'engine' then sample.gr_engine_active_ratio
-        end::decimal(18, 6) as activity_ratio,
-        is_active(null, sample.gr_engine_active_ratio, sample.sm_active_ratio, null, null) as is_instance_active,
-        least(1, greatest(0, activity_ratio)) as cut_ratio,
-        if(instance.instance_owner_count > 0 and activity_ratio > 0, activity_ratio, 0) as kepler_ratio
+        end::decimal(18, 6) as last_ratio,
+        is_active(null, sample.gr_engine_active_ratio, sample.sm_active_ratio, null, null) as is_instance_active
     from lake.device_sample as sample
     inner join day.mig_instance as instance
         using (cluster, device_uuid, gpu_instance_id)
@@ -38,8 +36,24 @@ with reading as (
         and sample.gpu_instance_id != ''
 ),
 
--- Nearly all instances are scraped together with their GPU: then their readings begin where its intervals do.
-scraped_whole as (
+-- The reading of each instance that is in force at a step of its GPU.
+part as (
+    select
+        columns('^(interval_number|step_at|instance_number|instance_owner_count|slice_count)$'),
+        if(reading.until_at > step.step_at, reading.last_ratio, null) as activity_ratio,
+        if(reading.until_at > step.step_at, reading.is_instance_active, null) as is_instance_active,
+        least(1, greatest(0, activity_ratio)) as cut_ratio,
+        if(instance.instance_owner_count > 0 and activity_ratio > 0, activity_ratio, 0) as kepler_ratio
+    from day.power_step as step
+    inner join day.mig_instance as instance
+        using (interval_number)
+    asof left join reading
+        on
+            instance.instance_number = reading.instance_number
+            and step.step_at >= reading.seen_at
+),
+
+whole as (
     select
         columns('^(interval_number|step_at)$'),
         bool_or(is_instance_active) as is_any_active,
@@ -47,66 +61,7 @@ scraped_whole as (
         sum(cut_ratio)::double as all_ratio,
         sum(cut_ratio * slice_count)::double as all_slice_ratio,
         sum(kepler_ratio)::double as all_kepler_ratio
-    from reading
-    group by interval_number, step_at
-    having count(*) = any_value(instance_count)
-),
-
--- Of the other intervals the readings in force count.
-other_step as (
-    select step.*
-    from day.power_step as step
-    anti join scraped_whole
-        using (interval_number, step_at)
-    where step.interval_number in (select instance.interval_number from day.mig_instance as instance)
-),
-
-other_part as (
-    select
-        other_step.interval_number,
-        other_step.step_at,
-        instance.* exclude (cluster, interval_number)
-    from other_step
-    inner join day.mig_instance as instance on other_step.interval_number = instance.interval_number
-),
-
-other_reading as (
-    select
-        * exclude (interval_number, instance_owner_count, slice_count, step_at),
-        step_at as seen_at
-    from reading
-    where instance_number in (select other_part.instance_number from other_part)
-),
-
-other as (
-    select
-        other_part.*,
-        if(reading.until_at > other_part.step_at, reading.activity_ratio, null) as activity_ratio,
-        if(reading.until_at > other_part.step_at, reading.is_instance_active, null) as is_instance_active,
-        if(reading.until_at > other_part.step_at, reading.cut_ratio, 0) as cut_ratio,
-        if(reading.until_at > other_part.step_at, reading.kepler_ratio, 0) as kepler_ratio
-    from other_part
-    asof left join other_reading as reading
-        on
-            other_part.instance_number = reading.instance_number
-            and other_part.step_at >= reading.seen_at
-),
-
-whole as not materialized (
-    select
-        *,
-        true as is_scraped
-    from scraped_whole
-    union all by name
-    select
-        columns('^(interval_number|step_at)$'),
-        bool_or(is_instance_active) as is_any_active,
-        count_if(instance_owner_count > 0 and activity_ratio is null) = 0 as is_known,
-        sum(cut_ratio)::double as all_ratio,
-        sum(cut_ratio * slice_count)::double as all_slice_ratio,
-        sum(kepler_ratio)::double as all_kepler_ratio,
-        false as is_scraped
-    from other
+    from part
     group by interval_number, step_at
 ),
 
@@ -146,18 +101,6 @@ power as (
     group by interval_number
 ),
 
-part as not materialized (
-    select
-        reading.*,
-        true as is_scraped
-    from reading
-    union all by name
-    select
-        * exclude (is_instance_active, instance_owner_count),
-        false as is_scraped
-    from other
-),
-
 summed as (
     select
         part.instance_number,
@@ -168,7 +111,7 @@ summed as (
         count_if(part.activity_ratio != part.cut_ratio) as clamped_count
     from part
     inner join step
-        using (interval_number, step_at, is_scraped)
+        using (interval_number, step_at)
     group by part.instance_number
 ),
 
@@ -195,7 +138,7 @@ listed as (
     inner join day.mig_instance as instance
         using (instance_number, interval_number)
     inner join step
-        using (interval_number, step_at, is_scraped)
+        using (interval_number, step_at)
     where instance.has_util
     group by part.instance_number
 )

@@ -437,15 +437,13 @@ def mig_energy(
             end += 1
         for step in range(first_step[first], end_step[first]):
             observed, seconds, idle, above, above_watts, begun, shown = steps[:, step]
-            now, is_whole = step_us[step], True
+            now = step_us[step]
+            all_cut, all_slices, all_kepler, is_reported = 0, 0, 0, True
             for each in range(first, end):
                 while at[each] + 1 < end_row[each] and seen_us[at[each] + 1] <= now:
                     at[each] += 1
-                is_whole &= at[each] < end_row[each] and seen_us[at[each]] == now
-            all_cut, all_slices, all_kepler, is_reported = 0, 0, 0, True
-            for each in range(first, end):
                 row, ratio[each] = at[each], NONE
-                if row < end_row[each] and seen_us[row] <= now and (is_whole or seen_us[row] + 1000 * held_ms[row] > now):
+                if row < end_row[each] and seen_us[row] <= now < seen_us[row] + 1000 * held_ms[row]:
                     ratio[each] = ratios[signal[each], row]
                     shown = np.fmax(shown, min(active[row], 1) if active[row] != UNKNOWN else np.nan)
                 cut[each] = min(1_000_000, max(0, ratio[each]))
