@@ -6,6 +6,7 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -105,7 +106,7 @@ def test_days_computed_at_once_have_the_facts_of_each_alone(tmp_path: Path) -> N
 
     Beside it a cluster whose nodes, pods and devices have the same names, on one of the days.
     """
-    plan = demo_plan(8, 2, date(2026, 3, 1))
+    plan = replace(demo_plan(10, 2, date(2026, 3, 1)), scenario="mixed", mig_share=0.25, sharing_share=0.25, dra_share=0.2)
     alone, at_once = tmp_path / "alone", tmp_path / "at-once"
     for cluster in ("sim", "twin"):
         fill_lake(plan, alone, cluster, workers=1)
@@ -123,3 +124,8 @@ def test_days_computed_at_once_have_the_facts_of_each_alone(tmp_path: Path) -> N
         one, other = (dict(open_lake(place).note(*each)) for place in (alone, at_once))
         assert one.pop("change") != other.pop("change")
         assert one == other != {}
+    with tables_of(at_once, Window.of_day(second)) as tables:
+        tables.build(["facts.ownership", "facts.claim_device"])
+        kinds = "select list_sort(list_distinct(list(sharing_mode))), bool_or(gpu_instance_id != '') from facts.ownership"
+        assert tables.con.execute(kinds).fetchall() == [(["exclusive", "mig", "time-sliced"], True)]
+        assert tables.con.execute("select count(*) > 0 from facts.claim_device").fetchall() == [(True,)]
