@@ -1,6 +1,8 @@
-"""Allocation from Kubernetes alone: one GPU, kube-state-metrics, no exporter; q has it, p waits for half of it.
+"""Allocation from Kubernetes alone: kube-state-metrics, no exporter. Of node n's one GPU q has all, and p waits for half of it. Node
+b's one is unhealthy: of a capacity of 1 nothing is allocatable.
 
-Two hours are scraped once a minute. By hand: 2 GPU-h are allocated to q and none is free; p waits for 0.5 GPU: 1 GPU-h.
+Two hours are scraped once a minute. By hand: 2 GPU-h are allocated to q, 2 are unavailable, none is free; p waits for 0.5 GPU: 1
+GPU-h.
 """
 
 from __future__ import annotations
@@ -42,10 +44,16 @@ def openmetrics() -> str:
     families: dict[str, list[str]] = {
         "kube_node_status_allocatable": [
             series("kube_node_status_allocatable", 1, node="n", resource="nvidia_com_gpu", unit="integer"),
+            series("kube_node_status_allocatable", 0, node="b", resource="nvidia_com_gpu", unit="integer"),
             series("kube_node_status_allocatable", 100, node="n", resource="koordinator_sh_gpu_core", unit="integer"),
         ],
-        "kube_node_status_condition": [series("kube_node_status_condition", 1, node="n", condition="Ready", status="true")],
-        "kube_node_spec_unschedulable": [series("kube_node_spec_unschedulable", 0, node="n")],
+        "kube_node_status_capacity": [
+            series("kube_node_status_capacity", 1, node="b", resource="nvidia_com_gpu", unit="integer")
+        ],
+        "kube_node_status_condition": [
+            series("kube_node_status_condition", 1, node=node, condition="Ready", status="true") for node in ("n", "b")
+        ],
+        "kube_node_spec_unschedulable": [series("kube_node_spec_unschedulable", 0, node=node) for node in ("n", "b")],
     }
     for each in (pod("q", 100, "n"), pod("p", 50, "")):
         for metric, found in each.items():
@@ -77,9 +85,12 @@ def rows(con: duckdb.DuckDBPyConnection, statement: str) -> list[tuple[Any, ...]
 
 def test_what_kubernetes_allocates_needs_no_exporter(report: duckdb.DuckDBPyConnection) -> None:
     ledger = rows(report, "select bucket, cause, namespace, pod, pod_uid, hours_method, gpu_hours from report.gpu_hour_ledger")
-    assert ledger == [("allocated_unmeasured", "no_exporter", "ns", "q", "uid-q", "requests", pytest.approx(2))]
-    fleet = rows(report, "select allocated_gpu_hours, free_gpu_hours, unknown_gpu_hours from report.fleet")
-    assert fleet == [(pytest.approx(2), 0, 0)]
+    assert sorted(ledger) == [
+        ("allocated_unmeasured", "no_exporter", "ns", "q", "uid-q", "requests", pytest.approx(2)),
+        ("unavailable", "unhealthy", "", "", "", "", pytest.approx(2)),
+    ]
+    fleet = rows(report, "select allocated_gpu_hours, free_gpu_hours, unavailable_gpu_hours, unknown_gpu_hours from report.fleet")
+    assert fleet == [(pytest.approx(2), 0, pytest.approx(2), 0)]
 
 
 def test_percent_is_a_hundredth_of_a_gpu(report: duckdb.DuckDBPyConnection) -> None:
@@ -93,4 +104,4 @@ def test_percent_is_a_hundredth_of_a_gpu(report: duckdb.DuckDBPyConnection) -> N
 
 def test_the_page_says_so(out: Path) -> None:
     text = " ".join(re.sub("<[^>]+>", " ", (out / "report.html").read_text()).split())
-    assert "Allocated, use not measured 100.0 % use is not measured · 2 GPU-h of capacity" in text
+    assert "Allocated, use not measured 50.0 % use is not measured · 4 GPU-h of capacity" in text

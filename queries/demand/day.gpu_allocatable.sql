@@ -27,10 +27,11 @@ with unit as (
 
 sized as (
     select
-        allocatable.* exclude (is_opencosts, allocatable_units),
+        allocatable.* exclude (is_opencosts, allocatable_units, unhealthy_units),
         unit.name,
-        allocatable.allocatable_units * unit.unit_gpus * if(unit.name = '' and unit.unit_gpus = 1, coalesce(ratio.replica_gpus, 1), 1)
-            as allocatable_units
+        unit.unit_gpus * if(unit.name = '' and unit.unit_gpus = 1, coalesce(ratio.replica_gpus, 1), 1) as gpus,
+        allocatable.allocatable_units * gpus as allocatable_units,
+        allocatable.unhealthy_units * gpus as unhealthy_units
     from day.allocatable as allocatable
     inner join unit
         using (cluster, resource)
@@ -48,7 +49,7 @@ named as (
     qualify row_number() over (partition by cluster, source, node_name order by allocatable_unit_ms desc, name asc) = 1
 )
 
-select sized.* exclude (name)
+select sized.* exclude (name, gpus)
 from sized
 inner join named
     using (cluster, source, node_name, name)

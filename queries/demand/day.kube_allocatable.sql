@@ -5,7 +5,7 @@
 --
 -- grain:  cluster, node_name, resource, start_at
 -- reads:  day.accelerator_resource, day.kube_series, lake.sample
--- source: kube_node_status_allocatable, kube_node_status_condition, kube_node_spec_unschedulable
+-- source: kube_node_status_allocatable, kube_node_status_capacity, kube_node_status_condition, kube_node_spec_unschedulable
 -- columns:
 --   state  schedulable, cordoned or not_ready; null where unknown
 with reported as (
@@ -17,36 +17,35 @@ with reported as (
     from day.kube_series as series
     inner join lake.sample
         using (cluster, series_id)
-    where series.signal in ('kube_node_status_allocatable', 'kube_node_status_condition', 'kube_node_spec_unschedulable')
+    where
+        series.signal in ('kube_node_status_allocatable', 'kube_node_status_capacity', 'kube_node_status_condition', 'kube_node_spec_unschedulable')
 ),
 
-allocatable as (
+offered as (
     select
         reported.* exclude (resource),
         name.resource,
-        name.is_opencosts,
-        reported.value as allocatable_units
+        name.is_opencosts
     from reported
     inner join day.accelerator_resource as name
         on
             reported.cluster = name.cluster
             and reported.resource = name.written_as
-    where reported.signal = 'kube_node_status_allocatable'
 ),
 
 bound as (
     select
         columns('^(cluster|node_name|resource|is_opencosts)$'),
         unnest([start_at, end_at]) as changed_at
-    from allocatable
+    from offered
     union by name
     select
-        allocatable.* similar to '^(cluster|node_name|resource|is_opencosts)$',
+        offered.* similar to '^(cluster|node_name|resource|is_opencosts)$',
         unnest([reported.start_at, reported.end_at]) as changed_at
-    from allocatable
+    from offered
     inner join reported
         using (cluster, node_name)
-    where reported.signal != 'kube_node_status_allocatable'
+    where reported.resource = ''
 ),
 
 part as (
@@ -60,15 +59,17 @@ part as (
 valued as (
     select
         part.* exclude (changed_at),
-        max(allocatable.allocatable_units) as allocatable_units
+        max(offered.value) filter (where offered.signal = 'kube_node_status_allocatable') as allocatable_units,
+        greatest(0, max(offered.value) - allocatable_units) as unhealthy_units
     from part
-    inner join allocatable
+    inner join offered
         using (cluster, node_name, resource)
     where
-        part.start_at >= allocatable.start_at
-        and part.start_at < allocatable.end_at
+        part.start_at >= offered.start_at
+        and part.start_at < offered.end_at
         and part.end_at is not null
     group by all
+    having allocatable_units is not null
 )
 
 select
@@ -83,7 +84,7 @@ left join reported
     on
         valued.cluster = reported.cluster
         and valued.node_name = reported.node_name
-        and reported.signal != 'kube_node_status_allocatable'
+        and reported.resource = ''
         and valued.start_at >= reported.start_at
         and valued.start_at < reported.end_at
 group by all

@@ -124,10 +124,11 @@ change as (
         columns('^(cluster|source|node_name|resource)$'),
         unnest([{ 'changed_at': start_at, 'sign': 1 }, { 'changed_at': end_at, 'sign': -1 }], recursive := true),
         if(state = 'schedulable', allocatable_units, 0) as schedulable,
-        allocatable_units as allocatable,
+        allocatable_units + unhealthy_units as allocatable,
         (state = 'cordoned')::bigint as cordoned,
         (state = 'not_ready')::bigint as not_ready,
         (state = 'tainted')::bigint as tainted,
+        if(state is null, 0, unhealthy_units) as unhealthy,
         if(state is null, 0, 1) as offers
     from offered
     union all by name
@@ -173,6 +174,7 @@ select
         when running.not_ready > 0 then 'not_ready'
         when running.cordoned > 0 then 'cordoned'
         when running.tainted > 0 then 'tainted'
+        when running.unhealthy > 0 then 'unhealthy'
         else ''
     end as unavailable_state
 from running

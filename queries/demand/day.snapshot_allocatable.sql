@@ -4,7 +4,7 @@
 --
 -- grain:  cluster, node_name, resource, state, start_at
 -- reads:  day.accelerator_resource, day.class_device, day.state_snapshot, lake.node
--- source: Node status.allocatable, conditions and spec.unschedulable; ResourceSlices by class
+-- source: Node status.allocatable and .capacity, conditions and spec.unschedulable; ResourceSlices by class
 -- columns:
 --   node_name  node; '' of devices that are not one node's
 --   state      schedulable, cordoned, not_ready or tainted (by the device's own taint); null where unknown
@@ -19,7 +19,7 @@ node_state as (
         cluster,
         observed_at::timestamp as observed_at,
         node_name,
-        allocatable,
+        columns('^(allocatable|capacity)$'),
         case when not is_ready then 'not_ready' when is_unschedulable then 'cordoned' when is_ready then 'schedulable' end as state
     from lake.node
 ),
@@ -39,6 +39,7 @@ offered as (
         name.is_opencosts,
         node_entry.state,
         sum(node_entry.offered.value) as allocatable_units,
+        sum(greatest(0, node_entry.capacity[node_entry.offered.key] - node_entry.offered.value)) as unhealthy_units,
         snapshot.* similar to '^(kind|run_number|snapshot_number)$'
     from node_entry
     inner join day.accelerator_resource as name
@@ -57,6 +58,7 @@ offered as (
         false as is_opencosts,
         if(device.is_tainted, 'tainted', node_state.state) as state,
         count(*)::double as allocatable_units,
+        0 as unhealthy_units,
         snapshot.* similar to '^(kind|run_number|snapshot_number)$'
     from day.class_device as device
     left join node_state
@@ -73,10 +75,10 @@ offered as (
 -- Most nodes advertise the same for many snapshots: those of one state first, and in turn only where it came back.
 run as (
     select
-        columns('^(cluster|node_name|resource|is_opencosts|state|allocatable_units|kind)$'),
+        columns('^(cluster|node_name|resource|is_opencosts|state|allocatable_units|unhealthy_units|kind)$'),
         unnest(snapshot_runs(list(snapshot_number order by snapshot_number))) as run
     from offered
-    group by cluster, node_name, resource, is_opencosts, state, allocatable_units, kind, run_number
+    group by cluster, node_name, resource, is_opencosts, state, allocatable_units, unhealthy_units, kind, run_number
 )
 
 select
