@@ -14,7 +14,6 @@
 --   start_at               UTC, from when on its accelerators were listed; the node itself where it has none
 --   device_count           physical devices by labels (gpu.count but of instances, or capacity ÷ gpu.replicas), else by slices, else percent ÷ 100; null where none has it
 --   gpu_model              model by label: of GPU feature discovery, AMD's, Koordinator's, GKE's or Karpenter's; '' where none has it
---   accelerator_pod_count  pods on the node that requested accelerators; null where none was listed all day
 --   driver_version         GPU driver by label, '' where none has it
 --
 -- A claim stands for whatever it allocates.

@@ -83,7 +83,7 @@ judged as (
     select
         gpu.*,
         coalesce(activity.active_seconds, 0) as active_seconds,
-        coalesce(node.accelerator_pod_count, 0) as accelerator_pod_count,
+        if(unlisted.day is null, coalesce(node.accelerator_pod_count, 0), null) as accelerator_pod_count,
         coalesce(named_cluster.named_node_count, 0) as named_node_count,
         named.device_uuid is null and gpu.device_seconds > 0 and (
             coalesce(activity.active_seconds, 0) > 0.01 * gpu.device_seconds

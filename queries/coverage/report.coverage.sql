@@ -152,7 +152,7 @@ lost as (
         sum(lacking_seconds) as lost_seconds,
         concat(
             'GPUs without a named pod all day: ', count(*), ', time × activity ', sum(active_seconds)::bigint, ' s; pods with accelerators '
-            'on the node: ', max(accelerator_pod_count), '; nodes of the cluster that name holders: ', max(named_node_count)
+            'on the node: ', coalesce(max(accelerator_pod_count)::varchar, 'unknown'), '; nodes of the cluster that name holders: ', max(named_node_count)
         ) as evidence
     from period.holder_day
     where cause != ''
