@@ -2,7 +2,7 @@
 --
 -- Only the time in which both are known. A ResourceQuota is charged for pods from their creation, the others for what is allocated.
 --
--- revision: 4
+-- revision: 5
 -- grain:  cluster, system, resource, flavor, quota, measure, hour_start_at
 -- reads:  day.quota_amount, day.quota_reported, day.quota_share, day.quota_unit, day.quota_weighted_share
 -- source: day.quota_reported; day.quota_amount and day.quota_share; day.quota_weighted_share

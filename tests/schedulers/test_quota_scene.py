@@ -111,13 +111,29 @@ def test_a_mig_instance_is_its_own_slices_of_those_of_its_model(resource, gpus):
     assert shares.gpu_units(resource, gb_per_gpu=32) == pytest.approx(gpus)
 
 
+def amounts(system, quota, **given):
+    """A quota of 8 GPUs in a step, of which nothing is said but what is given."""
+    row = {"cluster": "c", "system": system, "quota": quota, "parent": "", "is_parent": False, "tree": "", "scopes": ""}
+    row |= {"priority": None, "may_lend": True, "created_at_ms": 0, "uid": "u", "resource": "g", "flavor": "", "namespaces": []}
+    row |= {"guaranteed_native": None, "cap_native": None, "weight": 1.0, "deserved_native": None}
+    row |= {"borrowing_limit_native": None, "lending_limit_native": None, "demanded_native": None, "delivered_native": 1.0}
+    return row | {"capacity_native": 8.0, "start_at": at(0), "end_at": at(60)} | given
+
+
+def reckoned(*rows):
+    """Fair share and reason of each quota of a step."""
+    return {each["quota"]: (each["fair_share_native"], each["reason"]) for each in shares._Reckoner(DEFAULT_RULES).step(rows)}
+
+
 @pytest.mark.parametrize(("deserved", "share"), [(4.0, (4.0, "")), (None, (None, "demand_unknown"))])
 def test_what_volcanos_queues_say_that_they_deserve_is_their_share_whatever_they_request(deserved, share):
     """Of 8 GPUs q deserves 4 by its own word, within its limit of 5; without it requests share out, which nobody knows."""
-    row = {"cluster": "c", "system": "volcano", "quota": "q", "parent": "", "is_parent": False, "tree": "", "scopes": ""}
-    row |= {"priority": None, "may_lend": True, "created_at_ms": 0, "uid": "u", "resource": "g", "flavor": "", "namespaces": []}
-    row |= {"guaranteed_native": None, "cap_native": 5.0, "weight": 1.0, "deserved_native": deserved}
-    row |= {"borrowing_limit_native": None, "lending_limit_native": None, "demanded_native": None, "delivered_native": 1.0}
-    row |= {"capacity_native": 8.0, "start_at": at(0), "end_at": at(60)}
-    (found,) = shares._Reckoner(DEFAULT_RULES).step([row])
-    assert (found["fair_share_native"], found["reason"]) == share
+    assert reckoned(amounts("volcano", "q", cap_native=5.0, deserved_native=deserved)) == {"q": share}
+
+
+def test_unknown_demand_in_a_tree_of_koordinators_says_nothing_of_the_others():
+    """q requests 6 of the 8 GPUs, within its max, and is alone in its tree: 6. Nodes of the tree batch are unknown."""
+    terms = {"guaranteed_native": 4.0, "cap_native": 8.0}
+    q, t = amounts("koordinator", "q", **terms), amounts("koordinator", "t", tree="batch", **terms)
+    assert reckoned(q | {"demanded_native": 6.0}, t) == {"q": (6.0, ""), "t": (None, "demand_unknown")}
+    assert reckoned(q, t | {"demanded_native": 6.0}) == {"q": (None, "demand_unknown"), "t": (None, "capacity_unknown")}

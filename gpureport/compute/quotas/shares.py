@@ -228,11 +228,11 @@ class _Reckoner:
             yield {**same, "fair_share_native": share.fair_share, "reason": share.reason}
 
     def _shares(self, rows: Sequence[Row]) -> dict[str, Share]:
-        """Shares; allocated amounts are the least demand, enough for nos and for what queues of Volcano say that they deserve."""
+        """Shares where the tree's demand is known; what is allocated does for nos and for what Volcano's queues deserve."""
         first = rows[0]
         is_configured = any(row["deserved_native"] is not None and not row["is_parent"] for row in rows)
-        if first["system"] in BY_DEMAND and not is_configured and any(row["demanded_native"] is None for row in rows):
-            return {row["quota"]: Share(None, "demand_unknown") for row in rows}
+        shares_out = first["system"] in BY_DEMAND and not is_configured
+        unknown = {row["tree"] for row in rows if shares_out and row["demanded_native"] is None}
         holdings = [Holding(self._quotas.quota(row), _demanded(row), row["delivered_native"]) for row in rows]
         key = (
             first["system"],
@@ -243,4 +243,4 @@ class _Reckoner:
         if key not in self._answers:
             capacity = first["capacity_native"]
             self._answers[key] = fair_shares(first["system"], first["resource"], holdings, capacity, self._rules)
-        return self._answers[key]
+        return {**self._answers[key], **{row["quota"]: Share(None, "demand_unknown") for row in rows if row["tree"] in unknown}}
