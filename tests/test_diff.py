@@ -173,15 +173,13 @@ def test_reports_of_other_clusters_are_not_held_against_each_other(
 def test_a_first_report_whose_data_begin_within_it_is_not_held_against_another(
     lake: Path, reports: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Data begin at 12:00: of 10:00 to 14:00 two hours of two GPUs are unknown, not without use."""
-    times = ["--since", "2026-11-20T10:00:00Z", "--until", "2026-11-20T14:00:00Z"]
-    assert (
-        main(["report", *times, "--only", "duckdb", "--lake", str(lake), "--out", str(tmp_path / "late")], environ={}, now=NOW)
-        == 0
-    )
-    late, after = str(tmp_path / "late"), reports[1]
-    told = f"the data of default begin within the period of {late}"
-    assert f"{told}; give a report of a later period" in printed(capsys, late, str(after), code=1)
+    """Data begin at 12:00: of 10:00 to 14:00 two hours of two GPUs are unknown, and of the day before all; not without use."""
+    after, only = reports[1], ["--until", "2026-11-20T14:00:00Z", "--only", "duckdb", "--lake", str(lake)]
+    for name, since in (("late", "2026-11-20T10:00:00Z"), ("later", "2026-11-19T14:00:00Z")):
+        late = str(tmp_path / name)
+        assert main(["report", "--since", since, *only, "--out", late], environ={}, now=NOW) == 0
+        told = f"the data of default begin within the period of {late}"
+        assert f"{told}; give a report of a later period" in printed(capsys, late, str(after), code=1)
     twice = "insert into {table} select * replace ('us' as cluster) from {table}"
     before, now = moved(tmp_path / "late", twice, tmp_path / "first.duckdb"), moved(after, twice, tmp_path / "second.duckdb")
     with duckdb.connect(before) as con:

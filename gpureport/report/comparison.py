@@ -70,11 +70,12 @@ def compare_reports(con: duckdb.DuckDBPyConnection, earlier: Path, now: Path, ju
 
 
 def _begun_within(con: duckdb.DuckDBPyConnection, window: Window) -> set[str]:
-    """The clusters none of whose GPUs is expected from the window's beginning: what they did before is unknown, not nothing."""
+    """The clusters of which no GPU is exported from the window's beginning: what they did before is unknown, not nothing."""
     first = window.start_at.date()
     there = min(window.end_at, day_start(first + timedelta(days=1))) - window.start_at - FIRST_SCRAPE
     late = (
-        "select cluster from previous.capacity where day = $1 group by cluster having max(capacity_seconds / device_count) < $2"
+        "select cluster from previous.capacity group by cluster having coalesce("
+        "max(capacity_seconds / device_count) filter (where day = $1 and unseen_cause != 'not_exported'), 0) < $2"
     )
     return {cluster for (cluster,) in con.execute(late, [first, there.total_seconds()]).fetchall()}
 
