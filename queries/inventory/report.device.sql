@@ -84,11 +84,9 @@ unnamed as (
 judged as (
     select
         *,
-        why_unknown(power_seen_seconds, board_reason, null, $figure_min_coverage_ratio * device_seconds) as power_reason,
-        why_unknown(gpu_temp_seen_seconds, board_reason, null, $figure_min_coverage_ratio * device_seconds) as gpu_temp_reason,
-        why_unknown(memory_temp_seen_seconds, board_reason, null, $figure_min_coverage_ratio * device_seconds) as memory_temp_reason,
-        why_unknown(sm_clock_seen_seconds, board_reason, null, $figure_min_coverage_ratio * device_seconds) as sm_clock_reason,
-        why_unknown(memory_clock_seen_seconds, board_reason, null, $figure_min_coverage_ratio * device_seconds) as memory_clock_reason
+        why_unknown(
+            columns('^(power|gpu_temp|memory_temp|sm_clock|memory_clock)_seen_seconds$'), board_reason, null, $figure_min_coverage_ratio * device_seconds
+        ) as '\1_reason'
     from total
 ),
 

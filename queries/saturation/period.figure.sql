@@ -67,12 +67,9 @@ judged as (
         why_disbelieved(board_limit_violation_seconds, board_limit_violation_seen_seconds, board_limit_violation_sample_count, board_elsewhere, left_out['board_limit_violation_seconds'], needed_seconds) as board_limit_violation_reason,
         why_disbelieved(low_util_violation_seconds, low_util_violation_seen_seconds, low_util_violation_sample_count, board_elsewhere, left_out['low_util_violation_seconds'], needed_seconds) as low_util_violation_reason,
         why_disbelieved(reliability_violation_seconds, reliability_violation_seen_seconds, reliability_violation_sample_count, board_elsewhere, left_out['reliability_violation_seconds'], needed_seconds) as reliability_violation_reason,
-        why_unknown(throttle_seen_seconds, board_elsewhere, null, needed_seconds) as throttle_reason,
-        why_unknown(sw_power_cap_seen_seconds, board_elsewhere, null, needed_seconds) as sw_power_cap_reason,
-        why_unknown(sync_boost_seen_seconds, board_elsewhere, null, needed_seconds) as sync_boost_reason,
-        why_unknown(sw_thermal_seen_seconds, board_elsewhere, null, needed_seconds) as sw_thermal_reason,
-        why_unknown(hw_thermal_seen_seconds, board_elsewhere, null, needed_seconds) as hw_thermal_reason,
-        why_unknown(hw_power_brake_seen_seconds, board_elsewhere, null, needed_seconds) as hw_power_brake_reason,
+        why_unknown(
+            columns('^(throttle|sw_power_cap|sync_boost|sw_thermal|hw_thermal|hw_power_brake)_seen_seconds$'), board_elsewhere, null, needed_seconds
+        ) as '\1_reason',
         why_unknown(memory_seen_seconds, instance_elsewhere, left_out['fb_used_bytes'], needed_seconds) as memory_reason,
         why_unknown(dram_active_seen_seconds, instance_elsewhere, left_out['dram_active_ratio'], needed_seconds) as dram_active_reason,
         why_unknown(sm_active_seen_seconds, instance_elsewhere, left_out['sm_active_ratio'], needed_seconds) as sm_active_reason,
