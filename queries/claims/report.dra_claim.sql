@@ -111,12 +111,11 @@ select
     coalesce(consumer.consumers, container.pods, '') as consumers,
     coalesce(consumer.pod_count, container.user_count, 0) as pod_count,
     coalesce(consumer.podgroup_count, 0) as podgroup_count,
-    coalesce(container.container_count, 0) as container_count,
+    coalesce(container.container_count, if(hour.used_seconds is null, null, 0)) as container_count,
     hour.claim_count > 1 or coalesce(consumer.pod_count + consumer.podgroup_count, container.user_count, 0) > 1 as is_shared,
     allocated.* similar to '^(is_(admin|ext).*|subrequest|device_uuid|gpu_.*|matched_by|node_name|profile|(start|end)_(at|source|uncertainty_seconds))$',
-    unknown_reasons([
-        ('used_seconds', if(hour.used_seconds is null, 'pods_not_listed', null)),
-        ('idle_seconds', if(hour.used_seconds is null, 'pods_not_listed', null)),
+    unknown_reasons([(name, if(hour.used_seconds is null, 'pods_not_listed', null)) for name in ['used_seconds', 'idle_seconds']] || [
+        ('container_count', if(hour.used_seconds is null and container.container_count is null, 'pods_not_listed', null)),
         ('reserved_idle_gpu_hours', if(hour.reserved_idle_gpu_hours is null and not allocated.is_admin_access, 'pods_not_listed', null)),
         ('share_ratio', if(allocated.share_ratio is null, 'not_observed', null)),
         ('end_uncertainty_seconds', if(allocated.end_uncertainty_seconds is null, 'labels_only', null))
