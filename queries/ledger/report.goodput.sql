@@ -15,7 +15,10 @@ with summed as (
         coalesce(sum(allocated_gpu_hours) filter (where outcome in ('failed', 'out_of_memory')), 0) as failed_gpu_hours,
         if(count(*) = count(restart_gpu_hours), sum(restart_gpu_hours), null) as restart_gpu_hours,
         coalesce(sum(restart_gpu_hours) filter (where outcome in ('running', 'succeeded', 'failed', 'out_of_memory')), 0) as lost_gpu_hours,
-        coalesce(sum(allocated_gpu_hours) filter (where outcome in ('unknown', 'deleted')), 0) as unreported_gpu_hours
+        coalesce(sum(allocated_gpu_hours) filter (where outcome in ('unknown', 'deleted')), 0) as unreported_gpu_hours,
+        sum(allocated_gpu_hours) filter (where outcome in ('evicted', 'preempted', 'node_shutdown') or (
+            outcome not in ('unknown', 'deleted') and restart_gpu_hours is not null
+        )) as judged_gpu_hours
     from report.outcome
     left join period.team as team
         using (cluster, namespace)
@@ -23,9 +26,9 @@ with summed as (
 )
 
 select
-    * exclude (lost_gpu_hours),
+    * exclude (lost_gpu_hours, judged_gpu_hours),
     if(
-        unreported_gpu_hours <= (1 - $figure_min_coverage_ratio) * allocated_gpu_hours,
+        judged_gpu_hours >= $figure_min_coverage_ratio * allocated_gpu_hours,
         1 - (evicted_gpu_hours + node_lost_gpu_hours + lost_gpu_hours) / nullif(allocated_gpu_hours - unreported_gpu_hours, 0), null
     ) as scheduling_goodput_ratio,
     null::double as program_goodput_ratio,
