@@ -9,7 +9,6 @@
 -- reads:  day.state_snapshot, lake.quota, lake.workload
 -- source: Workload, LocalQueue and ClusterQueue objects
 -- columns:
---   replaces       slice that it replaces; '' where none
 --   end_reason     Finished, Deleted, Deactivated, Held, or why evicted; '' where it goes on, or unknown
 --   requests       what it requests or has at first, by pod set and resource
 with held as (
@@ -237,6 +236,7 @@ select
     coalesce(run.queued_at, least(ended.queued_at, run.reserved_at)) as queued_at,
     run.* exclude (cluster, workload_uid, queued_at, until_at, cluster_queue, requests),
     run.until_at as ended_at,
+    if(run.end_reason = 'Held', coalesce(ended.resumed_at, ended.over_at), null) as held_until_at,
     if(run.reserved_at is null, coalesce(last_request.waiting_message, ''), '') as waiting_message,
     coalesce(run.requests, last_request.requests) as requests
 from run

@@ -1,12 +1,11 @@
--- Attempts of Kueue's Workloads that waited or held on the day, with their GPUs and when their first pod ran.
+-- Attempts of Kueue's Workloads that waited, had quota or were held back on the day.
 --
--- revision: 9
+-- revision: 10
 -- grain:  cluster, workload_uid, queued_at
 -- reads:  day.quota_unit, day.quota_watch, day.workload_run, lake.pod
 -- source: day.workload_run; pods of the same owner
--- columns: cluster, cluster_queue, namespace, local_queue, workload, workload_uid, owner_kind, priority, priority_class, queued_at,
---          reserved_at, admitted_at, running_at, ended_at, end_reason, preemption_reason, preemptor_uid, waiting_message, request_gpus
---   ended_at      UTC, when it finished, lost its quota or was gone; null where it went on
+-- columns: cluster, cluster_queue, namespace, local_queue, workload, workload_uid, replaces, owner_kind, priority, priority_class, queued_at,
+--          reserved_at, admitted_at, running_at, ended_at, held_until_at, end_reason, preemption_reason, preemptor_uid, waiting_message, request_gpus
 --   end_reason    Finished, Deleted, Deactivated, Held, or why evicted; '' where it went on
 with seen as (
     select
@@ -51,9 +50,9 @@ ran as (
 )
 
 select
-    run.* similar to '^(cluster|cluster_queue|namespace|local_queue|workload|workload_uid|owner_kind|priority|priority_class|queued_at|reserved_at|admitted_at)$',
+    run.* similar to '^(cluster|cluster_queue|namespace|local_queue|workload|workload_uid|replaces|owner_kind|priority|priority_class|queued_at|reserved_at|admitted_at)$',
     ran.running_at,
-    run.* similar to '^(ended_at|end_reason|preemption_reason|preemptor_uid|waiting_message)$',
+    run.* similar to '^(ended_at|held_until_at|end_reason|preemption_reason|preemptor_uid|waiting_message)$',
     if(size.cluster is null, 0, size.request_gpus) as request_gpus
 from day.workload_run as run
 inner join seen
@@ -62,4 +61,4 @@ left join size
     using (cluster, workload_uid, attempt)
 left join ran
     using (cluster, workload_uid, attempt)
-where run.queued_at < seen.until_at and (run.ended_at is null or run.ended_at > seen.since_at)
+where run.queued_at < seen.until_at and coalesce(if(run.end_reason = 'Held', run.held_until_at, run.ended_at), 'infinity'::timestamp) > seen.since_at

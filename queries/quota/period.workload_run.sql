@@ -1,11 +1,12 @@
--- Attempts of Kueue's Workloads in the window, each once with what the last of its days knew; when it was queued, its first days know.
+-- Attempts of Kueue's Workloads in the window, each once with what the last of its days knew; when it was queued or held back, its first days know.
 --
 -- grain:  cluster, workload_uid, queued_at
 -- reads:  facts.workload_run
 -- params: since_at, until_at
 select
     columns('^(cluster|workload_uid|queued_at)$'),
-    max(columns(* exclude (cluster, workload_uid, queued_at, owner_kind, admitted_at)))
+    if(max(end_reason) = 'Held', min(ended_at), max(ended_at)) as ended_at,
+    max(columns(* exclude (cluster, workload_uid, queued_at, owner_kind, admitted_at, ended_at)))
 from (select * replace (if(reserved_at is null, queued_at, max(queued_at) over (partition by cluster, workload_uid, reserved_at)) as queued_at) from facts.workload_run) as run
-where queued_at < $until_at and coalesce(ended_at, 'infinity'::timestamp) > $since_at
+where queued_at < $until_at and coalesce(if(end_reason = 'Held', held_until_at, ended_at), 'infinity'::timestamp) > $since_at
 group by cluster, workload_uid, queued_at

@@ -1,7 +1,7 @@
 -- Wait of Kueue's Workloads for quota by LocalQueue and priority class, and from quota to the first running pod.
 --
--- An attempt that got quota waited until then; one that did not, until it was gone or to the end of the window. Percentiles are over
--- attempts that got quota in the window.
+-- An attempt waited until it got quota, was gone or held back; a slice of an elastic job for what it adds while the one that it replaces
+-- has quota. Percentiles are over attempts that got quota in the window.
 --
 -- grain:  cluster, cluster_queue, namespace, local_queue, priority_class
 -- reads:  period.workload_run
@@ -9,7 +9,6 @@
 -- source: Kueue's Workloads
 -- columns: cluster, cluster_queue, namespace, local_queue, priority_class, attempt_count, reserved_count, waiting_count, held_count,
 --          wait_seconds_p50, wait_seconds_p90, wait_seconds_p95, waiting_seconds_max, start_seconds_p50, pending_gpu_hours, unknown_reasons
---   namespace            namespace of the LocalQueue
 --   reserved_count       of these, that got quota in the window
 --   waiting_count        of these, that wait still at the window's end
 --   held_count           of these, in a held queue
@@ -22,10 +21,17 @@ with judged as (
         coalesce(reserved_at, ended_at, 'infinity'::timestamp) >= $until_at as is_waiting,
         epoch_ms(reserved_at - queued_at) / 1000 as wait_seconds,
         epoch_ms(running_at - reserved_at) / 1000 as start_seconds,
-        greatest(0, epoch_ms(
-            least(coalesce(reserved_at, ended_at, $until_at), $until_at) - greatest(queued_at, $since_at)
-        ) / 1000) as pending_seconds
-    from period.workload_run
+        greatest(queued_at, $since_at::timestamp) as pending_from_at,
+        least(reserved_at, ended_at, $until_at::timestamp) as pending_until_at,
+        request_gpus * overlap_ms(pending_from_at, pending_until_at, pending_from_at, pending_until_at) - coalesce((
+            select
+                sum(least(run.request_gpus, slice.request_gpus) * overlap_ms(
+                    pending_from_at, pending_until_at, slice.reserved_at, coalesce(slice.ended_at, $until_at::timestamp)
+                ))
+            from period.workload_run as slice
+            where (slice.cluster, slice.namespace || '/' || slice.workload) = (run.cluster, run.replaces) and slice.reserved_at is not null
+        ), 0) as pending_gpu_ms
+    from period.workload_run as run
 ),
 
 summed as (
@@ -40,17 +46,14 @@ summed as (
         quantile_cont(wait_seconds, 0.95) filter (where is_reserved) as wait_seconds_p95,
         max(epoch_ms($until_at - queued_at) / 1000) filter (where is_waiting) as waiting_seconds_max,
         quantile_cont(start_seconds, 0.5) filter (where is_reserved) as start_seconds_p50,
-        if(count(request_gpus) = count(*), sum(request_gpus * pending_seconds) / 3600, null) as pending_gpu_hours
+        if(count(request_gpus) = count(*), sum(pending_gpu_ms) / 3600000, null) as pending_gpu_hours
     from judged
     group by all
 )
 
 select
     *,
-    unknown_reasons([
-        ('wait_seconds_p50', if(wait_seconds_p50 is null, 'nothing_reserved', null)),
-        ('wait_seconds_p90', if(wait_seconds_p90 is null, 'nothing_reserved', null)),
-        ('wait_seconds_p95', if(wait_seconds_p95 is null, 'nothing_reserved', null)),
+    unknown_reasons([(name, if(reserved_count = 0, 'nothing_reserved', null)) for name in ['wait_seconds_p50', 'wait_seconds_p90', 'wait_seconds_p95']] || [
         ('waiting_seconds_max', if(waiting_seconds_max is null, 'nothing_waits', null)),
         ('start_seconds_p50', if(start_seconds_p50 is null, 'not_observed', null)),
         ('pending_gpu_hours', if(pending_gpu_hours is null, 'no_gpu_equivalent', null))
