@@ -190,14 +190,20 @@ def test_the_previous_hours_of_a_team_are_of_its_namespaces_that_ended_too(con: 
 
 
 def test_the_trend_has_active_hours_whose_sm_activity_is_not_measured(con: duckdb.DuckDBPyConnection) -> None:
-    """Of four GPUs three are active in each of two hours, of one of them the SM activity is known: half of it is effective."""
-    con.execute("update report.gpu_hour_ledger set bucket = 'active_unmeasured' where namespace = 'serving'")
+    """Of four GPUs three are active in each of two hours, of one of them the SM activity is known: half of it is effective.
+
+    That of the other two is unknown, also where the whole is mostly measured; where it is not, the other half may be too.
+    """
     con.execute("""
         create or replace table report.gpu_hours_over_time as select 'lab' as cluster, *, 0e0 as unnamed_gpu_hours,
             0e0 as allocated_idle_gpu_hours from (values ('M', 3e0, 2e0, 2e0, null), ('N', 1e0, 1e0, 1e0, 5e-1))
                 as course(gpu_model, usable_gpu_hours, allocated_gpu_hours, active_gpu_hours, effective_gpu_hours),
             (values (timestamp '2026-11-20 00:00:00'), (timestamp '2026-11-20 01:00:00')) as hour(hour_start_at)
     """)
+    with opened_tables(con, {}) as tables:
+        drawn = str(overview(tables, HEADER, Money("$"), {}).trend)
+    assert drawn.count("Effective 0.5, Underutilized 0.5, Active, SM activity not measured 2, Free 1") == 2
+    con.execute("update report.gpu_hour_ledger set bucket = 'active_unmeasured' where namespace = 'serving'")
     with opened_tables(con, {}) as tables:
         drawn = str(overview(tables, HEADER, Money("$"), {}).trend)
     assert drawn.count("Effective 0.5, Active, SM activity not measured 2.5, Free 1") == 2

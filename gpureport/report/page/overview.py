@@ -210,21 +210,21 @@ def _from_hours(tables: Tables, header: Header, whole: Hours, unit: str) -> list
     rows = tables.rows(
         """
         select date_trunc($unit, local_time(hour_start_at, $zone)) as at, count(distinct hour_start_at) as hours,
-            sum(effective_gpu_hours) as effective, sum(active_gpu_hours - coalesce(effective_gpu_hours, 0)) as other,
-            sum(allocated_idle_gpu_hours) as idle, sum(coalesce(unnamed_gpu_hours, 0))
-            + sum(allocated_gpu_hours - coalesce(active_gpu_hours + allocated_idle_gpu_hours, 0)) as unknown,
-            sum(usable_gpu_hours - allocated_gpu_hours - coalesce(unnamed_gpu_hours, 0)) as free
-        from report.gpu_hours_over_time group by all order by 1
+            sum(effective_gpu_hours) as effective, sum(allocated_idle_gpu_hours) as allocated_idle,
+            sum(active_gpu_hours - effective_gpu_hours) filter ($is_measured) as underutilized,
+            round(sum(active_gpu_hours) - coalesce(effective, 0) - coalesce(underutilized, 0), 9) as active_unmeasured,
+            sum(unnamed + allocated_gpu_hours - coalesce(active_gpu_hours + allocated_idle_gpu_hours, 0)) as unknown,
+            sum(usable_gpu_hours - allocated_gpu_hours - unnamed) as free
+        from (from report.gpu_hours_over_time select *, coalesce(unnamed_gpu_hours, 0) as unnamed) group by all order by 1
         """,
-        unit=unit, zone=zone,
+        unit=unit, zone=zone, is_measured=is_measured,
     )  # fmt: skip
     pending = tables.rows(
         f"select date_trunc($unit, local_time(hour_start_at, $zone)) as at, {_PENDING} where resource = 'gpu' group by all",
         unit=unit, zone=zone,
     )  # fmt: skip
     above = {row["at"]: row["gpus"] for row in pending}
-    other = "underutilized" if is_measured else "active_unmeasured"
-    names = {"effective": "effective", "other": other, "idle": "allocated_idle", "unknown": "unknown", "free": "free"}
+    buckets = ("effective", "underutilized", "active_unmeasured", "allocated_idle", "unknown", "free")
     found = {row["at"]: row for row in rows}
     start = header.window.start_at.replace(minute=0, second=0, microsecond=0)
     hours = ceil((header.window.end_at - start).total_seconds() / 3600)
@@ -232,7 +232,7 @@ def _from_hours(tables: Tables, header: Header, whole: Hours, unit: str) -> list
     return [
         _column(
             f"{at:{'%-d %b' if unit == 'day' else '%-d %b %H:%M'}}",
-            {bucket: max(0.0, found[at][name] or 0.0) for name, bucket in names.items() if at in found},
+            {bucket: max(0.0, found[at][bucket] or 0.0) for bucket in buckets if at in found},
             above.get(at),
             found[at]["hours"] if at in found else 1,
         )
