@@ -208,44 +208,23 @@ summed as (
     )
 ),
 
--- Pods that wait, by what they request: one amount is requested by many, and an instant need not look at each of them.
-waiting_change as (
+-- Time in which pods wait, by what they request: one amount is requested by many, and an instant need not look at each of them.
+wait as (
     select
         columns('^(number|amount_native|pod_native)$'),
-        unnest([{ 'at': created_at, 'growth': 1 }, { 'at': coalesce(bound_at, ended_at), 'growth': -1 }]) as event
+        created_at as start_at,
+        coalesce(bound_at, ended_at, 'infinity'::timestamp) as end_at
     from request
     where created_at < coalesce(bound_at, ended_at, 'infinity'::timestamp)
 ),
 
-waiting_growth as (
+waiting_run as (
     select
-        * exclude (event),
-        event.at as start_at,
-        sum(event.growth) as growth
-    from waiting_change
-    where event.at is not null
-    group by all
-),
-
-waiting_count as (
-    select
-        *,
-        sum(growth) over (
-            partition by number, amount_native, pod_native
-            order by start_at
-        ) as pod_count
-    from waiting_growth
-),
-
-waiting_step as (
-    select
-        *,
-        lead(start_at, 1, 'infinity'::timestamp) over (
-            partition by number, amount_native, pod_native
-            order by start_at
-        ) as end_at
-    from waiting_count
-    where (pod_count > 0) != (pod_count - growth > 0)
+        columns('^(number|amount_native|pod_native)$'),
+        min(start_at) as start_at,
+        max(end_at) as end_at
+    from numbered_runs(wait, (number, amount_native, pod_native))
+    group by number, amount_native, pod_native, run_number
 ),
 
 waiting as (
@@ -254,12 +233,12 @@ waiting as (
         min(run.amount_native) as waiting_native,
         min(run.pod_native) as waiting_pod_native
     from summed
-    inner join waiting_step as run
+    inner join waiting_run as run
         using (number)
     where
         summed.start_at >= run.start_at
         and summed.start_at < run.end_at
-        and summed.demanded > summed.delivered and run.pod_count > 0
+        and summed.demanded > summed.delivered
     group by all
 ),
 
