@@ -279,48 +279,45 @@ def as_double(whole: Number, scale: Number) -> Number:
     return np.float64(whole // unit) + rest / scale if whole > 0 else np.float64(-(-whole // unit)) - rest / scale
 
 
+@inlined
+def add(sums: Whole, counts: Whole, name: Number, number: Number, amount: Number) -> None:
+    """Add an amount to one of an interval's sums, and one to the rows that count in it."""
+    sums[name, number] += amount
+    counts[name, number] += 1
+
+
 @compiled
 def energy(
     offsets: Whole, held_ms: Whole, active: NDArray[np.int8], power: Whole, power_bits: Bits,
     increase: Whole, increase_bits: Bits, counter_bits: Bits,
 ) -> tuple[Whole, Whole, Real]:  # fmt: skip
-    """(sums, rows that count in each, J that began in spans that look inactive); the sums in the order of ``ENERGY``."""
+    """(sums, rows that count in each, J that began in spans that look inactive); the sums in the order of ``saturation._ENERGY``."""
     size = offsets.size - 1
     sums, counts, begun = np.zeros((11, size), np.int64), np.zeros((12, size), np.int64), np.zeros(size)
     for number in range(size):
         for row in range(offsets[number], offsets[number + 1]):
             held, is_active, is_unknown = held_ms[row], active[row] != 0, active[row] == UNKNOWN
-            has_power = is_known(power_bits, row)
+            has_power, drawn = is_known(power_bits, row), power[row] * held
             if is_known(increase_bits, row):
                 if has_power:
-                    sums[0, number] += power[row] * held
-                    counts[0, number] += 1
-                    sums[10, number] += increase[row]
-                    counts[10, number] += 1
-                    if not is_active and 10 * increase[row] > 11 * power[row] * held:
+                    add(sums, counts, 0, number, drawn)
+                    add(sums, counts, 10, number, increase[row])
+                    if not is_active and 10 * increase[row] > 11 * drawn:
                         begun[number] += as_double(increase[row], 1e6) - as_double(power[row], 1e3) * held / 1000
                         counts[11, number] += 1
                 if is_active:
-                    sums[1, number] += held
-                    sums[2, number] += increase[row]
-                    counts[1, number] += 1
-                    counts[2, number] += 1
+                    add(sums, counts, 1, number, held)
+                    add(sums, counts, 2, number, increase[row])
                 if is_unknown:
-                    sums[3, number] += held
-                    counts[3, number] += 1
+                    add(sums, counts, 3, number, held)
             elif has_power and not is_known(counter_bits, row):
-                sums[4, number] += held
-                sums[5, number] += power[row] * held
-                counts[4, number] += 1
-                counts[5, number] += 1
+                add(sums, counts, 4, number, held)
+                add(sums, counts, 5, number, drawn)
                 if is_active:
-                    sums[6, number] += held
-                    sums[7, number] += power[row] * held
-                    counts[6, number] += 1
-                    counts[7, number] += 1
+                    add(sums, counts, 6, number, held)
+                    add(sums, counts, 7, number, drawn)
                 if is_unknown:
-                    sums[8, number] += held
-                    counts[8, number] += 1
+                    add(sums, counts, 8, number, held)
             if has_power and is_active:
                 sums[9, number] = max(sums[9, number], power[row]) if counts[9, number] else power[row]
                 counts[9, number] += 1
@@ -467,8 +464,7 @@ def mig_energy(
                 terms[7:10] = part * per_slice, part * per_ratio, as_double(kepler[each], 1e6) * per_kepler
                 for name in range(12):
                     if not np.isnan(terms[name]):
-                        counts[name, each] += 1
-                        sums[name, each] += np.int64(np.rint(terms[name] * 1e12))
+                        add(sums, counts, name, each, np.int64(np.rint(terms[name] * 1e12)))
                         is_odd |= not (abs(terms[name]) < 4e6 and 0 <= sums[name, each] < 2**62)
                 if shown:
                     peak = part * (above_watts / (all_slices / 1e6)) if is_reported else above_watts
