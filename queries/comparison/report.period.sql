@@ -1,10 +1,11 @@
 -- Window and previous period side by side: capacity, ledger, energy, cost, waits and pending demand.
 --
--- Not scaled. Only clusters that have all days of both windows. The wait is of the commonest size of request, pending demand of
+-- Not scaled. Only clusters that have all days of both windows. The wait is of the window's commonest size of request, pending demand of
 -- the resource with the most.
 --
 -- grain:  cluster, period
--- reads:  period.capacity, period.cost, period.demand_change, period.wait_change, period.workload_ledger, previous.capacity, previous.cost, previous.workload_ledger
+-- reads:  period.capacity, period.cost, period.demand, period.wait, period.workload_ledger, previous.capacity, previous.cost, previous.demand, previous.wait,
+--          previous.workload_ledger
 -- params: previous_since_at, previous_until_at, since_at, until_at
 -- source: period.capacity, period.workload_ledger, period.cost, period.demand and period.wait of both windows
 -- columns: cluster, period, since_at, until_at, device_count, capacity_gpu_hours, allocated_gpu_hours, effective_gpu_hours, underutilized_gpu_hours,
@@ -16,7 +17,25 @@
 --   energy_joules            J, of measured_gpu_hours
 --   measured_gpu_hours       GPU-hours whose energy is known
 --   allocated_cost           priced_gpu_hours x the model's price
-with capacity as (
+with most_allocatable as (
+    select
+        cluster,
+        arg_max(resource, { 'is_all': resource = 'gpu', 'hours': coalesce(allocatable_unit_hours, 0), 'name': resource }) as resource
+    from period.demand
+    group by cluster
+),
+
+-- Quantiles of several sizes cannot be added, and the mix may change: only like is held against like.
+commonest as (
+    select
+        cluster,
+        size
+    from period.wait
+    where placed_pod_count > 0
+    qualify row_number() over (partition by cluster order by placed_pod_count desc, size asc) = 1
+),
+
+capacity as (
     select
         period,
         cluster,
@@ -53,9 +72,9 @@ select
     cost.energy_joules,
     coalesce(cost.measured_gpu_hours, 0) as measured_gpu_hours,
     cost.* similar to '^(allocated_cost|priced_gpu_hours)$',
-    coalesce(demand.resource, '') as demanded_resource,
+    coalesce(most_allocatable.resource, '') as demanded_resource,
     demand.unscheduled_unit_hours,
-    coalesce(wait.size, '') as placing_size,
+    coalesce(commonest.size, '') as placing_size,
     wait.placed_pod_count,
     wait.placing_seconds_p95,
     unknown_reasons([
@@ -71,7 +90,11 @@ inner join bucket
     using (period, cluster)
 left join both_periods(previous.cost, period.cost) as cost
     using (period, cluster)
-left join period.demand_change as demand
-    using (period, cluster)
-left join period.wait_change as wait
-    using (period, cluster)
+left join most_allocatable
+    using (cluster)
+left join both_periods(previous.demand, period.demand) as demand
+    using (period, cluster, resource)
+left join commonest
+    using (cluster)
+left join both_periods(previous.wait, period.wait) as wait
+    using (period, cluster, size)

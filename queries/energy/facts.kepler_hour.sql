@@ -4,18 +4,12 @@
 -- that live at the moment, so they fall when one ends. Of several series of a pod and hour the fullest serves.
 --
 -- grain:  cluster, namespace, pod, pod_uid, hour_start_at
--- reads:  lake.sample, lake.series
+-- reads:  day.kepler_series, lake.sample
 -- source: kepler_pod_gpu_watts with state running
 -- columns: cluster, namespace, pod, pod_uid, hour_start_at, kepler_seconds, kepler_joules, kepler_watts_max
 --   kepler_joules     J, its watts over that time
 --   kepler_watts_max  largest of its watts
-with series as (
-    select columns('^(cluster|series_id|namespace|pod|pod_uid)$')
-    from lake.series
-    where signal = 'kepler_active_watts' and pod != ''
-),
-
-hour as (
+with hour as (
     select
         series.*,
         date_trunc('hour', sample.seen_at::timestamp) as hour_start_at,
@@ -24,7 +18,7 @@ hour as (
         sum(sample.value * sample.held_seconds) as kepler_joules,
         max(sample.value) as kepler_watts_max
     from lake.sample
-    inner join series
+    inner join day.kepler_series as series
         using (cluster, series_id)
     group by all
 )
