@@ -165,22 +165,15 @@ select
             ('counter_joules', if(power.counter_joules is null, health.board_reason, null)),
             ('integral_joules', if(power.integral_joules is null, health.board_reason, null)),
             ('counter_difference_joules', if(power.integral_joules is null, health.board_reason, null)),
-            ('power_watts_avg', health.power_reason),
-            ('power_watts_max', health.power_reason),
             ('power_limit_watts_max', if(health.power_limit_watts_max is null, health.board_reason, null)),
-            ('gpu_temp_celsius_avg', health.gpu_temp_reason),
-            ('gpu_temp_celsius_max', health.gpu_temp_reason),
-            ('memory_temp_celsius_avg', health.memory_temp_reason),
-            ('memory_temp_celsius_max', health.memory_temp_reason),
-            ('sm_clock_hertz_avg', health.sm_clock_reason),
-            ('sm_clock_hertz_max', health.sm_clock_reason),
-            ('memory_clock_hertz_avg', health.memory_clock_reason),
-            ('memory_clock_hertz_max', health.memory_clock_reason),
             ('pcie_replay_count', if(health.pcie_replay_count is null, health.board_reason, null)),
             ('memory_total_bytes', case
                 when health.memory_total_bytes is null then if(total.is_split, 'instance_scope', 'not_collected')
             end)
-        ])
+        ] || flatten([[(pair.key || '_avg', pair.value), (pair.key || '_max', pair.value)] for pair in map_entries(map {
+            'power_watts': health.power_reason, 'gpu_temp_celsius': health.gpu_temp_reason, 'memory_temp_celsius': health.memory_temp_reason,
+            'sm_clock_hertz': health.sm_clock_reason, 'memory_clock_hertz': health.memory_clock_reason
+        })]))
     ) as unknown_reasons
 from period.figure as figure
 inner join total
