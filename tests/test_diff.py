@@ -6,6 +6,7 @@ import contextlib
 import csv
 import io
 import json
+import re
 import shutil
 from collections import defaultdict
 from pathlib import Path
@@ -184,9 +185,13 @@ def test_a_first_report_whose_data_begin_within_it_is_not_held_against_another(
     before, now = moved(tmp_path / "late", twice, tmp_path / "first.duckdb"), moved(after, twice, tmp_path / "second.duckdb")
     with duckdb.connect(before) as con:
         con.execute("update period.capacity set capacity_seconds = 14400 where cluster = 'us' and device_uuid = 'GPU-a'")
+        later = "select * replace (day + 1 as day, 'not_exported' as unseen_cause) from period.capacity"
+        con.execute(f"insert into period.capacity {later}")
     assert main(["diff", before, now, "--show", "periods", "-o", "csv"], environ={}, now=NOW) == 0
     found = capsys.readouterr()
     assert f"left out, for the data of default begin within the period of {before}" in found.err
+    told = f"hours of us are unknown on 1 day of the period of {before}: nothing was exported"
+    assert re.findall("hours of .*", found.err) == [told]
     assert [row["cluster"] for row in csv.DictReader(io.StringIO(found.out))] == ["us", "us"]
 
 

@@ -16,6 +16,7 @@ from gpureport.compute.look_back import FIRST_SCRAPE, compared_tables, parameter
 from gpureport.compute.query import Query, build, load, needed, of_life
 from gpureport.report.results import Result
 from gpureport.values.errors import LakeError
+from gpureport.values.text.formats import counted
 from gpureport.values.text.rows import Output, plain, print_rows
 from gpureport.values.text.safe import to_json
 from gpureport.values.window import Window, day_start, parse_instant
@@ -104,6 +105,11 @@ def _keep_common_clusters(
             f"delete from {table} where list_contains($1, cluster) or cluster not in (select cluster from period.capacity)",
             [[*late]],
         )
+    for table, path in (("previous.capacity", earlier), ("period.capacity", now)):
+        lacks = f"""select cluster, count(distinct day) from {table} where unseen_cause = 'not_exported'
+            and cluster in (select cluster from previous.capacity) group by all order by all"""
+        for cluster, days in con.execute(lacks).fetchall():
+            _LOG.info(f"hours of {cluster} are unknown on {counted(days, 'day')} of the period of {path}: nothing was exported")
 
 
 def _take(con: duckdb.DuckDBPyConnection, path: Path, wanted: Collection[str]) -> Window:
