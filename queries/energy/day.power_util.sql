@@ -31,28 +31,83 @@ sharer as (
     where power.share = 'util'
 ),
 
--- The readings in force at each step of the GPU: nearly all begin with it.
-part as (
+-- Nearly all are scraped together with the GPU: then their readings begin where its intervals do.
+reading as (
     select
-        sharer.* similar to '^(holder_number|interval_number)$',
-        step.step_at,
-        if(reading.until_at > step.step_at, reading.weight, null) as weight
-    from sharer
-    inner join day.power_step as step
-        using (interval_number)
-    asof left join day.util_reading as reading
+        sharer.* exclude (is_watts),
+        reading.step_at,
+        reading.weight
+    from day.util_reading as reading
+    inner join sharer on reading.holder_number = sharer.holder_number
+),
+
+scraped_whole as (
+    select
+        columns('^(interval_number|step_at)$'),
+        sum((weight * 1e9)::bigint) / 1e9 as all_weight
+    from reading
+    group by interval_number, step_at
+    having count(*) = any_value(owner_count)
+),
+
+-- Of the other intervals the readings in force count.
+other_step as (
+    select
+        step.interval_number,
+        step.step_at
+    from day.power_step as step
+    anti join scraped_whole
+        using (interval_number, step_at)
+    where step.interval_number in (select sharer.interval_number from sharer)
+),
+
+other_part as (
+    select
+        other_step.*,
+        sharer.* exclude (interval_number)
+    from other_step
+    inner join sharer on other_step.interval_number = sharer.interval_number
+),
+
+other_reading as (
+    select
+        * exclude (step_at),
+        step_at as seen_at
+    from day.util_reading
+    where holder_number in (select other_part.holder_number from other_part)
+),
+
+other as (
+    select
+        other_part.*,
+        if(reading.until_at > other_part.step_at, reading.weight, null) as weight
+    from other_part
+    asof left join other_reading as reading
         on
-            sharer.holder_number = reading.holder_number
-            and step.step_at >= reading.step_at
+            other_part.holder_number = reading.holder_number
+            and other_part.step_at >= reading.seen_at
+),
+
+other_whole as (
+    select
+        columns('^(interval_number|step_at)$'),
+        sum((weight * 1e9)::bigint) / 1e9 as all_weight,
+        count(weight) = any_value(owner_count) or any_value(is_watts) as is_known
+    from other
+    group by interval_number, step_at
 ),
 
 whole as (
     select
-        columns('^(interval_number|step_at)$'),
-        sum((weight * 1e9)::bigint) / 1e9 as all_weight,
-        count(weight) as known_count
-    from part
-    group by interval_number, step_at
+        *,
+        true as is_known,
+        true as is_scraped
+    from scraped_whole
+    union all by name
+    select
+        *,
+        false as is_scraped
+    from other_whole
 ),
 
 shared_interval as (
@@ -64,10 +119,11 @@ shared_interval as (
 step as (
     select
         step.*,
+        whole.is_scraped,
         whole.all_weight,
         greatest(step.is_board_active, if(power.is_watts, null, whole.all_weight > 0)) as is_active,
         coalesce(is_active, true) as counts_active,
-        coalesce((whole.known_count = power.owner_count or power.is_watts) and whole.all_weight > 0, false) as is_reported,
+        whole.is_known and coalesce(whole.all_weight > 0, false) as is_reported,
         if(counts_active, step.above_joules, step.begun_joules) as active_joules,
         if(is_reported, active_joules / whole.all_weight, 0 * active_joules) as joules_per_weight,
         if(whole.all_weight > 0, step.above_joules / whole.all_weight, 0 * step.above_joules) as kepler_joules_per_weight,
@@ -96,15 +152,28 @@ power as (
     group by interval_number
 ),
 
+part as (
+    select
+        * exclude (owner_count),
+        true as is_scraped
+    from reading
+    union all by name
+    select
+        * exclude (weight),
+        coalesce(weight, 0) as weight,
+        false as is_scraped
+    from other
+),
+
 summed as (
     select
         part.holder_number,
-        sum((coalesce(part.weight, 0) * step.joules_per_weight * 1e12)::hugeint) / 1e12 as joules,
-        sum((coalesce(part.weight, 0) * step.kepler_joules_per_weight * 1e12)::hugeint) / 1e12 as kepler_joules,
-        max(coalesce(part.weight, 0) * step.watts_per_weight) as watts_max
+        sum((part.weight * step.joules_per_weight * 1e12)::hugeint) / 1e12 as joules,
+        sum((part.weight * step.kepler_joules_per_weight * 1e12)::hugeint) / 1e12 as kepler_joules,
+        max(part.weight * step.watts_per_weight) as watts_max
     from part
     inner join step
-        using (interval_number, step_at)
+        using (interval_number, step_at, is_scraped)
     group by part.holder_number
 )
 
