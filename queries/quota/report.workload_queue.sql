@@ -1,6 +1,7 @@
 -- Kueue's Workloads that wait at the end of the window, in their queue's order: what is ahead of each, and who has the GPUs.
 --
--- A ClusterQueue takes higher priority first (0 where none is given), then the older request.
+-- A ClusterQueue takes higher priority first (0 where none is given), then the older request. A slice of an elastic job waits for what it adds
+-- while the one that it replaces has quota.
 --
 -- grain:  cluster, cluster_queue, ahead_count
 -- reads:  facts.quota_pair_hour, period.workload_run
@@ -19,14 +20,21 @@ with run as (
     where queued_at < $until_at and coalesce(ended_at >= $until_at, true)
 ),
 
+waiting as (
+    select run.* replace (run.request_gpus - if(slice.workload is null, 0, slice.request_gpus) as request_gpus)
+    from run
+    left join run as slice
+        on run.cluster = slice.cluster and run.replaces = slice.namespace || '/' || slice.workload and not slice.is_waiting
+    where run.is_waiting
+),
+
 ordered as (
     select
         *,
         count(*) over ahead as ahead_count,
         count(request_gpus) over ahead as sized_count,
         sum(request_gpus) over ahead as ahead_gpus
-    from run
-    where is_waiting
+    from waiting
     window
         ahead as (
             partition by cluster, cluster_queue
