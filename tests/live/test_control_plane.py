@@ -35,7 +35,7 @@ HELD: dict[str, tuple[str, ...]] = {
     ),
     "7 work on a cordoned node stays allocated": (
         "test_ledger.py::test_every_state_is_in_exactly_one_bucket_and_in_the_right_one",
-        "queries/cluster/day.outage/node_not_ready_then_cordoned",
+        "queries/demand/day.outage/node_not_ready_then_cordoned",
     ),
     "8 a pod ends with its labels, not at the next snapshot": (
         "queries/devices/day.label_end/only_where_the_device_was_seen_after",

@@ -1,10 +1,11 @@
 -- Outages of nodes and GPUs: the node not ready or cordoned, the GPU unhealthy or tainted.
 --
--- A state in a snapshot is valid until the next one, which may not list the node any more, for 15 minutes at most.
+-- A state in a snapshot is valid until the next one, which may not list the node any more, for 15 minutes at most. Which of a node's GPUs the
+-- device plugin calls unhealthy is known where it has no other left: all that nobody has are.
 --
 -- grain:  cluster, node_name, device_uuid, start_at, end_at, cause
--- reads:  day.state_snapshot, lake.device, lake.koordinator_device, lake.node, lake.sample, lake.series
--- source: kube_node_status_condition, kube_node_spec_unschedulable; Node status, ResourceSlice taints, Koordinator's Device objects
+-- reads:  day.node_capacity, day.state_snapshot, lake.device, lake.koordinator_device, lake.node, lake.sample, lake.series
+-- source: kube_node_status_condition, kube_node_spec_unschedulable; day.node_capacity; Node status, ResourceSlice taints, Koordinator's Device objects
 -- columns:
 --   node_name    node; '' where a GPU alone is meant
 --   device_uuid  UUID of the GPU; '' where the whole node is meant
@@ -74,3 +75,10 @@ from listed
 inner join day.state_snapshot as snapshot
     using (cluster, kind, observed_at)
 where listed.cause is not null
+union by name
+select
+    columns('^(cluster|node_name|start_at|end_at)$'),
+    '' as device_uuid,
+    unavailable_state as cause
+from day.node_capacity
+where resource = 'gpu' and unavailable_state = 'unhealthy' and unavailable_units > 0 and free_units = 0
