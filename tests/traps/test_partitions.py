@@ -42,6 +42,17 @@ def test_an_id_that_is_given_to_another_profile_within_an_hour_counts_each_for_i
 
 @samples("""
     DCGM_FI_DEV_POWER_USAGE{$gpu} 400x59
+    DCGM_FI_PROF_GR_ENGINE_ACTIVE{$gpu,$p,GPU_I_ID="1",GPU_I_PROFILE="3g.40gb"} 0.5x14 _x25 0.5x19
+    DCGM_FI_PROF_GR_ENGINE_ACTIVE{$gpu,GPU_I_ID="1",GPU_I_PROFILE="3g.40gb"} _x15 0x4
+    DCGM_FI_PROF_GR_ENGINE_ACTIVE{$gpu} _x20 0x4 _x10 0x4
+    DCGM_FI_PROF_GR_ENGINE_ACTIVE{$gpu,$q} _x25 0.5x9
+""")
+def test_an_instance_that_is_made_again_was_not_there_while_its_gpu_was_shown_whole(said: Said) -> None:
+    assert hours(said) == {"p": about(3 / 7 * (900 + 1200)), "q": about(600)}
+
+
+@samples("""
+    DCGM_FI_DEV_POWER_USAGE{$gpu} 400x59
     DCGM_FI_DEV_FB_USED{$gpu,GPU_I_ID="1",GPU_I_PROFILE="3g.40gb"} 1000x59
     DCGM_FI_PROF_GR_ENGINE_ACTIVE{$gpu,GPU_I_ID="1",GPU_I_PROFILE="3g.40gb"} 0.5x59
     DCGM_FI_PROF_GR_ENGINE_ACTIVE{$gpu,$p,GPU_I_ID="1",GPU_CI_ID="0",GPU_I_PROFILE="1c.3g.40gb"} 0.9x59

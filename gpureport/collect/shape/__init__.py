@@ -16,7 +16,7 @@ from gpureport.collect.shape import arrow
 from gpureport.collect.shape.devices import DeviceSignals, Steps, devices
 from gpureport.collect.shape.identity import DeviceKey
 from gpureport.collect.shape.names import DEVICE_LABELS, device_uuid
-from gpureport.collect.shape.owners import Seen, label_runs, owner_runs
+from gpureport.collect.shape.owners import label_runs, owner_runs
 from gpureport.collect.shape.physics import believed, drop_contradictions
 from gpureport.collect.shape.prepare import Prepared, Tally, prepare
 from gpureport.collect.shape.reading import PLAIN, Reading, place, told_by, units_told_by
@@ -128,18 +128,19 @@ def _long(series: list[Prepared], pods: set[int], steps: Steps, window: Window) 
 
 def _owner_label(series: list[Prepared], steps: Steps, window: Window) -> pa.Table:
     by_holder = _grouped(series, lambda each: each.identity.holder_device)
-    return arrow.owner_label_table(
-        [(key, owner_runs(map(_seen, found), steps.of(found[0]), window)) for key, found in by_holder.items()]
-    )
+    return arrow.owner_label_table([(key, owner_runs(found, steps.of(found[0]), window)) for key, found in by_holder.items()])
 
 
 def _device_label(series: list[Prepared], steps: Steps, window: Window) -> pa.Table:
     found: dict[DeviceKey, list[Prepared]] = defaultdict(list)
     for each in series:
-        if each.points.count:
-            for key, described in _described(each).items():
-                found[key].append(described)
-    runs = [(key, label_runs(map(_seen, found[key]), steps.of(found[key][0]), window)) for key in sorted(found)]
+        for key, described in _described(each).items():
+            found[key].append(described)
+    gpus = _grouped(series, lambda each: (key := each.identity.holder_device) and key._replace(gpu_instance_id=""))
+    runs = []
+    for key in sorted(found):
+        gpu = gpus[key._replace(gpu_instance_id="")] if key.gpu_instance_id else []
+        runs.append((key, label_runs(found[key], gpu, steps.of(found[key][0]), window)))
     return arrow.device_label_table(runs)
 
 
@@ -147,7 +148,7 @@ def _described(series: Prepared) -> dict[DeviceKey, Prepared]:
     """Device of the labels; and the instance that the series was printed for, also where the value is the board's."""
     identity = series.identity
     device, holder = identity.device, identity.holder_device
-    if holder is None or not identity.meaning.names_device:
+    if holder is None or not identity.meaning.names_device or not series.points.count:
         return {}
     found = {holder: series}
     if device is not None and device != holder:
@@ -164,7 +165,3 @@ def _grouped(series: list[Prepared], key_of: Callable[[Prepared], DeviceKey | No
         if key is not None and each.points.count:
             groups[key].append(each)
     return {key: groups[key] for key in sorted(groups)}
-
-
-def _seen(series: Prepared) -> Seen:
-    return Seen(series.identity, series.points)

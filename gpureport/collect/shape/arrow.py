@@ -177,12 +177,12 @@ def owner_label_table(owners: Sequence[tuple[DeviceKey, Mapping[Workload, Sequen
     return pa.Table.from_pylist(rows, OWNER_LABEL.schema)
 
 
-def device_label_table(labels: Sequence[tuple[DeviceKey, Mapping[DeviceLabels, Run]]]) -> pa.Table:
+def device_label_table(labels: Sequence[tuple[DeviceKey, Mapping[DeviceLabels, Sequence[Run]]]]) -> pa.Table:
     """Runs of device labels, by device and time."""
     rows = [
         {**key._asdict(), **_run(run), **found._asdict()}
         for key, by_labels in labels
-        for found, run in sorted(by_labels.items(), key=lambda each: (each[1], each[0]))
+        for run, found in sorted((run, found) for found, runs in by_labels.items() for run in runs)
     ]
     return pa.Table.from_pylist(rows, DEVICE_LABEL.schema)
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpureport.collect.shape.copies import Points, collapse_target, in_order_of_preference, merge_targets
-from gpureport.collect.shape.identity import NOBODY, DeviceLabels, Identity, Provenance, Workload
+from gpureport.collect.shape.identity import NOBODY, DeviceLabels, Provenance, Workload
+from gpureport.collect.shape.prepare import Prepared
 from gpureport.collect.shape.spans import Spans, StepFallback, Times, distinct, is_among, is_same, spans
 from gpureport.values.window import Window
 
@@ -23,15 +23,7 @@ class Run(NamedTuple):
     end_ms: int
 
 
-@dataclass(frozen=True)
-class Seen:
-    """One series of a device: what its labels say, and its points."""
-
-    identity: Identity
-    points: Points
-
-
-def owner_runs(series: Iterable[Seen], fallback_step_ms: StepFallback, window: Window) -> dict[Workload, list[Run]]:
+def owner_runs(series: Iterable[Prepared], fallback_step_ms: StepFallback, window: Window) -> dict[Workload, list[Run]]:
     """The runs of each workload named on one device's series, within the window."""
     runs: dict[Workload, list[Run]] = defaultdict(list)
     for signal_series in _distinct_signals(series):
@@ -42,12 +34,13 @@ def owner_runs(series: Iterable[Seen], fallback_step_ms: StepFallback, window: W
     return {workload: _union(found) for workload, found in _with_uids(runs).items() if found}
 
 
-def label_runs(series: Iterable[Seen], fallback_step_ms: StepFallback, window: Window) -> dict[DeviceLabels, Run]:
-    """For each set of device labels, from when to when it stood, within the window."""
-    found_series = list(series)
-    best = min((each.identity.node_name_rank for each in found_series), default=0)
-    by_labels: dict[DeviceLabels, list[Seen]] = defaultdict(list)
-    for each in found_series:
+def label_runs(
+    series: list[Prepared], gpu: list[Prepared], fallback_step_ms: StepFallback, window: Window
+) -> dict[DeviceLabels, list[Run]]:
+    """When each set of device labels stood, within the window; ``gpu``: all series of the GPU of a MIG instance."""
+    best = min((each.identity.node_name_rank for each in series), default=0)
+    by_labels: dict[DeviceLabels, list[Prepared]] = defaultdict(list)
+    for each in series:
         labels = each.identity.device_labels
         by_labels[labels._replace(node_name="") if each.identity.node_name_rank > best else labels].append(each)
     found = {}
@@ -57,7 +50,26 @@ def label_runs(series: Iterable[Seen], fallback_step_ms: StepFallback, window: W
         end = min(max(int(grid.ends_ms[-1]) for grid in grids), window.end_ms)
         if start < end:
             found[labels] = Run(start, end)
-    return _without_part_descriptions(found)
+    runs = _without_part_descriptions(found).items()
+    return {
+        labels: _lives(run, labels.gpu_instance_profile, series, gpu, fallback_step_ms) if gpu else [run] for labels, run in runs
+    }
+
+
+def _lives(run: Run, profile: str, series: list[Prepared], gpu: list[Prepared], fallback_step_ms: StepFallback) -> list[Run]:
+    """A run without gaps in which an instance's metrics showed its GPU without it, unless one holder is on both sides."""
+    own = [each for each in series if not profile or each.identity.device_labels.gpu_instance_profile in ("", profile)]
+    ids, metrics = {each.series_id for each in own}, {each.identity.meaning.metric for each in own}
+    shown = _all_times([each for each in gpu if each.series_id not in ids and each.identity.meaning.metric in metrics])
+    grid = spans(_all_times(own), np.empty(0, np.int64), fallback_step_ms)
+    following = np.append(grid.times_ms[1:], grid.ends_ms[-1])
+    is_gap = ~grid.is_linked & (np.searchsorted(shown, grid.ends_ms) < np.searchsorted(shown, following))
+    for times in _times_by_workload(own).values():
+        named = is_among(grid.times_ms, times)
+        is_gap[:-1] &= ~(named[:-1] & named[1:])
+    edges = np.stack([grid.ends_ms, following], axis=1)[is_gap].ravel()
+    parts = np.clip([run.start_ms, *edges, run.end_ms], *run).reshape(-1, 2).tolist()
+    return [Run(*part) for part in parts if part[0] < part[1]]
 
 
 def _without_part_descriptions(runs: Mapping[DeviceLabels, Run]) -> dict[DeviceLabels, Run]:
@@ -68,8 +80,7 @@ def _without_part_descriptions(runs: Mapping[DeviceLabels, Run]) -> dict[DeviceL
         if fuller:
             del kept[labels]
         if len(fuller) == 1:
-            other = kept[fuller[0]]
-            kept[fuller[0]] = Run(min(run.start_ms, other.start_ms), max(run.end_ms, other.end_ms))
+            kept[fuller[0]] = Run(min(run.start_ms, kept[fuller[0]].start_ms), max(run.end_ms, kept[fuller[0]].end_ms))
     return kept
 
 
@@ -77,12 +88,12 @@ def _is_part(labels: DeviceLabels, other: DeviceLabels) -> bool:
     return all(mine in ("", theirs) for mine, theirs in zip(labels, other, strict=True))
 
 
-def _distinct_signals(series: Iterable[Seen]) -> list[list[Seen]]:
+def _distinct_signals(series: Iterable[Prepared]) -> list[list[Prepared]]:
     """The series of each metric and job, those left out that say the same as another's: most metrics share a scrape."""
-    signals: dict[tuple[str, str], list[Seen]] = defaultdict(list)
+    signals: dict[tuple[str, str], list[Prepared]] = defaultdict(list)
     for each in series:
         signals[each.identity.provenance.job, each.identity.meaning.metric].append(each)
-    known: list[list[Seen]] = []
+    known: list[list[Prepared]] = []
     for group in signals.values():
         group.sort(key=lambda seen: (seen.identity.workload, seen.identity.provenance, int(seen.points.times_ms[0])))
         if not any(_says_the_same(group, other) for other in known):
@@ -90,7 +101,7 @@ def _distinct_signals(series: Iterable[Seen]) -> list[list[Seen]]:
     return known
 
 
-def _says_the_same(group: list[Seen], other: list[Seen]) -> bool:
+def _says_the_same(group: list[Prepared], other: list[Prepared]) -> bool:
     return len(group) == len(other) and all(
         one.identity.workload == two.identity.workload
         and one.identity.provenance == two.identity.provenance
@@ -99,7 +110,7 @@ def _says_the_same(group: list[Seen], other: list[Seen]) -> bool:
     )
 
 
-def _grid(series: list[Seen], fallback_step_ms: StepFallback) -> Spans:
+def _grid(series: list[Prepared], fallback_step_ms: StepFallback) -> Spans:
     """The instants at which a metric showed the device, copies of its targets merged as the values are."""
     targets: dict[Provenance, list[Points]] = defaultdict(list)
     for each in series:
@@ -114,7 +125,7 @@ def _is_same(one: Points, other: Points) -> bool:
     return is_same(one.times_ms, other.times_ms) and is_same(one.stale_ms, other.stale_ms)
 
 
-def _all_times(series: list[Seen]) -> Times:
+def _all_times(series: list[Prepared]) -> Times:
     """The distinct instants of many series; most of them share theirs, so those are read once."""
     arrays: list[Times] = []
     for each in series:
@@ -123,8 +134,8 @@ def _all_times(series: list[Seen]) -> Times:
     return distinct(arrays)
 
 
-def _times_by_workload(series: list[Seen]) -> dict[Workload, Times]:
-    named: dict[Workload, list[Seen]] = defaultdict(list)
+def _times_by_workload(series: list[Prepared]) -> dict[Workload, Times]:
+    named: dict[Workload, list[Prepared]] = defaultdict(list)
     for each in series:
         if each.identity.workload != NOBODY:
             named[each.identity.workload].append(each)

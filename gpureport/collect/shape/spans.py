@@ -93,19 +93,11 @@ def median_step_ms(step_lists: list[Times]) -> int | None:
     return int(np.median(steps)) if steps.size >= MIN_STEPS else None
 
 
-@dataclass(frozen=True)
-class Growth:
-    """Per sample: ``increase`` to the next one (NaN where unknown) and ``gap_increase`` that ended here (NaN where none)."""
+def growth(values: Values, is_linked: Flags, refused: Values | None = None) -> tuple[Values, Values]:
+    """A counter's growth to the next sample (NaN where unknown or refused), and over a gap that ended here (else NaN).
 
-    increase: Values
-    gap_increase: Values
-
-
-def growth(values: Values, is_linked: Flags, refused: Values | None = None) -> Growth:
-    """A counter's growth; over a reset the value after it is a lower bound and counts as growth over a gap.
-
-    3, 4, 1, 2 without gaps: increase 1, –, 1, – and gap_increase –, –, 1, –. Where ``refused`` is a number it is none.
+    Over a reset the value after it, a lower bound, is growth over a gap: 3, 4, 1, 2 give 1, –, 1, – and –, –, 1, –.
     """
     from gpureport.collect.shape.loops import grown
 
-    return Growth(*grown(values, is_linked, _NO_VALUES if refused is None else refused))
+    return grown(values, is_linked, _NO_VALUES if refused is None else refused)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from gpureport.collect.shape.copies import Points
 from gpureport.collect.shape.physics import power_over
-from gpureport.collect.shape.spans import Growth, Spans, StepFallback, Times, Values, distinct, growth, is_same, spans
+from gpureport.collect.shape.spans import Spans, StepFallback, Times, Values, distinct, growth, is_same, spans
 from gpureport.values.tables import SIGNAL_BY_NAME
 from gpureport.values.window import HOUR_MS, Window
 
@@ -123,17 +123,17 @@ def _add_signals(rows: DeviceRows, points: Mapping[str, Points], grid: Grid, kep
         rows.columns[name] = values[sample] if is_whole else np.where(is_held, values[sample], np.nan)
         signal = SIGNAL_BY_NAME[name]
         if signal.kind == "counter":
-            grown = growth(each.values, grid.spans.is_linked, each.refused)
-            rows.columns[signal.increase_name] = _share(grown, grid, sample, is_held, rows)
-            rows.columns[signal.gap_increase_name] = np.where(is_own, grown.gap_increase[sample], np.nan)
+            increase, gap_increase = growth(each.values, grid.spans.is_linked, each.refused)
+            rows.columns[signal.increase_name] = _share(increase, grid, sample, is_held, rows)
+            rows.columns[signal.gap_increase_name] = np.where(is_own, gap_increase[sample], np.nan)
         if name == "energy_joules" and each.refused is not None:
             rows.columns["is_energy_refused"] = (is_held & ~np.isnan(each.refused)[sample]).astype(np.float64)
 
 
-def _share(grown: Growth, grid: Grid, sample: NDArray[np.int64], is_held: NDArray[np.bool_], rows: DeviceRows) -> Values:
+def _share(grown: Values, grid: Grid, sample: NDArray[np.int64], is_held: NDArray[np.bool_], rows: DeviceRows) -> Values:
     """A sample's increase, spread evenly over the rows that its span was cut into."""
     length = grid.spans.ends_ms[sample] - grid.spans.times_ms[sample]
-    increase = np.where(is_held, grown.increase[sample], np.nan)
+    increase = np.where(is_held, grown[sample], np.nan)
     is_cut = rows.held_ms != length
     increase[is_cut] *= rows.held_ms[is_cut] / length[is_cut]
     return increase
@@ -205,9 +205,9 @@ def _rows(points: Points, is_counter: bool, grid: Grid, starts: Times, ends: Tim
     held = (ends - starts)[kept]
     increase = gap_increase = np.full(sample.size, np.nan)
     if is_counter:
-        grown = growth(points.values, grid.spans.is_linked, points.refused)
-        increase = grown.increase[sample] * (held / (grid.spans.ends_ms[sample] - grid.spans.times_ms[sample]))
-        gap_increase = np.where(is_own, grown.gap_increase[sample], np.nan)
+        increase, gap_increase = growth(points.values, grid.spans.is_linked, points.refused)
+        increase = increase[sample] * (held / (grid.spans.ends_ms[sample] - grid.spans.times_ms[sample]))
+        gap_increase = np.where(is_own, gap_increase[sample], np.nan)
     return LongRows(starts[kept], held, points.values[sample], increase, gap_increase, ~is_own)
 
 
