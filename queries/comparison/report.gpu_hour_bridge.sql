@@ -125,8 +125,7 @@ step as (
     group by pod_step.cluster, pod_step.gpu_model, pod_step.measure, pod_step.step, measured.is_unmeasured
     union all by name
     select
-        * exclude (gpu_hours),
-        sum(gpu_hours) as gpu_hours,
+        * replace (sum(gpu_hours) as gpu_hours),
         count(*) filter (where gpu_hours != 0) as subject_count
     from capacity_step
     group by cluster, gpu_model, measure, step

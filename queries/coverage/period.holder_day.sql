@@ -109,11 +109,10 @@ judged as (
 )
 
 select
-    * exclude (device_seconds, unseen_seconds, active_seconds, is_unnamed),
+    * exclude (device_seconds, unseen_seconds, is_unnamed) replace (if(is_unnamed, active_seconds, 0) as active_seconds),
     if(is_unnamed, 0, device_seconds) as observed_seconds,
     round(unseen_seconds, 3) as unseen_seconds,
     if(is_unnamed, device_seconds, 0) as lacking_seconds,
-    if(is_unnamed, active_seconds, 0) as active_seconds,
     case
         when not is_unnamed then ''
         when named_node_count = 0 then 'no_permission'

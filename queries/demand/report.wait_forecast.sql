@@ -88,8 +88,7 @@ waiting as (
 why as (
     select
         latest.*,
-        tested.* exclude (cluster, namespace, size, wanted_model, backtest_pod_count),
-        coalesce(tested.backtest_pod_count, 0) as backtest_pod_count,
+        tested.* exclude (cluster, namespace, size, wanted_model) replace (coalesce(tested.backtest_pod_count, 0) as backtest_pod_count),
         case
             when coalesce(tested.backtest_pod_count, 0) < 20 then 'too_few_pods'
             when tested.error_seconds_avg >= tested.median_error_seconds_avg then 'no_better'

@@ -37,8 +37,7 @@ event as (
 
 counted as (
     select
-        * exclude (event_count, holder),
-        max(event_count) as event_count,
+        * exclude (holder) replace (max(event_count) as event_count),
         list(distinct holder) filter (where holder is not null) as holders
     from event
     group by all

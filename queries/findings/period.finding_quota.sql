@@ -28,9 +28,7 @@ governed as (
 
 -- The namespace that a quota concerns: its own, or that of all its pods and workloads.
 home as (
-    select
-        * exclude (namespace),
-        min(namespace) as namespace
+    select * replace (min(namespace) as namespace)
     from governed
     group by all
     having min(namespace) = max(namespace)

@@ -60,8 +60,7 @@ owned as (
 -- A claim that labels alone name is that of the pod which they made own the device meanwhile.
 claimed as (
     select
-        used.* exclude (pod_uid, start_at, end_at),
-        coalesce(owner.pod_uid, used.pod_uid) as pod_uid,
+        used.* exclude (start_at, end_at) replace (coalesce(owner.pod_uid, used.pod_uid) as pod_uid),
         used.pool || '/' || used.device as name,
         epoch_ms(least(used.end_at, owner.end_at, $until_at::timestamp))
         - epoch_ms(greatest(used.start_at, owner.start_at, $since_at::timestamp)) as ms

@@ -11,10 +11,7 @@
 --   free_core_percent      what may still be given
 --   observed_seconds       s covered by snapshots
 with cut as (
-    select
-        * exclude (start_at, end_at),
-        greatest(start_at, $since_at) as start_at,
-        least(end_at, $until_at) as end_at
+    select * replace (greatest(start_at, $since_at) as start_at, least(end_at, $until_at) as end_at)
     from facts.device_capacity
     where start_at < $until_at and end_at > $since_at
 ),

@@ -30,9 +30,20 @@ gpu as (
         using (cluster, device_uuid, day)
 ),
 
+-- A GPU of two nodes in a day counts on one of them, a pod where it was.
+placed as (
+    select
+        columns('^(cluster|day|namespace|pod|pod_uid)$'),
+        only_one(min(node_name), max(node_name)) as pod_node_name
+    from said
+    where pod != ''
+    group by all
+),
+
 seen as (
     select
-        gpu.* similar to '^(cluster|node_name|day)$',
+        gpu.* similar to '^(cluster|day)$',
+        coalesce(nullif(placed.pod_node_name, ''), gpu.node_name) as node_name,
         case when ledger.pod != '' then 'allocated' when ledger.outage != '' then 'unavailable' else 'free' end as kind,
         ledger.namespace,
         ledger.pod,
@@ -40,6 +51,8 @@ seen as (
     from facts.ledger_day as ledger
     inner join gpu
         using (cluster, device_uuid, day)
+    left join placed
+        using (cluster, day, namespace, pod, pod_uid)
     where gpu.device_uuid != '' and (ledger.pod != '' or (ledger.activity != 'unseen' and gpu.unnamed_seconds = 0))
     group by all
 ),
@@ -52,9 +65,7 @@ allocated as (
         select *
         from said
         union all by name
-        select
-            * exclude (gpu_seconds),
-            -gpu_seconds as gpu_seconds
+        select * replace (-gpu_seconds as gpu_seconds)
         from seen
     ) as part
     where kind = 'allocated'
@@ -90,8 +101,7 @@ rest as (
 )
 
 select
-    * exclude (unseen_seconds, gpu_seconds),
-    gpu_seconds * least(1, unseen_seconds / sum(gpu_seconds) over same_node) as gpu_seconds,
+    * exclude (unseen_seconds) replace (gpu_seconds * least(1, unseen_seconds / sum(gpu_seconds) over same_node) as gpu_seconds),
     gpu_seconds / greatest(unseen_seconds, sum(gpu_seconds) over same_node) as unseen_ratio
 from rest
 where gpu_seconds > 1e-6
