@@ -53,6 +53,16 @@ def test_an_instance_that_is_made_again_was_not_there_while_its_gpu_was_shown_wh
 
 @samples("""
     DCGM_FI_DEV_POWER_USAGE{$gpu} 400x59
+    DCGM_FI_PROF_GR_ENGINE_ACTIVE{$gpu,$p,GPU_I_ID="1",GPU_I_PROFILE="3g.40gb"} 0.5x19 _x20 0.5x19
+    DCGM_FI_PROF_GR_ENGINE_ACTIVE{$gpu,$q,GPU_I_ID="9",GPU_I_PROFILE="1g.10gb"} 0.5x59
+""")
+def test_an_instance_that_one_pod_has_before_and_after_is_there_between(said: Said) -> None:
+    rows = said.rows("report.gpu_hour_ledger")
+    assert sum(row["gpu_hours"] for row in rows if row["cause"] == "unsliced") == about(3 / 7)
+
+
+@samples("""
+    DCGM_FI_DEV_POWER_USAGE{$gpu} 400x59
     DCGM_FI_DEV_FB_USED{$gpu,GPU_I_ID="1",GPU_I_PROFILE="3g.40gb"} 1000x59
     DCGM_FI_PROF_GR_ENGINE_ACTIVE{$gpu,GPU_I_ID="1",GPU_I_PROFILE="3g.40gb"} 0.5x59
     DCGM_FI_PROF_GR_ENGINE_ACTIVE{$gpu,$p,GPU_I_ID="1",GPU_CI_ID="0",GPU_I_PROFILE="1c.3g.40gb"} 0.9x59
