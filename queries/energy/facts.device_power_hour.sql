@@ -62,113 +62,84 @@ change as (
         )
 ),
 
-changed as (
-    select
-        columns('^(cluster|device_uuid|hour_start_at)$'),
-        sum(step_joules) as step_joules
-    from change
-    group by cluster, device_uuid, hour_start_at
-),
-
-growth as (
-    select
-        columns('^(cluster|device_uuid|hour_start_at|gap_seconds|idle_joules)$'),
-        gap_part_joules as gap_joules
-    from day.gap_holder
-    union all by name
-    select
-        columns('^(cluster|device_uuid|hour_start_at)$'),
-        unexplained_joules as gap_joules,
-        unexplained_joules as free_joules
-    from day.energy_gap
-    anti join day.gap_holder
-        using (cluster, device_uuid, ended_at)
-),
-
-gap as (
-    select
-        columns('^(cluster|device_uuid|hour_start_at)$'),
-        sum(gap_joules) as gap_joules,
-        coalesce(sum(free_joules), 0) as free_gap_joules,
-        coalesce(sum(gap_seconds), 0) as allocated_gap_seconds,
-        coalesce(sum(idle_joules), 0) as allocated_gap_idle_joules
-    from growth
-    group by cluster, device_uuid, hour_start_at
-),
-
-refused as (
-    select
-        columns('^(cluster|device_uuid)$'),
-        date_trunc('hour', seen_at)::timestamp as hour_start_at,
-        sum(power_watts::double * held_seconds) as refused_joules
-    from lake.device_sample
-    where is_energy_refused and gpu_instance_id = ''
-    group by all
-),
-
 judged as (
     select distinct cluster
     from lake.device_sample
     where is_energy_refused is not null
 ),
 
-allocated as (
+-- What else there is of a GPU and hour, each in columns of its own.
+part as (
+    select *
+    from change
+    union all by name
+    select
+        columns('^(cluster|device_uuid|hour_start_at|gap_seconds)$'),
+        idle_joules as gap_idle_joules,
+        gap_part_joules as gap_joules,
+        0 as free_gap_joules
+    from day.gap_holder
+    union all by name
     select
         columns('^(cluster|device_uuid|hour_start_at)$'),
-        sum(active_joules + allocated_idle_joules) as attributed_joules
+        unexplained_joules as gap_joules,
+        unexplained_joules as free_gap_joules
+    from day.energy_gap
+    anti join day.gap_holder
+        using (cluster, device_uuid, ended_at)
+    union all by name
+    select
+        columns('^(cluster|device_uuid)$'),
+        date_trunc('hour', seen_at)::timestamp as hour_start_at,
+        power_watts::double * held_seconds as refused_joules
+    from lake.device_sample
+    where is_energy_refused and gpu_instance_id = ''
+    union all by name
+    select
+        columns('^(cluster|device_uuid|hour_start_at)$'),
+        active_joules + allocated_idle_joules as attributed_joules
     from facts.power_hour
-    group by cluster, device_uuid, hour_start_at
-),
-
-bystander as (
+    union all by name
     select
         columns('^(cluster|device_uuid|hour_start_at)$'),
-        sum(active_joules) as active_joules
+        active_joules as bystander_joules
     from day.power_activity
     where instance_owner_count = 0
-    group by cluster, device_uuid, hour_start_at
+    union all by name
+    select columns('^(cluster|device_uuid|hour_start_at|reserved_joules)$')
+    from facts.reserved_power_hour
 ),
 
-reserved as (
+summed as (
     select
         columns('^(cluster|device_uuid|hour_start_at)$'),
-        sum(reserved_joules) as reserved_joules
-    from facts.reserved_power_hour
+        sum(columns('_(seconds|joules)$'))
+    from part
     group by cluster, device_uuid, hour_start_at
 ),
 
 split as (
     select
         seen.* replace (
-            if(gap.allocated_gap_seconds > 0, coalesce(seen.measured_seconds, 0) + gap.allocated_gap_seconds, seen.measured_seconds) as measured_seconds,
-            if(gap.allocated_gap_seconds > 0, coalesce(seen.counter_seconds, 0) + gap.allocated_gap_seconds, seen.counter_seconds) as counter_seconds,
-            if(gap.allocated_gap_seconds > 0, coalesce(seen.held_seconds, 0) + gap.allocated_gap_seconds, seen.held_seconds) as held_seconds,
-            if(gap.allocated_gap_idle_joules > 0, coalesce(seen.idle_joules, 0) + gap.allocated_gap_idle_joules, seen.idle_joules) as idle_joules,
-            if(gap.allocated_gap_idle_joules > 0, coalesce(seen.allocated_baseline_joules, 0) + gap.allocated_gap_idle_joules, seen.allocated_baseline_joules) as allocated_baseline_joules
+            if(summed.gap_seconds > 0, coalesce(seen.measured_seconds, 0) + summed.gap_seconds, seen.measured_seconds) as measured_seconds,
+            if(summed.gap_seconds > 0, coalesce(seen.counter_seconds, 0) + summed.gap_seconds, seen.counter_seconds) as counter_seconds,
+            if(summed.gap_seconds > 0, coalesce(seen.held_seconds, 0) + summed.gap_seconds, seen.held_seconds) as held_seconds,
+            if(summed.gap_idle_joules > 0, coalesce(seen.idle_joules, 0) + summed.gap_idle_joules, seen.idle_joules) as idle_joules,
+            if(summed.gap_idle_joules > 0, coalesce(seen.allocated_baseline_joules, 0) + summed.gap_idle_joules, seen.allocated_baseline_joules) as allocated_baseline_joules
         ),
-        changed.step_joules,
-        if(snapshot.cluster is null, null, coalesce(reserved.reserved_joules, 0)) as reserved_joules,
-        gap.free_gap_joules as gap_joules,
-        if(judged.cluster is null, null, coalesce(refused.refused_joules, 0)) as refused_joules,
-        coalesce(seen.measured_joules, 0) + coalesce(gap.gap_joules, 0) as all_joules,
-        coalesce(allocated.attributed_joules, 0) as attributed_joules,
-        coalesce(seen.free_joules, 0) + coalesce(bystander.active_joules, 0) + coalesce(gap.free_gap_joules, 0) as unattributed_joules,
-        seen.measured_joules is not null or gap.gap_joules is not null as is_measured
+        summed.step_joules,
+        if(snapshot.cluster is null, null, coalesce(summed.reserved_joules, 0)) as reserved_joules,
+        summed.free_gap_joules as gap_joules,
+        if(judged.cluster is null, null, coalesce(summed.refused_joules, 0)) as refused_joules,
+        coalesce(seen.measured_joules, 0) + coalesce(summed.gap_joules, 0) as all_joules,
+        coalesce(summed.attributed_joules, 0) as attributed_joules,
+        coalesce(seen.free_joules, 0) + coalesce(summed.bystander_joules, 0) + coalesce(summed.free_gap_joules, 0) as unattributed_joules,
+        seen.measured_joules is not null or summed.gap_joules is not null as is_measured
     from seen
-    left join changed
-        using (cluster, device_uuid, hour_start_at)
-    left join gap
-        using (cluster, device_uuid, hour_start_at)
-    left join refused
+    left join summed
         using (cluster, device_uuid, hour_start_at)
     left join judged on seen.cluster = judged.cluster
     left join day.claim_snapshot as snapshot on seen.cluster = snapshot.cluster
-    left join reserved
-        using (cluster, device_uuid, hour_start_at)
-    left join allocated
-        using (cluster, device_uuid, hour_start_at)
-    left join bystander
-        using (cluster, device_uuid, hour_start_at)
 )
 
 select
