@@ -151,35 +151,19 @@ group by cluster, node_name, device_uuid
 having sum(gpu_hours) filter (where cause = 'nobody_named') >= greatest($findings_gpu_hours, 0.01 * sum(gpu_hours))
 union all by name
 select
-    if(cause = 'unsliced', 'GR601', 'GR602') as code,
+    case when bucket = 'unavailable' then 'GR604' when cause = 'unsliced' then 'GR601' else 'GR602' end as code,
     cluster,
     node_name,
     string_agg(distinct gpu_model, ', ' order by gpu_model) as gpu_model,
     sum(gpu_hours) as gpu_hours,
-    if(cause in ('unsliced', 'fragmented', 'larger_than_any_node'), 'high', 'medium') as confidence,
+    if(bucket = 'unavailable' or cause in ('unsliced', 'fragmented', 'larger_than_any_node'), 'high', 'medium') as confidence,
     format(
-        '{:,.1f} GPU-hours on {}: {}', sum(gpu_hours), counted(count(distinct device_uuid), 'GPU'), cause
+        if(bucket = 'unavailable', '{2} for {0:,.1f} GPU-hours on {1}', '{0:,.1f} GPU-hours on {1}: {2}'),
+        sum(gpu_hours), counted(count(distinct device_uuid), 'GPU'), cause
     ) as evidence,
     min(first_hour_at) as first_seen_at,
     cause as detail
 from period.ledger
-where bucket = 'fragmented'
-group by cluster, node_name, cause
-having sum(gpu_hours) >= $findings_gpu_hours
-union all by name
-select
-    'GR604' as code,
-    cluster,
-    node_name,
-    string_agg(distinct gpu_model, ', ' order by gpu_model) as gpu_model,
-    sum(gpu_hours) as gpu_hours,
-    'high' as confidence,
-    format(
-        '{} for {:,.1f} GPU-hours on {}', cause, sum(gpu_hours), counted(count(distinct device_uuid), 'GPU')
-    ) as evidence,
-    min(first_hour_at) as first_seen_at,
-    cause as detail
-from period.ledger
-where bucket = 'unavailable'
-group by cluster, node_name, cause
+where bucket in ('fragmented', 'unavailable')
+group by cluster, node_name, bucket, cause
 having sum(gpu_hours) >= $findings_gpu_hours
