@@ -58,8 +58,7 @@ named as (
         ),
         sole.claim,
         '' as driver,
-        '' as pool,
-        '' as device
+        '' as pool
     from day.owner_run as run
     inner join sole
         using (cluster, namespace, pod)

@@ -70,13 +70,11 @@ select
     device_uuid,
     gpu_instance_id,
     'labels' as matched_by,
-    null as share_ratio,
     '' as share_source,
     min(start_at) as start_at,
     max(end_at) as end_at,
     'labels' as start_source,
-    'labels' as end_source,
-    null as end_uncertainty_seconds
+    'labels' as end_source
 -- Several containers may be named beside one claim.
 from numbered_runs(named, (cluster, namespace, claim, device_uuid, gpu_instance_id))
 group by cluster, namespace, claim, device_uuid, gpu_instance_id, run_number

@@ -36,8 +36,7 @@ select
     label.* exclude (driver, pool, device, node_name, profile, gpu_model),
     allocated.* similar to '^(claim_uid|driver|pool|device|share_id|request)$',
     false as is_ambiguous,
-    false as is_admin_access,
-    null as end_uncertainty_seconds
+    false as is_admin_access
 from day.claim_label as label
 inner join facts.claim_device as allocated
     using (cluster, namespace, claim, device_uuid, gpu_instance_id)

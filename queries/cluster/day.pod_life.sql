@@ -11,7 +11,6 @@
 -- source: kube-state-metrics (kube_pod_info, _created, _start_time, _status_phase, _status_scheduled_time, _completion_time, _deletion_timestamp,
 --         _status_reason, _container_status_terminated_reason)
 -- columns:
---   end_source       completion time, phase, series end, or '' without an end
 --   outcome          running, succeeded, failed, evicted, node_shutdown or out_of_memory; null where no phase was seen
 with series as (
     select *
@@ -129,12 +128,6 @@ select
         when finished_at is not null or phase_from_at is null then coalesce(least(completed_at, finished_at), gone_at)
         when gone_at is not null then least(completed_at, gone_at)
     end as ended_at,
-    case
-        when ended_at is null then ''
-        when ended_at = completed_at then 'completion time'
-        when ended_at = finished_at then 'phase'
-        else 'series end'
-    end as end_source,
     case
         when phase_outcome = 'succeeded' then phase_outcome
         when status_reason = 'Evicted' then 'evicted'

@@ -119,8 +119,7 @@ staged as (
         'Pending' as phase,
         if(binding.is_refused, 'refused', 'unscheduled') as stage,
         binding.created_at as start_at,
-        least(run.start_at, coalesce(binding.bound_at, run.start_at)) as end_at,
-        '' as node_name
+        least(run.start_at, coalesce(binding.bound_at, run.start_at)) as end_at
     from run
     inner join binding
         using (cluster, pod_uid)

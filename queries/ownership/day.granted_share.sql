@@ -64,9 +64,7 @@ part as (
         owner.* similar to '^(cluster|device_uuid|gpu_instance_id|namespace|pod|pod_uid|container)$',
         max(place.memory_bytes) as gpu_bytes,
         max(greatest(requested.core_ratio, requested.memory_ratio, requested.units * place.replica_gpus / owner.device_count)) as share_ratio,
-        max(coalesce(limited.memory_bytes, requested.memory_bytes)) as memory_bytes,
-        min(owner.start_at) as start_at,
-        max(owner.end_at) as end_at
+        max(coalesce(limited.memory_bytes, requested.memory_bytes)) as memory_bytes
     from owner
     left join place
         using (cluster, device_uuid)
@@ -99,9 +97,7 @@ select
     use.* similar to '^(cluster|device_uuid|gpu_instance_id|namespace|pod|pod_uid|container)$',
     concat_ws('/', use.claim_uid, use.share_id, use.request) as grant_key,
     min(allocated.share_ratio) as share_ratio,
-    false as is_relative,
-    min(use.start_at) as start_at,
-    max(use.end_at) as end_at
+    false as is_relative
 from facts.claim_use as use
 inner join facts.claim_device as allocated
     using (cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request)
@@ -118,9 +114,7 @@ select
     use.pod_uid as grant_key,
     max(least(100, greatest(part.core_percent, part.memory_ratio_percent)))
     filter (where coalesce(part.core_percent, part.memory_ratio_percent) is not null) / 100 as share_ratio,
-    false as is_relative,
-    min(use.start_at) as start_at,
-    max(use.end_at) as end_at
+    false as is_relative
 from day.authoritative_use as use
 inner join day.device_grant as part
     using (cluster, pod_uid)

@@ -18,7 +18,7 @@ with claimed as (
 
 life as (
     select
-        * exclude (end_source),
+        *,
         'labels+kube-state' as source
     from day.pod_life
     union all by name
@@ -112,9 +112,7 @@ found as (
     union all by name
     select
         *,
-        'labels' as source,
-        null as started_at,
-        null as known_until_at
+        'labels' as source
     from unexplained
 )
 

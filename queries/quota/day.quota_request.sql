@@ -192,9 +192,7 @@ object as (
         '' as flavor,
         'group ' || seen.uid as request_uid,
         seen.created_at,
-        null::timestamp as bound_at,
         least(min(pod.created_at), seen.over_at, seen.gone_at) as ended_at,
-        null::bigint as priority,
         try_cast(unnest(map_values(seen.amounts)) as double) as amount_native,
         amount_native as pod_native
     from group_seen as seen
@@ -216,7 +214,6 @@ object as (
         charged.created_at,
         charged.allocated_at as bound_at,
         charged.gone_at as ended_at,
-        null::bigint as priority,
         sum(charged.device_count)::double as amount_native,
         amount_native as pod_native
     from charged
@@ -228,7 +225,7 @@ object as (
 
 asked as (
     select
-        * exclude (namespace, pod, pod_uid, amount_gpus, node_name, running_at, end_reason),
+        * exclude (namespace, pod, pod_uid, amount_gpus, running_at, end_reason),
         pod_uid as request_uid,
         amount_native as pod_native,
         amount_gpus as pod_gpus

@@ -163,7 +163,6 @@ attempt as (
 active as (
     select
         columns('^(cluster|workload_uid)$'),
-        null::timestamp as from_at,
         least(over_at, inactive_at) as to_at,
         if(inactive_at < coalesce(over_at, 'infinity'::timestamp), if(is_held, 'Held', 'Deactivated'), over_reason) as reason
     from ended
