@@ -291,7 +291,7 @@ def energy(
     offsets: Whole, held_ms: Whole, active: NDArray[np.int8], power: Whole, power_bits: Bits,
     increase: Whole, increase_bits: Bits, counter_bits: Bits,
 ) -> tuple[Whole, Whole, Real]:  # fmt: skip
-    """(sums, rows that count in each, J that began in spans that look inactive); the sums in the order of ``saturation._ENERGY``."""
+    """(sums, rows that count in each, J that began in spans that look inactive); in the order of ``saturation._ENERGY``."""
     size = offsets.size - 1
     sums, counts, begun = np.zeros((11, size), np.int64), np.zeros((12, size), np.int64), np.zeros(size)
     for number in range(size):
