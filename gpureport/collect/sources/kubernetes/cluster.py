@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, Generic, TypedDict, TypeVar
 
 import msgspec
 import orjson
@@ -57,7 +57,7 @@ class Page:
         return group if slash else ""
 
 
-def as_page(reply: Any, is_start: bool = True) -> Page | None:
+def as_page(reply: Any) -> Page | None:
     """The reply as a page, also where null stands for no items; None for what is no list."""
     found = mapping(reply)
     kind = text(found.get("kind"))
@@ -70,7 +70,6 @@ def as_page(reply: Any, is_start: bool = True) -> Page | None:
         items=objects(found["items"]),
         continue_token=text(metadata.get("continue")),
         remaining_count=whole(metadata.get("remainingItemCount")) or 0,
-        is_start=is_start,
     )
 
 
@@ -114,13 +113,6 @@ class _Pod(TypedDict, total=False):
     status: Any
 
 
-class _PodList(TypedDict, total=False):
-    kind: Any
-    apiVersion: Any
-    metadata: Any
-    items: list[_Pod] | None
-
-
 class _Managed(TypedDict, total=False):
     time: Any
     subresource: Any
@@ -141,15 +133,18 @@ class _Object(TypedDict, total=False):
     lastTimestamp: Any
 
 
-class _ObjectList(TypedDict, total=False):
+Item = TypeVar("Item")
+
+
+class _List(TypedDict, Generic[Item], total=False):
     kind: Any
     apiVersion: Any
     metadata: Any
-    items: list[_Object] | None
+    items: list[Item] | None
 
 
-_PODS = msgspec.json.Decoder(_PodList)
-_OBJECTS = msgspec.json.Decoder(_ObjectList)
+_PODS = msgspec.json.Decoder(_List[_Pod])
+_OBJECTS = msgspec.json.Decoder(_List[_Object])
 
 
 def decode_list(body: bytes | bytearray, resource: str) -> Any:
