@@ -23,7 +23,7 @@ from gpureport.compute.query import Query, load
 from gpureport.report.database import finished
 from gpureport.report.header import Header
 from gpureport.report.json_file import write_json, write_summary
-from gpureport.report.page import write_pages
+from gpureport.report.page import Written, write_pages
 from gpureport.report.page.answers import Answer
 from gpureport.report.page.embedded import environment, stylesheet
 from gpureport.report.page.tables import Namespace
@@ -45,14 +45,6 @@ class Forms:
     def has(self, form: str) -> bool:
         """Whether files of this form are written."""
         return not self.only or form in self.only
-
-
-@dataclass(frozen=True)
-class Written:
-    """A report's files, the page first, and its answers, a line each."""
-
-    files: list[Path]
-    answers: tuple[str, ...]
 
 
 def write_report(
@@ -84,7 +76,7 @@ def write_report(
                 *([write_json(found, header, [*csv, *parquet], folder / "report.json")] if forms.has("json") else []),
                 *([database] if forms.has("duckdb") else []),
             ]
-        return Written(place(written, folder, out), tuple(each.line for each in pages.answers))
+        return Written(place(written, folder, out), pages.answers)
 
 
 _SERIES, _INDEX = "series.json", "index.html"

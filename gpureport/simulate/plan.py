@@ -97,7 +97,8 @@ class SimulationPlan:
         if self.kube_state_step_seconds:
             _check_step("kube-state-step-seconds", self.kube_state_step_seconds)
         for name in ("mig_share", "sharing_share", "dra_share"):
-            _check_share(name.replace("_", "-"), getattr(self, name))
+            if not 0 <= (share := getattr(self, name)) <= 1:
+                raise UsageError(f"{name.replace('_', '-')} is {share}; give a share from 0 to 1")
         if not 0.1 <= self.pod_life_factor <= 1000:
             raise UsageError(f"pod-life-factor is {self.pod_life_factor}; give a number from 0.1 to 1000")
         choose_signals(",".join(self.signals))
@@ -172,8 +173,3 @@ def _check_count(name: str, value: int, least: int, most: int) -> None:
 def _check_step(name: str, seconds: int) -> None:
     if not 1 <= seconds <= 3600 or DAY_MS // 1000 % seconds:
         raise UsageError(f"{name} is {seconds}; give 1 to 3600 seconds that divide a day evenly, such as 15, 30 or 60")
-
-
-def _check_share(name: str, share: float) -> None:
-    if not 0 <= share <= 1:
-        raise UsageError(f"{name} is {share}; give a share from 0 to 1")

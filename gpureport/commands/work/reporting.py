@@ -200,7 +200,7 @@ def report(config: Config, window: Window, out: Place, now: datetime, salt: str 
 
     def write(folder: Path) -> list[Path]:
         written = write_report(con, queries, header, folder, owners, forms)
-        answers.extend(written.answers)
+        answers.extend(each.line for each in written.answers)
         return written.files
 
     with connection(config.compute.memory_limit, REPORT_THREADS) as con:

@@ -43,8 +43,8 @@ _OF_TEAM = (
 
 
 @dataclass(frozen=True)
-class Pages:
-    """The page and those of teams, and the answers of the whole report."""
+class Written:
+    """Files, the page first if there is one, and the answers of the whole report."""
 
     files: list[Path]
     answers: tuple[Answer, ...]
@@ -57,19 +57,19 @@ def write_pages(
     folder: Path,
     owners: Mapping[Namespace, str] | None = None,
     has_files: bool = True,
-) -> Pages:
+) -> Written:
     """Write ``report.html``, and with ``owners`` of namespaces ``by/<owner>.html`` for each of them; or answer only."""
     with opened_tables(con, owners or {}) as tables:
         money = Money(str(header.settings.get("currency", "")))
         if not has_files:
-            return Pages([], overview(tables, header, money, {}).answers)
+            return Written([], overview(tables, header, money, {}).answers)
         found = grids(tables, queries, header.window.seconds / 3600, money)
         ranked = ranked_teams(tables) if owners is not None else []
         files = {team: f"{FOLDER}/{file_name(team)}.html" for team in ranked}
         page = _Page(tables, header, money)
         first = overview(tables, header, money, files)
         whole = page.write(folder / "report.html", first, found, files=files)
-        return Pages(
+        return Written(
             [whole, *(page.of_team(team, number, ranked, found, folder / files[team]) for number, team in enumerate(ranked, 1))],
             first.answers,
         )
