@@ -1,6 +1,6 @@
 -- Window and previous period side by side: capacity, ledger, energy, cost, waits and pending demand.
 --
--- Not scaled. Only clusters that have all days of both windows. The wait is of the window's commonest size of request, pending demand of
+-- Not scaled. Only clusters that have all days of both windows. The wait is of the commonest size of request, pending demand of
 -- the resource with the most.
 --
 -- grain:  cluster, period
