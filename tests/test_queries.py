@@ -497,7 +497,7 @@ def test_every_cte_is_read() -> None:
     assert [
         f"{query.table}: {name}"
         for query, name in ctes
-        if not re.search(rf"(\b(from|join) |(runs|intervals|agreement|amounts)\((\w+, )?){name}\b", query.sql)
+        if not re.search(rf"(\b(from|join) |(runs|intervals|edges|agreement|amounts)\((\w+, )?){name}\b", query.sql)
     ] == []
 
 
