@@ -13,6 +13,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from few_facts import compute_only
 from lake_rows import DAY, arrow, contents, facts, owner, sample
 
 from gpureport.collect.sources.provenance import Origin, source_table
@@ -249,6 +250,7 @@ def at_once(tmp_path, monkeypatch):
         return reporting.compute(Config(lake=tmp_path / "lake"), [NEXT, DAY])
 
     monkeypatch.setattr(reporting, "compute_days", note)
+    compute_only(monkeypatch, "facts.device_hour")
     return compute, computed
 
 

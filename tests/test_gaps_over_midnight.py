@@ -8,6 +8,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from few_facts import compute_only
 from golden_case import gpureport
 
 MIDNIGHT = 1_795_219_200  # 2026-11-21T00:00:00Z
@@ -85,8 +86,11 @@ def test_each_interval_is_counted_once(told: dict[str, tuple[float, float]], nam
     assert told[name] == pytest.approx(expected)
 
 
-def test_compute_names_the_day_before_that_an_import_has_changed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_compute_names_the_day_before_that_an_import_has_changed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The first sample of a day shows what the counter grew from the last one before it."""
+    compute_only(monkeypatch, "facts.device_hour")
     lake = ["--lake", tmp_path / "lake"]
     for number, (day, spans) in enumerate(zip(DAYS, [(-30, -1), (0, 30)], strict=True)):
         energy = lines(

@@ -13,6 +13,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from few_facts import compute_only
 from nightly.test_run_metrics import LAST_SUCCESS, of
 
 from gpureport.cli import main
@@ -72,7 +73,9 @@ def lagging(tmp_path: Path) -> Path:
     facts of fewer samples than the lake has, of 11-21, and than Prometheus has, of 11-22."""
     fill_blocks(tmp_path / "early", energy(1, 11), energy(2, 5))
     from_blocks(tmp_path, tmp_path / "early", 21, 22)
-    compute(tmp_path, 21, 23)
+    with pytest.MonkeyPatch.context() as patch:
+        compute_only(patch, "facts.device_hour")
+        compute(tmp_path, 21, 23)
     assert joules(tmp_path) == {date(2026, 11, 21): 300, date(2026, 11, 22): 120}
     fill_blocks(tmp_path / "later", energy(-2, 5), energy(1, 21))
     from_blocks(tmp_path, tmp_path / "later", 18, 21)
@@ -145,6 +148,7 @@ def test_a_gpu_that_late_samples_show_is_expected_on_the_days_after_them(tmp_pat
 
     A run was killed when 11-19 was done and the next day was not; 11-21 is of the run that comes after it.
     """
+    compute_only(monkeypatch, "facts.expected_device")
     one, other = (energy(shift, 21).replace("GPU-a", gpu).split("\n", 1)[1] for shift, gpu in ((-1, "GPU-b"), (1, "GPU-c")))
     days = [energy(shift, 21) for shift in range(-1, 3)]
     fill_blocks(tmp_path / "blocks", *days)
@@ -236,6 +240,7 @@ def test_a_report_is_made_again_when_it_would_say_something_else(
 
     facts, answers = _written(tmp_path / "lake" / "facts"), ("made again",)
     monkeypatch.setattr(reporting, "report", lambda *_: reporting.Reported([page], answers))
+    compute_only(monkeypatch, "facts.device_hour")
     capsys.readouterr()
     assert run(three_days, tmp_path, environ={"GPUREPORT_SATURATION__MEMORY_THRESHOLD_RATIO": "0.8"}) == 0
     assert capsys.readouterr().out.splitlines() == [*answers, str(page)]
@@ -273,6 +278,7 @@ def test_an_older_day_that_cannot_be_read_keeps_none_of_yesterday(
 
     reported = list[date]()
     monkeypatch.setattr(collecting, "export", broken)
+    compute_only(monkeypatch, "facts.device_hour")
     monkeypatch.setattr(nightly, "_reported", lambda plan: reported.append(plan.last_day) or reporting.Reported([], ()))
     assert run(three_days, tmp_path) == 5
     assert "the store gateway of 2026-11-20 is away" in capsys.readouterr().err
