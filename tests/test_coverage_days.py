@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from datetime import UTC, datetime
-from pathlib import Path
+from datetime import UTC, date, datetime
 from typing import Any
 
 import pytest
+from golden_case import rows_of
+from report_tables import report_tables
 
 from gpureport.cli import main
-from tests.golden_case import report_rows
+from gpureport.report.header import read_header
+from gpureport.values.window import Window
 
 NOW = datetime(2026, 3, 3, tzinfo=UTC)
 GPU = 'gpu="0",UUID="GPU-a",device="nvidia0",Hostname="n1",instance="10.0.0.1:9400",job="dcgm"'
@@ -43,18 +44,17 @@ def at(hour: int) -> datetime:
 
 @pytest.fixture(scope="module")
 def document(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """report.json of 2 March, with the rows of two tables."""
+    """What report.json of 2 March says of itself, with the rows of two tables."""
     folder = tmp_path_factory.mktemp("days")
-    text, lake, out = folder / "metrics.txt", str(folder / "lake"), folder / "out"
+    text, lake = folder / "metrics.txt", folder / "lake"
     text.write_text(metrics())
-    for arguments in (
-        ["import", str(text), "--lake", lake],
-        ["compute", "--since", "2026-03-01", "--until", "2026-03-03", "--lake", lake],
-        ["report", "--since", "2026-03-02", "--only", "json,duckdb", "--lake", lake, "--out", str(out)],
-    ):
-        assert main(arguments, environ={}, now=NOW) == 0
-    found: dict[str, Any] = json.loads(Path(out / "report.json").read_bytes())
-    return {**found, "rows": {table: report_rows(out / "gpureport.duckdb", table) for table in ("coverage", "device")}}
+    for arguments in (["import", str(text)], ["compute", "--since", "2026-03-01", "--until", "2026-03-03"]):
+        assert main([*arguments, "--lake", str(lake)], environ={}, now=NOW) == 0
+    with report_tables(lake, "2026-03-02", now=NOW) as report:
+        shown = {table: rows_of(report.execute(f"from report.{table}")) for table in ("coverage", "device")}
+        report.tables.open_named("from report.api_agreement; from lake.source")
+        window = Window.of_day(date(2026, 3, 2))
+        return {**read_header(report.con, window, NOW, "", (), {}).as_dict(), "rows": shown}
 
 
 def row(document: dict[str, Any], signal: str, node: str) -> dict[str, Any]:
