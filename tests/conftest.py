@@ -4,12 +4,11 @@ and the recordings'), and a Prometheus."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from built_once import built_once, started_once
-from golden_case import MINUTES, gpureport
+from golden_case import DEMO_AT, gpureport
 from hypothesis import HealthCheck, settings
 from kube.lake import RECORDING as STATE
 from kube.lake import import_state
@@ -21,7 +20,6 @@ from gpureport.cli import main
 from gpureport.collect.sources import exchange
 
 RECORDING = Path(__file__).parent.parent / "data" / "fixtures" / "h200-recording" / "metrics.openmetrics.txt.gz"
-DEMO_AT = datetime(2026, 11, 21, 5, tzinfo=UTC)
 
 # The same examples in every run and no clock: a run that fails says something of what changed. `--hypothesis-profile default`
 # looks for other examples. Fixtures that examples share are connections and folders that each example fills anew.
@@ -93,15 +91,14 @@ def simulated_demo(request: pytest.FixtureRequest, tmp_path_factory: pytest.Temp
 
 @pytest.fixture(scope="session")
 def recorded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with the recording as ``lake``, its cluster called lab, a report of two days as ``out``, and one of its eight
-    minutes as ``minutes``; to read only."""
+    """The folder with the recording as ``lake``, its cluster called lab, and a report of two days as ``out``; to read only. The
+    report of its eight minutes is the demo's."""
 
     def build(folder: Path) -> None:
         lake = str(folder / "lake")
         gpureport("import", str(RECORDING), "--cluster", "lab", "--lake", lake)
         gpureport("compute", "--date", "2026-11-20", "--lake", lake)
         gpureport("report", "--since", "2026-11-20", "--until", "2026-11-22", "--lake", lake, "--out", str(folder / "out"))
-        gpureport("report", *MINUTES, "--lake", lake, "--out", str(folder / "minutes"))
 
     return built_once("recorded", build, request, tmp_path_factory)
 

@@ -22,6 +22,7 @@ CASES = sorted(path.parent for path in GOLDEN.rglob("samples.csv"))
 
 NOON = 1_795_176_000  # 2026-11-20T12:00:00Z: time_seconds of the cases counts from here
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
+DEMO_AT = datetime(2026, 11, 21, 5, tzinfo=UTC)
 MINUTES = ("--since", "2026-11-20T23:51:40Z", "--until", "2026-11-20T23:59:40Z")
 """The window of the H200's recording."""
 NOT_LABELS = ("metric", "time_seconds", "value")

@@ -147,20 +147,19 @@ def bucket_at(values: dict[str, float], pod: str) -> str:
     return "effective" if values["sm_active"] >= 0.5 else "underutilized"
 
 
-def test_the_recordings_480_seconds_are_where_an_oracle_puts_them(recorded: Path) -> None:
-    out = recorded / "minutes"
+def test_the_recordings_480_seconds_are_where_an_oracle_puts_them(demo: Path) -> None:
     [device] = oracle.devices(oracle.read_openmetrics(RECORDING)).values()
 
-    rows = report_rows(out / "gpureport.duckdb", "gpu_hour_ledger")
+    rows = report_rows(demo / "gpureport.duckdb", "gpu_hour_ledger")
 
     found = {(row["bucket"], row["pod"]): row["gpu_hours"] * 3600 for row in rows}
     assert found == pytest.approx(expected_seconds(device), abs=1e-5)
     assert sum(found.values()) == pytest.approx(480, abs=1e-5)
-    [total] = [row for row in report_rows(out / "gpureport.duckdb", "gpu_hour_balance") if row["dimension"] == "cluster"]
+    [total] = [row for row in report_rows(demo / "gpureport.duckdb", "gpu_hour_balance") if row["dimension"] == "cluster"]
     assert total["capacity_gpu_hours"] * 3600 == pytest.approx(480)
     assert total["difference_gpu_hours"] == 0
 
-    [hour] = report_rows(out / "gpureport.duckdb", "gpu_hours_over_time")
+    [hour] = report_rows(demo / "gpureport.duckdb", "gpu_hours_over_time")
     assert hour["usable_gpu_hours"] * 3600 == pytest.approx(480)
     for bucket in ("effective", "allocated_idle"):
         held = sum(seconds for (name, _), seconds in found.items() if name == bucket)

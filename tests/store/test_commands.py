@@ -12,12 +12,13 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from golden_case import MINUTES, NOW
+from golden_case import DEMO_AT, MINUTES, NOW
 from prometheus.programs import fill_blocks
 from prometheus.test_run import energy
 
 from gpureport.cli import main
 from gpureport.commands.work.delivering import deliver
+from gpureport.commands.work.rehearsing import DEMO_CLUSTER
 from gpureport.config import load_config
 from gpureport.lake import Lake, open_lake
 from gpureport.store import Bucket, ObjectAddress, Place
@@ -46,21 +47,21 @@ def place(environ: Environ, address: str) -> Place:
 
 
 @pytest.fixture(scope="module")
-def filled(moto_url: str, recorded: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path, Environ]:
-    """The recording imported and computed, and reported from elsewhere: the lake's address, a folder with the same as lake and
-    minutes, the environment of the report."""
+def filled(moto_url: str, demo: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path, Environ]:
+    """The recording imported and computed, and reported from elsewhere: the lake's address, the folder of the demo, which
+    does the same, the environment of the report."""
     folder, lake = tmp_path_factory.mktemp("filled"), f"{HERE}/filled"
-    writer, reader = (shell(moto_url, folder / name) for name in ("writer", "reader"))
+    writer, reader = (shell(moto_url, folder / name) | {"GPUREPORT_REPORT__FACTS": "true"} for name in ("writer", "reader"))
     for environ, arguments in (
-        (writer, ["import", str(RECORDING), "--lake", lake, "--cluster", "lab"]),
+        (writer, ["import", str(RECORDING), "--lake", lake, "--cluster", DEMO_CLUSTER]),
         (writer, ["compute", "--date", "2026-11-20", "--lake", lake]),
         (reader, ["report", *MINUTES, "--lake", lake, "--out", f"{HERE}/report"]),
     ):
-        assert main(arguments, environ=environ, now=NOW) == 0
+        assert main(arguments, environ=environ, now=DEMO_AT) == 0
     fetched = {file.parent.parent.parent.name for file in folder.glob("reader/gpureport/*/**/*.parquet")}
     assert {"device_hour", "ledger_hour", "source"} <= fetched
     assert not fetched & {"device_sample", "sample", "raw_sample", "series", "owner_label"}, "a report fetches no samples"
-    return lake, recorded, reader
+    return lake, demo, reader
 
 
 def test_lake_and_facts_are_those_of_a_folder(filled: tuple[str, Path, Environ], tmp_path: Path) -> None:
@@ -74,13 +75,12 @@ def test_the_report_is_that_of_a_folder(filled: tuple[str, Path, Environ]) -> No
     own = place(environ, f"{HERE}/report")
     bucket = Bucket(own)  # type: ignore[arg-type]
     names = {each.name for each in bucket.objects()}
-    assert names == {
-        file.relative_to(folder / "minutes").as_posix() for file in (folder / "minutes").rglob("*") if file.is_file()
-    }
+    made = {file.relative_to(folder) for file in folder.rglob("*") if file.is_file()} - {Path("whole")}
+    assert names == {file.as_posix() for file in made if file.parts[0] != "lake"}
     for name in names - {"gpureport.duckdb"}:
         found = bucket.get(name)
         assert found is not None
-        assert found.data == (folder / "minutes" / name).read_bytes(), name
+        assert found.data == (folder / name).read_bytes(), name
 
 
 @pytest.mark.parametrize(
@@ -120,8 +120,8 @@ def test_two_reports_there_can_be_compared(filled: tuple[str, Path, Environ], ca
     _, folder, environ = filled
     capfd.readouterr()
     found = []
-    for where in (f"{HERE}/report", str(folder / "minutes")):
-        code = main(["diff", where, str(folder / "minutes"), "-o", "json"], environ=environ, now=NOW)
+    for where in (f"{HERE}/report", str(folder)):
+        code = main(["diff", where, str(folder), "-o", "json"], environ=environ, now=NOW)
         found.append((code, capfd.readouterr().out))
     assert found[0] == found[1]
 
