@@ -1,4 +1,4 @@
-"""Compute makes some facts alone, and what is behind them: where the question is which days it makes, not all that they say."""
+"""Compute makes some facts alone, and what is behind them: where the question is which days it makes, or what these say."""
 
 from __future__ import annotations
 

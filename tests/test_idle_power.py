@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from few_facts import compute_only
 
 from gpureport.compute.day import ComputeSettings, compute_days
 from gpureport.compute.idle_power import later_days_without
@@ -66,8 +67,10 @@ def computed(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     fill(lake, "other-model", DAY, [{"GPU-c": (80.0, False)}], model="N")
     others = [("borrows", DAY + timedelta(days=days)) for days in FREE_ON.values()]
     before = [*others, ("configured", DAY), ("other-model", DAY)]
-    assert compute_days(lake, before, ComputeSettings(idle_watts=CONFIGURED)).failures == []
-    assert compute_days(lake, [("borrows", DAY), ("parts", DAY)], ComputeSettings()).failures == []
+    with pytest.MonkeyPatch.context() as patch:
+        compute_only(patch, "facts.idle_power_hour", "facts.device_power_hour")
+        assert compute_days(lake, before, ComputeSettings(idle_watts=CONFIGURED)).failures == []
+        assert compute_days(lake, [("borrows", DAY), ("parts", DAY)], ComputeSettings()).failures == []
     return lake
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from few_facts import compute_only
 from lake_rows import DAY, arrow, at, facts, owner, sample
 
 from gpureport.compute.day import ComputeSettings, compute_days
@@ -17,7 +18,8 @@ OWNERS = [owner("GPU-a", "a", 0, 3600), owner("GPU-a", "b", 0, 3600), owner("GPU
 WATTS = {1: ("a", 45.0), 2: ("b", 15.0), 3: ("c", 60.0)}
 
 
-def test_keplers_watts_are_found_in_whichever_part_they_stand(tmp_path):
+def test_keplers_watts_are_found_in_whichever_part_they_stand(tmp_path, monkeypatch):
+    compute_only(monkeypatch, "facts.power_hour", "facts.kepler_hour")
     lake = open_lake(tmp_path / "lake", create=True)
     _fill(lake, "apart", [0, 1, 2])
     _fill(lake, "together", [0, 0, 0])
