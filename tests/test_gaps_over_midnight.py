@@ -73,7 +73,9 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[float, flo
     folder = tmp_path_factory.mktemp("midnight")
     (folder / "samples.txt").write_text(text())
     gpureport("import", folder / "samples.txt", "--cluster", "c", "--lake", folder / "lake")
-    gpureport("compute", "--since", DAYS[0].isoformat(), "--until", "2026-11-22", "--lake", folder / "lake")
+    with pytest.MonkeyPatch.context() as patch:
+        compute_only(patch, "facts.device_power_hour")
+        gpureport("compute", "--since", DAYS[0].isoformat(), "--until", "2026-11-22", "--lake", folder / "lake")
     query = "select device_uuid, sum(measured_joules) / 1000 from read_parquet(?) group by all"
     files = [f"{folder}/lake/facts/device_power_hour/cluster=c/{day}/**/*.parquet" for day in DAYS]
     first, second = (dict(duckdb.execute(query, [each]).fetchall()) for each in files)

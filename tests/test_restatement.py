@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from few_facts import compute_only
 from golden_case import NOON, NOW
 from lake_rows import seen
 from report_tables import report_tables
@@ -29,8 +30,9 @@ def facts(folder: Path, cluster: str) -> dict[str, bytes]:
     return {name: data for name, data in seen(folder / "lake").items() if name.startswith("facts/") and f"/{cluster}/" in name}
 
 
-def test_a_day_that_grew_says_what_was_said_at_first(tmp_path: Path) -> None:
+def test_a_day_that_grew_says_what_was_said_at_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Days that had an hour: one got two more, one by one, one got another one, and one got none."""
+    compute_only(monkeypatch, "facts.device_hour", "facts.device_day", "facts.ledger_hour", "facts.ledger_day")
     bring(tmp_path, 0, "grown", "once", "never")
     bring(tmp_path, 60, "grown", "once")
     before = [facts(tmp_path, cluster) for cluster in ("once", "never")]
