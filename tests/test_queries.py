@@ -338,6 +338,7 @@ TABLE_CALLS = {
             "reported_units double, counted_units double"
         },
     ),
+    "between_edges": ("between_edges(given, (key))", {"given": "key varchar, start_at timestamp, end_at timestamp"}),
     "both_periods": (
         "both_periods(earlier, later)",
         {"earlier": "cluster varchar, size varchar", "later": "cluster varchar, size varchar"},

@@ -35,18 +35,8 @@ said as (
 ),
 
 bound as (
-    select
-        * exclude (start_at, end_at),
-        unnest([start_at, end_at]) as changed_at
+    select columns('^(cluster|source|resource|start_at|end_at)$')
     from refused
-),
-
-run as (
-    select distinct
-        columns('^(cluster|source|resource)$'),
-        changed_at as start_at,
-        lead(changed_at) over (partition by cluster, source, resource order by changed_at) as end_at
-    from bound
 ),
 
 -- The smallest that waits: if that cannot be placed, none can.
@@ -55,7 +45,7 @@ wanted as (
         run.*,
         min(refused.effective_units) as wanted_units,
         coalesce(arg_min(said.cause, (refused.effective_units, refused.pod_uid)), 'refused') as cause
-    from run
+    from between_edges(bound, (cluster, source, resource)) as run
     inner join refused
         using (cluster, source, resource)
     left join said
@@ -63,7 +53,7 @@ wanted as (
     where
         run.start_at >= refused.start_at
         and run.start_at < refused.end_at
-        and run.start_at < run.end_at and refused.effective_units > 0
+        and refused.effective_units > 0
     group by all
 ),
 

@@ -22,31 +22,20 @@ reported as (
 ),
 
 bound as (
-    select
-        columns('^(cluster|device_uuid)$'),
-        unnest([start_at, end_at]) as changed_at
+    select columns('^(cluster|device_uuid|start_at|end_at)$')
     from reported
-),
-
-step as (
-    select
-        columns('^(cluster|device_uuid)$'),
-        changed_at as start_at,
-        lead(changed_at) over (partition by cluster, device_uuid order by changed_at) as end_at
-    from (select distinct * from bound) as change
 ),
 
 caused as (
     select
         step.*,
         min(reported.cause) as cause
-    from step
+    from between_edges(bound, (cluster, device_uuid)) as step
     inner join reported
         using (cluster, device_uuid)
     where
         step.start_at >= reported.start_at
         and step.start_at < reported.end_at
-        and step.end_at is not null
     group by all
 )
 

@@ -34,40 +34,29 @@ offered as (
 ),
 
 bound as (
-    select
-        columns('^(cluster|node_name|resource|is_opencosts)$'),
-        unnest([start_at, end_at]) as changed_at
+    select columns('^(cluster|node_name|resource|is_opencosts|start_at|end_at)$')
     from offered
     union by name
     select
         offered.* similar to '^(cluster|node_name|resource|is_opencosts)$',
-        unnest([reported.start_at, reported.end_at]) as changed_at
+        reported.* similar to '^(start_at|end_at)$'
     from offered
     inner join reported
         using (cluster, node_name)
     where reported.resource = ''
 ),
 
-part as (
-    select
-        *,
-        changed_at as start_at,
-        lead(changed_at) over (partition by cluster, node_name, resource order by changed_at) as end_at
-    from bound
-),
-
 valued as (
     select
-        part.* exclude (changed_at),
+        part.*,
         max(offered.value) filter (where offered.signal = 'kube_node_status_allocatable') as allocatable_units,
         greatest(0, max(offered.value) - allocatable_units) as unhealthy_units
-    from part
+    from between_edges(bound, (cluster, node_name, resource)) as part
     inner join offered
         using (cluster, node_name, resource)
     where
         part.start_at >= offered.start_at
         and part.start_at < offered.end_at
-        and part.end_at is not null
     group by all
     having allocatable_units is not null
 )

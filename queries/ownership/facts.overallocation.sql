@@ -96,21 +96,9 @@ unit as (
     where start_at < end_at and gpu_instance_id != ''
 ),
 
-change as (
-    select distinct
-        columns('^(cluster|device_uuid|gpu_instance_id)$'),
-        unnest([start_at, end_at]) as start_at
+bound as (
+    select columns('^(cluster|device_uuid|gpu_instance_id|start_at|end_at)$')
     from unit
-),
-
-slot as (
-    select
-        *,
-        lead(start_at) over (
-            partition by cluster, device_uuid, gpu_instance_id
-            order by start_at
-        ) as end_at
-    from change
 ),
 
 taken as (
@@ -118,7 +106,7 @@ taken as (
         slot.*,
         unit.* similar to '^(grant_key|grant_name|share_id)$',
         unnest(map_entries(unit.capacity_ratios), recursive := true)
-    from slot
+    from between_edges(bound, (cluster, device_uuid, gpu_instance_id)) as slot
     inner join unit
         using (cluster, device_uuid, gpu_instance_id)
     where

@@ -121,26 +121,17 @@ series as (
     where weight.system = 'volcano' and weight.field = 'weight'
 ),
 
-edge as (
-    select
-        columns('^(cluster|system|quota|resource|flavor)$'),
-        unnest([start_at, end_at]) as start_at
+bound as (
+    select columns('^(cluster|system|quota|resource|flavor|start_at|end_at)$')
     from object
     union by name
-    select
-        columns('^(cluster|system|quota|resource|flavor)$'),
-        unnest([start_at, end_at]) as start_at
+    select columns('^(cluster|system|quota|resource|flavor|start_at|end_at)$')
     from series
 ),
 
 slice as (
-    select
-        *,
-        lead(start_at) over (
-            partition by cluster, system, quota, resource, flavor
-            order by start_at
-        ) as end_at
-    from edge
+    select *
+    from between_edges(bound, (cluster, system, quota, resource, flavor))
 ),
 
 reported as (
@@ -207,7 +198,7 @@ put as (
         on (slice.cluster, slice.system, slice.quota, slice.resource, slice.flavor, slice.start_at) = (
             reported.cluster, reported.system, reported.quota, reported.resource, reported.flavor, reported.start_at
         )
-    where slice.end_at is not null and (object.cluster is not null or reported.cluster is not null)
+    where object.cluster is not null or reported.cluster is not null
 ),
 
 -- Equal intervals that follow each other are one.

@@ -1,0 +1,20 @@
+-- Intervals in which nothing changes: each from where one of the given intervals begins or ends to the next such time of its key.
+--
+-- parameters:
+--   intervals  name of a table or CTE that has keys, start_at and end_at, and no more
+--   keys       columns of which each combination is cut by itself, as a row
+-- source: intervals are [start, end) everywhere
+create macro between_edges(intervals, keys) as table
+    select
+        *,
+        lead(start_at) over (
+            partition by keys
+            order by start_at
+        ) as end_at
+    from (
+        select distinct
+            * exclude (start_at, end_at),
+            unnest([start_at, end_at]) as start_at
+        from query_table(intervals)
+    ) as edge
+    qualify end_at is not null
