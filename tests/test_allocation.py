@@ -1,5 +1,5 @@
-"""Allocation from Kubernetes alone: kube-state-metrics, no exporter. Of node n's one GPU q has all, and p waits for half of it. Node
-b's one is unhealthy: of a capacity of 1 nothing is allocatable.
+"""Allocation from Kubernetes alone: kube-state-metrics, no exporter. Of node n's one GPU q has all, and p waits for half of it.
+Node b's one is unhealthy: of a capacity of 1 nothing is allocatable.
 
 Two hours are scraped once a minute. By hand: 2 GPU-h are allocated to q, 2 are unavailable, none is free; p waits for 0.5 GPU: 1
 GPU-h.
