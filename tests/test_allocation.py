@@ -104,4 +104,5 @@ def test_percent_is_a_hundredth_of_a_gpu(report: duckdb.DuckDBPyConnection) -> N
 
 def test_the_page_says_so(out: Path) -> None:
     text = " ".join(re.sub("<[^>]+>", " ", (out / "report.html").read_text()).split())
-    assert "Allocated, use not measured 50.0 % use is not measured · 4 GPU-h of capacity" in text
+    assert "Allocated, use not measured 50.0 % Unavailable 50.0 % use is not measured · 4 GPU-h of capacity" in text
+    assert "1 Jan 00:00 (GPUs on average): Allocated, use not measured 1, Pending requests 0.5" in text

@@ -205,7 +205,7 @@ def _days(header: Header) -> dict[date, float]:
 
 
 def _from_hours(tables: Tables, header: Header, whole: Hours, unit: str) -> list[drawings.Column]:
-    """From the hours' own table, which shows active and effective hours; what is neither idle nor active is unknown."""
+    """From the hours' own table, which shows allocated, active, effective and idle hours."""
     zone, is_measured = header.timezone, whole.of("active_unmeasured") <= whole.of("effective", "underutilized")
     rows = tables.rows(
         """
@@ -213,7 +213,8 @@ def _from_hours(tables: Tables, header: Header, whole: Hours, unit: str) -> list
             sum(effective_gpu_hours) as effective, sum(allocated_idle_gpu_hours) as allocated_idle,
             sum(active_gpu_hours - effective_gpu_hours) filter ($is_measured) as underutilized,
             round(sum(active_gpu_hours) - coalesce(effective, 0) - coalesce(underutilized, 0), 9) as active_unmeasured,
-            sum(unnamed + allocated_gpu_hours - coalesce(active_gpu_hours + allocated_idle_gpu_hours, 0)) as unknown,
+            round(sum(allocated_gpu_hours - coalesce(active_gpu_hours + allocated_idle_gpu_hours, 0)), 9) as allocated_unmeasured,
+            sum(unnamed) as unknown,
             sum(usable_gpu_hours - allocated_gpu_hours - unnamed) as free
         from (from report.gpu_hours_over_time select *, coalesce(unnamed_gpu_hours, 0) as unnamed) group by all order by 1
         """,
@@ -224,7 +225,7 @@ def _from_hours(tables: Tables, header: Header, whole: Hours, unit: str) -> list
         unit=unit, zone=zone,
     )  # fmt: skip
     above = {row["at"]: row["gpus"] for row in pending}
-    buckets = ("effective", "underutilized", "active_unmeasured", "allocated_idle", "unknown", "free")
+    buckets = ("effective", "underutilized", "active_unmeasured", "allocated_unmeasured", "allocated_idle", "unknown", "free")
     found = {row["at"]: row for row in rows}
     start = header.window.start_at.replace(minute=0, second=0, microsecond=0)
     hours = ceil((header.window.end_at - start).total_seconds() / 3600)
