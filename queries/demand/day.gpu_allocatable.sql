@@ -9,6 +9,7 @@
 --   resource           name that they are counted by
 --   state              schedulable, cordoned, not_ready or tainted; null where unknown
 --   allocatable_units  GPUs that may be allocated
+--   unhealthy_units    unhealthy GPUs
 with unit as (
     select distinct
         columns('^(cluster|resource|unit_gpus)$'),

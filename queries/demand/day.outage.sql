@@ -1,7 +1,7 @@
 -- Outages of nodes and GPUs: the node not ready or cordoned, the GPU unhealthy or tainted.
 --
--- A state in a snapshot is valid until the next one, which may not list the node any more, for 15 minutes at most. Which of a node's GPUs the
--- device plugin calls unhealthy is known where it has no free one: all that no pod has are.
+-- A state in a snapshot is valid until the next one, which may not list the node any more, for 15 minutes at most. A device plugin counts a
+-- node's unhealthy GPUs and names none: while no other is free, they are those without a pod.
 --
 -- grain:  cluster, node_name, device_uuid, start_at, end_at, cause
 -- reads:  day.node_capacity, day.state_snapshot, lake.device, lake.koordinator_device, lake.node, lake.sample, lake.series

@@ -1,7 +1,7 @@
 -- Allocated, free and unavailable GPUs of each node in intervals, from requests, placements and the node's state alone.
 --
 -- Known without telemetry: what a pod requests on the node is allocated from its binding on; what is left is free where the node takes
--- pods, unavailable where it does not. Time in which pods or the node were not listed has no row. Of two sources of requests, and
+-- pods, unavailable where it does not or a GPU is unhealthy. Time in which pods or the node were not listed has no row. Of two sources of requests, and
 -- of nodes, the one that saw more of a day.
 --
 -- revision: 16

@@ -1,7 +1,7 @@
 -- Intervals in which nothing changes: each from where one of the given intervals begins or ends to the next such time of its key.
 --
 -- parameters:
---   intervals  name of a table or CTE that has keys, start_at and end_at, and no more
+--   intervals  name of a table or CTE that has keys, columns that depend on these alone, start_at and end_at
 --   keys       columns of which each combination is cut by itself, as a row
 -- source: intervals are [start, end) everywhere
 create macro between_edges(intervals, keys) as table
