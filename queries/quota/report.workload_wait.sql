@@ -23,14 +23,17 @@ with judged as (
         epoch_ms(running_at - reserved_at) / 1000 as start_seconds,
         greatest(queued_at, $since_at::timestamp) as pending_from_at,
         least(reserved_at, ended_at, $until_at::timestamp) as pending_until_at,
-        request_gpus * overlap_ms(pending_from_at, pending_until_at, pending_from_at, pending_until_at) - coalesce((
+        request_gpus * overlap_ms(pending_from_at, pending_until_at, pending_from_at, pending_until_at) - (
             select
-                sum(least(run.request_gpus, slice.request_gpus) * overlap_ms(
+                if(count(slice.request_gpus) = count(*), coalesce(sum(least(run.request_gpus, slice.request_gpus) * overlap_ms(
                     pending_from_at, pending_until_at, slice.reserved_at, coalesce(slice.ended_at, $until_at::timestamp)
-                ))
+                )), 0), null)
             from period.workload_run as slice
-            where (slice.cluster, slice.namespace || '/' || slice.workload) = (run.cluster, run.replaces) and slice.reserved_at is not null
-        ), 0) as pending_gpu_ms
+            where
+                (slice.cluster, slice.namespace || '/' || slice.workload) = (run.cluster, run.replaces)
+                and slice.reserved_at < pending_until_at
+                and coalesce(slice.ended_at > pending_from_at, true)
+        ) as pending_gpu_ms
     from period.workload_run as run
 ),
 
@@ -46,7 +49,7 @@ summed as (
         quantile_cont(wait_seconds, 0.95) filter (where is_reserved) as wait_seconds_p95,
         max(epoch_ms($until_at - queued_at) / 1000) filter (where is_waiting) as waiting_seconds_max,
         quantile_cont(start_seconds, 0.5) filter (where is_reserved) as start_seconds_p50,
-        if(count(request_gpus) = count(*), sum(pending_gpu_ms) / 3600000, null) as pending_gpu_hours
+        if(count(pending_gpu_ms) = count(*), sum(pending_gpu_ms) / 3600000, null) as pending_gpu_hours
     from judged
     group by all
 )
