@@ -67,7 +67,7 @@ def con() -> duckdb.DuckDBPyConnection:
         )
         con.execute(
             "create table period.unseen_allocation (cluster varchar, node_name varchar, day date, state varchar, "
-            "namespace varchar, pod varchar, pod_uid varchar, unseen_ratio double, tells_unnamed boolean)"
+            "namespace varchar, pod varchar, pod_uid varchar, unseen_ratio double, covers_unnamed boolean)"
         )
         con.execute("create table period.holder_day (cluster varchar, device_uuid varchar, day date, cause varchar)")
         for number, (outage, is_reserved, is_unsliced, stranding, activity, is_allocated, label_cause) in enumerate(STATES):

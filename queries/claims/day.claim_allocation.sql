@@ -16,7 +16,7 @@ with snapshot as (
 ),
 
 -- Most allocations stay as they are for many snapshots: those that say the same first, and in turn only where others came between.
-said as (
+state as (
     select
         device.* similar to '^(cluster|namespace|claim|claim_uid|driver|pool|device|share_id|request|subrequest|is_admin_access)$',
         claim.is_extended_resource,
@@ -34,7 +34,7 @@ said as (
 
 seen as (
     select * rename (start_at as observed_at, end_at as stands_until_at)
-    from snapshot_intervals(said, snapshot)
+    from snapshot_intervals(state, snapshot)
 ),
 
 opened as (

@@ -156,7 +156,7 @@ place as (
     group by all
 ),
 
--- The end of a device's name is where on the GPU it lies.
+-- The end of a device's name is where on the GPU it is.
 partition_device as (
     select place.*
     from place

@@ -16,7 +16,7 @@ with share as (
         arg_max(device.consumed_capacity, device.observed_at) as consumed,
         arg_max(
             list_filter(
-                claim.requests, lambda asked: asked.request = device.request and asked.subrequest = device.subrequest
+                claim.requests, lambda entry: entry.request = device.request and entry.subrequest = device.subrequest
             )[1].capacities,
             device.observed_at
         ) as requested

@@ -15,7 +15,7 @@ with snapshot as (
 ),
 
 -- Most reservations stay for many snapshots: all snapshots of one first, and in turn only where some are missing.
-said as (
+state as (
     select
         consumer.* similar to '^(cluster|namespace|claim|claim_uid|consumer_resource|consumer|consumer_uid)$',
         snapshot.run_number,
@@ -28,7 +28,7 @@ said as (
 
 seen as (
     select *
-    from snapshot_intervals(said, snapshot)
+    from snapshot_intervals(state, snapshot)
 ),
 
 step as (

@@ -52,15 +52,15 @@ listed as (
 entry as (
     select
         columns('^(cluster|node_name|day)$'),
-        unnest(map_entries(capacity)) as offered
+        unnest(map_entries(capacity)) as pair
     from node
 ),
 
 most as (
     select
         columns('^(cluster|node_name|day)$'),
-        offered.key as resource,
-        max(offered.value) as amount
+        pair.key as resource,
+        max(pair.value) as amount
     from entry
     group by all
 ),

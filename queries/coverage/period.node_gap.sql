@@ -5,7 +5,7 @@
 -- it lists nothing at all: lower bounds. A node with some device series lacks devices only where a label shows how many there are, or
 -- where all its series are there only while a container has the device: then its capacity counts.
 -- A device that was seen on several nodes on a day is none of these nodes' gap.
--- No gap is claimed on a day on which a device stands under a host name that is no node's: that host may be any of the nodes.
+-- No gap is claimed on a day on which a device has a host name that is no node's: that host may be any of the nodes.
 --
 -- grain:  cluster, node_name, day, reason
 -- reads:  facts.device_day, facts.device_signal, facts.node_day, period.device_day

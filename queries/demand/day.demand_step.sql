@@ -12,7 +12,7 @@
 --   allocatable_units        units of all nodes
 --   schedulable_units        units of nodes that are ready and take pods, tainted devices left out
 with request as (
-    select * replace (given_resource as resource, is_opencosts and resource = given_resource as is_opencosts)
+    select * replace (counted_resource as resource, is_opencosts and resource = counted_resource as is_opencosts)
     from day.request
     union all by name
     select
@@ -23,7 +23,7 @@ with request as (
     from day.gpu_request
 ),
 
-offer as (
+advertised as (
     select *
     from day.allocatable
     union all by name
@@ -38,7 +38,7 @@ resource as (
     from request
     union by name
     select columns('^(cluster|source|resource|is_opencosts)$')
-    from offer
+    from advertised
 ),
 
 -- Times at which a source was read: no value without a reading.
@@ -99,8 +99,8 @@ change as (
         if(state = 'cordoned', allocatable_units, 0) as cordoned,
         if(state = 'not_ready', allocatable_units, 0) as not_ready,
         (state is null)::bigint as unjudged,
-        1 as offers
-    from offer
+        1 as advertised_count
+    from advertised
     union all by name
     select
         watch.cluster,
@@ -138,7 +138,7 @@ running as (
 known as (
     select
         *,
-        node_watches > 0 and (offers > 0 or not ends_with(resource, '.deviceclass.resource.k8s.io/devices')) as is_allocatable_known
+        node_watches > 0 and (advertised_count > 0 or not ends_with(resource, '.deviceclass.resource.k8s.io/devices')) as is_allocatable_known
     from running
 )
 

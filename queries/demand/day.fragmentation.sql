@@ -16,7 +16,7 @@ with refused as (
     where stage = 'refused' and not starts_with(resource, 'koordinator.sh/')
 ),
 
-said as (
+refusal as (
     select
         columns('^(cluster|pod_uid)$'),
         arg_max(
@@ -44,11 +44,11 @@ wanted as (
     select
         run.*,
         min(refused.effective_units) as wanted_units,
-        coalesce(arg_min(said.cause, (refused.effective_units, refused.pod_uid)), 'refused') as cause
+        coalesce(arg_min(refusal.cause, (refused.effective_units, refused.pod_uid)), 'refused') as cause
     from between_edges(bound, (cluster, source, resource)) as run
     inner join refused
         using (cluster, source, resource)
-    left join said
+    left join refusal
         using (cluster, pod_uid)
     where
         run.start_at >= refused.start_at

@@ -43,7 +43,7 @@ class as (
 
 sized as (
     select
-        request.* exclude (resource, given_resource, is_opencosts, is_claim, container_units, effective_units, claim_units),
+        request.* exclude (resource, counted_resource, is_opencosts, is_claim, container_units, effective_units, claim_units),
         max(coalesce(node.memory_bytes, if(request.node_name = '', common.alike_bytes, null))) as all_bytes,
         max(request.effective_units) filter (where name.is_memory) * 1048576 as wanted_bytes,
         greatest(max(request.effective_units) filter (where name.is_part) / 100, wanted_bytes / all_bytes) as part_ratio,
@@ -76,7 +76,7 @@ from sized
 where gpus > 0
 union all by name
 select
-    request.* exclude (resource, given_resource, is_opencosts, container_units, effective_units, claim_units),
+    request.* exclude (resource, counted_resource, is_opencosts, container_units, effective_units, claim_units),
     if(bool_or(request.effective_units is null or contains(request.resource, 'mig')), null, sum(request.effective_units)) as effective_units
 from day.request as request
 inner join class

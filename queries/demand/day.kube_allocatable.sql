@@ -21,7 +21,7 @@ with reported as (
         series.signal in ('kube_node_status_allocatable', 'kube_node_status_capacity', 'kube_node_status_condition', 'kube_node_spec_unschedulable')
 ),
 
-offered as (
+advertised as (
     select
         reported.* exclude (resource),
         name.resource,
@@ -35,12 +35,12 @@ offered as (
 
 bound as (
     select columns('^(cluster|node_name|resource|is_opencosts|start_at|end_at)$')
-    from offered
+    from advertised
     union by name
     select
-        offered.* similar to '^(cluster|node_name|resource|is_opencosts)$',
+        advertised.* similar to '^(cluster|node_name|resource|is_opencosts)$',
         reported.* similar to '^(start_at|end_at)$'
-    from offered
+    from advertised
     inner join reported
         using (cluster, node_name)
     where reported.resource = ''
@@ -49,14 +49,14 @@ bound as (
 valued as (
     select
         part.*,
-        max(offered.value) filter (where offered.signal = 'kube_node_status_allocatable') as allocatable_units,
-        greatest(0, max(offered.value) - allocatable_units) as unhealthy_units
+        max(advertised.value) filter (where advertised.signal = 'kube_node_status_allocatable') as allocatable_units,
+        greatest(0, max(advertised.value) - allocatable_units) as unhealthy_units
     from between_edges(bound, (cluster, node_name, resource)) as part
-    inner join offered
+    inner join advertised
         using (cluster, node_name, resource)
     where
-        part.start_at >= offered.start_at
-        and part.start_at < offered.end_at
+        part.start_at >= advertised.start_at
+        and part.start_at < advertised.end_at
     group by all
     having allocatable_units is not null
 )

@@ -1,7 +1,7 @@
 -- Allocated and free units of each accelerator resource on each node in steps, as the scheduler counts them.
 --
 -- Requests of pods that are bound to the node and have not finished, and devices of claims. A node that takes no pods has nothing left to give.
--- Each source stands alone: never add sources, nor resources: the resource gpu is all names together, in GPUs, where pods were listed.
+-- Each source is complete: never add sources, nor resources: the resource gpu is all names together, in GPUs, where pods were listed.
 -- What one name allocates another does not advertise: devices that Koordinator allocated in part are not whole any more (its Device objects say
 -- which; without them at least as many as its shares fill).
 --
@@ -14,7 +14,7 @@
 --   free_units         what is left
 --   cpu_cores          cores requested by pods with GPUs there; of the resource gpu
 --   host_memory_bytes  memory of the node that they request, likewise
-with offered as (
+with advertised as (
     select *
     from day.allocatable
     union all by name
@@ -24,14 +24,14 @@ with offered as (
 
 koordinator_node as (
     select distinct columns('^(cluster|source|node_name)$')
-    from offered
+    from advertised
     where starts_with(resource, 'koordinator.sh/gpu')
 ),
 
 -- Devices that Koordinator allocates in parts beside the device plugin's name for them.
 doubled as (
-    select distinct offered.* similar to '^(cluster|source|node_name|resource)$'
-    from offered
+    select distinct advertised.* similar to '^(cluster|source|node_name|resource)$'
+    from advertised
     inner join day.accelerator_resource as name
         using (cluster, resource)
     semi join koordinator_node
@@ -40,7 +40,7 @@ doubled as (
 ),
 
 requested as (
-    select * replace (given_resource as resource)
+    select * replace (counted_resource as resource)
     from day.request
     union all by name
     select
@@ -129,8 +129,8 @@ change as (
         (state = 'not_ready')::bigint as not_ready,
         (state = 'tainted')::bigint as tainted,
         if(state is null, 0, unhealthy_units) as unhealthy,
-        if(state is null, 0, 1) as offers
-    from offered
+        if(state is null, 0, 1) as advertised_count
+    from advertised
     union all by name
     select
         node.*,
@@ -181,6 +181,6 @@ from running
 left join doubled
     using (cluster, source, node_name, resource)
 where
-    running.offers > 0
+    running.advertised_count > 0
     and running.end_at is not null
     and (running.resource != 'gpu' or (running.watches > 0 and running.unsized = 0))

@@ -11,8 +11,8 @@
 --   container_units  what its containers request; null where only others of its parts do
 --   is_claim         by resource claims of its own
 --   claim_units      as in day.claim_request; null of extended resources
---   given_resource   resource whose units it takes: a class where the scheduler made a claim for it
-with given as (
+--   counted_resource   resource whose units it takes: a class where the scheduler made a claim for it
+with class_request as (
     select distinct
         columns('^(cluster|pod_uid)$'),
         class.extended_resource as resource,
@@ -89,15 +89,15 @@ reported as (
 
 select
     request.* exclude (changed_at, created_at, waited_until_at),
-    coalesce(given.class_resource, request.resource) as given_resource,
+    coalesce(class_request.class_resource, request.resource) as counted_resource,
     'snapshot' as source
 from reported as request
-left join given
+left join class_request
     using (cluster, pod_uid, resource)
 union all by name
 select
     *,
-    resource as given_resource,
+    resource as counted_resource,
     'kube-state-metrics' as source,
     false as is_claim
 from day.kube_request

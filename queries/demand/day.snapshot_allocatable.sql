@@ -27,19 +27,19 @@ node_state as (
 node_entry as (
     select
         *,
-        unnest(map_entries(allocatable)) as offered
+        unnest(map_entries(allocatable)) as entry
     from node_state
 ),
 
-offered as (
+advertised as (
     select
         node_entry.cluster,
         node_entry.node_name,
         name.resource,
         name.is_opencosts,
         node_entry.state,
-        sum(node_entry.offered.value) as allocatable_units,
-        sum(greatest(0, node_entry.capacity[node_entry.offered.key] - node_entry.offered.value)) as unhealthy_units,
+        sum(node_entry.entry.value) as allocatable_units,
+        sum(greatest(0, node_entry.capacity[node_entry.entry.key] - node_entry.entry.value)) as unhealthy_units,
         snapshot.* similar to '^(kind|run_number|snapshot_number)$'
     from node_entry
     inner join day.accelerator_resource as name
@@ -47,7 +47,7 @@ offered as (
     inner join snapshot
         using (cluster, observed_at)
     where
-        node_entry.offered.key = name.written_as
+        node_entry.entry.key = name.written_as
         and snapshot.kind = 'nodes'
     group by all
     union all by name
@@ -77,7 +77,7 @@ run as (
     select
         columns('^(cluster|node_name|resource|is_opencosts|state|allocatable_units|unhealthy_units|kind)$'),
         unnest(snapshot_runs(list(snapshot_number order by snapshot_number))) as run
-    from offered
+    from advertised
     group by cluster, node_name, resource, is_opencosts, state, allocatable_units, unhealthy_units, kind, run_number
 )
 

@@ -2,7 +2,7 @@
 --
 -- By a resource claim (DRA), by an extended resource that the scheduler turned into a claim (both are the same devices), by a MIG
 -- resource, in Koordinator's dimensions, or by another extended resource, which the device plugin allocates. Where the cluster's objects were not looked
--- at, as kube-state-metrics shows it: of pods in which several containers ask it gives amounts that are not kept here.
+-- at, as kube-state-metrics shows it: of pods in which several containers request it gives amounts that are not kept here.
 --
 -- revision: 2
 -- grain:  cluster, namespace, pod, pod_uid, container
@@ -22,7 +22,7 @@ with run as (
     group by cluster, namespace, pod, pod_uid, container
 ),
 
-asked as (
+listed as (
     select
         columns('^(cluster|pod_uid|container)$'),
         arg_max(requests, observed_at) as requests,
@@ -36,7 +36,7 @@ entry as (
         * exclude (claims),
         unnest(map_entries(requests)) as request,
         [claim.resource for claim in claims] as claimed
-    from asked
+    from listed
 ),
 
 -- A pod known from kube-state-metrics alone.
@@ -73,14 +73,14 @@ reported as (
     union all by name
     select
         series.* exclude (container_count),
-        min(ask.start_at) as start_at,
-        max(ask.end_at) as end_at,
-        if(series.container_count = 1, max(ask.container_units), null) as units,
+        min(request.start_at) as start_at,
+        max(request.end_at) as end_at,
+        if(series.container_count = 1, max(request.container_units), null) as units,
         false as is_claimed
     from series
-    inner join day.kube_request as ask
+    inner join day.kube_request as request
         using (cluster, pod_uid, resource)
-    where ask.stage = 'placed'
+    where request.stage = 'placed'
     group by
         series.cluster, series.namespace, series.pod, series.pod_uid, series.container, series.resource, series.container_count
 ),
@@ -102,9 +102,9 @@ ways as (
         run.*,
         'DRA' as way,
         '' as requested,
-        unnest([claim.claim for claim in asked.claims if claim.resource = '']) as claim
+        unnest([claim.claim for claim in listed.claims if claim.resource = '']) as claim
     from run
-    inner join asked
+    inner join listed
         using (cluster, pod_uid, container)
 )
 

@@ -1,4 +1,4 @@
--- Wait of each pod for accelerators, as far as it lies in the window.
+-- Wait of each pod for accelerators, as far as it is in the window.
 --
 -- Pods that were given a place in the window, that began to run in it, or that waited for a place at its end or were last seen so; each once, as
 -- it was reported last. A pod that still waits at the window's end has waited until then.

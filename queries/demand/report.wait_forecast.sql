@@ -19,7 +19,7 @@ with placed as (
 rolled as (
     select
         *,
-        quantile_cont(placing_seconds, [0.5, 0.9]) over last_ones as said,
+        quantile_cont(placing_seconds, [0.5, 0.9]) over last_ones as estimates,
         median(placing_seconds) over (partition by cluster order by placed_at, namespace, pod rows unbounded preceding) as median_seconds
     from placed
     window last_ones as (
@@ -44,7 +44,7 @@ plain as (
 judged as (
     select
         placed.* similar to '^(cluster|namespace|size|wanted_model)$',
-        abs(placed.placing_seconds - known.said[1]) as error_seconds,
+        abs(placed.placing_seconds - known.estimates[1]) as error_seconds,
         abs(placed.placing_seconds - plain.median_seconds) as median_error_seconds
     -- Many are given a place within the second in which they are created: none of them knows of itself.
     from (select * replace (created_at - interval 1 microsecond as placed_at) from placed) as placed
@@ -69,7 +69,7 @@ tested as (
 latest as (
     select
         columns('^(cluster|namespace|size|wanted_model)$'),
-        arg_max(said, placed_at) as said
+        arg_max(estimates, placed_at) as estimates
     from known
     group by all
 ),
@@ -77,7 +77,7 @@ latest as (
 waiting as (
     select
         columns('^(cluster|namespace|size|wanted_model)$'),
-        count(*) filter (where pod.waiting_seconds > latest.said[2]) > 0.1 * (20 + count(*)) as is_longer
+        count(*) filter (where pod.waiting_seconds > latest.estimates[2]) > 0.1 * (20 + count(*)) as is_longer
     from period.pod_wait as pod
     inner join latest
         using (cluster, namespace, size, wanted_model)
@@ -103,8 +103,8 @@ why as (
 
 select
     columns('^(cluster|namespace|size|wanted_model)$'),
-    if(reason is null, said[1], null) as expected_seconds_p50,
-    if(reason is null, said[2], null) as expected_seconds_p90,
+    if(reason is null, estimates[1], null) as expected_seconds_p50,
+    if(reason is null, estimates[2], null) as expected_seconds_p90,
     backtest_pod_count,
     columns('^(error_seconds_avg|median_error_seconds_avg|within_.*_ratio)$'),
     unknown_reasons(

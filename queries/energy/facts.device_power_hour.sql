@@ -21,7 +21,7 @@ with step as (
     group by interval_number
 ),
 
--- Pieces that are shared out sample by sample have their idle energy from there.
+-- Intervals that are shared out sample by sample have their idle energy from there.
 power as (
     select power.* replace (if(power.share in ('util', 'activity'), step.idle_joules, power.idle_joules) as idle_joules)
     from day.power_interval as power

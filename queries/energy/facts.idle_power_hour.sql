@@ -3,7 +3,7 @@
 -- revision: 3
 -- grain:  cluster, device_uuid, layout, hour_start_at, bin_watts
 -- reads:  day.device_layout, day.device_run, day.idle_power
--- source: DCGM_FI_DEV_POWER_USAGE outside the spans of facts.ownership
+-- source: DCGM_FI_DEV_POWER_USAGE outside facts.ownership
 -- columns: cluster, device_uuid, layout, hour_start_at, bin_watts, idle_seconds, gpu_model
 --   idle_seconds  s at that power
 with model as (

@@ -5,7 +5,7 @@
 --
 -- grain:  cluster, device_uuid, namespace, claim_uid, hour_start_at
 -- reads:  day.power_interval, day.reservation
--- source: day.power_interval in the spans of day.reservation
+-- source: day.power_interval within day.reservation
 -- columns: cluster, device_uuid, namespace, claim_uid, hour_start_at, reserved_joules, reserved_seconds
 --   reserved_joules   J, all that was measured of the GPU meanwhile; null where its energy is unknown
 --   reserved_seconds  s in which the GPU was seen meanwhile
@@ -17,7 +17,7 @@ with reserved as (
         if(count(reservation.share_ratio) over same_interval = claim_count, nullif(sum(reservation.share_ratio) over same_interval, 0), null)
             as all_share_ratio,
         coalesce(reservation.share_ratio / all_share_ratio, 1 / claim_count) as hours_ratio
-    -- Pieces are cut where a reservation begins or ends.
+    -- Intervals are cut where a reservation begins or ends.
     from day.power_interval as power
     inner join day.reservation
         using (cluster, device_uuid)

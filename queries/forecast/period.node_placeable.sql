@@ -10,8 +10,8 @@
 -- columns: cluster, node_name, start_at, gpu_model, resources, node_cpu_cores, node_memory_bytes, replica_gpus, resource_units,
 --          placeable_gpus
 --   start_at   UTC, start of the step; its end is the next one's start
---   resources  resources of the node, as kube-state-metrics writes them; unknown where telemetry alone tells of it
-with room as (
+--   resources  resources of the node, as kube-state-metrics writes them; unknown where telemetry alone shows it
+with placeable as (
     select columns('^(cluster|node_name|gpu_model|resources|node_cpu_cores|node_memory_bytes|replica_gpus|resource_units|gpu_count|start_at|end_at)$')
     from facts.node_allocation
     where state in ('allocated', 'free')
@@ -37,7 +37,7 @@ edge as (
             { 'at': greatest(start_at, $since_at::timestamp), 'gpus': gpu_count },
             { 'at': least(end_at, $until_at::timestamp), 'gpus': -gpu_count }
         ]) as edge
-    from room
+    from placeable
     where start_at < $until_at and end_at > $since_at
 ),
 

@@ -1,7 +1,7 @@
 -- Run of each pod on GPUs, as far as a replay of placements needs it: what it requests, when it came, where and how long it ran.
 --
 -- A pod that ran at the end of the window has no end. One that never had a place left when it was last seen waiting. On nodes of which
--- requests tell nothing (of claims, between two snapshots) telemetry names the pods; their GPUs are the ledger's, on the average, also on
+-- requests show nothing (of claims, between two snapshots) telemetry names the pods; their GPUs are the ledger's, on the average, also on
 -- nodes that share some of their GPUs, where a request does not say whether it is a whole one.
 --
 -- grain:  cluster, namespace, pod, pod_uid

@@ -11,12 +11,12 @@ create macro refusals(message, is_selective) as if(
     ['quota'],
     list_sort(list_distinct(list_filter(list_transform(
         string_split(regexp_replace(message, '^.*? available: |[.]? *(no new claims|still not|preemption:).*$', '', 'g'), ', '),
-        lambda said: case
-            when contains(said, 'Insufficient cpu') then 'cpu'
-            when contains(said, 'Insufficient memory') then 'memory'
-            when contains(said, ' taint') then trim('taint ' || regexp_extract(said, '\{([^:}]+)', 1))
-            when contains(said, 'anti-affinity') or is_selective and regexp_matches(said, 'node (affinity|selector)') then 'affinity'
-            when regexp_matches(said, '^$|Insufficient \S+/|node (affinity|selector)|unschedulable|allocate all claims') then ''
+        lambda part: case
+            when contains(part, 'Insufficient cpu') then 'cpu'
+            when contains(part, 'Insufficient memory') then 'memory'
+            when contains(part, ' taint') then trim('taint ' || regexp_extract(part, '\{([^:}]+)', 1))
+            when contains(part, 'anti-affinity') or is_selective and regexp_matches(part, 'node (affinity|selector)') then 'affinity'
+            when regexp_matches(part, '^$|Insufficient \S+/|node (affinity|selector)|unschedulable|allocate all claims') then ''
             else 'other'
         end
     ), lambda reason: reason != '')))

@@ -127,7 +127,7 @@ unfound as (
 ),
 
 -- Labels may lack the pod's uid: then the last pod of the name.
-ask as (
+request as (
     select
         columns('^(cluster|namespace|pod|container|pod_uid)$'),
         arg_max(request_source, end_at) as request_source,
@@ -160,23 +160,23 @@ granted as (
     from unfound
     union all by name
     select
-        ask.* exclude (request_source, requested),
+        request.* exclude (request_source, requested),
         '' as device_uuid,
         '' as gpu_instance_id,
         '' as device,
         '' as granted_by,
         '' as sharing_mode,
         false as is_admin_access,
-        ask.run_seconds as allocated_seconds,
+        request.run_seconds as allocated_seconds,
         false as is_found
-    from ask
+    from request
     anti join owned
         on
-            ask.cluster = owned.cluster
-            and ask.namespace = owned.namespace
-            and ask.pod = owned.pod
-            and owned.pod_uid in ('', ask.pod_uid)
-            and ask.container = owned.container
+            request.cluster = owned.cluster
+            and request.namespace = owned.namespace
+            and request.pod = owned.pod
+            and owned.pod_uid in ('', request.pod_uid)
+            and request.container = owned.container
     anti join unfound
         using (cluster, pod_uid, container)
 ),
@@ -186,14 +186,14 @@ named_request as (
         columns('^(cluster|namespace|pod|container)$'),
         arg_max(request_source, last_at) as request_source,
         arg_max(requested, last_at) as requested
-    from ask
+    from request
     semi join granted
         on
             granted.pod_uid = ''
-            and ask.cluster = granted.cluster
-            and ask.namespace = granted.namespace
-            and ask.pod = granted.pod
-            and ask.container = granted.container
+            and request.cluster = granted.cluster
+            and request.namespace = granted.namespace
+            and request.pod = granted.pod
+            and request.container = granted.container
     group by cluster, namespace, pod, container
 ),
 
@@ -211,7 +211,7 @@ figure as (
 ),
 
 -- Few for many rows.
-said as (
+reason_set as (
     select
         reasons_code,
         any_value(unknown_reasons) as unknown_reasons
@@ -223,8 +223,8 @@ joined as (
     select
         granted.* similar to '^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$',
         granted.device,
-        coalesce(ask.request_source, named_request.request_source, if(granted.claims != '', 'DRA', '')) as request_source,
-        coalesce(ask.requested, named_request.requested, '') as requested,
+        coalesce(request.request_source, named_request.request_source, if(granted.claims != '', 'DRA', '')) as request_source,
+        coalesce(request.requested, named_request.requested, '') as requested,
         granted.claims,
         granted.granted_by,
         coalesce(['certain', 'inferred', 'ambiguous'][granted.doubt + 1], '') as certainty,
@@ -242,10 +242,10 @@ joined as (
         figure.memory_used_ratio_avg,
         figure.memory_used_bytes,
         granted.is_found,
-        coalesce(said.unknown_reasons, map_from_entries([])) as figure_reasons,
+        coalesce(reason_set.unknown_reasons, map_from_entries([])) as figure_reasons,
         if(granted.is_admin_access, 'admin_access', 'device_unknown') as reason
     from granted
-    left join ask
+    left join request
         using (cluster, namespace, pod, pod_uid, container)
     left join named_request
         on
@@ -260,7 +260,7 @@ joined as (
         using (cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id)
     left join figure
         using (cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id)
-    left join said
+    left join reason_set
         using (reasons_code)
 )
 

@@ -25,8 +25,8 @@ hour as (
         cluster,
         coalesce(gpu_model, '(all)') as gpu_model,
         hour_start_at,
-        overlap_ms(hour_start_at, hour_start_at + interval 1 hour, $since_at::timestamp, $until_at::timestamp) / 3600000 as asked_hours,
-        coalesce(any_value(seen.seen_hours), asked_hours) as hours,
+        overlap_ms(hour_start_at, hour_start_at + interval 1 hour, $since_at::timestamp, $until_at::timestamp) / 3600000 as window_hours,
+        coalesce(any_value(seen.seen_hours), window_hours) as hours,
         sum(columns('^(usable|allocated|unnamed|active)_gpu_hours$')) / hours as '\1_gpus',
         sum(active_gpu_hours + allocated_idle_gpu_hours) / hours as known_gpus,
         sum(allocated_gpu_hours + coalesce(unnamed_gpu_hours, 0)) / hours as held_gpus
@@ -34,7 +34,7 @@ hour as (
     left join seen
         using (cluster, hour_start_at)
     group by grouping sets ((cluster, gpu_model, hour_start_at), (cluster, hour_start_at))
-    qualify hours >= $figure_min_coverage_ratio * asked_hours and (asked_hours = 1 or max(asked_hours) over () < 1)
+    qualify hours >= $figure_min_coverage_ratio * window_hours and (window_hours = 1 or max(window_hours) over () < 1)
 ),
 
 summed as (

@@ -147,11 +147,11 @@ judged as (
             when host.host_memory_bytes > place.host_memory_bytes then 'memory'
             when refusal = '' then 'fits'
             else coalesce(nullif(array_to_string(list_sort(list_distinct([
-                regexp_extract(said, '^\w+') for said in string_split(refusal, ', ')
-                if not starts_with(said, 'taint')
+                regexp_extract(part, '^\w+') for part in string_split(refusal, ', ')
+                if not starts_with(part, 'taint')
                 or place.taints is null
-                or list_contains(string_split(place.taints, ', '), substring(said, 7))
-                or said = 'taint' and place.taints != ''
+                or list_contains(string_split(place.taints, ', '), substring(part, 7))
+                or part = 'taint' and place.taints != ''
             ])), ' or '), ''), 'unknown')
         end as reason
     from pair

@@ -1,7 +1,7 @@
 -- Capacity of each GPU per day of the window: observed time, and expected time without data.
 --
 -- Built from facts.device_hour and not from the ledger, which must add up to it. GPUs that Kubernetes reports and no exporter does
--- stand together by node, without a UUID.
+-- are together by node, without a UUID.
 --
 -- grain:  cluster, node_name, device_uuid, day
 -- reads:  facts.device_day, period.device_day, period.node_gap

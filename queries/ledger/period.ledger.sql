@@ -42,7 +42,7 @@ node as (
     select
         columns('^(cluster|node_name|day)$'),
         round(any_value(known_ratio), 9) as known_ratio,
-        bool_or(tells_unnamed) as tells_unnamed
+        bool_or(covers_unnamed) as covers_unnamed
     from reported
     group by all
 ),
@@ -52,7 +52,7 @@ capacity as (
     select
         capacity.*,
         coalesce(holder_day.cause, '') as label_cause,
-        if(label_cause != '' and node.tells_unnamed, node.known_ratio, 0) as named_ratio,
+        if(label_cause != '' and node.covers_unnamed, node.known_ratio, 0) as named_ratio,
         if(named_ratio > 0, coalesce(lost.unnamed_seconds, 0), 0) as unnamed_seconds,
         capacity.unseen_seconds * greatest(0, 1 - coalesce(node.known_ratio, 0)) as unreported_seconds,
         least(unreported_seconds, coalesce(lost.lost_seconds, 0)) as lost_seconds,

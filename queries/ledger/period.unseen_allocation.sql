@@ -7,7 +7,7 @@
 -- grain:  cluster, node_name, day, state, namespace, pod, pod_uid
 -- reads:  facts.ledger_day, facts.node_allocation, period.capacity, period.holder_day
 -- params: since_at, until_at
-with said as (
+with allocation as (
     select
         cluster,
         node_name,
@@ -35,7 +35,7 @@ placed as (
     select
         columns('^(cluster|day|namespace|pod|pod_uid)$'),
         only_one(min(node_name), max(node_name)) as pod_node_name
-    from said
+    from allocation
     where pod != ''
     group by all
 ),
@@ -63,7 +63,7 @@ allocated as (
         sum(gpu_seconds) as gpu_seconds
     from (
         select *
-        from said
+        from allocation
         union all by name
         select * replace (-gpu_seconds as gpu_seconds)
         from seen
@@ -75,8 +75,8 @@ allocated as (
 node as (
     select
         gpu.* similar to '^(cluster|node_name|day)$',
-        coalesce(sum(gpu.active_seconds) <= any_value(allocated.gpu_seconds), false) as tells_unnamed,
-        sum(gpu.unseen_seconds) + if(tells_unnamed, sum(gpu.unnamed_seconds), 0) as unseen_seconds
+        coalesce(sum(gpu.active_seconds) <= any_value(allocated.gpu_seconds), false) as covers_unnamed,
+        sum(gpu.unseen_seconds) + if(covers_unnamed, sum(gpu.unnamed_seconds), 0) as unseen_seconds
     from gpu
     left join allocated
         using (cluster, node_name, day)
@@ -86,17 +86,17 @@ node as (
 
 rest as (
     select
-        said.* exclude (kind, gpu_seconds),
+        allocation.* exclude (kind, gpu_seconds),
         node.unseen_seconds,
-        node.tells_unnamed,
-        said.gpu_seconds * greatest(0, 1 - coalesce(seen.gpu_seconds, 0) / sum(said.gpu_seconds) over same_holder) as gpu_seconds
-    from said
+        node.covers_unnamed,
+        allocation.gpu_seconds * greatest(0, 1 - coalesce(seen.gpu_seconds, 0) / sum(allocation.gpu_seconds) over same_holder) as gpu_seconds
+    from allocation
     inner join node
         using (cluster, node_name, day)
     left join seen
         using (cluster, node_name, day, kind, namespace, pod)
     window same_holder as (
-        partition by said.cluster, said.node_name, said.day, said.kind, said.namespace, said.pod
+        partition by allocation.cluster, allocation.node_name, allocation.day, allocation.kind, allocation.namespace, allocation.pod
     )
 )
 

@@ -13,7 +13,7 @@
 with reported as (
     select
         columns('^(cluster|node_name|day)$'),
-        bool_or(tells_unnamed) as tells_unnamed
+        bool_or(covers_unnamed) as covers_unnamed
     from period.unseen_allocation
     group by all
 ),
@@ -30,7 +30,7 @@ silent as (
     left join period.holder_day as holder_day
         using (cluster, device_uuid, day)
     group by all
-    having bool_and(capacity.unseen_cause = 'no_exporter' or (reported.tells_unnamed and coalesce(holder_day.cause, '') != ''))
+    having bool_and(capacity.unseen_cause = 'no_exporter' or (reported.covers_unnamed and coalesce(holder_day.cause, '') != ''))
 ),
 
 model as (

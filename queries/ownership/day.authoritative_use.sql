@@ -1,4 +1,4 @@
--- Holders of each device over time as Kubernetes states them; the best of several sources for a pod.
+-- Holders of each device over time as Kubernetes reports them; the best of several sources for a pod.
 --
 -- Resource claims come before Koordinator's annotation, that before the kubelet's checkpoint and PodResources. A source reports a pod
 -- only where it reports all its devices: one that is not found in the telemetry would be lost.

@@ -2,8 +2,8 @@
 --
 -- In turn: somebody else was named meanwhile, for at most three of the device's steps. Without copies per holder the exporter names one of
 -- several at a time (dcgm-exporter 307, 340). Longer, and without a uid, it may have left and come back. Node silent: no pod was named on
--- any device of the node, for at most 15 minutes, and the same workload is back. The exporter could not ask the kubelet (dcgm-exporter
--- 342); a holder that is gone does not come back, and where other devices keep their labels the kubelet was asked. Pod alive: the same uid
+-- any device of the node, for at most 15 minutes, and the same workload is back. The exporter could not query the kubelet (dcgm-exporter
+-- 342); a holder that is gone does not come back, and where other devices keep their labels the kubelet was queried. Pod alive: the same uid
 -- before and after. A uid never comes back, and a pod keeps its devices for its life: for any time. Only what was seen of the device
 -- counts: an exporter that is down shows no one.
 --
@@ -70,7 +70,7 @@ node as (
     where node_name != ''
 ),
 
--- As the labels said, before they were cut: a label that outlived its pod shows too that the kubelet was asked.
+-- As the labels said, before they were cut: a label that outlived its pod shows too that the kubelet was queried.
 named_on_node as (
     select distinct
         node.cluster,

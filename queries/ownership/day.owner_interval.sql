@@ -39,7 +39,7 @@ met as (
         and labelled.end_at > authoritative.start_at
 ),
 
--- What is left of a run: before, between and after what is stated.
+-- What is left of a run: before, between and after what is authoritative.
 cut as (
     select
         * exclude (start_at, end_at, authoritative_uid, authoritative_start_at, authoritative_end_at),

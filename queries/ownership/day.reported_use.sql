@@ -1,6 +1,6 @@
 -- Containers that ran with a device by Koordinator's annotation or the kubelet, over time.
 --
--- A pod keeps the devices that it was given, so one snapshot of them reports all runs of its containers. Koordinator gives devices to pods:
+-- A pod keeps the devices that it was allocated, so one snapshot of them reports all runs of its containers. Koordinator gives devices to pods:
 -- the containers of it that request an extended resource hold them, all where none does. Only devices that are found in the telemetry or by
 -- UUID are here: by UUID, by the MIG instance in the id, by the name on the node (nvidia0), by the claim's device. The kubelet gives a
 -- device to one container at a time, replicas aside: a run that only a snapshot shows as over ended when the device's next began.
@@ -22,7 +22,7 @@ reported as (
     select distinct
         columns('^(cluster|source|namespace|pod|pod_uid|container|device_id|driver|pool|device)$'),
         replica != '' or source = 'koordinator' as is_shared,
-        -- A name is not an identity: it stands for the pod of then.
+        -- A name is not an identity: it means the pod of that time.
         if(pod_uid = '', observed_at::timestamp, null) as named_at
     from lake.pod_device
     where device_type in ('gpu', '')
@@ -50,7 +50,7 @@ met as (
         and reported.pod_uid = ''
 ),
 
-given as (
+assigned as (
     select distinct
         columns('^(cluster|source|namespace|pod|pod_uid|container|node_name|device_id|driver|pool|device|is_shared|start_at|end_at)$'),
         end_at - to_milliseconds(round(end_uncertainty_seconds * 1000)::bigint) as sure_until_at
@@ -83,29 +83,29 @@ allocatable as (
 -- An id: GPU-…, MIG-GPU-…/3/0 (instance 3), nvidia0, nvidia0/gi3.
 found as (
     select
-        given.*,
+        assigned.*,
         coalesce(
-            nullif(regexp_extract(given.device_id, '^(?:MIG-)?(GPU-[^/]+)', 1), ''),
+            nullif(regexp_extract(assigned.device_id, '^(?:MIG-)?(GPU-[^/]+)', 1), ''),
             label.device_uuid,
             seen.device_uuid,
             allocatable.device_uuid
         ) as device_uuid,
         coalesce(
-            nullif(regexp_extract(given.device_id, '^MIG-GPU-[^/]+/(\d+)/', 1), ''),
-            regexp_extract(given.device_id, '/gi(\d+)$', 1)
+            nullif(regexp_extract(assigned.device_id, '^MIG-GPU-[^/]+/(\d+)/', 1), ''),
+            regexp_extract(assigned.device_id, '/gi(\d+)$', 1)
         ) as gpu_instance_id
-    from given
+    from assigned
     left join allocatable
         using (cluster, driver, pool, device)
     left join label
         on
-            given.cluster = label.cluster
-            and given.node_name = label.node_name
-            and split_part(given.device_id, '/', 1) = label.gpu_device
+            assigned.cluster = label.cluster
+            and assigned.node_name = label.node_name
+            and split_part(assigned.device_id, '/', 1) = label.gpu_device
     left join seen
         on
-            given.cluster = seen.cluster
-            and given.device_id = seen.device_uuid
+            assigned.cluster = seen.cluster
+            and assigned.device_id = seen.device_uuid
 ),
 
 allocated as (

@@ -46,7 +46,7 @@ part as (
     group by cluster, pod_uid, device_id
 ),
 
-given as (
+holding as (
     select
         allocated.* similar to '^(cluster|device_uuid|gpu_instance_id)$',
         allocated.claim_uid as grant_key,
@@ -88,11 +88,11 @@ given as (
 -- An instance is some part of its GPU too.
 unit as (
     select *
-    from given
+    from holding
     where start_at < end_at
     union all by name
     select * replace ('' as gpu_instance_id, map([''], [0.0::double]) as capacity_ratios)
-    from given
+    from holding
     where start_at < end_at and gpu_instance_id != ''
 ),
 

@@ -2,7 +2,7 @@
 --
 -- Target labels of a scrape name the exporter's own pod: its address is the one that was scraped, and it requests no accelerator. Nor can a
 -- pod hold one that requests no extended resource and has no claim. Where neither the requests of a pod nor its address are known its
--- labels stand; a pod that shares its node's address is judged by its requests alone.
+-- labels count; a pod that shares its node's address is judged by its requests alone.
 --
 -- revision: 3
 -- grain:  cluster, namespace, pod

@@ -5,7 +5,7 @@
 -- columns: those of day.quota_demand without terms_id
 select
     term.* exclude (terms_id, start_at, end_at, source),
-    moment.* exclude (terms_id)
-from day.quota_demand as moment
+    step.* exclude (terms_id)
+from day.quota_demand as step
 inner join day.quota_terms as term
     using (terms_id)

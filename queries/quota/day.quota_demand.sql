@@ -6,7 +6,7 @@
 -- grain:  terms_id, start_at
 -- reads:  day.quota_request, day.quota_change, day.quota_member, day.quota_pod, day.quota_reported, day.quota_scope, day.quota_terms, day.quota_watch
 -- columns:
---   terms_id                the interval of day.quota_terms that it lies in
+--   terms_id                the interval of day.quota_terms that it is in
 --   delivered_native        held by pods
 --   amount_source           workloads of Kueue, pods, or what the system says: series or status
 with pod_queue as (
@@ -51,13 +51,13 @@ way as (
                 where watch.watched = 'workloads'
             ) then 'workloads'
             when (known.cluster, known.system, known.resource) in (
-                select (asked.cluster, asked.system, asked.resource)
-                from day.quota_request as asked
+                select (quota_request.cluster, quota_request.system, quota_request.resource)
+                from day.quota_request as quota_request
             ) then 'pods'
             when bool_or(reported.field = 'delivered') then max(reported.source) filter (where reported.field = 'delivered')
             when known.system in ('nos', 'scheduler-plugins', 'kubernetes') or (known.cluster, known.system) in (
-                select (asked.cluster, asked.system)
-                from day.quota_request as asked
+                select (quota_request.cluster, quota_request.system)
+                from day.quota_request as quota_request
             ) then 'pods'
         end as amount_source
     from day.quota_scope as known
@@ -90,8 +90,8 @@ governed as materialized (
 request as materialized (
     select
         governed.number,
-        asked.* similar to '^(created_at|bound_at|ended_at|amount_native|pod_native)$'
-    from day.quota_request as asked
+        quota_request.* similar to '^(created_at|bound_at|ended_at|amount_native|pod_native)$'
+    from day.quota_request as quota_request
     inner join governed
         using (cluster, system, resource, flavor, quota)
 ),
@@ -118,7 +118,7 @@ changed as (
     group by all
 ),
 
-told as (
+reported_demand as (
     select
         way.* exclude (amount_source),
         watch.start_at,
@@ -138,7 +138,7 @@ since as (
         * exclude (start_at, end_at),
         min(start_at) as first_at,
         max(end_at) as last_at
-    from told
+    from reported_demand
     group by all
 ),
 
@@ -208,7 +208,7 @@ summed as (
     )
 ),
 
--- Time in which pods wait, by what they request: one amount is requested by many, and an instant need not look at each of them.
+-- Time in which pods wait, by what they request: one amount is requested by many, and a step need not read each of them.
 wait as (
     select
         columns('^(number|amount_native|pod_native)$'),

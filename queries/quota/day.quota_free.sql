@@ -105,7 +105,7 @@ grown as (
     from fitting
 ),
 
--- The first stays where it is 0 too: room is known then, and there is none.
+-- The first stays where it is 0 too: free capacity is known then: none.
 instant as (
     select
         columns('^(cluster|flavor|request_gpus|start_at)$'),

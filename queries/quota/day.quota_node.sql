@@ -3,28 +3,28 @@
 -- grain:  cluster, node_name, resource, start_at
 -- reads:  day.accelerator_resource, day.kube_series, day.state_snapshot, lake.node, lake.sample
 -- source: kube_node_status_allocatable; Node status.allocatable
-with offer as (
+with series as (
     select
-        offer.* exclude (resource),
+        series.* exclude (resource),
         coalesce(name.resource, case
-            when offer.resource like 'gpu_intel_com_%' then 'gpu.intel.com/' || offer.resource[15:]
-            else regexp_replace(offer.resource, '^([a-z]+)_(com|sh|ai|io)_', '\1.\2/')
+            when series.resource like 'gpu_intel_com_%' then 'gpu.intel.com/' || series.resource[15:]
+            else regexp_replace(series.resource, '^([a-z]+)_(com|sh|ai|io)_', '\1.\2/')
         end) as resource
-    from day.kube_series as offer
+    from day.kube_series as series
     left join day.accelerator_resource as name
         on
-            offer.cluster = name.cluster
-            and offer.resource = name.written_as
-    where offer.signal = 'kube_node_status_allocatable' and regexp_matches(offer.resource, '_(com|sh|ai|io)_')
+            series.cluster = name.cluster
+            and series.resource = name.written_as
+    where series.signal = 'kube_node_status_allocatable' and regexp_matches(series.resource, '_(com|sh|ai|io)_')
 ),
 
 reported as (
     select
-        offer.*,
+        series.*,
         sample.seen_at::timestamp as start_at,
         held_until(sample.seen_at, sample.held_seconds) as end_at,
         sample.value as amount
-    from offer
+    from series
     inner join lake.sample
         using (cluster, series_id)
 ),
@@ -32,7 +32,7 @@ reported as (
 listed as (
     select
         node.*,
-        unnest(map_entries(node.allocatable)) as offered,
+        unnest(map_entries(node.allocatable)) as entry,
         snapshot.observed_at as start_at,
         snapshot.stands_until_at as end_at
     from lake.node
@@ -54,12 +54,12 @@ step as (
     select
         cluster,
         node_name,
-        offered.key as resource,
+        entry.key as resource,
         start_at,
         end_at,
-        offered.value as amount
+        entry.value as amount
     from listed
-    where contains(offered.key, '/') and offered.value is not null
+    where contains(entry.key, '/') and entry.value is not null
 ),
 
 marked as (

@@ -34,10 +34,10 @@ with listed as (
         arg_max(labels, pod.observed_at) as labels,
         arg_max(annotations, pod.observed_at) as annotations
     from lake.pod
-    inner join day.state_snapshot as look
+    inner join day.state_snapshot as snapshot
         using (cluster, observed_at)
     where
-        look.kind = 'pods'
+        snapshot.kind = 'pods'
         and pod_uid != ''
     group by pod.cluster, pod_uid
 ),
@@ -67,7 +67,7 @@ gpu_memory as (
     group by grouping sets ((cluster, node_name), (cluster))
 ),
 
--- A finished pod may stand for long; it ended when it was done.
+-- A finished pod may be listed for long; it ended when it was done.
 snapshot as (
     select
         listed.* exclude (gone_at),

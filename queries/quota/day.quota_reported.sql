@@ -17,7 +17,7 @@ with status as (
             { 'field': 'delivered', 'amount': delivered },
             { 'field': 'demanded', 'amount': demanded },
             { 'field': 'fair_share', 'amount': fair_share }
-        ]) as said,
+        ]) as entry,
         snapshot.observed_at as start_at,
         snapshot.stands_until_at as end_at
     from lake.quota_term as term
@@ -59,14 +59,14 @@ select
 from series
 union all by name
 select
-    status.* exclude (said),
-    status.said.field,
-    status.said.amount as amount_native,
+    status.* exclude (entry),
+    status.entry.field,
+    status.entry.amount as amount_native,
     'status' as source
 from status
 anti join series
     on
         status.cluster = series.cluster
         and status.system = series.system
-        and status.said.field = series.field
-where status.said.amount is not null
+        and status.entry.field = series.field
+where status.entry.amount is not null

@@ -1,6 +1,6 @@
 -- Requests on quotas, each let in as a whole: pods, gangs' pods, Kueue's Workloads, Volcano's PodGroups before their pods, resource claims.
 --
--- Where Kueue's Workloads were collected they stand for its pods. A waiting workload asks in the flavor that its pods' nodes allow,
+-- Where Kueue's Workloads were collected they count, not its pods. A waiting workload requests in the flavor that its pods' nodes allow,
 -- one with quota in those that Kueue gave each resource. A claim counts for a ResourceQuota on its class's extended resource
 -- without scopes while it exists, and is held from its allocation on; firstAvailable is charged as the API server does it.
 -- While the slice that it replaces has quota, a workload requests the difference, in the same flavor; what it takes over is a request of its own.
@@ -223,7 +223,7 @@ object as (
     group by all
 ),
 
-asked as (
+own_request as (
     select
         * exclude (namespace, pod, pod_uid, amount_gpus, running_at, end_reason),
         pod_uid as request_uid,
@@ -243,21 +243,21 @@ asked as (
 
 -- While a quota is contained, its requests are those of the quotas that contain it too.
 select
-    asked.* replace (
+    own_request.* replace (
         above.above as quota,
-        greatest(asked.created_at, above.start_at) as created_at,
-        if(asked.bound_at < coalesce(above.end_at, 'infinity'::timestamp), greatest(asked.bound_at, above.start_at), null) as bound_at,
-        least(asked.ended_at, above.end_at) as ended_at
+        greatest(own_request.created_at, above.start_at) as created_at,
+        if(own_request.bound_at < coalesce(above.end_at, 'infinity'::timestamp), greatest(own_request.bound_at, above.start_at), null) as bound_at,
+        least(own_request.ended_at, above.end_at) as ended_at
     ),
     above.depth_count = 1 as is_own
-from asked
+from own_request
 inner join day.quota_above as above
     using (cluster, system, quota)
 semi join day.quota_terms as term
     on
-        asked.cluster = term.cluster
-        and asked.system = term.system
+        own_request.cluster = term.cluster
+        and own_request.system = term.system
         and above.above = term.quota
-        and asked.resource = term.resource
-        and asked.flavor = term.flavor
-where coalesce(least(asked.ended_at, above.end_at) > greatest(asked.created_at, above.start_at), true)
+        and own_request.resource = term.resource
+        and own_request.flavor = term.flavor
+where coalesce(least(own_request.ended_at, above.end_at) > greatest(own_request.created_at, above.start_at), true)

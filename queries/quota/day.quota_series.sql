@@ -68,7 +68,7 @@ served as (
     qualify replica_role != 'follower' or bool_and(replica_role = 'follower') over (partition by cluster, system)
 ),
 
-said as (
+valued as (
     select
         served.* exclude (in_namespace, replica_role),
         sample.seen_at::timestamp as start_at,
@@ -95,7 +95,7 @@ instant as (
         * exclude (series_id, end_at, amount_native),
         max(end_at) as reach_at,
         max(amount_native) as amount_native
-    from said
+    from valued
     group by all
 ),
 

@@ -5,7 +5,7 @@
 -- and from cohort to cohort as their tree and its limits allow (day.quota_lending), Koordinator within a tree, the others among all quotas
 -- of the system. A Cohort borrows what its queues use beyond what it and they have. Quotas that contain others are not lenders or victims of their own. Where one of them has what is not known to be its own, what the others
 -- lent is not known, and what it borrows may be more.
--- Free GPUs are those of nodes with room for the smallest request that waits; a free GPU may be held against the claims of several quotas.
+-- Free GPUs are those of nodes with free capacity for the smallest request that waits; a free GPU may be held against the claims of several quotas.
 --
 -- grain:  cluster, system, resource, flavor, quota, start_at
 -- reads:  day.quota_amount, day.quota_capacity, day.quota_flavor_node, day.quota_free, day.quota_lending, day.quota_share, day.quota_unit

@@ -42,7 +42,7 @@ shared as (
     where kind = 'podgroups.scheduling.volcano.sh'
 ),
 
-said as (
+listed as (
     select *
     from lake.quota_term
     union all by name
@@ -64,10 +64,10 @@ seen as (
         (
             term.uid, parent, is_parent, tree, namespaces, scopes, priority, may_lend,
             guaranteed, cap, weight, deserved, borrowing_limit, lending_limit
-        )::text as said,
+        )::text as terms,
         term.observed_at::timestamp as snapshot_at,
         least(coalesce(greatest(term.changed_at, term.created_at)::timestamp, snapshot_at), snapshot_at) as since_at
-    from said as term
+    from listed as term
     inner join day.state_snapshot as snapshot
         using (cluster, kind, observed_at)
     left join scope
@@ -82,9 +82,9 @@ seen as (
 beside as (
     select
         *,
-        said = lag(said) over one as is_as_before,
+        terms = lag(terms) over one as is_as_before,
         lead(snapshot_at) over one as next_snapshot_at,
-        said = lead(said) over one as is_as_next,
+        terms = lead(terms) over one as is_as_next,
         if(lead(changed_at) over one is null, null, lead(since_at) over one) as next_since_at
     from seen
     window one as (
@@ -173,7 +173,7 @@ put as (
         coalesce(reported.guaranteed, object.guaranteed) as guaranteed_native,
         nullif(coalesce(reported.borrowing_limit, object.borrowing_limit), 1e999) as borrowing_limit_native,
         nullif(coalesce(reported.lending_limit, object.lending_limit), 1e999) as lending_limit_native,
-        -- A queue of no cohort cannot borrow, whatever limit of borrowing is said.
+        -- A queue of no cohort cannot borrow, whatever its limit of borrowing.
         nullif(case
             when slice.system = 'kueue' and alias.parent = '' and not alias.is_parent then guaranteed_native
             when reported.borrowing_limit is not null then guaranteed_native + reported.borrowing_limit
@@ -208,9 +208,9 @@ marked as (
         (
             parent, is_parent, tree, namespaces, scopes, priority, may_lend, uid, guaranteed_native,
             cap_native, is_cap_known, weight, deserved_native, borrowing_limit_native, lending_limit_native, source, certainty
-        )::text as said
+        )::text as terms
     from put
-    qualify row_number() over (partition by cluster, system, quota, resource, flavor, start_at order by said) = 1
+    qualify row_number() over (partition by cluster, system, quota, resource, flavor, start_at order by terms) = 1
 )
 
 select
@@ -223,6 +223,6 @@ select
         select (below.cluster, below.system, below.parent)
         from put as below
     ) as is_parent,
-    any_value(columns(* exclude (cluster, system, quota, resource, flavor, start_at, end_at, created_at, is_parent, said, run_number)))
-from numbered_runs(marked, (cluster, system, quota, resource, flavor, said))
-group by cluster, system, quota, resource, flavor, said, run_number
+    any_value(columns(* exclude (cluster, system, quota, resource, flavor, start_at, end_at, created_at, is_parent, terms, run_number)))
+from numbered_runs(marked, (cluster, system, quota, resource, flavor, terms))
+group by cluster, system, quota, resource, flavor, terms, run_number

@@ -1,6 +1,6 @@
 -- Holders of each GPU per ownership interval, and the share of its hours that each gets.
 --
--- Where Kubernetes says what part of it each was given, that part of the hours is its own, and others can be given the rest. Else pods have
+-- Where Kubernetes says what part of it each was allocated, that part of the hours is its own, and others can have the rest. Else pods have
 -- equal parts, and the containers of a pod equal parts of its.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at
@@ -78,8 +78,8 @@ shared as (
         columns('^(cluster|device_uuid|gpu_instance_id|start_at)$'),
         count(distinct holder_pod) as pod_count,
         if(count(share_ratio) = count(*), nullif(sum(share_ratio), 0), null) as all_share_ratio,
-        if(bool_or(is_relative), 1, least(1, all_share_ratio)) as given_ratio,
-        coalesce(given_ratio < 1 - 1e-9 or count(distinct grants) > 1, false) as is_parted
+        if(bool_or(is_relative), 1, least(1, all_share_ratio)) as allocated_ratio,
+        coalesce(allocated_ratio < 1 - 1e-9 or count(distinct grants) > 1, false) as is_parted
     from part
     group by cluster, device_uuid, gpu_instance_id, start_at
 )
@@ -90,7 +90,7 @@ select
         when shared.pod_count is null then 1
         else coalesce(part.share_ratio / shared.all_share_ratio, 1 / shared.pod_count / numbered.pod_owner_count)
     end::double as allocated_part_ratio,
-    allocated_part_ratio * if(shared.all_share_ratio is null, 1, shared.given_ratio) as hours_ratio,
+    allocated_part_ratio * if(shared.all_share_ratio is null, 1, shared.allocated_ratio) as hours_ratio,
     case
         when shared.all_share_ratio is not null and shared.is_parted then 'granted_share'
         when numbered.instance_owner_count = 1 then 'exclusive'

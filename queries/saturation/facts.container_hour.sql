@@ -64,7 +64,7 @@ labelled as (
     from facts.device_hour
 ),
 
--- Cut wherever owners change: an interval that overlaps a run lies within it.
+-- Cut wherever owners change: an interval that overlaps a run is within it.
 allocated as (
     select
         ownership.* exclude (start_at, end_at, source, life_start_at, life_end_at),

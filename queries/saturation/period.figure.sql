@@ -200,7 +200,7 @@ reasoned as (
 ),
 
 -- Nearly all have the same few reasons: each set of them is worked out once.
-said as (
+reason_set as (
     select
         reasons,
         unknown_reasons(map_entries(cast(to_json(reasons) as map (varchar, varchar)))) as unknown_reasons,
@@ -233,8 +233,8 @@ select
     coalesce(memory_seen_seconds, 0) as memory_seen_seconds,
     coalesce(columns('^(dram_active|sm_active|sm_occupancy|tensor_active|pcie_tx|pcie_rx|nvlink_tx|nvlink_rx)_seen_seconds$'), 0) as "\0",
     source_metrics,
-    said.unknown_reasons,
-    said.reasons_code
+    reason_set.unknown_reasons,
+    reason_set.reasons_code
 from reasoned
-inner join said
+inner join reason_set
     using (reasons)

@@ -65,7 +65,7 @@ combination as (
     from figure
 ),
 
-said as (
+reason_set as (
     select
         reasons_code,
         key as name,
@@ -91,27 +91,27 @@ said as (
 explained as (
     select
         combination.*,
-        said.name,
-        said.reason
+        reason_set.name,
+        reason_set.reason
     from combination
-    inner join said
+    inner join reason_set
         using (reasons_code)
-    where said.is_mean
+    where reason_set.is_mean
     union all by name
     select
         each_device.reasons_code,
         each_device.device_reasons,
-        said.name,
-        case when count(*) = len(each_device.device_reasons) then min(said.reason) when said.is_sum then 'partial_devices' end as reason
+        reason_set.name,
+        case when count(*) = len(each_device.device_reasons) then min(reason_set.reason) when reason_set.is_sum then 'partial_devices' end as reason
     from (
         select
             *,
             unnest(device_reasons) as number
         from combination
     ) as each_device
-    inner join said on each_device.number = said.reasons_code
-    where not said.is_mean
-    group by each_device.reasons_code, each_device.device_reasons, said.name, said.is_sum
+    inner join reason_set on each_device.number = reason_set.reasons_code
+    where not reason_set.is_mean
+    group by each_device.reasons_code, each_device.device_reasons, reason_set.name, reason_set.is_sum
 ),
 
 found as (
