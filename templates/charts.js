@@ -201,17 +201,17 @@ const drawQuotas = async (figure, data) => {
   const all = rowsOf(data).filter((row) => raw(columns.is_parent, row) !== "yes" && ((columns.guaranteed_gpu_hours?.values[row] ?? 0) > 0 || (columns.delivered_gpu_hours?.values[row] ?? 0) > 0)), rows = all.slice(0, 24);
   if (!rows.length) { figure.hidden = true; return; }
   const value = (name, row) => columns[name]?.values[row] ?? 0;
-  const said = (name, row) => (raw(columns[name], row) === null ? UNKNOWN : significant(value(name, row)));
+  const shown = (name, row) => (raw(columns[name], row) === null ? UNKNOWN : significant(value(name, row)));
   const isKnown = (name, row) => (columns[name]?.values[row] ?? null) !== null;
   const most = Math.max(...rows.map((row) => Math.max(value("guaranteed_gpu_hours", row), value("delivered_gpu_hours", row) + value("unmet_gpu_hours", row))), 1e-9);
   const lines = rows.map((row) => {
     const delivered = value("delivered_gpu_hours", row), borrowed = Math.min(delivered, value("borrowed_gpu_hours", row)), unmet = value("unmet_gpu_hours", row), guaranteed = value("guaranteed_gpu_hours", row);
-    const told = said("guaranteed_gpu_hours", row);
+    const promised = shown("guaranteed_gpu_hours", row);
     const wide = (hours) => `${(100 * hours) / most}%`;
-    const bar = drawn("svg", { class: "bar", style: "height:16px;overflow:visible", role: "img", "aria-label": `delivered ${significant(delivered)}, of it borrowed ${said("borrowed_gpu_hours", row)}, not met ${said("unmet_gpu_hours", row)}, guaranteed ${told} GPU-h` });
+    const bar = drawn("svg", { class: "bar", style: "height:16px;overflow:visible", role: "img", "aria-label": `delivered ${significant(delivered)}, of it borrowed ${shown("borrowed_gpu_hours", row)}, not met ${shown("unmet_gpu_hours", row)}, guaranteed ${promised} GPU-h` });
     bar.append(drawn("rect", { class: isKnown("borrowed_gpu_hours", row) ? "c-effective" : "c-active_unmeasured", x: 0, width: wide(delivered - borrowed), height: 16 }), drawn("rect", { class: "c-underutilized", x: wide(delivered - borrowed), width: wide(borrowed), height: 16 }), drawn("rect", { class: "pending", x: wide(delivered), width: wide(unmet), height: 16 }));
     if (isKnown("guaranteed_gpu_hours", row)) bar.append(drawn("line", { x1: wide(guaranteed), x2: wide(guaranteed), y1: -3, y2: 19, stroke: "var(--fg)", "stroke-width": 2 }));
-    return make("tr", {}, make("th", { scope: "row" }, `${raw(columns.quota, row)}${columns.cluster?.words.length > 1 ? ` (${raw(columns.cluster, row)})` : ""}`), make("td", { class: "wide" }, `${raw(columns.scheduler, row)} · ${raw(columns.resource, row)}`), make("td", { style: "width:55%" }, bar), make("td", { class: "number" }, `${significant(delivered)} of ${told}`));
+    return make("tr", {}, make("th", { scope: "row" }, `${raw(columns.quota, row)}${columns.cluster?.words.length > 1 ? ` (${raw(columns.cluster, row)})` : ""}`), make("td", { class: "wide" }, `${raw(columns.scheduler, row)} · ${raw(columns.resource, row)}`), make("td", { style: "width:55%" }, bar), make("td", { class: "number" }, `${significant(delivered)} of ${promised}`));
   });
   const without = rows.every((row) => isKnown("borrowed_gpu_hours", row)) ? [] : [["c-active_unmeasured", "Delivered, no borrowed part known"]];
   const classes = [null, "wide", null, "number"];
@@ -220,7 +220,7 @@ const drawQuotas = async (figure, data) => {
   if (all.length > rows.length) figure.append(make("p", { class: "soft" }, `${rows.length} of ${all.length} quotas; all are in the table below.`));
 };
 
-// Cumulative shares of time over percent, by cluster and model: what the table's quantiles tell.
+// Cumulative shares of time over percent, by cluster and model: what the table's quantiles show.
 const QUANTILES = [["value_p10", 0.1], ["value_p25", 0.25], ["value_p50", 0.5], ["value_p75", 0.75], ["value_p90", 0.9], ["value_p95", 0.95], ["value_p99", 0.99], ["value_max", 1]];
 const SHOWN = [["GPU utilization, %", "line-a", "key-a"], ["SM activity, %", "line-b", "key-b"], ["Memory used, %", "line-c", "key-c"]];
 const drawDistributions = async (figure, data) => {
@@ -257,9 +257,9 @@ const bars = (figure, caption, rows, parts, write) => {
   const most = Math.max(...rows.map(([, values]) => sum(values ?? [0])), 1e-9);
   const lines = rows.map(([name, values, sign = ""]) => {
     if (!values) return make("tr", {}, make("th", { scope: "row" }, name), make("td", {}), make("td", { class: "number" }, "—"));
-    const said = parts.map(([, title], index) => `${title.toLowerCase()} ${write(values[index])}`).filter((_, index) => values[index]).join(", ");
-    const bar = drawn("svg", { class: "bar", style: "height:16px", role: "img", "aria-label": said });
-    bar.append(drawn("title", {}, said));
+    const text = parts.map(([, title], index) => `${title.toLowerCase()} ${write(values[index])}`).filter((_, index) => values[index]).join(", ");
+    const bar = drawn("svg", { class: "bar", style: "height:16px", role: "img", "aria-label": text });
+    bar.append(drawn("title", {}, text));
     values.forEach((value, index) => bar.append(drawn("rect", { class: parts[index][0], x: `${(100 * sum(values.slice(0, index))) / most}%`, width: `${(100 * value) / most}%`, height: 16 })));
     return make("tr", {}, make("th", { scope: "row" }, name), make("td", { style: "width:75%" }, bar), make("td", { class: "number" }, `${sign}${write(sum(values))}`));
   });
@@ -302,20 +302,20 @@ const drawChart = async (figure) => {
   await CHARTS[figure.dataset.chart](figure, await payload(templateOf(figure.dataset.grid)));
 };
 
-// The course of a container or a GPU: percent of its time, step by step.
-const COURSE_TITLES = { sm: "SM activity", engine: "Engine activity", memory: "Memory used" };
-const drawCourse = (told, found) => {
+// Trend of a container or a GPU: percent of its time, step by step.
+const TREND_TITLES = { sm: "SM activity", engine: "Engine activity", memory: "Memory used" };
+const drawTrend = (trend, found) => {
   const [first, ...series] = found;
-  const lanes = told.figures.map((figure, index) => {
+  const lanes = trend.figures.map((figure, index) => {
     const values = series[index];
     if (values.every((value) => value === null)) return "";
     const width = 480, height = 72;
-    const svg = drawn("svg", { class: "lane", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${COURSE_TITLES[figure]} over time, percent` });
+    const svg = drawn("svg", { class: "lane", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${TREND_TITLES[figure]} over time, percent` });
     for (const part of [0, 50, 100]) { const y = 60 - part / 2; svg.append(drawn("line", { x1: 26, x2: width, y1: y, y2: y, class: "grid-line" }), drawn("text", { x: 22, y: y + 4, "text-anchor": "end", style: "font-size:10px;fill:var(--soft)" }, String(part))); }
     const x = (at) => 26 + ((width - 26) * at) / Math.max(1, values.length - 1);
     svg.append(drawn("path", { d: path(values, x, (value) => 60 - Math.min(100, value) / 2), class: "line-a" }));
-    return make("div", {}, make("h3", {}, `${COURSE_TITLES[figure]}, %`), svg);
+    return make("div", {}, make("h3", {}, `${TREND_TITLES[figure]}, %`), svg);
   });
-  const since = new Date(new Date(told.since).getTime() + first * 3600e3 * told.hours), until = new Date(since.getTime() + series[0].length * 3600e3 * told.hours);
-  return [...lanes.filter(Boolean), make("p", { class: "soft" }, `${local(since)} to ${local(until)} ${ZONE}, one point per ${told.hours === 1 ? "hour" : `${told.hours} hours`}`)];
+  const since = new Date(new Date(trend.since).getTime() + first * 3600e3 * trend.hours), until = new Date(since.getTime() + series[0].length * 3600e3 * trend.hours);
+  return [...lanes.filter(Boolean), make("p", { class: "soft" }, `${local(since)} to ${local(until)} ${ZONE}, one point per ${trend.hours === 1 ? "hour" : `${trend.hours} hours`}`)];
 };

@@ -32,7 +32,7 @@ const numberTest = (text) => {
   if (Number.isNaN(low + high)) return null;
   if (last !== undefined) return (found) => found >= low && found <= high;
   const isOver = (found) => found > low, isUnder = (found) => found < low;
-  return { ">": isOver, "<": isUnder, ">=": (found) => !isUnder(found), "≥": (found) => !isUnder(found), "<=": (found) => !isOver(found), "≤": (found) => !isOver(found) }[sign] ?? ((_, said) => amountOf(said()) === low);
+  return { ">": isOver, "<": isUnder, ">=": (found) => !isUnder(found), "≥": (found) => !isUnder(found), "<=": (found) => !isOver(found), "≤": (found) => !isOver(found) }[sign] ?? ((_, written) => amountOf(written()) === low);
 };
 
 // Names by the numbers in them: GPU 2 is before GPU 10.
@@ -50,7 +50,7 @@ class Grid {
     this.all = data.columns;
     this.count = data.rows;
     this.groups = data.groups;
-    this.course = data.course;
+    this.trend = data.trend;
     this.columns = data.columns.filter((column) => !column.hidden);
     this.words = "";
     this.filters = new Map();
@@ -67,13 +67,13 @@ class Grid {
 
   makeTools() {
     this.field = make("input", { type: "search", placeholder: `Search ${grouped(this.count, 0)} row${this.count === 1 ? "" : "s"}`, "aria-label": `Search ${this.title}`, oninput: () => this.search(this.field.value) });
-    this.told = make("output", { class: "told", "aria-live": "polite" });
+    this.summary = make("output", { class: "summary", "aria-live": "polite" });
     this.chips = make("span");
     const tools = make("div", { class: "tools" }, this.field, this.chips);
     if (this.groups.length && this.count > 1) tools.append(this.groupChooser());
     this.opener = make("button", { type: "button", "aria-expanded": "false", onclick: () => this.toggleFilters() }, "Filter columns");
     if (this.count > 1) tools.append(this.opener);
-    tools.append(make("button", { type: "button", onclick: () => this.save() }, "Export CSV"), this.told);
+    tools.append(make("button", { type: "button", onclick: () => this.save() }, "Export CSV"), this.summary);
     this.scroll.before(tools);
   }
 
@@ -142,8 +142,8 @@ class Grid {
     this.apply();
   }
 
-  // Only the rows that an address names, whatever was asked before.
-  ask(filters, words) {
+  // Only the rows that an address names, whatever was chosen before.
+  narrow(filters, words) {
     this.filters = filters;
     this.ungroup();
     this.search(words);
@@ -184,13 +184,13 @@ class Grid {
     this.items = this.group ? this.groupRows(rows) : rows;
     if (this.sorted) this.order();
     this.scroll.scrollTop = 0;
-    this.tell();
+    this.showCount();
     this.draw(true);
   }
 
-  tell() {
+  showCount() {
     const what = this.group ? `${grouped(this.items.length, 0)} groups of ` : "";
-    this.told.textContent = this.rows.length === this.count && !what ? "" : `${what}${grouped(this.rows.length, 0)} of ${grouped(this.count, 0)} rows`;
+    this.summary.textContent = this.rows.length === this.count && !what ? "" : `${what}${grouped(this.rows.length, 0)} of ${grouped(this.count, 0)} rows`;
     const hidden = [...this.filters].filter(([, each]) => each.isExact || !this.hasFields);
     this.chips.replaceChildren(...hidden.map(([name, { text }]) => make("button", { type: "button", class: "chip", "aria-label": `Remove filter ${text}`, onclick: () => { this.filter(name, ""); this.makeHead(); } }, `${this.column(name)?.title ?? name}: ${text || UNKNOWN} ×`)));
   }
@@ -283,7 +283,7 @@ class Grid {
   // Whether a figure of any row is unknown or a lower bound; of a GPU that is split it is the board's or that of all its instances.
   lacks(column, members) {
     const isUnknown = (row) => column.values[row] === null || Boolean(column.least?.[row]), isBoard = (row) => !raw(this.column("gpu_instance_id"), row);
-    if (this.course !== "device") return members.some(isUnknown);
+    if (this.trend !== "device") return members.some(isUnknown);
     const gpus = new Map();
     for (const row of members) {
       const key = raw(this.column("device_uuid"), row);

@@ -27,7 +27,7 @@ const route = async () => {
   if (!grid) return;
   const wanted = new URLSearchParams(query);
   const fields = [...wanted].filter(([name]) => name !== "q" && name !== "row");
-  grid.ask(new Map(fields.map(([name, text]) => [name, { text, isExact: true }])), wanted.get("q") ?? "");
+  grid.narrow(new Map(fields.map(([name, text]) => [name, { text, isExact: true }])), wanted.get("q") ?? "");
   document.getElementById(id).scrollIntoView();
   if (wanted.has("row")) openRow(grid, Number(wanted.get("row")));
 };
@@ -63,17 +63,17 @@ const openSql = async (name) => {
   openPanel(`SQL of ${name}`, make("p", { class: "soft" }, "As it was run, with its values. gpureport sql runs it over the lake.  ", copy), make("pre", { tabindex: "0" }, make("code", {}, text)));
 };
 
-const COURSE_KEYS = { container: ["cluster", "namespace", "pod", "container"], device: ["cluster", "device_uuid", "gpu_instance_id"] };
+const TREND_KEYS = { container: ["cluster", "namespace", "pod", "container"], device: ["cluster", "device_uuid", "gpu_instance_id"] };
 const LABELS = ["pod", "workload", "title", "node_name", "quota", "claim", "signal", "value", "namespace"];
 
 const openRow = async (grid, row) => {
   const at = (name) => { const column = grid.column(name); return column ? raw(column, row) : null; };
-  const label = grid.course === "device" ? `${at("node_name")}, GPU ${at("gpu_index")}` : LABELS.map(at).find(Boolean) ?? grid.title;
+  const label = grid.trend === "device" ? `${at("node_name")}, GPU ${at("gpu_index")}` : LABELS.map(at).find(Boolean) ?? grid.title;
   const parts = [];
-  if (grid.course) {
-    const told = (await payload(document.getElementById("courses")))[grid.course];
-    const key = COURSE_KEYS[grid.course].map((name) => at(name) ?? "").join("\n");
-    if (told?.of?.[key]) parts.push(...drawCourse(told, told.of[key]));
+  if (grid.trend) {
+    const trends = (await payload(document.getElementById("trends")))[grid.trend];
+    const key = TREND_KEYS[grid.trend].map((name) => at(name) ?? "").join("\n");
+    if (trends?.of?.[key]) parts.push(...drawTrend(trends, trends.of[key]));
   }
   const listed = grid.all.filter((column) => raw(column, row) !== null && raw(column, row) !== "");
   parts.push(make("dl", {}, ...listed.filter((column) => column.kind !== "code").map((column) => make("div", {}, make("dt", { title: column.doc || null }, column.title), make("dd", {}, written(column, row))))));
@@ -119,12 +119,12 @@ const search = async (words) => {
   return found;
 };
 
-let asked = 0;
-const tell = async () => {
+let requested = 0;
+const search = async () => {
   const words = wordsOf(find.value.toLowerCase());
-  const turn = (asked += 1);
+  const number = (requested += 1);
   const found = words.length ? await search(words) : [];
-  if (turn !== asked) return;
+  if (number !== requested) return;
   hits.replaceChildren(...found.flatMap(({ name, data, rows, count }) => {
     const title = document.querySelector(`#${name} h3`).firstChild.textContent.trim();
     const shown = data.columns.filter((column) => isText(column) && !column.hidden && column.kind !== "long").slice(0, 4);
@@ -138,8 +138,8 @@ const tell = async () => {
 };
 if (SEARCHED.length) {
   document.querySelector(".find").hidden = false;
-  find.addEventListener("input", tell);
-  find.addEventListener("focus", tell);
+  find.addEventListener("input", search);
+  find.addEventListener("focus", search);
   find.addEventListener("keydown", (event) => { if (event.key === "Enter" || event.key === "ArrowDown") { event.preventDefault(); hits.querySelector("button")?.focus(); } });
   document.addEventListener("click", (event) => { if (!event.target.closest(".find")) hits.hidden = true; });
 }

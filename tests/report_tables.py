@@ -12,7 +12,7 @@ from typing import Any
 import duckdb
 from golden_case import NOW
 
-from gpureport.commands.work.asking import Tables
+from gpureport.commands.work.querying import Tables
 from gpureport.commands.work.settings import reported_lake
 from gpureport.compute.query import connection
 from gpureport.config import load_config

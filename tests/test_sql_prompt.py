@@ -16,7 +16,7 @@ import pytest
 from golden_case import NOW
 
 from gpureport.cli import main
-from gpureport.commands.work.asking import Session
+from gpureport.commands.work.querying import Session
 from gpureport.compute.query import Query, build
 from gpureport.values.errors import QueryError, UsageError
 from gpureport.values.text.rows import Output
@@ -202,8 +202,8 @@ def test_nothing_is_built_for_a_statement_that_names_no_table(demo: Path, capsys
     lake = ["--lake", str(demo / "lake"), "-o", "csv"]
     for statement, first in (("select 1 as n", "n"), ("show tables", "table,holds"), ("select 'report.device' as n", "n")):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("gpureport.commands.work.asking.views", lambda *_, **__: pytest.fail("opened a table"))
-            patch.setattr("gpureport.commands.work.asking.WindowTables", lambda *_, **__: pytest.fail("built a table"))
+            patch.setattr("gpureport.commands.work.querying.views", lambda *_, **__: pytest.fail("opened a table"))
+            patch.setattr("gpureport.commands.work.querying.WindowTables", lambda *_, **__: pytest.fail("built a table"))
             assert main(["sql", statement, *lake], environ={}) == 0
         assert capsys.readouterr().out.splitlines()[0] == first
 

@@ -55,11 +55,11 @@ def export(invocation: options.Invocation, /, day: str | None, no_kubernetes: bo
     for each in sources:
         beside = taken.get(each.cluster)
         try:
-            collecting.tell_export(collecting.export(each, invocation.environ, chosen))
+            collecting.log_export(collecting.export(each, invocation.environ, chosen))
         except SourceError as error:
             failures.append(error)
             beside = None if isinstance(beside, UsageError) else beside  # that no cluster is named is no matter then
-        failures += observing.tell_beside(beside) if beside else []
+        failures += observing.log_beside(beside) if beside else []
     collecting.raise_first(failures)
     click.echo(str(config.lake))
 
@@ -112,14 +112,14 @@ def import_(
     config = invocation.changing(**flags)
     if kubernetes:
         at = parse_instant(observed_at) if observed_at else None
-        observing.tell_snapshot(observing.import_state(config, kubernetes, at, invocation.now))
+        observing.log_snapshot(observing.import_state(config, kubernetes, at, invocation.now))
     if files:
         _import_samples(invocation, config, files)
     click.echo(str(config.lake))
 
 
 def _import_samples(invocation: options.Invocation, config: Config, files: Sequence[Path]) -> None:
-    from gpureport.commands.work.collecting import tell_unread
+    from gpureport.commands.work.collecting import log_unread
     from gpureport.commands.work.observing import import_files
 
     imported = import_files(config, files, invocation.now)
@@ -127,7 +127,7 @@ def _import_samples(invocation: options.Invocation, config: Config, files: Seque
     _LOG.info(f"imported {imported.sample_count:,} samples of {imported.series_count:,} series into {days}")
     for metric, count in imported.nameless.items():
         _LOG.warning(f"{count:,} values of {metric} have no label that names their GPU (UUID or the like): they were left out")
-    tell_unread(imported.unread)
+    log_unread(imported.unread)
 
 
 @click.command()

@@ -22,7 +22,7 @@ _LOG = logging.getLogger(__name__)
 @options.NO_KUBERNETES
 @options.LAKE
 @options.CLUSTER
-@click.option("--date", "day", help="UTC day of the lake to look at, or of the server (default: now).")
+@click.option("--date", "day", help="UTC day of the lake to examine, or of the server (default: now).")
 @click.option(
     "--repair", is_flag=True, help="With --lake: compute damaged facts again, take other damaged files out of the lake."
 )
@@ -43,7 +43,7 @@ def doctor(
     Looks for metrics, labels, series and Kubernetes lists that are missing, says which figures that costs, and prints the exact
     lines to add.
 
-    It looks at a Prometheus server (without fetching samples in bulk), at the Kubernetes cluster of the kubeconfig or the pod, at
+    It examines a Prometheus server (without fetching samples in bulk), at the Kubernetes cluster of the kubeconfig or the pod, at
     both, or, with --lake and --date, at a day of a lake; if several clusters are configured, at each of them.
 
     With --lake alone it reads every file of the lake and names those that are damaged or missing, with what repairs them.
@@ -67,5 +67,5 @@ def doctor(
         return
     lake_day = examining.LakeDay(options.finished_day(invocation, day), cluster) if flags["lake"] else None
     at = min(invocation.now, day_start(options.finished_day(invocation, day)) + timedelta(days=1)) if day else invocation.now
-    look = examining.Look(at, lake_day, with_state=not (is_past or no_kubernetes))
-    _LOG.info(examining.doctor(config, invocation.environ, look, output))
+    scope = examining.Scope(at, lake_day, with_state=not (is_past or no_kubernetes))
+    _LOG.info(examining.doctor(config, invocation.environ, scope, output))

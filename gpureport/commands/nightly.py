@@ -49,7 +49,7 @@ def retention_options(command: Any) -> Any:
 def run(invocation: options.Invocation, /, day: str | None, until: str | None, no_kubernetes: bool, **flags: Any) -> None:
     """Export, compute and report yesterday: the nightly job.
 
-    Also fills in missing days, looks again at recent ones for late samples, and removes what is beyond its retention. A second
+    Also fills in missing days, reads recent ones again for late samples, and removes what is beyond its retention. A second
     run over the same lake leaves at once.
 
     Example: gpureport run --prometheus-url http://prometheus:9090 --keep-samples 30d --keep-facts 2y

@@ -82,7 +82,7 @@ def whatif(
     slices: tuple[tuple[str, str, str], ...],
     placement: Policy | None,
     cluster: str | None,
-    **asked: Any,
+    **changes: Any,
 ) -> None:
     """Replay recorded demand with other quotas, nodes or pods.
 
@@ -110,10 +110,10 @@ def whatif(
     if nodes or wait or change != PodChange():
         if nodes and wait:
             raise UsageError("--wait-below finds the number of nodes; leave out --nodes")
-        if any(asked.values()):
+        if any(changes.values()):
             raise UsageError("pods are placed without quotas; give changes of quotas (--set, --remove, --add-nodes, …) alone")
         own = NodeQuestion(parse_counts(nodes or "0"), like, placement, cluster or "", change, wait)
         what_if_nodes(config, window, own, output)
         return
-    question = parse_question(**asked, cluster=cluster)
+    question = parse_question(**changes, cluster=cluster)
     what_if(config, window, question, output)

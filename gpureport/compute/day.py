@@ -109,7 +109,7 @@ def _drop_other_days(con: duckdb.DuckDBPyConnection, batch: Batch, table: str) -
 
 
 def _of_day(con: duckdb.DuckDBPyConnection, batch: Batch, table: str) -> pa.Table:
-    """The hours of the day; of a table of spans, each as far as it is of the day; whole lives of pods that are named on it."""
+    """The hours of the day; of intervals, what is of the day; whole lives of pods that are named on it."""
     start, end = limits(batch.window).values()
     if "hour_start_at" in con.table(table).columns:
         return con.sql(f"from {table} where hour_start_at >= {start} and hour_start_at < {end}").to_arrow_table()

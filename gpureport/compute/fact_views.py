@@ -60,8 +60,8 @@ class Batch:
 
     def open_lake(self, con: duckdb.DuckDBPyConnection, lake: Lake, chosen: Iterable[Node], around: timedelta) -> None:
         """Open as ``lake.*`` what queries read of each day: its telemetry, and state of the days around it too."""
-        told, kept = lake_tables(chosen)
-        self.views(con, lake, told, {each: {each[1]} for each in self.days})
+        chosen_tables, kept = lake_tables(chosen)
+        self.views(con, lake, chosen_tables, {each: {each[1]} for each in self.days})
         self.views(con, lake, kept, {each: {each[1] - around, each[1], each[1] + around} for each in self.days})
 
     def views(

@@ -3,7 +3,7 @@
 Facts of another version but of the same revisions are the same facts. An older version recorded neither: its tables are of the
 first revision, its settings unknown. A run killed between export and compute leaves facts of other samples than the lake has.
 
-Late data makes a day grow after it was reported: what the first report could say is kept beside what can be said now.
+Late data makes a day grow after it was reported: the totals of its first facts are kept beside today's.
 """
 
 from __future__ import annotations
@@ -118,31 +118,31 @@ def recorded(note: Mapping[str, str]) -> MadeWith:
 
 
 _TABLE = "facts/ledger_hour"
-_ROWS, _STATED = "sample_rows", "stated_before"
+_ROWS, _FIRST = "sample_rows", "stated_before"
 
 
 def note_entries(lake: Lake, samples: Partition) -> dict[str, str]:
-    """Entry about a day's facts: the samples that they are made of, and earlier results from fewer or more samples."""
+    """Entry about a day's facts: the samples that they are made of, and previous results from fewer or more samples."""
     rows = str(samples.row_count)
     entries = {_ROWS: rows, **basis_entry(lake, samples.cluster, samples.date)}
     if before := lake.partition(_TABLE, samples.cluster, samples.date):
         note = lake.note(samples.cluster, samples.date)
-        stated = note.get(_STATED, "")
-        if note.get(_ROWS, rows) != rows and not stated:
-            with suppress(DamagedError):  # what was said of the day is lost
-                stated = json.dumps(_totals(before))
-        if stated:
-            entries[_STATED] = stated
+        first = note.get(_FIRST, "")
+        if note.get(_ROWS, rows) != rows and not first:
+            with suppress(DamagedError):  # its first totals are lost
+                first = json.dumps(_totals(before))
+        if first:
+            entries[_FIRST] = first
     return entries
 
 
 def restated_days(lake: Lake, window: Window) -> str:
-    """The days of the window that were made again from other samples, and what was said of them first: JSON for the queries."""
+    """The days of the window that were made again from other samples, and their first totals: JSON for the queries."""
     days = set(window.days())
     held = [each for each in lake.partitions(_TABLE) if each.date in days]
-    stated = [(each, lake.note(each.cluster, each.date).get(_STATED)) for each in held]
-    said = [{"cluster": each.cluster, "day": str(each.date), **json.loads(text)} for each, text in stated if text]
-    return json.dumps(said, sort_keys=True)
+    first = [(each, lake.note(each.cluster, each.date).get(_FIRST)) for each in held]
+    entries = [{"cluster": each.cluster, "day": str(each.date), **json.loads(text)} for each, text in first if text]
+    return json.dumps(entries, sort_keys=True)
 
 
 def _totals(partition: Partition) -> dict[str, float]:

@@ -1,6 +1,6 @@
 """Idle power of each GPU of a day: from its own free time of four weeks, or from others of its model.
 
-A part of the lake is not enough to tell: the others of a model stand in all parts, so this comes before any part is attributed.
+A part of the lake is not enough: the others of a model are in all parts, so this comes before any part is attributed.
 """
 
 from __future__ import annotations

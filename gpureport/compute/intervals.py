@@ -45,7 +45,7 @@ def interval_sums(
 def holder_sums(
     con: duckdb.DuckDBPyConnection, query: Query, days: Sequence[Partition | None], params: Mapping[str, Any]
 ) -> None:
-    """Make one of the tables over holders' own samples: by its SQL where they are few, else by a loop over the parts in turn."""
+    """Make one of the tables over holders' own samples: by its SQL where they are few, else by a loop over each part."""
     samples, *others = days
     if others or samples is None or samples.row_count < ROWS_WORTH_LOOPS:
         build(con, query, params)
@@ -75,7 +75,7 @@ def _part(
 
 
 def by_loops(file: Path, query: Query, cluster: str, params: Mapping[str, Any], beside: dict[str, pa.Table]) -> pa.Table | None:
-    """The rows of one part; None where only SQL can tell: a number too large for whole ones, or rows in another order."""
+    """The rows of one part; None where only SQL can count: a number too large for whole ones, or rows in another order."""
     if query.table == MIG:
         from gpureport.compute.sums.mig import mig_energy
 

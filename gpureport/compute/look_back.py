@@ -24,7 +24,7 @@ HISTORY = ("period.demand_day",)
 """Tables kept of all days up to the period's end."""
 _HISTORY_FACTS = ("facts.device_day", "facts.expected_device", "facts.ledger_day", "facts.node_allocation")
 _HISTORY_DAYS = 182
-_TELLS_BEGIN = {"facts.device_signal": ("start_at",), "facts.node_day": ("start_at",)}
+_FIRST_DATA = {"facts.device_signal": ("start_at",), "facts.node_day": ("start_at",)}
 FIRST_SCRAPE = timedelta(minutes=15)
 """From a beginning to the first sample or snapshot, at most."""
 
@@ -39,31 +39,31 @@ def window_before(window: Window) -> Window:
     return Window(window.start_at - (window.end_at - window.start_at), window.start_at)
 
 
-def parameters(window: Window, earlier: Window) -> dict[str, Any]:
+def parameters(window: Window, previous: Window) -> dict[str, Any]:
     """Values for the parameters of the queries that compare two windows."""
     return {
         "since_at": plain(window.start_at),
         "until_at": plain(window.end_at),
-        "previous_since_at": plain(earlier.start_at),
-        "previous_until_at": plain(earlier.end_at),
-        "window_ratio": window.seconds / earlier.seconds,
+        "previous_since_at": plain(previous.start_at),
+        "previous_until_at": plain(previous.end_at),
+        "window_ratio": window.seconds / previous.seconds,
     }
 
 
-def comparable_clusters(lake: Lake, window: Window, earlier: Window) -> list[str]:
-    """The clusters with data from the earlier window's beginning of which all days of both have facts that were made alike.
+def comparable_clusters(lake: Lake, window: Window, previous: Window) -> list[str]:
+    """The clusters with data from the previous window's beginning of which all days of both have facts that were made alike.
 
     None where a window cuts an hour, which would count in both.
     """
-    if not (window.is_whole_hours and earlier.is_whole_hours):
+    if not (window.is_whole_hours and previous.is_whole_hours):
         return []
-    days = {*window.days(), *earlier.days()}
+    days = {*window.days(), *previous.days()}
     facts = [each for each in lake.computed_days() if each.date in days]
     found: dict[str, list[MadeWith]] = {}
     for partition in facts:
         found.setdefault(partition.cluster, []).append(made_by(partition))
     alike = {cluster for cluster, makers in found.items() if len(makers) == len(days) and len(set(makers)) == 1}
-    return sorted(alike - _begun_within(lake, earlier, alike))
+    return sorted(alike - _begun_within(lake, previous, alike))
 
 
 def _begun_within(lake: Lake, window: Window, clusters: Collection[str]) -> set[str]:
@@ -71,9 +71,9 @@ def _begun_within(lake: Lake, window: Window, clusters: Collection[str]) -> set[
     first = window.start_at.date()
     new = {*clusters} - {each.cluster for each in lake.computed_days() if each.date < first}
     with duckdb.connect() as con:
-        views(con, lake, ["facts/device_signal", "facts/node_day"], new, [first], _TELLS_BEGIN)
-        told = " union all ".join(f"select cluster, start_at from {table}" for table in _TELLS_BEGIN)
-        late = f"select cluster from ({told}) group by cluster having min(start_at) > $latest"
+        views(con, lake, ["facts/device_signal", "facts/node_day"], new, [first], _FIRST_DATA)
+        begins = " union all ".join(f"select cluster, start_at from {table}" for table in _FIRST_DATA)
+        late = f"select cluster from ({begins}) group by cluster having min(start_at) > $latest"
         found = con.execute(late, {"latest": plain(window.start_at + FIRST_SCRAPE)}).fetchall()
     return {cluster for (cluster,) in found}
 
@@ -83,7 +83,7 @@ def made_by(partition: Partition) -> MadeWith:
     return recorded(partition.lake.note(partition.cluster, partition.date))
 
 
-def build_earlier(facts: Facts, params: Mapping[str, Any], kept: Collection[str], passing: Collection[str]) -> bool:
+def build_previous(facts: Facts, params: Mapping[str, Any], kept: Collection[str], passing: Collection[str]) -> bool:
     """Build ``previous.*`` over the facts of a window, and what is there already (``kept``); whether anything was there.
 
     Those that pass are dropped when nothing more is made of them. The views of facts are to be opened anew after it.
@@ -104,8 +104,8 @@ def build_history(facts: Facts, params: Mapping[str, Any]) -> None:
     It ends with the last day of the window that the lake holds, for a window may reach far beyond that. The views of facts are
     to be opened anew after it.
     """
-    held, asked = facts.lake.computed_days(), set(facts.window.days())
-    last = max(each.date for each in held if each.date in asked)
+    held, wanted = facts.lake.computed_days(), set(facts.window.days())
+    last = max(each.date for each in held if each.date in wanted)
     recent = [each for each in held if timedelta() <= last - each.date < timedelta(_HISTORY_DAYS)]
     alike = {made_by(each) for each in recent if each.date >= facts.window.start_at.date()}
     days = sorted({each.date for each in recent if made_by(each) in alike})

@@ -42,7 +42,7 @@ class Thresholds(Section):
     fit_headroom_ratio: float = Field(0.2, ge=0, le=10, description="share by which a smaller GPU must exceed what was needed")
 
 
-_NOT_TOLD_TO_GUESTS = "power_watts power_limit_watts energy_joules gpu_temp_celsius memory_temp_celsius"
+_HIDDEN_FROM_GUESTS = "power_watts power_limit_watts energy_joules gpu_temp_celsius memory_temp_celsius"
 """The board's own power and heat (NVIDIA's vGPU management guide; gpu-operator 614, dcgm-exporter 236)."""
 
 
@@ -95,13 +95,13 @@ def not_on_model(gpu_model: str) -> frozenset[str]:
 
 
 def virtual_gpus() -> list[dict[str, str]]:
-    """Virtual GPUs by the names that guests' drivers give them (NVIDIA A40-8Q, GRID V100D-32C), and what guests are not told."""
-    return [{"gpu_model": f"*-{'[0-9]' * digits}[ABCQ]", "lacks": _NOT_TOLD_TO_GUESTS} for digits in (1, 2, 3)]
+    """Virtual GPUs by the names that guests' drivers give them (NVIDIA A40-8Q, GRID V100D-32C), and what guests cannot read."""
+    return [{"gpu_model": f"*-{'[0-9]' * digits}[ABCQ]", "lacks": _HIDDEN_FROM_GUESTS} for digits in (1, 2, 3)]
 
 
 @cache
-def not_told_to_guest(gpu_model: str) -> frozenset[str]:
-    """Device signals that the guest of a virtual GPU is not told; of physical GPUs none."""
+def hidden_from_guest(gpu_model: str) -> frozenset[str]:
+    """Device signals that are hidden from the guest of a virtual GPU; of physical GPUs none."""
     return frozenset(name for row in virtual_gpus() if fnmatchcase(gpu_model, row["gpu_model"]) for name in row["lacks"].split())
 
 
@@ -120,10 +120,10 @@ def parameters(
     """Values for the parameters of the queries that judge."""
     values = thresholds.model_dump()
     in_force = {**values, "memory_threshold_ratio": memory_threshold_ratio}
-    told = [{**rule, "thresholds": _told(rule["thresholds"], in_force)} for rule in rules().values()]
+    shown = [{**rule, "thresholds": _with_values(rule["thresholds"], in_force)} for rule in rules().values()]
     return {
         **values,
-        "finding_rules": json.dumps(told),
+        "finding_rules": json.dumps(shown),
         "xid_classes": json.dumps(xid_classes()),
         "mig_profiles": json.dumps(mig_profiles()),
         "gpu_models": json.dumps(gpu_models()),
@@ -149,5 +149,5 @@ def check_fail_on(fail_on: str) -> None:
         raise UsageError(f"--fail-on {fail_on!r} is not a finding; give {', '.join(SEVERITIES)}, or a code such as GR101")
 
 
-def _told(names: str, values: Mapping[str, float]) -> str:
+def _with_values(names: str, values: Mapping[str, float]) -> str:
     return ", ".join(f"{name} = {values[name]:g}" for name in names.split())

@@ -261,7 +261,7 @@ _REMOVED = {
     r"thresholds\.(compute_sm|io_sm|latency_engine|latency_sm|bandwidth_dram|counter_difference|hw_throttle|unnamed)_ratio"
     r"|thresholds\.(io_pcie_bytes_per_second|fit_hours_min|observed_seconds_min|wait_pods_min)": "leave it out",
 }
-"""Keys of earlier versions, and what replaces them."""
+"""Keys of previous versions, and what replaces them."""
 _KIND_OF_UNION = re.compile(r"dict\[")
 """Parts of a problem's place that are no key."""
 
@@ -277,9 +277,9 @@ def _first_problem(error: ValidationError) -> str:
         return f"{where} is missing"
     if problem["type"] == "dict_type":
         return f"{where} is a table: write [{where}] and its keys below it, as in docs/operations.md"
-    said = (
+    text = (
         str(problem["ctx"]["error"]) if problem["type"] == "value_error" else f"{problem['msg'][0].lower()}{problem['msg'][1:]}"
     )
     given = problem["input"]
     shown = "" if isinstance(given, dict | list | BaseModel) else f" = {given!r}"  # a section may hold a secret
-    return f"{where}{shown}: {said}" if where else said
+    return f"{where}{shown}: {text}" if where else text

@@ -1,4 +1,4 @@
-"""The servers of a cluster and the nightly job: how to reach them, what to ask and keep, and where metrics go."""
+"""The servers of a cluster and the nightly job: how to reach them, what to read and keep, and where metrics go."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class ClusterSource(Section):
 
 
 class Export(Section):
-    """Parts of a day for fetching, and the days that ``run`` looks back."""
+    """Parts of a day for fetching, and the days that ``run`` reads back."""
 
     samples_per_group: int = Field(1_800_000, gt=0, le=4_000_000)
     keep_raw: bool = False
@@ -89,7 +89,7 @@ _Age = Annotated[str, formed(AGE, "days, weeks or years, as 30d, 8w or 1y, up to
 
 
 class Retention(Section):
-    """For how long samples and facts are kept, as 30d, 8w or 2y; without end where nothing is said."""
+    """For how long samples and facts are kept, as 30d, 8w or 2y; without end where not set."""
 
     keep_samples: _Age = ""
     keep_facts: _Age = ""

@@ -16,9 +16,9 @@ from rich.text import Text
 
 from gpureport.doctor.cluster import cluster_findings, node_findings
 from gpureport.doctor.evidence import Evidence, Finding, Status, verdict
-from gpureport.doctor.kubernetes import access_findings, beside, look_at_cluster
-from gpureport.doctor.lake import look_at_lake
-from gpureport.doctor.prometheus import look_at_server
+from gpureport.doctor.kubernetes import access_findings, beside, examine_cluster
+from gpureport.doctor.lake import examine_lake
+from gpureport.doctor.prometheus import examine_server
 from gpureport.doctor.signals import rhythm_findings, server_findings, signal_findings
 from gpureport.doctor.workloads import replica_findings, workload_findings
 from gpureport.values.catalog import Catalog
@@ -91,9 +91,9 @@ __all__ = [
     "beside",
     "conclusion",
     "examine",
-    "look_at_cluster",
-    "look_at_lake",
-    "look_at_server",
+    "examine_cluster",
+    "examine_lake",
+    "examine_server",
     "print_findings",
 ]
 

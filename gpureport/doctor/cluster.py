@@ -82,9 +82,9 @@ def _host_labels(evidence: Evidence) -> list[Finding]:
 def _silent_nodes(evidence: Evidence) -> list[Finding]:
     """Decided only where every device's node is known by the name that Kubernetes has for it."""
     kube = evidence.kube
-    told = {each.host if each.host in kube.nodes else each.node for each in evidence.carried}
-    silent = sorted(set(kube.allocatable) - told)
-    if not silent or not evidence.carried or told - set(kube.nodes):
+    reported = {each.host if each.host in kube.nodes else each.node for each in evidence.carried}
+    silent = sorted(set(kube.allocatable) - reported)
+    if not silent or not evidence.carried or reported - set(kube.nodes):
         return []
     counts = {node: ", ".join(f"{count} {name}" for name, count in sorted(kube.allocatable[node].items())) for node in silent}
     what = _listed([f"{node} ({counted})" for node, counted in counts.items()])

@@ -200,7 +200,7 @@ class ApiServer:
     groups_not_served: tuple[str, ...] = ()
     """API groups of quota systems and the like."""
     groups_refusal: str = ""
-    """Its words where it does not tell which groups it serves, so that DRA and quota objects are not found."""
+    """Its words where it does not show which groups it serves, so that DRA and quota objects are not found."""
 
     def may_list(self, kind: Kind) -> bool:
         """Whether the kind is there and its list may be read."""

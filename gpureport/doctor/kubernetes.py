@@ -80,7 +80,7 @@ def _list(listing: Listing, kube: KubeState) -> Finding:
         return Finding("kubernetes_list", "ok", kind.asked, f"may be listed ({listing.version}){more}")
     lost, costs = _COSTS.get(kind, ("unknown in the lake; no figure is lost", ()))
     if kind == NODES and all(metric in kube.series for metric in _OUTAGE_SERIES):
-        lost, costs = "kube-state-metrics tells of nodes", ()
+        lost, costs = "kube-state-metrics shows nodes", ()
     add = (remedies.may_list(kind.group, kind.resource),)
     return Finding("kubernetes_list", "partial" if costs else "note", kind.asked, f"{listing.refusal}: {lost}", costs, add)
 
@@ -88,7 +88,7 @@ def _list(listing: Listing, kube: KubeState) -> Finding:
 ByNode = Mapping[str, Mapping[str, int]]
 
 
-def look_at_cluster(cluster: Cluster) -> Evidence:
+def examine_cluster(cluster: Cluster) -> Evidence:
     """Lists, permissions and nodes of the server, without telemetry. SourceError's family where it cannot be read."""
     refusal = _groups_refusal(cluster)
     kinds = [kind for kind in KINDS if not (kind.group and refusal)]

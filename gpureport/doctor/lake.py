@@ -36,7 +36,7 @@ _LEFT_OUT = """
 with entry as (select signal, unnest(map_entries(dropped)) as drops from lake.device_signal where sample_count = 0)
 select signal, drops.key, sum(drops.value)::bigint from entry group by all having sum(drops.value) > 0 order by all
 """
-# One after the other and at once: pods of one name that take turns over the day are no sign of anything.
+# One after the other and at once: pods of one name that follow each other over the day are no sign of anything.
 _ALTERNATING = """
 with run as (
     select
@@ -89,7 +89,7 @@ where kind <> 'kubernetes' group by server order by count(*) desc, server limit 
 """
 
 
-def look_at_lake(con: DuckDBPyConnection, lake: Lake, cluster: str | None, day: date, catalog: Catalog) -> evidence.Evidence:
+def examine_lake(con: DuckDBPyConnection, lake: Lake, cluster: str | None, day: date, catalog: Catalog) -> evidence.Evidence:
     """Content of a cluster's day in the lake. LakeError where there is none, UsageError where the cluster must be named."""
     chosen, next_day = _cluster(lake, cluster, day), day + timedelta(days=1)  # whose first snapshot shows the day's pods too
     views(con, lake, TABLES, clusters=[chosen], dates=[day])

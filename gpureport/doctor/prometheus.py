@@ -77,33 +77,33 @@ class _Questions:
         return reply
 
 
-def look_at_server(connection: Connection, catalog: Catalog, at: datetime, match: Mapping[str, str]) -> evidence.Evidence:
+def examine_server(connection: Connection, catalog: Catalog, at: datetime, match: Mapping[str, str]) -> evidence.Evidence:
     """Series with these labels on the server at this instant. SourceError where it cannot be read."""
     server = probe(connection)
-    ask = _Questions(connection, at, [Matcher(name, "=", value) for name, value in sorted(match.items())])
+    query = _Questions(connection, at, [Matcher(name, "=", value) for name, value in sorted(match.items())])
     wanted = one_of(METRIC_LABEL, [*catalog.asked, CLAIM_SERIES])
-    series = {labels[METRIC_LABEL]: int(count) for labels, count in ask.vector(f"count by (__name__) ({ask.where(wanted)})")}
-    carried = _carried(ask, catalog, series)
-    accelerators = ask.where(Matcher(METRIC_LABEL, "=~", ACCELERATOR_METRICS))
-    counts = {labels[METRIC_LABEL]: int(count) for labels, count in ask.vector(f"count by (__name__) ({accelerators})")}
-    name, labels = f"{server.flavour} {server.version}".strip(), _label_sets(ask, carried)
+    series = {labels[METRIC_LABEL]: int(count) for labels, count in query.vector(f"count by (__name__) ({query.where(wanted)})")}
+    carried = _carried(query, catalog, series)
+    accelerators = query.where(Matcher(METRIC_LABEL, "=~", ACCELERATOR_METRICS))
+    counts = {labels[METRIC_LABEL]: int(count) for labels, count in query.vector(f"count by (__name__) ({accelerators})")}
+    name, labels = f"{server.flavour} {server.version}".strip(), _label_sets(query, carried)
     of_pods = one_of("pod", named_pods(labels))
     return evidence.Evidence(
-        subject=f"{connection.url} at {rfc3339(at)}{f' ({selector(ask.scope)})' if match else ''}",
+        subject=f"{connection.url} at {rfc3339(at)}{f' ({selector(query.scope)})' if match else ''}",
         carried=carried,
         labels=labels,
         pods=tuple(
-            each for metric in POD_SERIES if metric in series for each in ask.series([_named(metric), of_pods], SAMPLED_SERIES)
+            each for metric in POD_SERIES if metric in series for each in query.series([_named(metric), of_pods], SAMPLED_SERIES)
         ),
-        kube=_kube(ask, catalog, series),
-        rhythm=_rhythm(ask, carried),
+        kube=_kube(query, catalog, series),
+        rhythm=_rhythm(query, carried),
         server=evidence.ServerSeen(name, server.read_path, retention_days(connection)),
-        warnings=tuple(dict.fromkeys(ask.warnings)),
+        warnings=tuple(dict.fromkeys(query.warnings)),
         unread=catalog.unread(counts),
     )
 
 
-def _carried(ask: _Questions, catalog: Catalog, series: Mapping[str, int]) -> tuple[evidence.Carried, ...]:
+def _carried(query: _Questions, catalog: Catalog, series: Mapping[str, int]) -> tuple[evidence.Carried, ...]:
     """Device counts by metric and node: one question for all metrics that are distinguished by the same labels."""
     by_condition: dict[str, list[Meaning]] = defaultdict(list)
     for row in catalog.rows:
@@ -111,17 +111,17 @@ def _carried(ask: _Questions, catalog: Catalog, series: Mapping[str, int]) -> tu
             by_condition[row.labels].append(row)
     found: dict[evidence.Carried, None] = {}
     for rows in by_condition.values():
-        for labels, count in ask.vector(_device_count(ask, rows)):
+        for labels, count in query.vector(_device_count(query, rows)):
             for row in rows:
                 if row.metric == labels[METRIC_LABEL]:
                     found[_one_carried(row, labels, int(count))] = None
     return tuple(found)
 
 
-def _device_count(ask: _Questions, rows: Sequence[Meaning]) -> str:
+def _device_count(query: _Questions, rows: Sequence[Meaning]) -> str:
     """PromQL: how many GPUs carry each metric, by node and model; copies of one, and its instances, count once."""
     conditions = [Matcher(name, "!=", "") if value == "*" else Matcher(name, "=", value) for name, value in rows[0].conditions]
-    where = ask.where(one_of(METRIC_LABEL, [row.metric for row in rows]), *conditions)
+    where = query.where(one_of(METRIC_LABEL, [row.metric for row in rows]), *conditions)
     by_place = ", ".join([METRIC_LABEL, *_HOSTS, *names.MODEL, _MIG])
     by_device = ", ".join([by_place, *names.UUID, *_AMD_CARD])
     return f'count by ({by_place}) (count by ({by_device}) (label_replace({where}, "{_MIG}", "true", "GPU_I_ID", ".+")))'
@@ -141,7 +141,7 @@ def _one_carried(row: Meaning, labels: Labels, count: int) -> evidence.Carried:
     )
 
 
-def _label_sets(ask: _Questions, carried: Sequence[evidence.Carried]) -> tuple[Labels, ...]:
+def _label_sets(query: _Questions, carried: Sequence[evidence.Carried]) -> tuple[Labels, ...]:
     """Label sets of each exporter's leading metric on the chosen hosts."""
     found: list[Labels] = []
     for metric in leading_metrics(carried):
@@ -150,28 +150,28 @@ def _label_sets(ask: _Questions, carried: Sequence[evidence.Carried]) -> tuple[L
             hosts[host_label].append(host)
         for host_label, named in hosts.items():
             on_hosts = [one_of(host_label, named)] if host_label else [Matcher(label, "=", "") for label in _HOSTS]
-            found += ask.series([_named(metric), *on_hosts], SAMPLED_SERIES)
+            found += query.series([_named(metric), *on_hosts], SAMPLED_SERIES)
     return tuple(found)
 
 
-def _kube(ask: _Questions, catalog: Catalog, series: Mapping[str, int]) -> evidence.KubeState:
+def _kube(query: _Questions, catalog: Catalog, series: Mapping[str, int]) -> evidence.KubeState:
     metrics = {row.metric for row in catalog.rows if row.exporter == "kube-state-metrics"} | {CLAIM_SERIES}
     known = {metric: count for metric, count in sorted(series.items()) if metric in metrics}
     if not known:
         return evidence.KubeState()
-    allocatable = _by_node(ask, "kube_node_status_allocatable")
-    capacity = _by_node(ask, "kube_node_status_capacity")
-    requests = ask.vector(f"count by (resource) ({ask.where(_named('kube_pod_container_resource_requests'), _ACCELERATORS)})")
-    by_slot = _hardware(ask) if "kube_node_labels" in known else {}
+    allocatable = _by_node(query, "kube_node_status_allocatable")
+    capacity = _by_node(query, "kube_node_status_capacity")
+    requests = query.vector(f"count by (resource) ({query.where(_named('kube_pod_container_resource_requests'), _ACCELERATORS)})")
+    by_slot = _hardware(query) if "kube_node_labels" in known else {}
     hardware = {node: evidence.resource_vendor(min(resources)) for node, resources in capacity.items()} | by_slot
-    named = ask.vector(f"count by ({_NODES}) ({ask.where(_named('kube_node_info'))})")
+    named = query.vector(f"count by ({_NODES}) ({query.where(_named('kube_node_info'))})")
     return evidence.KubeState(
         series=known,
         allocatable=allocatable,
         hardware=hardware,
         requests={labels["resource"]: int(count) for labels, count in requests},
         nodes=frozenset([*allocatable, *hardware, *(evidence.node_of(labels) for labels, _ in named)]),
-        is_relabelled="exported_pod" in ask.label_names([_named("kube_pod_info")]),
+        is_relabelled="exported_pod" in query.label_names([_named("kube_pod_info")]),
     )
 
 
@@ -179,29 +179,29 @@ def _named(metric: str) -> Matcher:
     return Matcher(METRIC_LABEL, "=", metric)
 
 
-def _by_node(ask: _Questions, metric: str) -> dict[str, dict[str, int]]:
+def _by_node(query: _Questions, metric: str) -> dict[str, dict[str, int]]:
     """Node → accelerator resource → how many, where there are any."""
     found: dict[str, dict[str, int]] = defaultdict(dict)
-    for labels, count in ask.vector(f"max by ({_NODES}, resource) ({ask.where(_named(metric), _ACCELERATORS)}) > 0"):
+    for labels, count in query.vector(f"max by ({_NODES}, resource) ({query.where(_named(metric), _ACCELERATORS)}) > 0"):
         found[evidence.node_of(labels)][labels["resource"]] = int(count)
     return dict(found)
 
 
-def _hardware(ask: _Questions) -> dict[str, str]:
+def _hardware(query: _Questions) -> dict[str, str]:
     """Nodes by their PCI labels; which of the labels there are is asked first."""
-    labels = evidence.pci_labels(ask.label_names([_named("kube_node_labels")]))
+    labels = evidence.pci_labels(query.label_names([_named("kube_node_labels")]))
     if not labels:
         return {}
-    rows = ask.vector(f"count by ({_NODES}, {', '.join(labels)}) ({ask.where(_named('kube_node_labels'))})")
+    rows = query.vector(f"count by ({_NODES}, {', '.join(labels)}) ({query.where(_named('kube_node_labels'))})")
     found = {evidence.node_of(labels): evidence.pci_vendor(labels) for labels, _ in rows}
     return {node: vendor for node, vendor in found.items() if vendor}
 
 
-def _rhythm(ask: _Questions, carried: Sequence[evidence.Carried]) -> evidence.Rhythm:
+def _rhythm(query: _Questions, carried: Sequence[evidence.Carried]) -> evidence.Rhythm:
     """Seen on the power and energy samples of one host in half an hour."""
-    power = [values for _, values in _of_one_host(ask, carried, "power_watts")]
-    energy = [values for _, values in _of_one_host(ask, carried, "energy_joules")]
-    times = max((times for times, _ in _of_one_host(ask, carried, None)), key=len, default=[])
+    power = [values for _, values in _of_one_host(query, carried, "power_watts")]
+    energy = [values for _, values in _of_one_host(query, carried, "energy_joules")]
+    times = max((times for times, _ in _of_one_host(query, carried, None)), key=len, default=[])
     return evidence.Rhythm(
         step_seconds=statistics.median(after - before for before, after in pairwise(times)) if len(times) > 2 else None,
         fresh_ratio=_fresh_ratio(max(power, key=len, default=[])),
@@ -215,14 +215,14 @@ def _fresh_ratio(values: Sequence[float]) -> float | None:
 
 
 def _of_one_host(
-    ask: _Questions, carried: Sequence[evidence.Carried], signal: str | None
+    query: _Questions, carried: Sequence[evidence.Carried], signal: str | None
 ) -> list[tuple[list[float], list[float]]]:
     """Times in seconds and values of each series of the first host that has the signal (any, if none is given)."""
     one = next((each for each in carried if each.host and signal in (None, each.signal)), None)
     if one is None:
         return []
-    where = ask.where(_named(one.metric), Matcher(one.host_label, "=", one.host))
-    rows = ask.rows(f"{where}[{RHYTHM_WINDOW}]")
+    where = query.where(_named(one.metric), Matcher(one.host_label, "=", one.host))
+    rows = query.rows(f"{where}[{RHYTHM_WINDOW}]")
     return [([float(time) for time, _ in row["values"]], [float(value) for _, value in row["values"]]) for row in rows]
 
 

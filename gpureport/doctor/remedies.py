@@ -95,7 +95,7 @@ def honor_labels(target: str) -> Remedy:
 def may_list(group: str, resource: str) -> Remedy:
     """The rule that shows one list, and lets nothing be changed; several of them are one YAML list.
 
-    ``list`` is all that is ever asked of a whole cluster; single objects are not fetched.
+    ``list`` is all that is ever read of a whole cluster; single objects are not fetched.
     """
     return Remedy(_OWN_RULES, (f'- apiGroups: ["{group}"]', f'  resources: ["{resource}"]', '  verbs: ["list"]'))
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property
 
-from gpureport.config.findings import not_on_model, not_told_to_guest
+from gpureport.config.findings import hidden_from_guest, not_on_model
 from gpureport.doctor import remedies
 from gpureport.doctor.evidence import Carried, Evidence, Finding, Remedy, Rhythm, ServerSeen
 from gpureport.values.catalog import FIGURES, Catalog, Figure, Meaning
@@ -66,7 +66,7 @@ UNTIL_FIRST_ERROR = "xid_code"
 """Its series is absent until the first error from DCGM 4.5.3 on (dcgm-exporter 700)."""
 _READ_IF_THERE = frozenset({"low_util_violation_seconds", "reliability_violation_seconds"})
 """Slowdowns that no report needs: rare ones, or the work's own."""
-_SAYS_ZERO_BELOW = (4, 5)
+_ZERO_BELOW = (4, 5)
 _SHOWN_PLACES = 5
 _PROFILING = "profiling: some GPUs have none, and one of those can end it for its whole node; DCGM 226, dcgm-exporter 50"
 
@@ -193,7 +193,7 @@ def _present(signal: str, seen: Seen, evidence: Evidence) -> Finding:
     exporter = max(of_exporter, key=lambda name: sum(of_exporter[name].values()))
     here, there = of_exporter[exporter], seen.exporters[exporter]
     without = [cell for cell, count in there.items() if here.get(cell, 0) < count]
-    guests = [cell for cell in without if signal in not_told_to_guest(cell[1])]
+    guests = [cell for cell in without if signal in hidden_from_guest(cell[1])]
     lacking = [cell for cell in without if cell not in guests and signal not in not_on_model(cell[1])]
     metrics = ", ".join(dict.fromkeys(each.metric for each in seen.carried if each.signal == signal))
     text = f"{metrics} on {sum(here.values())} of {sum(there.values())} devices"
@@ -219,10 +219,10 @@ def _absent(signal: str, lost: tuple[str, ...], seen: Seen, catalog: Catalog, ev
         return Finding("values_left_out", "missing", signal, _left_out(signal, evidence), lost)
     if all(signal in not_on_model(each.model) for each in seen.carried):
         return Finding("not_on_model", "note", signal, f"no series: {_models(map(_cell, seen.carried))} cannot have it")
-    if all(signal in not_told_to_guest(each.model) for each in seen.carried):
+    if all(signal in hidden_from_guest(each.model) for each in seen.carried):
         return Finding("virtual_gpu", "missing", signal, f"no series: {_GUESTS.format(_models(map(_cell, seen.carried)))}", lost)
     add = remedy(signal, seen, catalog)
-    is_silent = remedies.DCGM in seen.exporters and seen.versions(catalog)[1] >= _SAYS_ZERO_BELOW
+    is_silent = remedies.DCGM in seen.exporters and seen.versions(catalog)[1] >= _ZERO_BELOW
     if signal == UNTIL_FIRST_ERROR and is_silent:
         text = "no series: no error yet (DCGM 4.5.3 or newer gives none before the first), or the row is not in the CSV"
         return Finding("signal_conditional", "note", signal, text, (), add)

@@ -96,13 +96,13 @@ def _refuted(seen: Habits, pods: Sequence[Labels]) -> dict[tuple[str, str], str]
     """The pods that are named and cannot hold a device, each with the evidence."""
     address = {_pod_of(each): each.get("pod_ip") for each in pods if each.get("pod_ip") != each.get("host_ip")}
     known = {_pod_of(each) for each in pods if each.get("resource")}
-    asking = {_pod_of(each) for each in pods if is_accelerator(each.get("resource", "")) or each.get("claim_name")}
+    requesting = {_pod_of(each) for each in pods if is_accelerator(each.get("resource", "")) or each.get("claim_name")}
     found = {}
     for each in seen.owned:
         pod = each.workload.namespace, each.workload.pod
-        if pod not in asking and address.get(pod) and address[pod] == names.scraped_host(each.labels):
+        if pod not in requesting and address.get(pod) and address[pod] == names.scraped_host(each.labels):
             found[pod] = "its address is scraped"
-        elif pod in known - asking:
+        elif pod in known - requesting:
             found[pod] = "requests no accelerator"
     return found
 
@@ -118,8 +118,8 @@ def _names(seen: Habits, kube: KubeState, refuted: Mapping[tuple[str, str], str]
         for exporter in silent
     ]
     if refuted:
-        told = ", ".join(f"{namespace}/{pod} ({why})" for (namespace, pod), why in sorted(refuted.items()))
-        findings.append(Finding("refuted_holders", "note", "holders", f"labels name pods that cannot hold a GPU: {told}"))
+        text = ", ".join(f"{namespace}/{pod} ({why})" for (namespace, pod), why in sorted(refuted.items()))
+        findings.append(Finding("refuted_holders", "note", "holders", f"labels name pods that cannot hold a GPU: {text}"))
     pods = {(each.workload.namespace, each.workload.pod) for each in seen.owned} - refuted.keys()
     if pods:
         return [*findings, Finding("pod_labels", "ok", "holders", f"pods named on the devices that were looked at: {len(pods)}")]
@@ -130,8 +130,8 @@ def _names(seen: Habits, kube: KubeState, refuted: Mapping[tuple[str, str], str]
 
 
 def _no_names(seen: Habits, kube: KubeState) -> Finding:
-    asking = sum(kube.requests.values())
-    text = "no series names a workload" + (f", though containers request accelerators ({asking})" if asking else "")
+    request_count = sum(kube.requests.values())
+    text = "no series names a workload" + (f", though containers request accelerators ({request_count})" if request_count else "")
     add = []
     if remedies.DCGM in seen.by_exporter:
         add = [remedies.environment(DCGM_EXPORTER_KUBERNETES="true"), remedies.POD_RESOURCES]
@@ -164,7 +164,7 @@ def _uids(seen: Habits, kube: KubeState) -> list[Finding]:
     if not without:
         return []
     has_info = bool(kube.series.get("kube_pod_info"))
-    joined = "; found by name and time in kube_pod_info" if has_info else "; pods of one name cannot be told apart"
+    joined = "; found by name and time in kube_pod_info" if has_info else "; pods of one name cannot be distinguished"
     add = (remedies.environment(DCGM_EXPORTER_KUBERNETES_ENABLE_POD_UID="true"),)
     return [Finding("pod_uid", "note", "holders", f"workloads are named without the pod's uid{joined}", (), add)]
 

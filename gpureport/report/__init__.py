@@ -1,7 +1,7 @@
 """Report: the report.* tables of an open database → report.html, summary.md, csv/, tables/, report.json, gpureport.duckdb.
 
-Files are written aside and moved into their folder together, by one report at a time: nobody who looks meanwhile reads half of a
-file, and one who looks later finds no file of an earlier report beside the new ones. While files of two reports may lie there,
+Files are written aside and moved into their folder together, by one report at a time: nobody reads half of a file,
+or finds a file of a previous report beside the new ones. While files of two reports may lie there,
 one more file says so; where a report was killed amid the moves it stays until the next.
 """
 
@@ -84,8 +84,8 @@ KEPT = 400
 """Reports that the index remembers: a year of nights."""
 
 
-def write_series(answers: Sequence[Answer], header: Header, earlier: Path, folder: Path) -> list[Path]:
-    """Write ``series.json`` and ``index.html``: what ``earlier`` remembers of past reports, and this one in its place."""
+def write_series(answers: Sequence[Answer], header: Header, previous: Path, folder: Path) -> list[Path]:
+    """Write ``series.json`` and ``index.html``: what ``previous`` remembers of past reports, and this one in its place."""
     entry = {
         "clusters": list(header.clusters),
         "since": rfc3339(header.window.start_at),
@@ -93,7 +93,7 @@ def write_series(answers: Sequence[Answer], header: Header, earlier: Path, folde
         "answers": {each.title: [each.headline, each.tone] for each in answers},
     }
     # Reports of other clusters are another series: also those with names, where this one has pseudonyms.
-    others = [each for each in _read(earlier / _SERIES) if each["clusters"] == entry["clusters"] and _key(each) != _key(entry)]
+    others = [each for each in _read(previous / _SERIES) if each["clusters"] == entry["clusters"] and _key(each) != _key(entry)]
     entries = sorted([entry, *others], key=_key, reverse=True)[:KEPT]
     (folder / _SERIES).write_text(json.dumps(entries, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     page = environment().get_template("index.html.j2").render(entries=entries, newest=_key(entry), key=_key, style=stylesheet())
@@ -146,7 +146,7 @@ def aside(out: Path) -> Iterator[Path]:
 def place(written: Sequence[Path], folder: Path, out: Path) -> list[Path]:
     """Move the files into ``out``, the first of them last, for it leads to the others; their new paths in the given order.
 
-    Tables and pages that an earlier report had and this one has not are removed: nobody is to take them for this one's.
+    Tables and pages that a previous report had and this one has not are removed: nobody is to take them for this one's.
     Until all of that is done ``NOTICE`` lies beside them.
     """
     (out / NOTICE).write_text(_NOTICED, encoding="utf-8")
@@ -154,7 +154,7 @@ def place(written: Sequence[Path], folder: Path, out: Path) -> list[Path]:
     for path, target in reversed(list(zip(written, placed, strict=True))):
         target.parent.mkdir(exist_ok=True)
         path.replace(target)
-    for stale in _of_earlier(out) - set(placed):
+    for stale in _of_previous(out) - set(placed):
         stale.unlink()
         if not any(stale.parent.iterdir()):
             stale.parent.rmdir()
@@ -162,7 +162,7 @@ def place(written: Sequence[Path], folder: Path, out: Path) -> list[Path]:
     return placed
 
 
-def _of_earlier(out: Path) -> set[Path]:
+def _of_previous(out: Path) -> set[Path]:
     """The forms and pages that a report may lack, and tables by the names that it knows; other files are somebody's."""
     tables = {*_FORMER, *(table.removeprefix("report.") for table in load())}
     found = (path for name in ("csv/*.csv", "tables/*.parquet") for path in out.glob(name))

@@ -50,20 +50,20 @@ def read_comparison(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query]
     return {section: Result(queries[f"report.{table}"], con) for section, table in SECTIONS.items()}
 
 
-def compare_reports(con: duckdb.DuckDBPyConnection, earlier: Path, now: Path, judged_by: Mapping[str, Any]) -> dict[str, Query]:
+def compare_reports(con: duckdb.DuckDBPyConnection, old: Path, now: Path, judged_by: Mapping[str, Any]) -> dict[str, Query]:
     """Build the tables that compare two reports in an empty database; their queries.
 
-    ``earlier`` and ``now`` are folders of reports or their ``gpureport.duckdb``; ``judged_by`` are the parameters of findings and
-    coverage. Clusters of one of them only, or whose data begin within the first, are left out, and said. LakeError for a file
+    ``old`` and ``now`` are folders of reports or their ``gpureport.duckdb``; ``judged_by`` are the parameters of findings and
+    coverage. Clusters of one of them only, or whose data begin within the first, are left out, and logged. LakeError for a file
     that is no report of this version, or where no cluster is left.
     """
     queries = load()
     given, previous = set(compared_tables(queries)), of_life(queries, "previous")
-    earlier_window = _take(con, earlier, given)
+    previous_window = _take(con, old, given)
     for query in needed(queries, previous, given):
         build(con, query, {})
-    params = {**parameters(_take(con, now, given), earlier_window), **judged_by}
-    _keep_common_clusters(con, previous, earlier, now, _begun_within(con, earlier_window))
+    params = {**parameters(_take(con, now, given), previous_window), **judged_by}
+    _keep_common_clusters(con, previous, old, now, _begun_within(con, previous_window))
     targets = [f"report.{table}" for table in SECTIONS.values() if f"report.{table}" != _RESTATED]
     for query in needed(queries, [*targets, "checks.bridge_does_not_add_up"], {*given, *previous}):
         build(con, query, params)
@@ -82,7 +82,7 @@ def _begun_within(con: duckdb.DuckDBPyConnection, window: Window) -> set[str]:
 
 
 def _keep_common_clusters(
-    con: duckdb.DuckDBPyConnection, previous: Collection[str], earlier: Path, now: Path, late: Collection[str]
+    con: duckdb.DuckDBPyConnection, previous: Collection[str], old: Path, now: Path, late: Collection[str]
 ) -> None:
     """Leave out of ``previous.*`` what is of no cluster of the later report; that of the later one is left out by the queries."""
     before, after = (
@@ -91,21 +91,21 @@ def _keep_common_clusters(
     )
     if not before & after:
         first, second = (", ".join(sorted(names)) or "no cluster" for names in (before, after))
-        raise LakeError(f"{earlier} is of {first} and {now} of {second}; give two reports of one cluster")
-    for names, path in ((before - after, earlier), (after - before, now)):
+        raise LakeError(f"{old} is of {first} and {now} of {second}; give two reports of one cluster")
+    for names, path in ((before - after, old), (after - before, now)):
         if names:
             _LOG.info(f"left out, for only {path} has it: {', '.join(sorted(names))}")
     for cluster in sorted(before.intersection(after, late)):
-        told = f"the data of {cluster} begin within the period of {earlier}"
+        reason = f"the data of {cluster} begin within the period of {old}"
         if not (before & after).difference(late):
-            raise LakeError(f"{told}; give a report of a later period")
-        _LOG.info(f"left out, for {told}")
+            raise LakeError(f"{reason}; give a report of a later period")
+        _LOG.info(f"left out, for {reason}")
     for table in previous:
         con.execute(
             f"delete from {table} where list_contains($1, cluster) or cluster not in (select cluster from period.capacity)",
             [[*late]],
         )
-    for table, path in (("previous.capacity", earlier), ("period.capacity", now)):
+    for table, path in (("previous.capacity", old), ("period.capacity", now)):
         lacks = f"""select cluster, count(distinct day) from {table} where unseen_cause = 'not_exported'
             and cluster in (select cluster from previous.capacity) group by all order by all"""
         for cluster, days in con.execute(lacks).fetchall():

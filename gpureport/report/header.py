@@ -112,13 +112,13 @@ class Header:
     @property
     def lacks(self) -> tuple[str, ...]:
         """A sentence for each cluster of which the lake has not all days."""
-        asked = len(list(self.window.days()))
+        day_count = len(list(self.window.days()))
         held = {cluster: len({each.day for each in self.sources if each.cluster == cluster}) for cluster in self.clusters}
-        said = {
-            cluster: f"{days} of the period's {asked} UTC days" if days else "no telemetry of the period"
+        texts = {
+            cluster: f"{days} of the period's {day_count} UTC days" if days else "no telemetry of the period"
             for cluster, days in held.items()
         }
-        return tuple(f"{cluster}: the lake has {said[cluster]}." for cluster, days in held.items() if days < asked)
+        return tuple(f"{cluster}: the lake has {texts[cluster]}." for cluster, days in held.items() if days < day_count)
 
     @property
     def is_whole_hours(self) -> bool:

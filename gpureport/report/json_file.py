@@ -1,7 +1,7 @@
 """report.json: a summary of at most 5 MB, whatever the size of the report, in the shapes that other tools read; and summary.md.
 
 It has the header, the ledger, namespaces, findings, data coverage by signal, the largest containers in OpenCost's and cAdvisor's
-shapes and their energy, and which files have all rows of each table. Each list ends where its room ends.
+shapes and their energy, and which files have all rows of each table. Each list ends at its size.
 """
 
 from __future__ import annotations
@@ -142,8 +142,8 @@ _ROWS_MAX = 5000
 _CONTAINERS_MAX = 1000
 _INSTANTS = orjson.OPT_NAIVE_UTC | orjson.OPT_UTC_Z
 """Times are UTC without a zone in SQL; in JSON they say so."""
-_ROOM = {"sources": 500_000, "findings": 1_000_000, "allocations": 1_000_000}
-_ROOM_ELSE = 400_000
+_BYTES = {"sources": 500_000, "findings": 1_000_000, "allocations": 1_000_000}
+_OTHER_BYTES = 400_000
 _NAMESPACES = """
     select cluster, namespace, map_from_entries(list((bucket, gpu_hours) order by bucket)) as gpu_hours
     from (
@@ -176,7 +176,7 @@ def write_json(results: Sequence[Result], header: Header, files: Iterable[Path],
     document = {
         "schema_version": SCHEMA_VERSION,
         **head,
-        **{name: _as_far_as_there_is_room(name, entries) for name, entries in lists.items()},
+        **{name: _within_size(name, entries) for name, entries in lists.items()},
         "entry_counts": {name: len([*lists[name]]) for name in whole},
         "tables": _tables(results, [file.relative_to(path.parent) for file in files]),
     }
@@ -184,12 +184,12 @@ def write_json(results: Sequence[Result], header: Header, files: Iterable[Path],
     return path
 
 
-def _as_far_as_there_is_room(name: str, entries: Iterable[Mapping[str, Any]]) -> list[orjson.Fragment]:
-    kept, room = [], _ROOM.get(name, _ROOM_ELSE)
+def _within_size(name: str, entries: Iterable[Mapping[str, Any]]) -> list[orjson.Fragment]:
+    kept, space = [], _BYTES.get(name, _OTHER_BYTES)
     for entry in entries:
         text = orjson.dumps(entry, option=_INSTANTS)
-        room -= len(text) + 6
-        if room < 0:
+        space -= len(text) + 6
+        if space < 0:
             break
         kept.append(orjson.Fragment(text))
     return kept
@@ -224,9 +224,9 @@ def _rows(tables: Mapping[str, Result], table: str, sql: str) -> list[dict[str, 
     """Rows of SQL over a report table, by column; none where the report has no such table."""
     if table not in tables:
         return []
-    told = tables[table].con.execute(sql)
-    names = [column[0] for column in told.description or ()]
-    return [dict(zip(names, row, strict=True)) for row in told.fetchall()]
+    found = tables[table].con.execute(sql)
+    names = [column[0] for column in found.description or ()]
+    return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
 
 
 def _tables(results: Sequence[Result], files: Sequence[Path]) -> dict[str, Any]:

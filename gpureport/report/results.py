@@ -72,11 +72,11 @@ class Result:
         Without ``order`` they come in the order of the table's keys. A map is a dict.
         """
         keys, at_most = order or ", ".join(self.query.grain), "" if limit is None else f"limit {limit:d}"
-        told = self.con.execute(
+        found = self.con.execute(
             f"select {', '.join(columns)} from {self.query.table} where {where} order by {keys} {at_most}", values
         )
-        names = [column[0] for column in told.description or ()]
-        return [dict(zip(names, row, strict=True)) for row in told.fetchall()]
+        names = [column[0] for column in found.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
 
     @cached_property
     def _read(self) -> tuple[pl.DataFrame, Maps]:
@@ -85,9 +85,9 @@ class Result:
         names = [name for name, kind in self.kinds.items() if kind.startswith("MAP(")]
         entries, keys = ", ".join(f"map_entries({name}) as {name}" for name in names), ", ".join(self.query.grain)
         rows = rounded_rows(self.kinds, f"from {self.query.table}", self.row_count > MANY_ROWS)
-        told = self.kept.sql(f"select * {f'replace ({entries})' if names else ''} from ({rows}) order by {keys}").to_arrow_table()
-        frame = pl.DataFrame(told.drop_columns(names))
-        maps = {name: tuple(_maps(told[name])) for name in names}
+        all_ = self.kept.sql(f"select * {f'replace ({entries})' if names else ''} from ({rows}) order by {keys}").to_arrow_table()
+        frame = pl.DataFrame(all_.drop_columns(names))
+        maps = {name: tuple(_maps(all_[name])) for name in names}
         return frame.with_columns(pl.selectors.decimal().cast(pl.Int64, strict=True)), maps
 
     @property

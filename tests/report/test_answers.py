@@ -143,7 +143,7 @@ def test_gpus_that_were_free_in_every_hour_can_be_returned_too(con: duckdb.DuckD
             ('', 'far', 'M', timestamp '2026-11-20 00:00:00', 1e0, 0e0, 0e0),
             ('', 'far', 'M', timestamp '2026-11-20 01:00:00', 1e0, 1e0, 0e0),
             ('', 'far', 'N', timestamp '2026-11-20 00:00:00', 1e0, 1.5e0, 0e0)
-        ) as course(team, cluster, gpu_model, hour_start_at, usable_gpu_hours, allocated_gpu_hours, unnamed_gpu_hours)
+        ) as trend(team, cluster, gpu_model, hour_start_at, usable_gpu_hours, allocated_gpu_hours, unnamed_gpu_hours)
     """)
     found = _answers(con)["GPUs to return"]
     assert found.headline == "3 of 4"  # 24 h idle over 24 h, and 2 free in lab: 4 - 2, then 4 - 0 - 1; in far 1 - 0, then 1 - 1

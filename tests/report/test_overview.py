@@ -197,7 +197,7 @@ def test_the_trend_has_active_hours_whose_sm_activity_is_not_measured(con: duckd
     con.execute("""
         create or replace table report.gpu_hours_over_time as select 'lab' as cluster, *, 0e0 as unnamed_gpu_hours,
             0e0 as allocated_idle_gpu_hours from (values ('M', 3e0, 2e0, 2e0, null), ('N', 1e0, 1e0, 1e0, 5e-1))
-                as course(gpu_model, usable_gpu_hours, allocated_gpu_hours, active_gpu_hours, effective_gpu_hours),
+                as trend(gpu_model, usable_gpu_hours, allocated_gpu_hours, active_gpu_hours, effective_gpu_hours),
             (values (timestamp '2026-11-20 00:00:00'), (timestamp '2026-11-20 01:00:00')) as hour(hour_start_at)
     """)
     with opened_tables(con, {}) as tables:

@@ -34,7 +34,7 @@ def export_blocks(config: Config, blocks: str, environ: Mapping[str, str], day: 
     if label := each.prometheus.cluster_label:
         each = _of_label(each, label, each.cluster)
     place = config.reached_place(parse_place(blocks), environ)
-    tell_export(export_blocks(_settings(each, environ), place, config.lake, day))
+    log_export(export_blocks(_settings(each, environ), place, config.lake, day))
 
 
 def _settings(config: Config, environ: Mapping[str, str]) -> ExportSettings:
@@ -48,16 +48,16 @@ def _settings(config: Config, environ: Mapping[str, str]) -> ExportSettings:
     )
 
 
-def tell_export(exported: Exported) -> None:
+def log_export(exported: Exported) -> None:
     """Log the result of an export, with its warnings."""
     what = f"{exported.sample_count:,} samples of {exported.series_count:,} series, by {exported.read_paths}"
     _LOG.info(f"{exported.day}: {what if exported.is_written else 'nothing new'}")
     for warning in exported.warnings:
         _LOG.warning(f"{exported.day} may be partial: {warning}")
-    tell_unread(exported.unread)
+    log_unread(exported.unread)
 
 
-def tell_unread(unread: Mapping[str, int]) -> None:
+def log_unread(unread: Mapping[str, int]) -> None:
     """Log metrics of accelerators that nothing reads, if there are any."""
     if unread:
         named = ", ".join(f"{metric} ({count:,} series)" for metric, count in unread.items())

@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 
 
-def diff_windows(config: Config, window: Window, earlier: Window | None, only: str | None, output: Output) -> None:
-    """Print what changed between two windows of the lake; without the earlier one against the period before it.
+def diff_windows(config: Config, window: Window, previous: Window | None, only: str | None, output: Output) -> None:
+    """Print what changed between two windows of the lake; without the previous one against the period before it.
 
     LakeError where the lake does not hold all days of both, made alike.
     """
     from gpureport.report.comparison import print_comparison, read_comparison
 
-    lake, before = reported_lake(config), earlier or window_before(window)
+    lake, before = reported_lake(config), previous or window_before(window)
     with connection(config.compute.memory_limit, REPORT_THREADS) as con:
         tables = WindowTables(con, lake, window, report_settings(config), facts_made_with(config), before, releases=True)
-        if not tables.has_earlier:
+        if not tables.has_previous:
             raise LakeError(
                 f"{window} cannot be compared with {before}: give windows of whole hours with data from their beginning, and "
                 "compute all days of both with this configuration and version"
@@ -45,7 +45,7 @@ def diff_windows(config: Config, window: Window, earlier: Window | None, only: s
         print_comparison(read_comparison(con, queries), only, output, sys.stdout)
 
 
-def diff_reports(config: Config, earlier: Place, now: Place, only: str | None, output: Output) -> None:
+def diff_reports(config: Config, previous: Place, now: Place, only: str | None, output: Output) -> None:
     """Print what changed between two reports (folders, their gpureport.duckdb, or addresses); no lake is needed.
 
     LakeError where one is no report of this version, or no cluster is in both.
@@ -55,7 +55,7 @@ def diff_reports(config: Config, earlier: Place, now: Place, only: str | None, o
     settings = report_settings(config)
     judged_by = {"figure_min_coverage_ratio": settings.figure_min_coverage_ratio, **settings.findings}
     limits = (config.compute.memory_limit, REPORT_THREADS)
-    with report_here(earlier, DATABASE) as first, report_here(now, DATABASE) as second, connection(*limits) as con:
+    with report_here(previous, DATABASE) as first, report_here(now, DATABASE) as second, connection(*limits) as con:
         queries = compare_reports(con, first, second, judged_by)
         print_comparison(read_comparison(con, queries), only, output, sys.stdout)
 
@@ -70,7 +70,7 @@ def what_if_nodes(config: Config, window: Window, question: NodeQuestion, output
     with connection(config.compute.memory_limit, REPORT_THREADS) as con:
         WindowTables(con, lake, window, settings, facts_made_with(config)).build(question.tables)
         found = list(rows_of(con, window, question, settings.prices.get("gpu_hour", {})))
-    for note in dict.fromkeys(told for told, _ in found):
+    for note in dict.fromkeys(each for each, _ in found):
         _LOG.info(note)
     rows = [[float(f"{each:.9g}") if isinstance(each, float) else each for each in row] for _, row in found]
     print_rows(NAMES, rows, output, sys.stdout)

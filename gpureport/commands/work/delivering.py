@@ -42,7 +42,7 @@ def deliver(out: Place, write: Callable[[Path], list[Path]]) -> list[Place]:
     """Have a report written into a folder and brought to its place; where its files are then.
 
     On object storage the page goes last: who sees the new one finds everything else new too.
-    OutputError where the disk refuses, StoreError where the storage does not serve; the page there is then the earlier one.
+    OutputError where the disk refuses, StoreError where the storage does not serve; the page there is then the previous one.
     """
     if not isinstance(out, ObjectAddress):
         with out_errors(out):
@@ -66,7 +66,7 @@ def _upload(bucket: Bucket, folder: Path, names: list[str]) -> None:
 
     bucket.each(send, [name for name in names if name != _PAGE])
     bucket.each(send, [name for name in names if name == _PAGE])
-    bucket.delete(each.name for each in bucket.objects(_OWNER_PAGES) if each.name not in names)  # of an earlier report
+    bucket.delete(each.name for each in bucket.objects(_OWNER_PAGES) if each.name not in names)  # of a previous report
 
 
 def remember(place: Place, made_of: str) -> None:

@@ -35,7 +35,7 @@ class LakeDay:
 
 
 @dataclass(frozen=True)
-class Look:
+class Scope:
     """Target of ``doctor``: a lake's day, or the servers at an instant, with the state also Kubernetes."""
 
     at: datetime
@@ -53,7 +53,7 @@ class _Examined:
     failure: SourceError | None = None
 
 
-def doctor(config: Config, environ: Mapping[str, str], look: Look, output: Output) -> str:
+def doctor(config: Config, environ: Mapping[str, str], scope: Scope, output: Output) -> str:
     """Print what each configured cluster (or a lake's day) has and lacks; the verdict.
 
     IncompleteError, with the verdict, where a report would lack figures. What cannot be read is raised when the rest is printed.
@@ -61,7 +61,7 @@ def doctor(config: Config, environ: Mapping[str, str], look: Look, output: Outpu
     # Imported here: no other command should wait for it.
     from gpureport.doctor import print_findings
 
-    found = list(_each_examined(config, environ, look))
+    found = list(_each_examined(config, environ, scope))
     seen = {each.cluster: each.findings for each in found if each.sentence}
     failures = [each.failure for each in found if each.failure]
     if seen:
@@ -76,32 +76,32 @@ def doctor(config: Config, environ: Mapping[str, str], look: Look, output: Outpu
     return sentence
 
 
-def _each_examined(config: Config, environ: Mapping[str, str], look: Look) -> Iterator[_Examined]:
+def _each_examined(config: Config, environ: Mapping[str, str], scope: Scope) -> Iterator[_Examined]:
     """The clusters as a run takes them, one after the other."""
-    for each in [config] if look.lake_day else config.each_cluster():
-        is_told_apart = each.prometheus.url and each.prometheus.cluster_label and not look.lake_day
+    for each in [config] if scope.lake_day else config.each_cluster():
+        has_cluster_label = each.prometheus.url and each.prometheus.cluster_label and not scope.lake_day
         try:
-            day = (look.at - timedelta(microseconds=1)).date()
-            sources = clusters_by_label(each, environ, day) if is_told_apart else [each]
+            day = (scope.at - timedelta(microseconds=1)).date()
+            sources = clusters_by_label(each, environ, day) if has_cluster_label else [each]
         except SourceError as failure:
             yield _Examined(each.cluster, failure=failure)
             continue
         for source in sources:
-            yield _examine(source, environ, look)
+            yield _examine(source, environ, scope)
 
 
-def _examine(config: Config, environ: Mapping[str, str], look: Look) -> _Examined:
+def _examine(config: Config, environ: Mapping[str, str], scope: Scope) -> _Examined:
     """One cluster's findings and verdict. UsageError where none of its servers is named."""
     from gpureport.doctor import beside, conclusion, examine
 
     try:
-        telemetry = _look_at_telemetry(config, environ, look)
+        telemetry = _examine_telemetry(config, environ, scope)
     except SourceError as failure:
         return _Examined(config.cluster, failure=failure)
-    state, failed = _look_at_state(config, environ) if look.with_state and config.kubernetes.enabled else (None, None)
+    state, failed = _examine_state(config, environ) if scope.with_state and config.kubernetes.enabled else (None, None)
     evidence = beside(telemetry, state) if telemetry and state else telemetry or state
     if evidence is None and failed is None:
-        raise UsageError("nothing to look at; give --prometheus-url, --kubeconfig or both, or --lake with --date")
+        raise UsageError("nothing to examine; give --prometheus-url, --kubeconfig or both, or --lake with --date")
     if evidence is None:
         return _Examined(config.cluster, failure=failed)
     for warning in evidence.warnings:
@@ -110,26 +110,26 @@ def _examine(config: Config, environ: Mapping[str, str], look: Look) -> _Examine
     return _Examined(config.cluster, findings, conclusion(findings, evidence), failed)
 
 
-def _look_at_telemetry(config: Config, environ: Mapping[str, str], look: Look) -> Evidence | None:
+def _examine_telemetry(config: Config, environ: Mapping[str, str], scope: Scope) -> Evidence | None:
     """Signals of a lake's day or of the configured server; None where neither is named."""
     from gpureport.collect.sources.prometheus import open_connection
-    from gpureport.doctor import look_at_lake, look_at_server
+    from gpureport.doctor import examine_lake, examine_server
 
-    if look.lake_day:
+    if scope.lake_day:
         with connection(config.compute.memory_limit, config.compute.threads) as con:
-            return look_at_lake(con, open_lake(config.lake), look.lake_day.cluster, look.lake_day.day, catalog_of(config))
+            return examine_lake(con, open_lake(config.lake), scope.lake_day.cluster, scope.lake_day.day, catalog_of(config))
     if not config.prometheus.url:
         return None
     server = open_connection(config.prometheus, environ)
-    return look_at_server(server, catalog_of(config), look.at, config.prometheus.match)
+    return examine_server(server, catalog_of(config), scope.at, config.prometheus.match)
 
 
-def _look_at_state(config: Config, environ: Mapping[str, str]) -> tuple[Evidence | None, SourceError | None]:
+def _examine_state(config: Config, environ: Mapping[str, str]) -> tuple[Evidence | None, SourceError | None]:
     """Kubernetes' state, or the reason why it cannot be read; neither where no cluster is named."""
-    from gpureport.doctor import look_at_cluster
+    from gpureport.doctor import examine_cluster
 
     try:
-        return look_at_cluster(open_cluster(config.kubernetes, environ)), None
+        return examine_cluster(open_cluster(config.kubernetes, environ)), None
     except NoClusterError:
         return None, None
     except SourceError as error:

@@ -195,7 +195,7 @@ def _write(job: _Job, settings: Metrics, values: Sequence[Value]) -> None:
 
 
 def _last_success(path: Path, name: str) -> list[Value]:
-    """From the file of an earlier run; none where there is none, or something else stands there."""
+    """From the file of a previous run; none where there is none, or something else is there."""
     try:
         families = list(text_string_to_metric_families(path.read_text(encoding="utf-8")))
     except (OSError, ValueError):

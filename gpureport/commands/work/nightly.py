@@ -86,7 +86,7 @@ def _published(plan: NightPlan, watch: Watch) -> Iterator[None]:
     """Metrics of the night that the block is, however it ends; none of one that leaves to another run."""
     start = watch.clock()
 
-    def tell(exit_code: int, failure: str = "") -> None:
+    def finish(exit_code: int, failure: str = "") -> None:
         ended_at = plan.now + timedelta(seconds=watch.clock() - start)
         night = Night(plan.config.cluster, ended_at, exit_code, watch.stage_seconds, dict(watch.sample_counts), failure=failure)
         with _database(plan, watch.has_report) as database:
@@ -98,9 +98,9 @@ def _published(plan: NightPlan, watch: Watch) -> Iterator[None]:
         if isinstance(error, LakeBusyError) and isinstance(plan.config.lake, ObjectAddress):
             raise  # by a run of another machine; in a folder there is no other one
         watch.exit_code = EXIT_CODE if is_terminated() else getattr(error, "exit_code", GpureportError.exit_code)
-        tell(watch.exit_code, "Terminated" if is_terminated() else type(error).__name__)
+        finish(watch.exit_code, "Terminated" if is_terminated() else type(error).__name__)
         raise
-    tell(watch.exit_code)
+    finish(watch.exit_code)
 
 
 def _work(plan: NightPlan, watch: Watch) -> reporting.Reported:
@@ -117,8 +117,8 @@ def _work(plan: NightPlan, watch: Watch) -> reporting.Reported:
         written = report_and_tidy(plan, watch)
     except GpureportError as error:
         collecting.raise_first([*failures, error])
-    for said in filter(None, (*written.warnings, written.failure) if failures else ()):
-        _LOG.warning(said)
+    for warning in filter(None, (*written.warnings, written.failure) if failures else ()):
+        _LOG.warning(warning)
     collecting.raise_first(failures)
     return written
 
@@ -170,7 +170,7 @@ class _Cluster:
 
     def read(self, failures: list[SourceError]) -> bool:
         """State, samples and facts into the lake; whether the night's day is there. What cannot be read goes to the failures."""
-        self._look(failures)
+        self._snapshot(failures)
         days, last, read = self._days_to_do(), self.plan.last_day, list[date]()
         while days:
             day, *days = days
@@ -186,13 +186,13 @@ class _Cluster:
         self._compute_older_days()
         return last in read
 
-    def _look(self, failures: list[SourceError]) -> None:
+    def _snapshot(self, failures: list[SourceError]) -> None:
         plan = self.plan
         if not (plan.with_state and plan.config.kubernetes.enabled) or self._is_seen_lately():
             return
         with self.watch.stage("snapshot"):
             taken = observing.snapshot_beside(plan.config, plan.environ, plan.now)
-        failures += observing.tell_beside(taken)
+        failures += observing.log_beside(taken)
 
     def _is_seen_lately(self) -> bool:
         """Whether a snapshot of the cluster is so new that another one says nothing more."""
@@ -230,7 +230,7 @@ class _Cluster:
             _LOG.info(f"{day} {'stays as it is' if is_held else 'stays missing'}: {error}")
             return is_held
         self.watch.sample_counts[config.cluster] += exported.sample_count if exported.is_written else 0
-        collecting.tell_export(exported)
+        collecting.log_export(exported)
         return True
 
     def _compute_older_days(self) -> None:

@@ -31,14 +31,14 @@ def import_state(config: Config, folder: Path, observed_at: datetime | None, now
 
 
 def take_snapshots(configs: Sequence[Config], environ: Mapping[str, str], now: datetime) -> None:
-    """The state of each cluster at this moment into the lake; a failure of one is raised when the others are read."""
+    """The state of each cluster of now into the lake; a failure of one is raised when the others are read."""
     from gpureport.commands.work.job_metrics import publish_snapshot  # a snapshot beside an export should not wait for it
 
     failures = list[GpureportError]()
     for config in configs:
         try:
             taken = _take(config, environ, now)
-            tell_snapshot(taken)
+            log_snapshot(taken)
             failure: GpureportError | None = taken.failure
         except GpureportError as error:
             failure = error
@@ -59,7 +59,7 @@ def snapshot_beside(config: Config, environ: Mapping[str, str], now: datetime) -
         return error
 
 
-def tell_beside(taken: Snapshot | SourceError | NoClusterError) -> list[SourceError]:
+def log_beside(taken: Snapshot | SourceError | NoClusterError) -> list[SourceError]:
     """Log a snapshot beside a larger job; its failure, to raise when all is done. A cluster that is not there is none."""
     if isinstance(taken, NoClusterError):
         _LOG.info(
@@ -67,12 +67,12 @@ def tell_beside(taken: Snapshot | SourceError | NoClusterError) -> list[SourceEr
         )
         return []
     if isinstance(taken, Snapshot):
-        tell_snapshot(taken)
+        log_snapshot(taken)
         return [taken.failure] if taken.failure else []
     return [taken]
 
 
-def tell_snapshot(taken: Snapshot) -> None:
+def log_snapshot(taken: Snapshot) -> None:
     """Log what was observed, and what is missing or partial."""
     counts = [f"{taken.row_counts.get(name, 0):,} in {name}" for name in ("node", "pod", "device", "claim", "quota")]
     _LOG.info(f"state of {rfc3339(taken.observed_at)} from {taken.origin}: {', '.join(counts)}")

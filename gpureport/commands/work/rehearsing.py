@@ -76,14 +76,14 @@ def _demo_settings(config: Config) -> dict[str, Any]:
     }
 
 
-def simulate(config: Config, asked: Mapping[str, Any], out: Path | None, lake: Place | None, today: date) -> list[Place]:
+def simulate(config: Config, options: Mapping[str, Any], out: Path | None, lake: Place | None, today: date) -> list[Place]:
     """A synthetic cluster as files, as a lake, or both; what was written."""
     # Imported here: no other command should wait for it.
     from gpureport.simulate import SimulationPlan, choose_signals, fill_lake, write_kubernetes, write_openmetrics, write_truth
 
-    start = parse_date(asked["start"]) if asked["start"] else today - timedelta(days=asked["days"])
-    chosen = {name: found for name, found in asked.items() if name not in ("start", "signals")}
-    signals = choose_signals(asked["signals"])
+    start = parse_date(options["start"]) if options["start"] else today - timedelta(days=options["days"])
+    chosen = {name: found for name, found in options.items() if name not in ("start", "signals")}
+    signals = choose_signals(options["signals"])
     # A cluster that keeps finished pods for ever makes each day of a month longer than the one before it.
     plan = SimulationPlan(start_date=start, signals=signals, finished_listed_hours=24, **chosen)
     written: list[Place] = []

@@ -51,20 +51,20 @@ if TYPE_CHECKING:
 
 
 _NAMESPACE_OWNERS = """
-    with told as (
-        select cluster, namespace, observed_at as told_at, labels[$label] as owner
+    with labeled as (
+        select cluster, namespace, observed_at as labeled_at, labels[$label] as owner
         from lake.namespace
         union all by name
         select
             cluster,
             namespace,
-            date + interval 1 day as told_at,
+            date + interval 1 day as labeled_at,
             coalesce(
                 namespace_labels[$label], namespace_labels['label_' || regexp_replace($label, '[^a-zA-Z0-9_]', '_', 'g')]
             ) as owner
         from facts.pod_workload
     )
-    select cluster, namespace, arg_max(owner, (told_at, owner)) from told where owner != '' group by cluster, namespace
+    select cluster, namespace, arg_max(owner, (labeled_at, owner)) from labeled where owner != '' group by cluster, namespace
 """
 """Team of a namespace: the label's value as the last snapshot or, of namespaces that held GPUs, the last day's facts have it."""
 
@@ -176,7 +176,7 @@ def has_no_accelerators(config: Config, day: date) -> bool:
 
 @dataclass(frozen=True)
 class Reported:
-    """A report's files, the page first, its answers, a line each, and what the operator should look at."""
+    """A report's files, the page first, its answers, a line each, and what the operator should check."""
 
     files: list[Place]
     answers: tuple[str, ...]
@@ -193,9 +193,9 @@ def report(config: Config, window: Window, out: Place, now: datetime, salt: str 
     from gpureport.report import Forms, write_report  # polars and jinja2: an export should not wait for them
 
     check(config)
-    lake, asked, window = reported_lake(config), window, window.over_by(now)
-    cut = f"Provisional: the period lasts until {rfc3339(asked.end_at)}; this is what is over of it."
-    provisional = [cut] if window != asked else []
+    lake, whole, window = reported_lake(config), window, window.over_by(now)
+    cut = f"Provisional: the period lasts until {rfc3339(whole.end_at)}; this is what is over of it."
+    provisional = [cut] if window != whole else []
     answers: list[str] = []
 
     def write(folder: Path) -> list[Path]:

@@ -30,7 +30,7 @@ when a column is null. How a table is made is in its SQL, `queries/<subject>/<ta
 """
 _FLOORS = {"lake": "Lake", "facts": "Facts", "report": "Report"}
 _FIGURES = {name for group in GROUPS.values() for name in group}
-_SAID = re.compile(
+_UNITS = re.compile(
     r"^UTC, |^0\.\.1, |; several are listed"
     r"|[;,] '' (?:where|while)[^;]*$|; null (?:where|while)[^;]*(?:not|no|none|un\w+)\b[^;]*$"
 )
@@ -79,7 +79,7 @@ def _lines(columns: Columns) -> str:
     """A line for each meaning, with the columns that have it and do not say it by their names."""
     names: dict[str, list[str]] = defaultdict(list)
     for name, meaning in columns.items():
-        text = _SAID.sub("", meaning)
+        text = _UNITS.sub("", meaning)
         if not {*re.findall(r"[a-z]{2,}", text.lower())} <= {*name.split("_"), *_SMALL}:
             names[text].append(name)
     return "".join(f"- {_listed(found)}: {text}\n" for text, found in names.items())

@@ -77,11 +77,11 @@ def facts_made_with(config: Config) -> MadeWith:
 
 def quota_rules(config: Config) -> Rules:
     """Settings of the quota systems."""
-    said = config.quota
+    quota = config.quota
     return Rules(
-        said.nos.gpu_memory_gb_per_gpu,
-        said.koordinator.enable_min_quota_scale,
-        usage_half_life_hours=said.kueue.usage_half_life_hours,
+        quota.nos.gpu_memory_gb_per_gpu,
+        quota.koordinator.enable_min_quota_scale,
+        usage_half_life_hours=quota.kueue.usage_half_life_hours,
     )
 
 

@@ -15,8 +15,8 @@ from gpureport.compute.fact_views import ROLLED_UP, Facts
 from gpureport.compute.identity import MadeWith, restated_days
 from gpureport.compute.look_back import (
     HISTORY,
-    build_earlier,
     build_history,
+    build_previous,
     comparable_clusters,
     compared_tables,
     made_by,
@@ -69,11 +69,11 @@ class ReportSettings:
 def report_tables(tables: WindowTables, leave: Callable[..., int] | None = None) -> dict[str, Query]:
     """Build ``report.*`` over the facts of the window; their queries as they were run, by table.
 
-    Tables that compare it with an earlier window are left out where the lake does not hold all of that. Checks that found
+    Tables that compare it with a previous window are left out where the lake does not hold all of that. Checks that found
     something of severity warn stand in ``checks.*``. ``leave`` takes each table of pods as soon as nothing more reads it: it
     makes those that nothing reads.
     """
-    absent = () if tables.has_earlier else tables.previous
+    absent = () if tables.has_previous else tables.previous
     tables.build(tables.read if tables.releases else tables.kept)
     targets = without(tables.queries, [*_without_input(tables.con, tables.settings), *absent])
     tables.build_checked([*targets, *compared_tables(tables.queries)], leave)
@@ -84,7 +84,7 @@ def report_tables(tables: WindowTables, leave: Callable[..., int] | None = None)
 class WindowTables:
     """Tables over the facts of a window: each is built, with what it reads, when it is first requested.
 
-    ``earlier`` is the window to compare it with, by default the one before. With ``releases`` a table of the period is dropped
+    ``compared_with`` is the window before by default. With ``releases`` a table of the period is dropped
     when nothing more is made of it and no file of the report shows it: those of a quarter would fill the memory. LakeError,
     naming the days, where facts are missing, or were made with other settings than ``made_with`` and can be made again.
     """
@@ -94,7 +94,7 @@ class WindowTables:
     window: Window
     settings: ReportSettings
     made_with: MadeWith | None = None
-    earlier: Window | None = None
+    compared_with: Window | None = None
     releases: bool = False
 
     def __post_init__(self) -> None:
@@ -102,11 +102,11 @@ class WindowTables:
         day_count = refuse_unequal_facts(self.lake, self.window, self.made_with)
         if day_count > _DAYS_REMEMBERED:
             self.con.execute("set parquet_metadata_cache = false")
-        self._earlier = self.earlier or window_before(self.window)
+        self._compared = self.compared_with or window_before(self.window)
         self.queries = load()
         self._facts = Facts(self.con, self.lake, self.queries, self.window)
         self.kept, self.previous = of_life(self.queries, "facts"), of_life(self.queries, "previous")
-        parameters = _report_parameters(self.window, self._earlier, self.settings)
+        parameters = _report_parameters(self.window, self._compared, self.settings)
         self.params = {**parameters, "restated_days": restated_days(self.lake, self.window)}
         self.built: set[str] = set()
         passing = {*of_life(self.queries, "period")} - {*compared_tables(self.queries), *_SHOWN}
@@ -121,13 +121,13 @@ class WindowTables:
 
     def _prepare(self, tables: Collection[str]) -> None:
         """Open what tables are made of, far down."""
-        asked, opened = self._asked(tables), self.built.intersection(self.kept)
-        if asked.intersection(HISTORY):
+        wanted, opened = self._needed_for(tables), self.built.intersection(self.kept)
+        if wanted.intersection(HISTORY):
             build_history(self._facts, self.params)
             self.built = self.built - {*self.kept} | {*HISTORY}
-        if asked.intersection(self.previous) and not self.has_earlier:
-            raise LakeError(f"no comparison: the lake lacks data of {self._earlier}, or its facts were computed differently")
-        self._open(self._asked(tables).intersection(self.kept) | opened - self.built)
+        if wanted.intersection(self.previous) and not self.has_previous:
+            raise LakeError(f"no comparison: the lake lacks data of {self._compared}, or its facts were computed differently")
+        self._open(self._needed_for(tables).intersection(self.kept) | opened - self.built)
 
     def build_checked(self, tables: Collection[str], leave: Callable[..., int] | None = None) -> None:
         """Build tables, and hold them to each check; what fails over kept tables alone failed when they were made."""
@@ -162,23 +162,23 @@ class WindowTables:
     def _held_already(self, check: Query) -> bool:
         return check.severity == "fail" and {*self.kept}.issuperset(check.reads)
 
-    def _asked(self, tables: Collection[str]) -> set[str]:
+    def _needed_for(self, tables: Collection[str]) -> set[str]:
         """Tables and what they read, however far down, as far as it is not there."""
         chosen = needed(self.queries, tables, {*self.kept, *HISTORY, *self.previous, *self.built})
         return {*tables, *(table for query in chosen for table in query.reads)} - self.built
 
     @cached_property
-    def has_earlier(self) -> bool:
+    def has_previous(self) -> bool:
         """Whether there is a window to compare with; its tables are then built, under names that become this window's later."""
         kept = (*self.kept, *HISTORY)
-        compared = comparable_clusters(self.lake, self.window, self._earlier)
-        if not compared:
+        clusters = comparable_clusters(self.lake, self.window, self._compared)
+        if not clusters:
             return False
         if not self.built.issuperset(HISTORY):
             build_history(self._facts, self.params)
         self.built = {*HISTORY, *self.previous}
-        earlier = replace(self._facts, window=self._earlier, clusters=compared)
-        return build_earlier(earlier, self.params, kept, self._passing)
+        facts = replace(self._facts, window=self._compared, clusters=clusters)
+        return build_previous(facts, self.params, kept, self._passing)
 
     def _open(self, tables: Collection[str]) -> None:
         """Tables that the lake has; to roll up days takes the names of hours, which are opened anew then."""
@@ -192,9 +192,9 @@ def _is_of_pods(query: Query) -> bool:
     return query.life == "report" and "pod" in query.grain
 
 
-def _report_parameters(window: Window, earlier: Window, settings: ReportSettings) -> dict[str, Any]:
+def _report_parameters(window: Window, previous: Window, settings: ReportSettings) -> dict[str, Any]:
     return {
-        **look_back_parameters(window, earlier),
+        **look_back_parameters(window, previous),
         "figure_min_coverage_ratio": settings.figure_min_coverage_ratio,
         "saturation_enabled": settings.saturation_enabled,
         "idle_policy": settings.idle_policy,
@@ -254,8 +254,8 @@ def _refuse_other_settings(facts: Collection[Partition], sampled: Collection[tup
 
 def differing_days(lake: Lake, window: Window, made_with: MadeWith, has_names: bool = True) -> tuple[str, ...]:
     """Sentences about days whose facts were made otherwise than they would be now, which count; settings may name GPUs."""
-    asked = set(window.days())
-    facts = [(each, made_by(each)) for each in lake.computed_days() if each.date in asked]
+    days = set(window.days())
+    facts = [(each, made_by(each)) for each in lake.computed_days() if each.date in days]
     revised = {each.date: made.revised(made_with) for each, made in facts if made.revised(made_with)}
     others = {each.date: made for each, made in facts if made.has_other_settings(made_with)}
     count = len({each.date for each, _ in facts})

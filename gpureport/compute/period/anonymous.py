@@ -2,7 +2,7 @@
 
 By an allowlist, ``queries/catalog/anonymous.csv``: a text column shows its values only where these are gpureport's, a metric's
 or a model's. What is new is therefore hidden until somebody decides that it may be shown. The same name has the same pseudonym
-everywhere, and with the same salt in every report; without the salt nobody can tell which name it was, nor by trying all names
+everywhere, and with the same salt in every report; without the salt nobody can find which name it was, nor by trying all names
 find it out.
 """
 

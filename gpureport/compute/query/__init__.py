@@ -348,7 +348,7 @@ def needed(queries: Mapping[str, N], targets: Iterable[str], given: Iterable[str
 
 
 def in_turn(plan: Sequence[Query]) -> Iterator[tuple[Query, list[str]]]:
-    """Each query in its turn, and the tables that none after it reads, its own among them."""
+    """Each query in order, and the tables that none after it reads, its own among them."""
     last = {table: number for number, query in enumerate(plan) for table in (query.table, *query.reads)}
     for number, query in enumerate(plan):
         yield query, [table for table in dict.fromkeys((query.table, *query.reads)) if last[table] == number]

@@ -45,8 +45,8 @@ class Parts:
 
 def _between(keys: Sequence[str], low: Sequence[str] | None, high: Sequence[str] | None) -> str:
     """Condition of a part; the first key by itself too, which leaves whole files out."""
-    told = [f"{keys[0]} >= {quoted(low[0])}", f"not ({_below(keys, low)})"] if low else []
-    return " and ".join([*told, *([f"{keys[0]} <= {quoted(high[0])}", f"({_below(keys, high)})"] if high else [])])
+    lower = [f"{keys[0]} >= {quoted(low[0])}", f"not ({_below(keys, low)})"] if low else []
+    return " and ".join([*lower, *([f"{keys[0]} <= {quoted(high[0])}", f"({_below(keys, high)})"] if high else [])])
 
 
 def _below(keys: Sequence[str], edge: Sequence[str]) -> str:

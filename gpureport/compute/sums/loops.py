@@ -291,7 +291,7 @@ def energy(
     offsets: Whole, held_ms: Whole, active: NDArray[np.int8], power: Whole, power_bits: Bits,
     increase: Whole, increase_bits: Bits, counter_bits: Bits,
 ) -> tuple[Whole, Whole, Real]:  # fmt: skip
-    """(sums, rows that count in each, J that began in spans that look inactive); in the order of ``saturation._ENERGY``."""
+    """(sums, rows that count in each, J that began in intervals that look inactive); in the order of ``saturation._ENERGY``."""
     size = offsets.size - 1
     sums, counts, begun = np.zeros((11, size), np.int64), np.zeros((12, size), np.int64), np.zeros(size)
     for number in range(size):
@@ -389,7 +389,7 @@ def within(
     """Number of samples in force within the times of lines; they go into ``found``: line, row, start, end (µs).
 
     Lines are in order of series and start. The samples of one that is added are not counted: they go into the sums of their
-    hour's slot. The first call has no room in ``found`` and adds; the second only fills it.
+    hour's slot. The first call has no space in ``found`` and adds; the second only fills it.
     """
     count, first, stop = 0, 0, 0
     for row in range(series.size):

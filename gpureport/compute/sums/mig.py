@@ -20,7 +20,7 @@ _SECONDS = ("observed_seconds", "measured_seconds", "active_seconds", "activity_
 def mig_energy(file: Path, instances: pa.Table, steps: pa.Table, schema: pa.Schema) -> pa.Table | None:
     """The rows that come of one file of ``lake.device_sample``; instances by device and interval, steps by interval and time.
 
-    None where a loop cannot tell: of sharers' steps, a sum too large or negative, or of rows in another order than the lake's.
+    None where a loop cannot count: of sharers' steps, a sum too large or negative, or of rows in another order than the lake's.
     """
     rows = Rows(file, list(_RATIOS.values()), are_of_instances=True)
     names = {"device_uuid": pa.array(rows.devices, pa.string()), "gpu_instance_id": pa.array(rows.instances, pa.string())}
@@ -40,8 +40,8 @@ def mig_energy(file: Path, instances: pa.Table, steps: pa.Table, schema: pa.Sche
     signal = _whole(pc.index_in(instances["signal"], pa.array(_RATIOS)))
     of_instances = [interval, _whole(instances["start_at"]), begun, ended, offsets[run], offsets[run + 1]]
     of_instances += [_whole(instances["instance_owner_count"]), slices, signal]
-    told = map(rows.whole, _RATIOS.values())
-    ratios = [np.where(np.unpackbits(each.bits, count=rows.count, bitorder="little"), each.numbers, loops.NONE) for each in told]
+    parts = map(rows.whole, _RATIOS.values())
+    ratios = [np.where(np.unpackbits(each.bits, count=rows.count, bitorder="little"), each.numbers, loops.NONE) for each in parts]
     sums, counts, watts, is_odd = loops.mig_energy(
         rows.seen_us, rows.held_ms, activity(rows, is_of_instances=True), np.array(ratios), np.array(of_instances),
         _whole(steps["step_at"]), np.array([steps[name].cast(pa.float64()).to_numpy() for name in _STEPS]),

@@ -33,7 +33,7 @@ _BIN_WIDTHS = {
 def value_times(file: Path, cluster: str, ownership: pa.Table, schema: pa.Schema) -> pa.Table | None:
     """The rows of ``day.value_time`` that come of one file of ``lake.device_sample``; ownership by device and time.
 
-    None where a loop cannot tell: of a decimal too large for whole numbers, or of rows in another order than the lake's.
+    None where a loop cannot count: of a decimal too large for whole numbers, or of rows in another order than the lake's.
     """
     rows = Rows(file, [*_BIN_WIDTHS, *_MEMORY])
     offsets, starts = loops.sampled_in(rows.device, rows.instance, rows.seen_us, *rows.cuts(ownership))
@@ -85,7 +85,7 @@ def saturation_sums(
 ) -> pa.Table | None:
     """The rows of ``day.sample_sum`` that come of one file of ``lake.device_sample``; ownership by device and time.
 
-    None where a loop cannot tell: of a decimal too large for whole numbers, or of rows in another order than the lake's.
+    None where a loop cannot count: of a decimal too large for whole numbers, or of rows in another order than the lake's.
     """
     rows = Rows(file, [name for signal in SIGNALS for name in _columns(signal)])
     if not rows.are_plain:
@@ -199,8 +199,8 @@ class _Intervals:
         for name, bit in _THROTTLE_BITS.items():
             for unit, by_counter, by_bit in (("_seen", "_seen", found[0]), ("", "_ratio", found[1 + bit])):
                 self._seconds(f"{name}{unit}_seconds", by_bit, counts)
-                if (told := self._sums.get(f"{name}_active{by_counter}_seconds")) is not None:
-                    self._sums[f"{name}{unit}_seconds"] = pc.coalesce(told, self._sums[f"{name}{unit}_seconds"])
+                if (known := self._sums.get(f"{name}_active{by_counter}_seconds")) is not None:
+                    self._sums[f"{name}{unit}_seconds"] = pc.coalesce(known, self._sums[f"{name}{unit}_seconds"])
 
     def _energy(self) -> None:
         rows = self._rows

@@ -16,7 +16,7 @@ from gpureport.compute.query import Query
 from gpureport.report.header import Header
 from gpureport.report.page.answers import Answer
 from gpureport.report.page.embedded import digest, environment, payload, script, stylesheet
-from gpureport.report.page.grids import Grid, courses, grids, of_team
+from gpureport.report.page.grids import Grid, grids, of_team, trends
 from gpureport.report.page.overview import Overview, overview, since_text
 from gpureport.report.page.tables import Namespace, Tables, opened_tables
 from gpureport.report.page.words import BUCKETS, TABS, Money
@@ -121,7 +121,7 @@ class _Page:
             "grids": {tab: [grid for grid in found if grid.words.tab == tab] for tab in TABS},
             "charts": {tab: _charts(tab, found) for tab in TABS}, "formulas": _formulas(found), "reasons": REASONS,
             "since": since_text(self.header), "currency": self.money.currency,
-            "courses": payload(_courses(self.tables, self.header, found)),
+            "trends": payload(_trends(self.tables, self.header, found)),
             "statements": payload({} if team else {grid.query.table: grid.query.sql for grid in found if grid.query}),
             "style": stylesheet(), "script": script(), "script_digest": digest(),
         }  # fmt: skip
@@ -147,13 +147,13 @@ def _formulas(found: Sequence[Grid]) -> dict[str, str]:
     return {name: FIGURES[name].formula for name in sorted(shown) if name in FIGURES and FIGURES[name].formula}
 
 
-def _courses(tables: Tables, header: Header, found: Sequence[Grid]) -> dict[str, Any]:
+def _trends(tables: Tables, header: Header, found: Sequence[Grid]) -> dict[str, Any]:
     """Of the grids whose rows open one: those with a finding first, then in the grid's order."""
-    told = {}
+    shown = {}
     for grid in found:
-        if grid.words.course and grid.frame.height:
+        if grid.words.trend and grid.frame.height:
             frame = grid.frame
             if "finding" in frame.columns:
                 frame = frame.sort(pl.col("finding").fill_null("") == "", maintain_order=True)
-            told[grid.words.course] = courses(tables, grid.words.course, header.window, frame)
-    return told
+            shown[grid.words.trend] = trends(tables, grid.words.trend, header.window, frame)
+    return shown

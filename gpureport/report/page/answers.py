@@ -65,8 +65,8 @@ class Answer:
 
 def answers(tables: Tables, header: Header, money: Money, team: str = "") -> tuple[Answer, ...]:
     """The six answers of the whole report, or of one team."""
-    asked = _Asked(tables, header, money, team)
-    return (asked.use(), asked.waste(), asked.return_(), asked.pending(), asked.health(), asked.cost())
+    answers = _Answers(tables, header, money, team)
+    return (answers.use(), answers.waste(), answers.return_(), answers.pending(), answers.health(), answers.cost())
 
 
 def ledger(tables: Tables, team: str = "") -> Hours:
@@ -90,7 +90,7 @@ def _per(amount: float, hours: float) -> str:
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _Answers:
     tables: Tables
     header: Header
     money: Money
@@ -178,7 +178,7 @@ class _Asked:
     def waste(self) -> Answer:
         """Largest waste: the workload with the most idle hours, and the one with the most underutilized ones."""
         idle, under = self._worst(*IDLE), self._worst("underutilized")
-        told = [
+        worst = [
             (found["gpu_hours"], found, f"{formats.gpu_hours(found['gpu_hours'])} {word}")
             for found, word, total in (
                 (idle, "idle", self.whole.of(*IDLE)),
@@ -188,23 +188,23 @@ class _Asked:
         ]
         amounts = {
             "idle": IDLE, "underutilized": ("underutilized",), "of unknown SM activity": ("active_unmeasured",),
-            "not measured": ("allocated_unmeasured",), **({} if told else {"of unknown allocation": ("unknown",)}),
+            "not measured": ("allocated_unmeasured",), **({} if worst else {"of unknown allocation": ("unknown",)}),
         }  # fmt: skip
         known = {word: self.whole.of(*buckets) for word, buckets in amounts.items()}
-        said = ", ".join(f"{formats.gpu_hours(hours)} {word}" for word, hours in known.items() if self.is_notable(hours))
-        if not told:
+        sums = ", ".join(f"{formats.gpu_hours(hours)} {word}" for word, hours in known.items() if self.is_notable(hours))
+        if not worst:
             trace = self.whole.of(*IDLE, "underutilized")
-            headline = "No data" if self.is_unmeasured else "None known" if said else "Almost none" if trace else "None"
+            headline = "No data" if self.is_unmeasured else "None known" if sums else "Almost none" if trace else "None"
             but = f", but for {formats.gpu_hours(trace)}" if trace else ""
-            was = "is known to be" if said or self.is_unmeasured else "was"
-            detail = f"No allocated GPU {was} idle or underutilized{but}{said and f'; {said}'}."
+            was = "is known to be" if sums or self.is_unmeasured else "was"
+            detail = f"No allocated GPU {was} idle or underutilized{but}{sums and f'; {sums}'}."
             return Answer("Largest waste", headline, detail, tab="workloads", link="Workloads")
-        told.sort(key=lambda each: -each[0])
-        first, rest = told[0][1], told[1:]
+        worst.sort(key=lambda each: -each[0])
+        first, rest = worst[0][1], worst[1:]
         pods = f" in {formats.counted(first['pods'], 'pod')}"
-        named = [f"{each['team']} / {each['workload']}{self.where(each)}" for _, each, _ in told]
+        named = [f"{each['team']} / {each['workload']}{self.where(each)}" for _, each, _ in worst]
         second = f" {'Also' if named[-1] == named[0] else f'Next: {named[1]},'} {rest[0][2]}." if rest else ""
-        detail = f"{told[0][2]}{pods}{self.money.tail(first['cost'], is_least=first['is_partial'])}.{second} In all: {said}."
+        detail = f"{worst[0][2]}{pods}{self.money.tail(first['cost'], is_least=first['is_partial'])}.{second} In all: {sums}."
         return Answer("Largest waste", named[0], detail, "warn", self.confidence, "workloads", link="Workloads")
 
     def return_(self) -> Answer:
@@ -241,15 +241,15 @@ class _Asked:
         gpus = (idle + freed) / self.hours + whole_spare if self.hours else 0.0
         largest = [each for each in teams if each["team"] and self.is_notable(each["idle"] + each["freed"])]
         if largest and not self.team:
-            told = (f"{each['team']} {_per(each['idle'] + each['freed'], self.hours)}" for each in largest[:3])
-            parts.append(f"by team: {', '.join(told)}")
+            by_team = (f"{each['team']} {_per(each['idle'] + each['freed'], self.hours)}" for each in largest[:3])
+            parts.append(f"by team: {', '.join(by_team)}")
         of = "" if self.team else f" of {count:,}"
         tone = "warn" if gpus >= 0.5 else ""
         is_least = any(each["is_partial"] for each in teams)
         if spent := sum(each["cost"] or 0.0 for each in teams):
             parts.append(f"cost of the allocated ones: {'≥ ' if is_least else ''}{self.money(spent)}")
-        said, detail = formats.rounded(gpus, 1, is_lower), " · ".join(parts)
-        headline, detail = "No data" if self.is_unmeasured and not gpus else f"{said}{of}", detail[:1].upper() + detail[1:]
+        amount, detail = formats.rounded(gpus, 1, is_lower), " · ".join(parts)
+        headline, detail = "No data" if self.is_unmeasured and not gpus else f"{amount}{of}", detail[:1].upper() + detail[1:]
         return Answer("GPUs to return", headline, detail, tone, self.confidence, "workloads", link="Workloads")
 
     def pending(self) -> Answer:
@@ -278,8 +278,8 @@ class _Asked:
             """)
             is_seen = self.tables.has("period.pod_wait") and seen.get("hours")
             none = "No source lists the pods that request GPUs."
-            told = ("No pending pods", why) if is_seen else ("No data", f"{none} {why}".strip())
-            return Answer(title, *told, tab=tab, link=TABS[tab])
+            none_pending = ("No pending pods", why) if is_seen else ("No data", f"{none} {why}".strip())
+            return Answer(title, *none_pending, tab=tab, link=TABS[tab])
         first = waits[0]
         wait = f"p95 wait {'≥ ' if first['is_least'] else ''}{formats.duration(first['p95'])}"
         size = _SIZES.get(first["size"], "size unknown")
@@ -305,10 +305,10 @@ class _Asked:
             group by all order by gpu_hours desc nulls last limit 1
         """
         pair = self.tables.row(statement, team=self.team, cluster=cluster)
-        said = []
+        parts = []
         if pair and self.is_notable(pair["gpu_hours"]):
             whose = f"{formats.gpu_hours(pair['gpu_hours'])} guaranteed to {pair['quota']}{self.where(pair)}"
-            said.append(f"borrowed by {pair['borrower']}: {whose}")
+            parts.append(f"borrowed by {pair['borrower']}: {whose}")
         if not self.team:
             there = self.tables.rows(
                 "select team is not distinct from $waits as waits, bucket, sum(gpu_hours) as gpu_hours from page.use "
@@ -319,8 +319,8 @@ class _Asked:
             others = hours_by(there, "waits").get("False", Hours({}))
             idle = f"idle in allocations{' of others' if first else ''}"
             amounts = ((others.of("fragmented"), "unallocated but fragmented"), (others.of(*IDLE), idle))
-            said += [f"{formats.gpu_hours(hours)} {what}" for hours, what in amounts if self.is_notable(hours)]
-        return "; ".join(said)[:1].upper() + "; ".join(said)[1:] + ("." if said else "")
+            parts += [f"{formats.gpu_hours(hours)} {what}" for hours, what in amounts if self.is_notable(hours)]
+        return "; ".join(parts)[:1].upper() + "; ".join(parts)[1:] + ("." if parts else "")
 
     def health(self) -> Answer:
         """Whether any GPU is sick: node, GPU and error of the gravest."""
@@ -363,8 +363,8 @@ class _Asked:
             ("No throttling or slowdown above the thresholds", "Throttling is", known.get("slowdowns")),
         )
         among = {n: "" if n == known["gpus"] else f" on {n:,} of {known['gpus']:,} GPUs" for *_, n in found if n}
-        said = (f"{none}{among[count]}." if count else f"{what} unknown." for none, what, count in found)
-        return "No sick GPU found" if any(count for *_, count in found) else "No data", " ".join(said)
+        parts = (f"{none}{among[count]}." if count else f"{what} unknown." for none, what, count in found)
+        return "No sick GPU found" if any(count for *_, count in found) else "No data", " ".join(parts)
 
     def cost(self) -> Answer:
         """Cost, and its certainty."""
@@ -389,12 +389,12 @@ class _Asked:
             needed = "Cost needs a price for a model and day of the period" if is_priced else "Cost needs [prices.gpu_hour]"
             detail = f"{needed} in the configuration. {sure}."
             return Answer("Cost", headline, detail, "", self.confidence, "energy", link="Energy and cost")
-        told = {part: each["least"] + self.money(each["cost"]) for part, each in spent.items() if each["cost"]}
-        idle = f" ({told['idle']} idle)" if "idle" in told else ""
+        shown = {part: each["least"] + self.money(each["cost"]) for part, each in spent.items() if each["cost"]}
+        idle = f" ({shown['idle']} idle)" if "idle" in shown else ""
         parts = [
-            f"{told[name]} {name}{idle if name == 'allocated' else ''}"
+            f"{shown[name]} {name}{idle if name == 'allocated' else ''}"
             for name in ("allocated", "reserved, idle", "unallocated", "allocation unknown")
-            if name in told and (spent[name]["cost"] != spent["whole"]["cost"] or idle or name == "allocation unknown")
+            if name in shown and (spent[name]["cost"] != spent["whole"]["cost"] or idle or name == "allocation unknown")
         ]
         if is_partial := (ratio := spent["whole"]["priced_ratio"]) < 1 - _TRACE:
             parts.append(f"{formats.percent(ratio)} of GPU-hours have a price")
@@ -420,12 +420,12 @@ class _Asked:
         due = self.whole.of(*ALLOCATED) if self.team else self.whole.capacity - self.whole.of("unavailable")
         least = "≥ " if (found.get("gpu_hours") or due) < (1 - UNMEASURED) * due else ""
         within = f" ± {formats.percent(found['accuracy_ratio'])}" if found.get("accuracy_ratio") else ""
-        told = [f"{least}{formats.energy(joules)}{within}"] if joules else []
+        parts = [f"{least}{formats.energy(joules)}{within}"] if joules else []
         if not emitted.get("grams"):
-            return told
+            return parts
         at_least = "≥ " if emitted["is_partial"] else least
         basis = _IDLE_ENERGY.get(self.header.settings.get("idle_policy", ""), "") if self.team else ""
-        return [*told, f"{at_least}{formats.significant(emitted['grams'] / 1e6)} t CO₂e{within}{basis}"]
+        return [*parts, f"{at_least}{formats.significant(emitted['grams'] / 1e6)} t CO₂e{within}{basis}"]
 
 
 def difference(tables: Tables) -> str:

@@ -29,9 +29,9 @@ def bar(hours: Hours) -> Markup:
     for bucket in BUCKETS:
         width = 100 * (hours.share(bucket.name) or 0.0)
         if width > 0:
-            told = f"{escape(bucket.title)} {formats.percent(hours.share(bucket.name))}"
+            text = f"{escape(bucket.title)} {formats.percent(hours.share(bucket.name))}"
             parts.append(
-                f'<rect class="c-{bucket.name}" x="{left:.3f}%" width="{width:.3f}%" height="100%"><title>{told}</title></rect>'
+                f'<rect class="c-{bucket.name}" x="{left:.3f}%" width="{width:.3f}%" height="100%"><title>{text}</title></rect>'
             )
             left += width
     spoken = ", ".join(f"{each.title} {formats.percent(hours.share(each.name))}" for each in BUCKETS if hours.of(each.name))
@@ -39,7 +39,7 @@ def bar(hours: Hours) -> Markup:
 
 
 def spark(values: Sequence[float]) -> Markup:
-    """A course as a small line; '' for fewer than two values."""
+    """A trend as a small line; '' for fewer than two values."""
     if len(values) < 2:
         return Markup("")
     low, high = min(values), max(values)
@@ -78,9 +78,9 @@ def trend(columns: Sequence[Column], capacity: float) -> Markup:
 
 def _column(column: Column, left: float, width: float, top: float) -> list[str]:
     """Its parts from the bottom up; pending requests are an outline of their own above what there is."""
-    told = [f"{each.title} {formats.significant(column.gpus.of(each.name))}" for each in BUCKETS if column.gpus.of(each.name)]
-    told += [f"Pending requests {formats.significant(column.pending)}"] if column.pending else []
-    title = escape(f"{column.label} (GPUs on average): {', '.join(told) or 'no data'}")
+    parts = [f"{each.title} {formats.significant(column.gpus.of(each.name))}" for each in BUCKETS if column.gpus.of(each.name)]
+    parts += [f"Pending requests {formats.significant(column.pending)}"] if column.pending else []
+    title = escape(f"{column.label} (GPUs on average): {', '.join(parts) or 'no data'}")
     parts, height = [], 0.0
     gap = width * 0.07
     for bucket in BUCKETS:

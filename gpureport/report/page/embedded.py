@@ -104,17 +104,17 @@ def lower_bounds(column: Column, frame: pl.DataFrame) -> list[bool]:
 
 def _packed(column: Column, frame: pl.DataFrame, series: pl.Series) -> Mapping[str, Any]:
     least = lower_bounds(column, frame)
-    told: dict[str, Any] = {name: getattr(column, name) for name in ("name", "title", "kind", "total", "doc")}
+    entry: dict[str, Any] = {name: getattr(column, name) for name in ("name", "title", "kind", "total", "doc")}
     if column.is_hidden:
-        told["hidden"] = True
+        entry["hidden"] = True
     if any(least):
-        told["least"] = [*map(int, least)]
+        entry["least"] = [*map(int, least)]
     if series.dtype.is_numeric():
-        return {**told, "values": series.to_list()}
+        return {**entry, "values": series.to_list()}
     texts = series.to_list() if series.dtype == pl.String else [text(value) for value in series.to_list()]
     words = sorted({*texts} - {None})
     positions: dict[str | None, int] = {word: number for number, word in enumerate(words)}
-    return {**told, "words": words, "values": [positions.get(each) for each in texts]}
+    return {**entry, "words": words, "values": [positions.get(each) for each in texts]}
 
 
 def _rounded(kind: str, name: str) -> pl.Expr:

@@ -18,9 +18,9 @@ from gpureport.values.text.safe import quoted
 from gpureport.values.window import Window, plain, rfc3339
 
 POINTS_MAX = 168
-"""A longer window has steps of several hours, so that a course stays as small as a week's."""
+"""A longer window has steps of several hours, so that a trend stays as small as a week's."""
 VALUES_MAX = 250_000
-"""Of all courses of a kind; what does not fit has none in the page, the facts have them all."""
+"""Of all trends of a kind; what does not fit has none in the page, the facts have them all."""
 KEYS = {"container": ("cluster", "namespace", "pod", "container"), "device": ("cluster", "device_uuid", "gpu_instance_id")}
 _FIGURES = ("sm", "engine", "memory")
 
@@ -30,7 +30,7 @@ def step_hours(window: Window) -> int:
     return -(-max(1, round(window.seconds / 3600)) // POINTS_MAX)
 
 
-def courses(tables: Tables, kind: str, window: Window, wanted: pl.DataFrame) -> dict[str, Any]:
+def trends(tables: Tables, kind: str, window: Window, wanted: pl.DataFrame) -> dict[str, Any]:
     """Percent by step of the rows of a frame, the first ones first, as far as they fit; {} without the facts."""
     table, step = f"facts.{kind}_hour", step_hours(window)
     if not tables.has(table):
@@ -94,8 +94,8 @@ def supply_sentence(tables: Tables) -> str:
     parts = [f"{gpus} pending GPUs {_WANTED.get(wanted, f'are for {wanted}')}"]
     if free is not None:
         parts.insert(0, f"{free[1]} free GPUs are {free[0] or 'of an unknown model'}" if free[1] else "no GPU is free")
-    said = "; ".join(parts)
-    return f" At the window's end: {said}."
+    text = "; ".join(parts)
+    return f" At the window's end: {text}."
 
 
 def _largest(tables: Tables, sql: str) -> tuple[str, str] | None:
@@ -114,7 +114,7 @@ _CODES = frozenset({"dimension", "hours_method", "idle_source", "outage", "reaso
 """Columns whose values are codes in the files, and words on the page."""
 _CONCERNED = "concerned"
 """Teams that a row concerns beside its own."""
-_SAID = {"size": "too few on one node", "share": "only shares free", "model": "other model", "mig": "split into MIG instances"}
+_CAUSES = {"size": "too few on one node", "share": "only shares free", "model": "other model", "mig": "split into MIG instances"}
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ class Grid:
     @property
     def data(self) -> str:
         """All rows, packed."""
-        return packed(self.columns, self.frame, groups=list(self.words.groups), course=self.words.course)
+        return packed(self.columns, self.frame, groups=list(self.words.groups), trend=self.words.trend)
 
 
 _WRITTEN: Mapping[str, Callable[[Any], str | None]] = {
@@ -189,7 +189,7 @@ def _of_clusters(grid: Grid) -> Grid:
 
 def _worded(frame: pl.DataFrame) -> pl.DataFrame:
     codes = sorted(_CODES.intersection(frame.select(pl.selectors.string()).columns))
-    return frame.with_columns(pl.col(codes).map_elements(lambda code: _SAID.get(code) or formats.title(code), pl.String))
+    return frame.with_columns(pl.col(codes).map_elements(lambda code: _CAUSES.get(code) or formats.title(code), pl.String))
 
 
 def _own(tables: Tables, name: str, words: Words, hours: float) -> Grid | None:

@@ -200,8 +200,8 @@ def _days(header: Header) -> dict[date, float]:
     """The days of the window, each with the hours of the window that are in it."""
     start, end = plain(header.window.start_at), plain(header.window.end_at)
     midnights = {day: datetime.combine(day, time()) for day in header.window.days()}
-    spans = {day: min(end, at + timedelta(days=1)) - max(start, at) for day, at in midnights.items()}
-    return {day: span.total_seconds() / 3600 for day, span in spans.items() if span}
+    hours = {day: min(end, at + timedelta(days=1)) - max(start, at) for day, at in midnights.items()}
+    return {day: span.total_seconds() / 3600 for day, span in hours.items() if span}
 
 
 def _from_hours(tables: Tables, header: Header, whole: Hours, unit: str) -> list[drawings.Column]:
@@ -254,19 +254,13 @@ def _teams(tables: Tables, header: Header, money: Money, files: Mapping[str, str
         tables.rows("select team, bucket, sum(gpu_hours) as gpu_hours from page.use where team != '' group by all"), "team"
     )
     figures = _by_team(tables)
-    courses = _courses(tables, _days(header))
+    trends = _trends(tables, _days(header))
     ranked = sorted(use, key=lambda name: (-use[name].of(*ALLOCATED), name))
-    return [_team(name, use[name], figures, courses.get(name, []), hours, money, files.get(name, "")) for name in ranked]
+    return [_team(name, use[name], figures, trends.get(name, []), hours, money, files.get(name, "")) for name in ranked]
 
 
 def _team(
-    name: str,
-    use: Hours,
-    figures: Mapping[str, Mapping[str, Any]],
-    course: Sequence[float],
-    hours: float,
-    money: Money,
-    file: str,
+    name: str, use: Hours, figures: Mapping[str, Mapping[str, Any]], trend: Sequence[float], hours: float, money: Money, file: str
 ) -> Team:
     own: dict[str, Any] = {figure: found.get(name) for figure, found in figures.items()}
     lacking = (use.of("active_unmeasured", "allocated_unmeasured"), use.of("allocated_unmeasured"))
@@ -281,7 +275,7 @@ def _team(
         formats.rounded(use.of(*IDLE), 1, bool(least[1])) if lacking[1] < use.of(*ALLOCATED, *IDLE) else "",
         "" if own["pending"] is None else formats.rounded(own["pending"], 1, own["unsized"]),
         cost, least[2] + formats.energy(own["joules"]) if own["joules"] else "",
-        _change(own["before"], own["now"]), drawings.spark(course), tuple(findings), file,
+        _change(own["before"], own["now"]), drawings.spark(trend), tuple(findings), file,
     )  # fmt: skip
 
 
@@ -313,12 +307,12 @@ _BY_TEAM = {
 
 def _by_team(tables: Tables) -> dict[str, dict[str, Any]]:
     """By figure, by team."""
-    asked = {figure: sql for figure, sql in _BY_TEAM.items() if tables.can(sql)}
-    known = {figure: {row[0]: row[1] for row in tables.con.execute(sql).fetchall()} for figure, sql in asked.items()}
+    queries = {figure: sql for figure, sql in _BY_TEAM.items() if tables.can(sql)}
+    known = {figure: {row[0]: row[1] for row in tables.con.execute(sql).fetchall()} for figure, sql in queries.items()}
     return {figure: known.get(figure, {}) for figure in _BY_TEAM}
 
 
-def _courses(tables: Tables, hours: Mapping[date, float]) -> dict[str, list[float]]:
+def _trends(tables: Tables, hours: Mapping[date, float]) -> dict[str, list[float]]:
     """GPUs allocated on each day for which some allocation is known, by team; ``hours`` of the days."""
     rows = tables.rows("""
         select team, day, coalesce(sum(gpu_hours) filter (where bucket != 'reserved_idle'), 0) as gpu_hours

@@ -1,4 +1,4 @@
-"""The report's tables in an open database as the page asks them, with the team and the workload of each pod."""
+"""The report's tables in an open database as the page queries them, with the team and the workload of each pod."""
 
 from __future__ import annotations
 

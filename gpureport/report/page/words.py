@@ -110,14 +110,14 @@ TABS = {
 
 
 class Words(NamedTuple):
-    """A table on the page: tab, title, sentence, the order that puts first what matters, columns to group by, course of a row."""
+    """A table on the page: tab, title, sentence, the order that puts first what matters, columns to group by, trend of a row."""
 
     tab: str
     title: str
     sentence: str
     order: str
     groups: tuple[str, ...]
-    course: str
+    trend: str
     is_open: bool
     """Whether its rows are in sight, or behind its title."""
 
@@ -126,8 +126,8 @@ class Words(NamedTuple):
 def tables_of_page() -> Mapping[str, Words]:
     """Every table that the page shows, in its order; other tables are in the files beside it."""
     return {
-        table: Words(tab, title, sentence, order, tuple(groups.split()), course, bool(is_open))
-        for table, tab, title, sentence, order, groups, course, is_open in map(dict.values, _read("tables.csv"))
+        table: Words(tab, title, sentence, order, tuple(groups.split()), trend, bool(is_open))
+        for table, tab, title, sentence, order, groups, trend, is_open in map(dict.values, _read("tables.csv"))
     }
 
 

@@ -241,10 +241,10 @@ def test_filters_groups_and_a_row_by_keyboard(page: Page) -> None:
     whole = rows.count()
     page.locator("#containers .tools input").fill("research")
     assert 0 < rows.count() < whole
-    assert f"of {whole} rows" in page.locator("#containers .told").inner_text()
+    assert f"of {whole} rows" in page.locator("#containers .summary").inner_text()
     page.locator("#containers .tools input").fill("")
     page.locator("#containers select").select_option("team")
-    assert "groups of" in page.locator("#containers .told").inner_text()
+    assert "groups of" in page.locator("#containers .summary").inner_text()
     page.locator("#containers select").select_option("")
     rows.first.focus()
     page.keyboard.press("ArrowDown")
@@ -267,7 +267,7 @@ def test_a_group_says_where_its_sum_lacks_a_row_and_opens_its_rows(rich: Page) -
     row.click()
     assert rich.locator("#workload tbody tr[data-position]").count() == count
     rich.locator("#workload .chip", has_text="Finding: — ×").click()
-    assert rich.locator("#workload .told").inner_text() == ""
+    assert rich.locator("#workload .summary").inner_text() == ""
 
 
 @pytest.mark.parametrize(
@@ -281,7 +281,7 @@ def test_a_figure_of_a_split_gpu_is_its_boards_or_its_instances(
     told = """(values) => {
         const gpu_instance_id = { words: ["", "1", "2"], values: [0, 1, 2] };
         const columns = { gpu_instance_id, device_uuid: { words: ["GPU-1"], values: [0, 0, 0] } };
-        return Grid.prototype.lacks.call({ course: "device", column: (name) => columns[name] }, { values }, [0, 1, 2]);
+        return Grid.prototype.lacks.call({ trend: "device", column: (name) => columns[name] }, { values }, [0, 1, 2]);
     }"""
     assert page.evaluate(told, [board, first, second]) is lacks
 
@@ -462,7 +462,7 @@ def test_a_row_leads_to_its_findings(rich: Page) -> None:
     rich.locator("dialog[open]").wait_for()
     assert [told(each) for each in Axe().run(rich).response["violations"]] == []
     rich.get_by_role("link", name="Findings of this GPU").click()
-    rich.locator("#findings .told", has_text="of").wait_for()
+    rich.locator("#findings .summary", has_text="of").wait_for()
     assert rich.locator("dialog[open]").count() == 0
     assert "GPU errors" in rich.locator("#findings tbody").inner_text()
 

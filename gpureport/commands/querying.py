@@ -46,13 +46,13 @@ def sql(
 
     Example: gpureport sql "select namespace, bucket, sum(gpu_hours) from report.gpu_hour_ledger group by all order by all"
     """
-    from gpureport.commands.work import asking
+    from gpureport.commands.work import querying
 
     config = invocation.config(**flags)
     if until and not since:
         raise UsageError("--until needs --since")
     window = period(invocation, config, since, until) if since else None
-    asking.sql(config, statement, output, window, invocation.now, rows_at_most, allow_files)
+    querying.sql(config, statement, output, window, invocation.now, rows_at_most, allow_files)
 
 
 @click.command()
@@ -97,8 +97,8 @@ def diff(
         first, second = (config.reached_place(each, invocation.environ) for each in reports)
         comparing.diff_reports(config, first, second, show, output)
         return
-    window, earlier = _compared_windows(invocation, config, times)
-    comparing.diff_windows(config, window, earlier, show, output)
+    window, previous = _compared_windows(invocation, config, times)
+    comparing.diff_windows(config, window, previous, show, output)
 
 
 def _compared_windows(invocation: Invocation, config: Config, times: Mapping[str, str | None]) -> tuple[Window, Window | None]:
@@ -130,10 +130,10 @@ def top(
 
     Example: gpureport top teams --since 7d
     """
-    from gpureport.commands.work import asking
+    from gpureport.commands.work import querying
 
     config = invocation.config(**flags)
-    asking.top(config, what, period(invocation, config, since, until).over_by(invocation.now), output, count)
+    querying.top(config, what, period(invocation, config, since, until).over_by(invocation.now), output, count)
 
 
 @click.command()

@@ -115,9 +115,9 @@ def confine(con: duckdb.DuckDBPyConnection, folders: Iterable[Path]) -> None:
 
 def _tables() -> list[tuple[str, str]]:
     """Every table that a statement may name, and the first sentence on it."""
-    told = {**{f"lake.{table.name}": table.doc for table in TABLES}, **{name: query.purpose for name, query in load().items()}}
+    texts = {**{f"lake.{table.name}": table.doc for table in TABLES}, **{name: query.purpose for name, query in load().items()}}
     return [
-        (name, text.partition(".")[0]) for name, text in sorted(told.items()) if name.startswith(("lake.", "facts.", "report."))
+        (name, text.partition(".")[0]) for name, text in sorted(texts.items()) if name.startswith(("lake.", "facts.", "report."))
     ]
 
 
@@ -177,7 +177,7 @@ class Tables:
     con: DuckDBPyConnection
     config: Config
     lake: Lake
-    asked: Window | None
+    given: Window | None
     now: datetime
     opened: set[str] = field(default_factory=set)
 
@@ -199,12 +199,12 @@ class Tables:
                 print(f"{table} has no cost of GPU-hours: configure gpu_hour and currency under [prices]", file=sys.stderr)
             kept = sorted(self.opened.intersection(facts).union(kept))  # of a whole history some were opened
         files = [*(table.removeprefix("lake.") for table in lake), *(table.replace(".", "/") for table in kept)]
-        views(self.con, self.lake, files, dates=None if self.asked is None else list(self.asked.days()))
+        views(self.con, self.lake, files, dates=None if self.given is None else list(self.given.days()))
         self.opened.update(lake, kept, made)
 
     @cached_property
     def _window_tables(self) -> WindowTables:
-        window = (self.asked or self._whole()).over_by(self.now)
+        window = (self.given or self._whole()).over_by(self.now)
         return WindowTables(self.con, self.lake, window, report_settings(self.config), facts_made_with(self.config))
 
     def _whole(self) -> Window:
@@ -216,7 +216,7 @@ class Tables:
 
 
 def _named(con: DuckDBPyConnection, statement: str) -> set[str]:
-    """Tables of the lake that a statement names, as DuckDB parses it; of one that is no query its words tell."""
+    """Tables of the lake that a statement names, as DuckDB parses it; of one that is no query its words decide."""
     [(serialized,)] = con.execute("select json_serialize_sql($sql)::varchar", {"sql": statement}).fetchall()
     is_no_query = '"error_type":"not implemented"' in serialized[:60]
     pattern, text = (_WORDS, statement) if is_no_query else (_SERIALIZED, serialized)
