@@ -2,8 +2,8 @@
 
     python tests/glossary.py [FILE…]
 
-Two lists: the page's own words, held where readers of the page look, and words that no text has: templates, documents, help,
-errors, SQL's headers and comments, the catalogs' sentences. ``held_seconds`` of a sample and names in code stay as they are.
+Three lists: the page's own words, held where readers of the page look; words that no text has: templates, documents, help,
+errors, SQL's headers and comments, the catalogs' sentences; and words that are no part of a name in code.
 """
 
 from __future__ import annotations
@@ -53,6 +53,29 @@ PAGE_WORDS = {
     r"\bnot seen\b|(?<!\.)\bunseen\b(?!_ratio)": "no data; data coverage",
 }
 """The page's own: elsewhere they are also codes and names of columns."""
+NAMES = {
+    "request, requested, query": {"ask", "asks", "asked", "asking"},
+    "reported, known; what it is: text, rows, reason": {"told", "untold", "tell", "tells", "said", "says", "stated"},
+    "snapshot; inspect": {"look", "looks"},
+    "allocatable, advertised": {"offer", "offers", "offered"},
+    "free, space": {"room"},
+    "interval, step, run, part": {
+        "piece",
+        "pieces",
+        "span",
+        "spans",
+        "stretch",
+        "stretches",
+        "turn",
+        "moment",
+        "course",
+        "courses",
+    },
+    "previous; not allocated; over-allocation": {"earlier", "ungiven", "overgrant"},
+}
+"""Words that no name in code has, by what to write instead."""
+STORED = {"asked", "look_back"}
+"""A column of lakes, and the field's own term."""
 DOCSTRINGS = ("gpureport/commands/", "gpureport/report/page/")
 """Where docstrings are help, or are read as documents; others are of the code."""
 
@@ -66,7 +89,27 @@ def found_in(path: Path) -> list[str]:
         for number, line in texts(path)
         for pattern, instead in words.items()
         if (hit := re.search(pattern, line, re.IGNORECASE))
+    ] + [
+        f"{name}:{number}: {found!r}: name it {instead}"
+        for number, found in names(path)
+        for instead, words in NAMES.items()
+        if found not in STORED and words & {part.lower() for part in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", found)}
     ]
+
+
+def names(path: Path) -> Iterator[tuple[int, str]]:
+    """The names in code, with their lines."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".py":
+        yield from (
+            (each.start[0], each.string)
+            for each in tokenize.generate_tokens(io.StringIO(text).readline)
+            if each.type == tokenize.NAME
+        )
+    elif path.suffix == ".sql":
+        for number, line in enumerate(text.splitlines(), 1):
+            if not line.strip().startswith("--"):
+                yield from ((number, found) for found in re.findall(r"[A-Za-z_]\w+", re.sub(r"'[^']*'", "", line)))
 
 
 def texts(path: Path) -> Iterator[tuple[int, str]]:

@@ -25,7 +25,7 @@ from gpureport.compute.fact_views import EXPECTED, TELEMETRY, Batch, ClusterDay,
 from gpureport.compute.identity import left_behind, made_with, note_entries
 from gpureport.compute.idle_power import BASELINE, idle_baseline
 from gpureport.compute.intervals import OF_SAMPLES, OF_SERIES, give, holder_sums, interval_sums
-from gpureport.compute.query import Failure, Query, build, connection, found_by, hold_to_checks, in_turn, load, needed, of_life
+from gpureport.compute.query import Failure, Query, build, connection, found_by, hold_to_checks, in_order, load, needed, of_life
 from gpureport.compute.quotas import quota_facts_of_day
 from gpureport.config.findings import expectations
 from gpureport.lake import Change, Lake, Partition, scan_view
@@ -206,7 +206,7 @@ class _Days:
         read = {table for query in plan for table in query.reads}
         for table in set(given) - read:
             self._release(table, result)
-        for query, over in in_turn(plan):
+        for query, over in in_order(plan):
             self._make(query, result)
             for table in over:
                 self._release(table, result)
@@ -245,7 +245,7 @@ class _Days:
         elif query.table in OF_SERIES:
             holder_sums(self.con, query, [self.lake.partition("sample", *each) for each in self.batch.days], params)
         elif query.table == EXPECTED:
-            self._make_in_turn(query, params)
+            self._make_in_order(query, params)
         else:
             build(self.con, query, params)
 
@@ -261,7 +261,7 @@ class _Days:
             found = con.table(query.table).to_arrow_table()
         give(self.con, {query.table: found})
 
-    def _make_in_turn(self, query: Query, params: Mapping[str, Any]) -> None:
+    def _make_in_order(self, query: Query, params: Mapping[str, Any]) -> None:
         """Make a table a day after the other: each expects what the one of its cluster before it left."""
         last = ""
         for cluster, day in self.batch.days:

@@ -54,7 +54,7 @@ class _Questions:
 
     def rows(self, query: str) -> list[dict[str, Any]]:
         """The rows as the server gives them."""
-        reply = self._ask("/api/v1/query", {"query": query, "time": f"{self.at_seconds:.3f}"})
+        reply = self._query("/api/v1/query", {"query": query, "time": f"{self.at_seconds:.3f}"})
         return list((reply.get("data") or {}).get("result") or [])
 
     def series(self, matchers: Sequence[Matcher], limit: int) -> list[Labels]:
@@ -68,9 +68,9 @@ class _Questions:
     def _metadata(self, path: str, matchers: Sequence[Matcher], limit: int) -> dict[str, Any]:
         start = self.at_seconds - LABEL_WINDOW.total_seconds()
         form = {"match[]": self.where(*matchers), "start": f"{start:.3f}", "end": f"{self.at_seconds:.3f}"}
-        return self._ask(path, {**form, "limit": str(limit)} if limit else form)
+        return self._query(path, {**form, "limit": str(limit)} if limit else form)
 
-    def _ask(self, path: str, form: Mapping[str, str]) -> dict[str, Any]:
+    def _query(self, path: str, form: Mapping[str, str]) -> dict[str, Any]:
         reply = self.connection.json(path, form)
         # A list of label sets cut at the limit that was requested is what was wanted.
         self.warnings += [str(each) for each in reply.get("warnings") or [] if _TRUNCATED not in str(each)]

@@ -201,7 +201,7 @@ def _days(header: Header) -> dict[date, float]:
     start, end = plain(header.window.start_at), plain(header.window.end_at)
     midnights = {day: datetime.combine(day, time()) for day in header.window.days()}
     hours = {day: min(end, at + timedelta(days=1)) - max(start, at) for day, at in midnights.items()}
-    return {day: span.total_seconds() / 3600 for day, span in hours.items() if span}
+    return {day: part.total_seconds() / 3600 for day, part in hours.items() if part}
 
 
 def _from_hours(tables: Tables, header: Header, whole: Hours, unit: str) -> list[drawings.Column]:
