@@ -54,26 +54,15 @@ PAGE_WORDS = {
 }
 """The page's own: elsewhere they are also codes and names of columns."""
 NAMES = {
-    "request, requested, query": {"ask", "asks", "asked", "asking"},
-    "reported, known; what it is: text, rows, reason": {"told", "untold", "tell", "tells", "said", "says", "stated"},
-    "snapshot; inspect": {"look", "looks"},
-    "allocatable, advertised": {"offer", "offers", "offered"},
-    "free, space": {"room"},
-    "interval, step, run, part": {
-        "piece",
-        "pieces",
-        "span",
-        "spans",
-        "stretch",
-        "stretches",
-        "turn",
-        "moment",
-        "course",
-        "courses",
-    },
-    "previous; not allocated; over-allocation": {"earlier", "ungiven", "overgrant"},
+    "ask asks asked asking": "request, requested, query",
+    "told untold tell tells said says stated": "reported, known; what it is: text, rows, reason",
+    "look looks": "snapshot; inspect",
+    "offer offers offered": "allocatable, advertised",
+    "room": "free, space",
+    "piece pieces span spans stretch stretches turn moment course courses": "interval, step, run, part",
+    "earlier ungiven overgrant": "previous; not allocated; over-allocation",
 }
-"""Words that no name in code has, by what to write instead."""
+"""Words that are no part of a name in code, and what to write instead."""
 STORED = {"asked", "look_back"}
 """A column of lakes, and the field's own term."""
 DOCSTRINGS = ("gpureport/commands/", "gpureport/report/page/")
@@ -92,8 +81,8 @@ def found_in(path: Path) -> list[str]:
     ] + [
         f"{name}:{number}: {found!r}: name it {instead}"
         for number, found in names(path)
-        for instead, words in NAMES.items()
-        if found not in STORED and words & {part.lower() for part in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", found)}
+        for bad, instead in NAMES.items()
+        if found not in STORED and {*bad.split()} & {part.lower() for part in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", found)}
     ]
 
 

@@ -25,7 +25,7 @@ from gpureport.compute.fact_views import EXPECTED, TELEMETRY, Batch, ClusterDay,
 from gpureport.compute.identity import left_behind, made_with, note_entries
 from gpureport.compute.idle_power import BASELINE, idle_baseline
 from gpureport.compute.intervals import OF_SAMPLES, OF_SERIES, give, holder_sums, interval_sums
-from gpureport.compute.query import Failure, Query, build, connection, found_by, hold_to_checks, in_order, load, needed, of_life
+from gpureport.compute.query import Failure, Query, build, connection, found_by, hold_to_checks, load, needed, of_life, ordered
 from gpureport.compute.quotas import quota_facts_of_day
 from gpureport.config.findings import expectations
 from gpureport.lake import Change, Lake, Partition, scan_view
@@ -206,7 +206,7 @@ class _Days:
         read = {table for query in plan for table in query.reads}
         for table in set(given) - read:
             self._release(table, result)
-        for query, over in in_order(plan):
+        for query, over in ordered(plan):
             self._make(query, result)
             for table in over:
                 self._release(table, result)

@@ -15,7 +15,7 @@ import duckdb
 
 from gpureport.compute.fact_views import Facts
 from gpureport.compute.identity import MadeWith, recorded
-from gpureport.compute.query import Query, build, in_order, needed, of_life
+from gpureport.compute.query import Query, build, needed, of_life, ordered
 from gpureport.lake import Lake, Partition
 from gpureport.lake.views import views
 from gpureport.values.window import Window, day_start, plain
@@ -91,7 +91,7 @@ def build_previous(facts: Facts, params: Mapping[str, Any], kept: Collection[str
     chosen = needed(facts.queries, of_life(facts.queries, "previous"), kept)
     facts.open({read for query in chosen for read in query.reads}.intersection(kept) - {*HISTORY})
     own = {**params, "since_at": plain(facts.window.start_at), "until_at": plain(facts.window.end_at)}
-    for query, over in in_order(chosen):
+    for query, over in ordered(chosen):
         build(facts.con, query, own)
         for table in set(passing).intersection(over) - {*kept}:
             facts.con.execute(f"drop table {table}")

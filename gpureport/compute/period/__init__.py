@@ -24,18 +24,7 @@ from gpureport.compute.look_back import (
     without,
 )
 from gpureport.compute.look_back import parameters as look_back_parameters
-from gpureport.compute.query import (
-    Failure,
-    Query,
-    build,
-    hold_to_checks,
-    in_order,
-    load,
-    needed,
-    of_life,
-    run_checks,
-    with_values,
-)
+from gpureport.compute.query import Failure, Query, build, hold_to_checks, load, needed, of_life, ordered, run_checks, with_values
 from gpureport.config.findings import Thresholds
 from gpureport.config.findings import parameters as finding_parameters
 from gpureport.lake import Lake, Partition
@@ -150,7 +139,7 @@ class WindowTables:
             for query in self.queries.values()
             if query.life == "checks" and made.issuperset(query.reads) and not self._held_already(query)
         ]
-        for query, over in in_order(needed(self.queries, [*tables, *checks], there)):
+        for query, over in ordered(needed(self.queries, [*tables, *checks], there)):
             if query.life == "checks":
                 if hold_to_checks(self.con, {query.table: query}, query.reads, self.params):
                     self._passing -= {*query.reads}  # what was found is given from them

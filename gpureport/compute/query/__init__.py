@@ -347,7 +347,7 @@ def needed(queries: Mapping[str, N], targets: Iterable[str], given: Iterable[str
     return plan
 
 
-def in_order(plan: Sequence[Query]) -> Iterator[tuple[Query, list[str]]]:
+def ordered(plan: Sequence[Query]) -> Iterator[tuple[Query, list[str]]]:
     """Each query in order, and the tables that none after it reads, its own among them."""
     last = {table: number for number, query in enumerate(plan) for table in (query.table, *query.reads)}
     for number, query in enumerate(plan):
