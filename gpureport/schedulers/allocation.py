@@ -1,6 +1,6 @@
-"""Allocation of quotas at an instant, by their system's rules, for given requests: the heart of a replay.
+"""Allocation of quotas at an instant, by their system's rules, for known requests: the core of a replay.
 
-Amounts can be divided at will, and evictions take no time. ``ASSUMPTIONS`` says what else is taken for granted.
+Amounts can be divided at will, and evictions take no time. ``ASSUMPTIONS`` has all other assumptions.
 """
 
 from __future__ import annotations
@@ -60,18 +60,18 @@ def water_fill(amount: float, wants: Mapping[str, float], weights: Mapping[str, 
 
     All reach the same level per weight, or what they want. Without weight no queue gets anything.
     """
-    given = dict.fromkeys(wants, 0.0)
+    parts = dict.fromkeys(wants, 0.0)
     hungry = [name for name in wants if wants[name] > 0 and weights.get(name, 0) > 0]
     left = max(0.0, amount)
     while hungry and left > _TOLERANCE:
         level = left / sum(weights[name] for name in hungry)
-        content = [name for name in hungry if wants[name] - given[name] <= level * weights[name] + _TOLERANCE]
+        content = [name for name in hungry if wants[name] - parts[name] <= level * weights[name] + _TOLERANCE]
         for name in content or hungry:
-            part = min(wants[name] - given[name], level * weights[name])
-            given[name] += part
+            part = min(wants[name] - parts[name], level * weights[name])
+            parts[name] += part
             left -= part
         hungry = [name for name in hungry if name not in content] if content else []
-    return given
+    return parts
 
 
 def first_come(amount: float, wants: Mapping[str, float], before: Mapping[str, float]) -> dict[str, float]:
@@ -99,7 +99,7 @@ ASSUMPTIONS: Mapping[str, str] = {
     "koordinator": "pods come in within their quota's runtime; what is above is taken back only with monitorAllQuotas",
     "volcano": "what is deserved is taken back from queues beyond theirs; the action reclaim is taken to be on",
     "kai": "the fair share is taken back from queues beyond theirs; limits hold; past use counts with kai.kValue",
-    "kueue": "taken back and preempted as each ClusterQueue says (reclaimWithinCohort is Never where it says nothing)",
+    "kueue": "taken back and preempted as each ClusterQueue is configured (reclaimWithinCohort is Never where it is not set)",
     "kubernetes": "there is no guarantee: those who hold keep, within the cap",
 }
 """By system: how a replay decides what its rules leave open."""
@@ -192,7 +192,7 @@ def _within_borrowing(resource: str, each: Holding) -> float:
 
 
 def _lent(trees: kueue.Cohorts, resource: str, name: str, from_above: float) -> Amounts:
-    """Allocation of a queue, or of the queues under a cohort, from a given amount."""
+    """Allocation of a queue, or of the queues under a cohort, from an amount."""
     key = ("", resource)
     children = [node for node in trees.nodes.values() if node.parent == name]
     if not children:
@@ -203,8 +203,8 @@ def _lent(trees: kueue.Cohorts, resource: str, name: str, from_above: float) -> 
         local, limit = trees.local_quota(child.name, key), child.terms.get(key, Terms()).borrowing_limit
         pool += quota - local - min(max(0.0, used - local), quota - local)
         wants[child.name] = min(max(0.0, used - quota), math.inf if limit is None else limit)
-    given = water_fill(pool + from_above, wants, {child.name: child.weight for child in children})
-    return {leaf: part for child in children for leaf, part in _lent(trees, resource, child.name, given[child.name]).items()}
+    lent = water_fill(pool + from_above, wants, {child.name: child.weight for child in children})
+    return {leaf: part for child in children for leaf, part in _lent(trees, resource, child.name, lent[child.name]).items()}
 
 
 _BOUND_BY_MIN = ("nos", "scheduler-plugins")

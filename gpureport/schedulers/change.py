@@ -31,7 +31,7 @@ _POLICIES: Mapping[str, tuple[str, ...]] = {
     "borrowWithinCohort": ("Never", "LowerPriority"),
     "queueingStrategy": ("BestEffortFIFO", "StrictFIFO"),
 }
-"""Kueue's words, and what each may say."""
+"""Fields of Kueue's policies, and their values."""
 RULES = {
     "kueue.fairSharing": "fair_sharing",
     "kai.kValue": "k_value",
@@ -78,7 +78,7 @@ class Setting:
     resource: str = ""
     """The resource that is meant, where a quota is about several."""
     word: str = ""
-    """Instead of a value, what a policy of Kueue's is to say."""
+    """Instead of a number, the value of a policy of Kueue."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ NO_CHANGE = Change()
 def parse_setting(text: str) -> Setting:
     """``quota.NAME.TERM=VALUE`` or ``quota.NAME.TERM[RESOURCE]=VALUE``; the name may hold dots and slashes.
 
-    UsageError says what is wrong with it.
+    UsageError for any other text.
     """
     left, equals, value = text.partition("=")
     named, _, resource = left.partition("[")
@@ -154,7 +154,7 @@ def resolved(change: Change, known: Mapping[Pool, Collection[str]]) -> dict[Pool
 
 
 def _quota_meant(name: str, known: Mapping[Pool, Collection[str]]) -> tuple[str, list[Pool]]:
-    """The one quota of this name, or of this name in some namespace, or of the namespace; and the pools that it stands in."""
+    """The one quota of this name, or of this name in some namespace, or of the namespace; and the pools that it is in."""
     every = sorted({quota for quotas in known.values() for quota in quotas})
     matches = [name] if name in every else [each for each in every if name in (each.rpartition("/")[2], each.partition("/")[0])]
     if not matches:
@@ -187,9 +187,9 @@ def changed(quota: Quota, resource: str, change: Change) -> Quota:
     if not own:
         return quota
     terms = replace(quota.of(resource), **{each.term: each.value for each in own if not each.word})
-    said = {**quota.policy, **{each.term: each.word for each in own if each.word}}
+    policy = {**quota.policy, **{each.term: each.word for each in own if each.word}}
     own_terms = _kueue_cap(quota, terms) if quota.system == "kueue" else terms
-    return replace(quota, terms={**quota.terms, resource: own_terms}, policy=said)
+    return replace(quota, terms={**quota.terms, resource: own_terms}, policy=policy)
 
 
 def _kueue_cap(quota: Quota, terms: Terms) -> Terms:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpureport.schedulers.model import DEFAULT_RULES, Holding, Past, Rules, Share, children, roots
-from gpureport.schedulers.pods import Ask, Policy, Situation
+from gpureport.schedulers.pods import Policy, Request, Situation
 
 DEFAULT_PRIORITY = 100
 
@@ -56,58 +56,58 @@ def divide(amount: float, queues: Sequence[Queue], k: float = 0) -> Division:
     goes in steps of at most one to the largest fractions, of equals to the oldest, again highest priority first.
     """
     deserved = {queue.name: amount if math.isinf(queue.quota) else queue.quota for queue in queues}
-    given = {queue.name: min(deserved[queue.name], queue.requestable) for queue in queues}
-    left = max(0.0, amount - sum(given.values()))
+    fair = {queue.name: min(deserved[queue.name], queue.requestable) for queue in queues}
+    left = max(0.0, amount - sum(fair.values()))
     by_priority = {queue.priority: [each for each in queues if each.priority == queue.priority] for queue in queues}
     fractions: dict[int, dict[str, float]] = {}
     for priority in sorted(by_priority, reverse=True):
-        left, fractions[priority] = _divide_rest(left, by_priority[priority], given, k)
+        left, fractions[priority] = _divide_rest(left, by_priority[priority], fair, k)
     for priority, waiting in fractions.items():
-        left = _give_fractions(left, by_priority[priority], waiting, given)
-    return Division(given, left)
+        left = _add_fractions(left, by_priority[priority], waiting, fair)
+    return Division(fair, left)
 
 
-def _divide_rest(left: float, queues: Sequence[Queue], given: dict[str, float], k: float) -> tuple[float, dict[str, float]]:
-    """Raises ``given`` by whole units; what is left after the queues of one priority had their rounds, and their fractions."""
+def _divide_rest(left: float, queues: Sequence[Queue], fair: dict[str, float], k: float) -> tuple[float, dict[str, float]]:
+    """Raises ``fair`` by whole units; what is left after the queues of one priority had their rounds, and their fractions."""
     fractions: dict[str, float] = {}
     is_repeated = True
     while is_repeated and left > 0:
-        parts = _parts(left, queues, given, k)
+        parts = _parts(left, queues, fair, k)
         is_repeated = False
         for queue, part in parts:
-            wanted = queue.requestable - given[queue.name]
+            wanted = queue.requestable - fair[queue.name]
             share = wanted if wanted <= part else float(math.floor(part))
             if wanted <= part:
                 fractions.pop(queue.name, None)
             elif part > share:
                 fractions[queue.name] = part - share
-            given[queue.name] += share
+            fair[queue.name] += share
             left -= share
             is_repeated |= share > 0 and wanted < part
     return left, fractions
 
 
-def _parts(left: float, queues: Sequence[Queue], given: dict[str, float], k: float) -> list[tuple[Queue, float]]:
+def _parts(left: float, queues: Sequence[Queue], fair: dict[str, float], k: float) -> list[tuple[Queue, float]]:
     """The part of each queue that is short, by weight and, where ``k`` is not 0, against its past use."""
-    short = [queue for queue in queues if given[queue.name] < queue.requestable]
+    short = [queue for queue in queues if fair[queue.name] < queue.requestable]
     weights = sum(queue.weight for queue in short)
     if not weights:
         return []
     normal = [queue.weight / weights for queue in short]
-    turned = [max(0.0, weight + k * (weight - queue.usage_ratio)) for queue, weight in zip(short, normal, strict=True)]
-    total = sum(turned)
+    adjusted = [max(0.0, weight + k * (weight - queue.usage_ratio)) for queue, weight in zip(short, normal, strict=True)]
+    total = sum(adjusted)
     if not total:
         return []
-    return [(queue, left * weight / total) for queue, weight in zip(short, turned, strict=True) if queue.weight]
+    return [(queue, left * weight / total) for queue, weight in zip(short, adjusted, strict=True) if queue.weight]
 
 
-def _give_fractions(left: float, queues: Sequence[Queue], fractions: dict[str, float], given: dict[str, float]) -> float:
+def _add_fractions(left: float, queues: Sequence[Queue], fractions: dict[str, float], fair: dict[str, float]) -> float:
     waiting = [queue for queue in queues if queue.name in fractions]
     for queue in sorted(waiting, key=lambda each: (-fractions[each.name], each.created_at_ms, each.uid)):
         if left <= 0:
             break
         step = min(1.0, left)
-        given[queue.name] += step
+        fair[queue.name] += step
         left -= step
     return left
 
@@ -121,7 +121,7 @@ def shares(
 ) -> dict[str, Share]:
     """Fair share of every queue, parents too, level by level: children share what their parent got.
 
-    ``usage``: past use of each over the capacity of that time, which counts as far as ``rules.k_value`` says.
+    ``usage``: past use of each over the capacity of that time, which counts by ``rules.k_value``.
     """
     found, past = dict[str, float](), usage or {}
     levels = [(roots(holdings), capacity)]
@@ -136,7 +136,7 @@ def shares(
 
 def _queue(resource: str, each: Holding, holdings: Sequence[Holding], past: float) -> Queue:
     quota, terms = each.quota, each.quota.terms.get(resource)
-    if terms is None:  # a queue that says nothing of the resource may have none
+    if terms is None:  # a queue without terms of the resource may have none
         return Queue(quota.name, 0, _request(each, holdings), 0, 0)
     return Queue(
         quota.name,
@@ -165,7 +165,7 @@ class KaiPolicy(Policy):
     def __init__(self) -> None:
         self._past = deque[Past]()
         self._used: dict[str, float] = defaultdict(float)
-        self._offered = self._at_ms = 0.0
+        self._capacity = self._at_ms = 0.0
         self._before: Situation | None = None
 
     def begin(self, past: Sequence[Past], rules: Rules) -> None:
@@ -173,29 +173,29 @@ class KaiPolicy(Policy):
         for each in past:
             self._add(each, rules)
 
-    def turn(self, now: Situation) -> None:
+    def update(self, now: Situation) -> None:
         """Fair shares follow requests, and what was used in the window before."""
         self._remember(now)
-        usage = {name: used / self._offered for name, used in self._used.items()} if self._offered > 1e-9 else None
+        usage = {name: used / self._capacity for name, used in self._used.items()} if self._capacity > 1e-9 else None
         found = shares(now.resource, now.holdings, now.capacity, now.rules, usage)
         self._share = {name: share.fair_share or 0.0 for name, share in found.items()}
 
-    def order(self, now: Situation, ask: Ask) -> tuple[Any, ...]:
+    def order(self, now: Situation, request: Request) -> tuple[Any, ...]:
         """Level by level, the one with the least of its fair share."""
-        levels = [self._saturation(now, name) for name in reversed(now.chain(ask.quota))]
-        return levels, *ask.rank
+        levels = [self._saturation(now, name) for name in reversed(now.chain(request.quota))]
+        return levels, *request.rank
 
-    def victims(self, now: Situation, ask: Ask) -> Sequence[Ask]:
+    def victims(self, now: Situation, request: Request) -> Sequence[Request]:
         """Less important pods of its own queue; while it stays within its fair share, those of queues beyond theirs."""
-        own = now.less_important(ask)
-        chain = now.chain(ask.quota)
-        if not all(now.is_within(name, ask.amount, self._share.get(name, 0.0)) for name in chain):
+        own = now.less_important(request)
+        chain = now.chain(request.quota)
+        if not all(now.is_within(name, request.amount, self._share.get(name, 0.0)) for name in chain):
             return own
-        return [*own, *(each for each in now.least_important() if each.quota != ask.quota)]
+        return [*own, *(each for each in now.least_important() if each.quota != request.quota)]
 
-    def may_go(self, now: Situation, victim: Ask, ask: Ask) -> bool:
+    def may_go(self, now: Situation, victim: Request, request: Request) -> bool:
         """Another queue's only while it, and all that do not contain both, have more than their fair share."""
-        apart = [name for name in now.chain(victim.quota) if name not in now.chain(ask.quota)]
+        apart = [name for name in now.chain(victim.quota) if name not in now.chain(request.quota)]
         return all(now.used[name] > self._share.get(name, 0.0) + 1e-9 for name in apart)
 
     def _remember(self, now: Situation) -> None:
@@ -217,10 +217,10 @@ class KaiPolicy(Policy):
 
     def _fade(self, hours: float, rules: Rules) -> None:
         self._used = defaultdict(float, {name: used * _faded(hours, rules) for name, used in self._used.items()})
-        self._offered *= _faded(hours, rules)
+        self._capacity *= _faded(hours, rules)
 
     def _count(self, past: Past, part: float) -> None:
-        self._offered += past.offered * part
+        self._capacity += past.capacity * part
         for name, used in past.used.items():
             self._used[name] += used * part
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from gpureport.schedulers.model import DEFAULT_RULES, Holding, Rules, Share, children, roots
-from gpureport.schedulers.pods import Ask, Policy, Situation
+from gpureport.schedulers.pods import Policy, Request, Situation
 
 Rounding = Literal["nearest", "largest-remainder"]
-"""Up to v1.8.0 each part is rounded alone, so some is lost or given twice; later none is."""
+"""Up to v1.8.0 each part is rounded alone, so some is lost or allocated twice; later none is."""
 NOT_SHARED = ("koordinator-system-quota", "koordinator-default-quota")
 """They take what they use before the rest is shared out."""
 
@@ -132,19 +132,19 @@ class _Tree:
     def _limited_request(self, each: Holding) -> int:
         """Request: of a parent its children's limited requests, without lending at least its min; at most its max."""
         own = children(each.quota.name, self._holdings)
-        asked = sum(map(self._limited_request, own)) if own else _units(self._resource, each.demanded)
+        requested = sum(map(self._limited_request, own)) if own else _units(self._resource, each.demanded)
         if not each.quota.may_lend:
-            asked = max(asked, _units(self._resource, each.quota.of(self._resource).guaranteed or 0))
+            requested = max(requested, _units(self._resource, each.quota.of(self._resource).guaranteed or 0))
         cap = each.quota.of(self._resource).cap
-        return asked if cap is None else min(asked, _units(self._resource, cap))
+        return requested if cap is None else min(requested, _units(self._resource, cap))
 
 
 class KoordinatorPolicy(Policy):
-    """Within the runtime; pods of one quota give way to more important ones of it."""
+    """Within the runtime; pods of a quota are preempted by more important ones of it."""
 
     follows_demand = True
 
-    def turn(self, now: Situation) -> None:
+    def update(self, now: Situation) -> None:
         """Runtimes anew: they follow requests."""
         self._runtime = shares(now.resource, [each for each in now.holdings if not each.quota.tree], now.capacity, now.rules)
         for name, share in self._runtime.items() if now.rules.monitors_quotas else ():
@@ -153,11 +153,11 @@ class KoordinatorPolicy(Policy):
                     now.release(pod)
                     now.pending[pod.uid] = pod
 
-    def admits(self, now: Situation, ask: Ask) -> bool:
+    def admits(self, now: Situation, request: Request) -> bool:
         """As far as its quota's runtime reaches; a quota of another tree as far as its max."""
-        share = self._runtime.get(ask.quota)
-        return now.fits(ask) and (share is None or now.is_within(ask.quota, ask.amount, share.fair_share))
+        share = self._runtime.get(request.quota)
+        return now.fits(request) and (share is None or now.is_within(request.quota, request.amount, share.fair_share))
 
-    def victims(self, now: Situation, ask: Ask) -> Sequence[Ask]:
+    def victims(self, now: Situation, request: Request) -> Sequence[Request]:
         """Less important pods of its own quota."""
-        return now.less_important(ask)
+        return now.less_important(request)

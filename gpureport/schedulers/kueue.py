@@ -13,10 +13,10 @@ from functools import cached_property
 from typing import Any
 
 from gpureport.schedulers.model import Holding, Quota, Terms
-from gpureport.schedulers.pods import Ask, Policy, Situation
+from gpureport.schedulers.pods import Policy, Request, Situation
 
 STRATEGIES = ("LessThanOrEqualToFinalShare", "LessThanInitialShare")
-"""When fair sharing takes from a borrower: if that keeps no less than the one that asks would have; then, if it had more."""
+"""When fair sharing takes from a borrower: if that keeps no less than the requesting queue would have; then, if it had more."""
 
 FlavorResource = tuple[str, str]
 MAX_WEIGHTED_SHARE = 2**63 - 1
@@ -56,7 +56,7 @@ class Lending:
     """Lending between a queue or cohort and the others of its tree; inferred, for Kueue does not record lenders."""
 
     lent: float
-    """Its own that others use: what lies unused under a cohort is lent in one proportion, first within it, then beyond it."""
+    """Its own that others use: what is unused under a cohort is lent in one proportion, first within it, then beyond it."""
     borrowers: Mapping[str, float]
     """By queue what it borrows that this one might have back: in its cohort all, beyond it what the cohort lent."""
     borrowed: float
@@ -91,7 +91,7 @@ class Cohorts:
 
     @cached_property
     def children(self) -> Mapping[str, list[Node]]:
-        """By queue and cohort what stands right under it."""
+        """By queue and cohort its direct children."""
         found: dict[str, list[Node]] = {name: [] for name in self.nodes}
         for node in self.nodes.values():
             if node.parent:
@@ -190,7 +190,7 @@ class Cohorts:
     def weighted_share(self, name: str) -> WeightedShare:
         """Its largest borrowed part of a resource, of what its cohort can lend of it.
 
-        A resource of which nothing can be lent is left out; of equals the first by name is given.
+        A resource of which nothing can be lent is left out; of equals the first by name is used.
         """
         node = self.nodes[name]
         borrowed = self._by_resource({key: self.borrowed(name, key) for key in self._keys}) if node.parent else {}
@@ -240,9 +240,9 @@ def _nominal(node: Node, key: FlavorResource) -> float:
 
 
 def cohorts(resource: str, holdings: Sequence[Holding], places: Iterable[Node] = ()) -> Cohorts:
-    """The trees of one flavor's resource, from what queues and cohorts say and hold.
+    """The trees of one flavor's resource, from the terms and usage of queues and cohorts.
 
-    ``places``: where cohorts stand, also those that have no quota of the flavor.
+    ``places``: cohorts and their parents, also those that have no quota of the flavor.
     """
     key = ("", resource)
     nodes = list(places)
@@ -271,7 +271,7 @@ def consumed(before: float, since: float, until: float, runs: Iterable[tuple[flo
 class KueuePolicy(Policy):
     """Admission within a queue's quota and its cohort's lending; preemption only as the ClusterQueue allows.
 
-    With fair sharing the weighted share of the resource tells who is next, and from whom is taken.
+    With fair sharing the weighted share of the resource decides who is next, and from whom is taken.
     """
 
     is_held_by_nodes = False
@@ -281,7 +281,7 @@ class KueuePolicy(Policy):
         self._quotas: Mapping[str, Quota] = {}
         self._seen_count = 0
 
-    def turn(self, now: Situation) -> None:
+    def update(self, now: Situation) -> None:
         """The trees anew where quotas are others."""
         if now.quotas is not self._quotas:
             self._quotas, self._key = now.quotas, ("", now.resource)
@@ -289,105 +289,106 @@ class KueuePolicy(Policy):
                 Node(name, quota.parent, {self._key: now.terms(name)}, _weight(now.terms(name)), _Live(now, quota))
                 for name, quota in now.quotas.items()
             )
-            said = any("fairSharing" in quota.policy for quota in now.quotas.values())
-            self._is_fair = said if now.rules.fair_sharing is None else bool(now.rules.fair_sharing)
+            is_configured = any("fairSharing" in quota.policy for quota in now.quotas.values())
+            self._is_fair = is_configured if now.rules.fair_sharing is None else bool(now.rules.fair_sharing)
 
-    def order(self, now: Situation, ask: Ask) -> tuple[Any, ...]:
+    def order(self, now: Situation, request: Request) -> tuple[Any, ...]:
         """Queues that have some of their own left first; within a queue nobody overtakes."""
-        return now.used[ask.quota] >= now.minimum(ask.quota), *ask.rank
+        return now.used[request.quota] >= now.minimum(request.quota), *request.rank
 
-    def line(self, now: Situation, asks: Iterable[Ask]) -> Iterable[Ask]:
+    def line(self, now: Situation, requests: Iterable[Request]) -> Iterable[Request]:
         """In fair sharing the first of each queue, of which those come first that will have the least share, then the second."""
-        return self._tournaments(now, asks) if self._is_fair else super().line(now, asks)
+        return self._tournaments(now, requests) if self._is_fair else super().line(now, requests)
 
-    def _tournaments(self, now: Situation, asks: Iterable[Ask]) -> Iterator[Ask]:
-        left = _by_queue(sorted(asks, key=lambda ask: ask.rank))
+    def _tournaments(self, now: Situation, requests: Iterable[Request]) -> Iterator[Request]:
+        left = _by_queue(sorted(requests, key=lambda request: request.rank))
         while heads := {name: each.pop(0) for name, each in left.items() if each}:
-            while heads and (ask := self._nominated(now, min(self._path(name)[-1] for name in heads), heads)):
-                yield heads.pop(ask.quota)
+            while heads and (request := self._nominated(now, min(self._path(name)[-1] for name in heads), heads)):
+                yield heads.pop(request.quota)
 
-    def _nominated(self, now: Situation, name: str, heads: Mapping[str, Ask]) -> Ask | None:
-        """Level by level the one whose branch will have the least share with what it asks for."""
+    def _nominated(self, now: Situation, name: str, heads: Mapping[str, Request]) -> Request | None:
+        """Level by level the one whose branch will have the least share with its request."""
         found = [
-            (self._share_with(now, child.name, ask, ask.amount), ask.rank, ask)
+            (self._share_with(now, child.name, request, request.amount), request.rank, request)
             for child in self._trees.children.get(name, ())
-            if (ask := self._nominated(now, child.name, heads))
+            if (request := self._nominated(now, child.name, heads))
         ]
         return min(found)[2] if found else heads.get(name)
 
-    def blocks(self, now: Situation, ask: Ask) -> bool:
+    def blocks(self, now: Situation, request: Request) -> bool:
         """StrictFIFO."""
-        return self._said(now, ask.quota, "queueingStrategy") == "StrictFIFO"
+        return self._field(now, request.quota, "queueingStrategy") == "StrictFIFO"
 
-    def admits(self, now: Situation, ask: Ask) -> bool:
+    def admits(self, now: Situation, request: Request) -> bool:
         """Its own and what it may borrow; nothing under cohorts in a circle."""
-        return ask.quota in self._trees.nodes and ask.amount <= self._now(now).available(ask.quota, self._key) + _TOLERANCE
+        own = request.quota
+        return own in self._trees.nodes and request.amount <= self._now(now).available(own, self._key) + _TOLERANCE
 
-    def victims(self, now: Situation, ask: Ask) -> Iterable[Ask]:
+    def victims(self, now: Situation, request: Request) -> Iterable[Request]:
         """Of queues of its tree that borrow, then of its own; lowest priority first, of equals the youngest."""
-        highest, policy = self._highest_across(now, ask), self._said(now, ask.quota, "withinClusterQueue")
-        found: list[Ask] = []
+        highest, policy = self._highest_across(now, request), self._field(now, request.quota, "withinClusterQueue")
+        found: list[Request] = []
         if highest > -math.inf:
-            found = [each for each in now.least_important(self._borrowers(now, ask.quota)) if each.priority <= highest]
+            found = [each for each in now.least_important(self._borrowers(now, request.quota)) if each.priority <= highest]
         if policy != "Never":
             is_newer = policy == "LowerOrNewerEqualPriority"
             found += [
                 each
-                for each in now.least_important([ask.quota])
-                if each.priority < ask.priority
-                or (is_newer and each.priority == ask.priority and each.created_ms > ask.created_ms)
+                for each in now.least_important([request.quota])
+                if each.priority < request.priority
+                or (is_newer and each.priority == request.priority and each.created_ms > request.created_ms)
             ]
-        return self._fairly(now, ask, found) if self._is_fair and ask.quota in self._trees.nodes else found
+        return self._fairly(now, request, found) if self._is_fair and request.quota in self._trees.nodes else found
 
-    def _fairly(self, now: Situation, ask: Ask, found: list[Ask]) -> Iterator[Ask]:
-        """One after the other of the branch with the largest share; all of it with what is asked for counted."""
+    def _fairly(self, now: Situation, request: Request, found: list[Request]) -> Iterator[Request]:
+        """One after the other of the branch with the largest share; all of it with the request counted."""
         for number, strategy in enumerate(self._strategies):
             left, found = _by_queue(found), []
-            while name := self._largest(now, ask, left, self._path(ask.quota)[-1]):
+            while name := self._largest(now, request, left, self._path(request.quota)[-1]):
                 victims = left.pop(name)
                 while victims:
                     victim = victims.pop(0)
-                    if self._is_fairer(now, ask, victim, strategy):
+                    if self._is_fairer(now, request, victim, strategy):
                         yield victim
                         break
                     found.append(victim)
                 if victims and not number:  # the second strategy takes one of a queue
                     left[name] = victims
 
-    def _largest(self, now: Situation, ask: Ask, left: Mapping[str, Sequence[Ask]], name: str) -> str:
+    def _largest(self, now: Situation, request: Request, left: Mapping[str, Sequence[Request]], name: str) -> str:
         """The queue with victims left in the branch that borrows most, or that is its own; '' where there is none."""
         found = [(-1.0, False, name)] if name in left else []
         for child in self._trees.children.get(name, ()):
-            share = self._share_with(now, child.name, ask, ask.amount)
-            is_open = share > 0 or child.name in self._path(ask.quota)
-            if is_open and (queue := self._largest(now, ask, left, child.name)):
+            share = self._share_with(now, child.name, request, request.amount)
+            is_open = share > 0 or child.name in self._path(request.quota)
+            if is_open and (queue := self._largest(now, request, left, child.name)):
                 found.append((share, child.name != queue, queue))
         return max(found)[2] if found else ""
 
-    def _is_fairer(self, now: Situation, ask: Ask, victim: Ask, strategy: str) -> bool:
+    def _is_fairer(self, now: Situation, request: Request, victim: Request, strategy: str) -> bool:
         """Whether that one may go: in its own queue, for what is its queue's own, else by the shares below their cohort."""
-        if victim.quota == ask.quota or now.is_within(ask.quota, ask.amount, now.minimum(ask.quota)):
+        if victim.quota == request.quota or now.is_within(request.quota, request.amount, now.minimum(request.quota)):
             return True
-        mine, theirs = self._path(ask.quota), self._path(victim.quota)
+        mine, theirs = self._path(request.quota), self._path(victim.quota)
         common = next(name for name in mine if name in theirs)
-        asking, asked = mine[mine.index(common) - 1], theirs[theirs.index(common) - 1]
-        share = self._share_with(now, asking, ask, ask.amount)
+        own_branch, other_branch = mine[mine.index(common) - 1], theirs[theirs.index(common) - 1]
+        share = self._share_with(now, own_branch, request, request.amount)
         if strategy == "LessThanInitialShare":
-            return share < self._share_with(now, asked, victim, 0)
-        return share <= self._share_with(now, asked, victim, -victim.amount)
+            return share < self._share_with(now, other_branch, victim, 0)
+        return share <= self._share_with(now, other_branch, victim, -victim.amount)
 
-    def may_go(self, now: Situation, victim: Ask, ask: Ask) -> bool:
+    def may_go(self, now: Situation, victim: Request, request: Request) -> bool:
         """Another queue's only while that queue borrows."""
-        return self._is_fair or victim.quota == ask.quota or self._now(now).borrowed(victim.quota, self._key) > _TOLERANCE
+        return self._is_fair or victim.quota == request.quota or self._now(now).borrowed(victim.quota, self._key) > _TOLERANCE
 
-    def _highest_across(self, now: Situation, ask: Ask) -> float:
+    def _highest_across(self, now: Situation, request: Request) -> float:
         """The priority up to which it takes from borrowers: reclaiming within its own quota, else preempting while it borrows."""
-        lower = ask.priority - 1
-        if self._is_fair or now.is_within(ask.quota, ask.amount, now.minimum(ask.quota)):
-            return {"Any": math.inf, "LowerPriority": lower}.get(self._said(now, ask.quota, "reclaimWithinCohort"), -math.inf)
-        if self._said(now, ask.quota, "borrowWithinCohort") != "LowerPriority":
+        name, lower = request.quota, request.priority - 1
+        if self._is_fair or now.is_within(name, request.amount, now.minimum(name)):
+            return {"Any": math.inf, "LowerPriority": lower}.get(self._field(now, name, "reclaimWithinCohort"), -math.inf)
+        if self._field(now, name, "borrowWithinCohort") != "LowerPriority":
             return -math.inf
-        threshold = self._said(now, ask.quota, "maxPriorityThreshold")
+        threshold = self._field(now, name, "maxPriorityThreshold")
         return lower if threshold == "Never" else min(lower, int(threshold))
 
     def _now(self, now: Situation) -> Cohorts:
@@ -404,9 +405,9 @@ class KueuePolicy(Policy):
         return [name for name in alike if self._now(now).borrowed(name, self._key) > _TOLERANCE]
 
     @staticmethod
-    def _said(now: Situation, quota: str, field: str) -> str:
-        """Kueue's default where the object says nothing."""
-        return now.quotas[quota].policy.get(field, "Never")
+    def _field(now: Situation, quota: str, name: str) -> str:
+        """A field of a queue's policy; Kueue's default where it is not set."""
+        return now.quotas[quota].policy.get(name, "Never")
 
     def _path(self, name: str) -> list[str]:
         """It and the cohorts above it."""
@@ -415,16 +416,16 @@ class KueuePolicy(Policy):
             found.append(above)
         return found
 
-    def _share_with(self, now: Situation, name: str, ask: Ask, more: float) -> float:
-        """The weighted share of a queue or cohort were so much more in use for an ask."""
-        now.count(ask, more)
+    def _share_with(self, now: Situation, name: str, request: Request, more: float) -> float:
+        """The weighted share of a queue or cohort were so much more in use for a request."""
+        now.count(request, more)
         share = self._now(now).weighted_share(name).value
-        now.count(ask, -more)
+        now.count(request, -more)
         return share
 
 
-def _by_queue(asks: Sequence[Ask]) -> dict[str, list[Ask]]:
-    return {name: [ask for ask in asks if ask.quota == name] for name in {ask.quota for ask in asks}}
+def _by_queue(requests: Sequence[Request]) -> dict[str, list[Request]]:
+    return {name: [request for request in requests if request.quota == name] for name in {request.quota for request in requests}}
 
 
 class _Live(Mapping[FlavorResource, float]):
@@ -447,7 +448,7 @@ def policy_of(spec: Mapping[str, Any], is_fair: bool = False) -> dict[str, str]:
     """Policy of a ClusterQueue for queueing and preemption; ``is_fair`` where its status has fair sharing."""
     preemption = spec.get("preemption") or {}
     borrow = preemption.get("borrowWithinCohort") or {}
-    said = {
+    fields = {
         "queueingStrategy": spec.get("queueingStrategy"),
         "reclaimWithinCohort": preemption.get("reclaimWithinCohort"),
         "withinClusterQueue": preemption.get("withinClusterQueue"),
@@ -455,4 +456,4 @@ def policy_of(spec: Mapping[str, Any], is_fair: bool = False) -> dict[str, str]:
         "maxPriorityThreshold": borrow.get("maxPriorityThreshold"),
         "fairSharing": is_fair or None,
     }
-    return {field: str(value) for field, value in said.items() if value is not None}
+    return {field: str(value) for field, value in fields.items() if value is not None}

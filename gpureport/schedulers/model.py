@@ -58,7 +58,7 @@ class Rules:
     window_hours: float = 168.0
     """KAI: how far back use counts."""
     fair_sharing: float | None = None
-    """Kueue: whether its fair sharing is on; None where its objects tell."""
+    """Kueue: whether its fair sharing is on; None where its objects show it."""
     usage_half_life_hours: float = 0.0
     """Kueue usageHalfLifeTime of its Admission Fair Sharing; 0 where it is not known."""
 
@@ -120,7 +120,7 @@ class Quota:
     created_at_ms: int | None = None
     uid: str = ""
     policy: Mapping[str, str] = field(default_factory=dict)
-    """Kueue: reclaimWithinCohort and its like, as the object says them."""
+    """Kueue: reclaimWithinCohort and similar fields, as in the object."""
 
     def of(self, resource: str) -> Terms:
         """Its term for a resource; an empty one where it has none."""
@@ -132,7 +132,7 @@ class Past(NamedTuple):
 
     end_ms: float
     used: Mapping[str, float]
-    offered: float
+    capacity: float
 
 
 class Holding(NamedTuple):

@@ -110,8 +110,8 @@ def maximum(quota: Quota) -> Units | None:
 def exceeds(used: Mapping[str, int], request: Mapping[str, int], bound: Mapping[str, int]) -> tuple[str, ...]:
     """Resources of which used and request together are more than the bound.
 
-    cpu and memory are compared always, as 0 where the bound does not name them: a quota of GPUs alone lets no pod in that asks
-    for cpu. Others are compared only where the bound names them.
+    cpu and memory are compared always, as 0 where the bound does not name them: a quota of GPUs alone admits no pod that requests
+    cpu. Others are compared only where the bound names them.
     """
     compared = dict.fromkeys((*ALWAYS_COMPARED, *sorted(bound)))
     return tuple(name for name in compared if used.get(name, 0) + request.get(name, 0) > bound.get(name, 0))
@@ -170,7 +170,7 @@ def guaranteed_over_quota(held: Sequence[Used]) -> dict[str, Units]:
 
 
 def rejections(pod: Pod, held: Sequence[Used]) -> tuple[str, ...]:
-    """Reasons why the scheduler would reject the pod as things are, before it looks for victims; () where it would not.
+    """Reasons why the scheduler would reject the pod as things are, before it searches for victims; () where it would not.
 
     ``max`` (its quota's), ``sum of min``: all quotas together never use more than all min, so nobody borrows more than others
     leave unused, though GPUs may be free. A pod that no quota governs is never rejected.
@@ -243,7 +243,7 @@ def labelled(quota: Quota, pods: Iterable[Pod], order: Sequence[str] = ORDER) ->
 def in_order(pods: Iterable[Pod], order: Sequence[str] = ORDER) -> list[Pod]:
     """Running pods in the order of counting; ``order`` names the criteria, with ``-`` before one for the reverse.
 
-    nos announced that the order could be chosen and never made it; this is for asking what another would do. Two requests
+    nos announced that the order could be chosen and never made it; this is for a what-if of another. Two requests
     of which neither is smaller are left to the sort's chance by the original; here the next criteria decide.
     """
     criteria = [(_criterion(name.removeprefix("-")), -1 if name.startswith("-") else 1) for name in order]

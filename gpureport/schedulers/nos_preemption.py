@@ -1,7 +1,7 @@
 """Preemption under nos: a waiting pod, the pods that it may replace, and the numbers.
 
 Source: nos' scheduler plugin (12e0a72, 2024-04). It takes victims of one node, spares what it can, and counts pods that are
-nominated to a node; none of these is known here, so what stands here is who is exposed, not who will go.
+nominated to a node; none of these is known here, so this is who is exposed, not who will be preempted.
 """
 
 from __future__ import annotations
@@ -135,11 +135,11 @@ def exposures(waiting: Iterable[Pod], situation: Situation) -> Iterator[Exposure
     """Pods that the waiting ones may preempt, each under which condition and with which numbers; none where none would help.
 
     Within min (its quota would use no more than min): pods over quota of other namespaces whose quota uses more than min;
-    neither fair share nor priority is asked. Above min: pods of its own namespace of lower priority, whatever their label;
+    neither fair share nor priority counts. Above min: pods of its own namespace of lower priority, whatever their label;
     and, while its quota stays within min and guaranteed over-quota, pods over quota whose quota is beyond its own.
     Of several that wait in one quota and may preempt the same, the first shows the numbers.
     """
-    told = set()
+    reported = set()
     for pod in waiting:
         if pod.quota in situation.sides:
             request, side = as_units(pod.requests), situation.sides[pod.quota]
@@ -148,10 +148,10 @@ def exposures(waiting: Iterable[Pod], situation: Situation) -> Iterator[Exposure
             victims = situation.victims(claim)
             if (
                 victims.pods
-                and (pod.quota, claim) not in told
+                and (pod.quota, claim) not in reported
                 and not _is_rejected_without(victims, pod.quota, request, situation)
             ):
-                told.add((pod.quota, claim))
+                reported.add((pod.quota, claim))
                 for victim, condition in victims.pods:
                     evidence = _evidence(condition, pod, request, victim, situation)
                     yield Exposure(victim.uid, pod.quota, condition, evidence)

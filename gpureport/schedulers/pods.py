@@ -16,7 +16,7 @@ _TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True)
-class Ask:
+class Request:
     """Unit of admission, all or nothing: a pod, a gang of pods, a workload."""
 
     uid: str
@@ -48,8 +48,8 @@ class Situation:
         self.holdings: Sequence[Holding] = ()
         self.capacity = math.inf
         self.at_ms = 0
-        self.running: dict[str, Ask] = {}
-        self.pending: dict[str, Ask] = {}
+        self.running: dict[str, Request] = {}
+        self.pending: dict[str, Request] = {}
         self.used: dict[str, float] = defaultdict(float)
         """By quota, and by those that contain it."""
         self.total = 0.0
@@ -59,7 +59,7 @@ class Situation:
         self._above: dict[str, tuple[str, ...]] = {}
         self._terms: dict[str, Terms] = {}
 
-    def turn(self, holdings: Sequence[Holding], capacity: float) -> None:
+    def update(self, holdings: Sequence[Holding], capacity: float) -> None:
         """Quotas and capacity from now on."""
         listed = [each.quota for each in holdings]
         self.holdings, self.capacity = holdings, capacity
@@ -68,8 +68,8 @@ class Situation:
             self._listed = listed
             self.move_count += 1
             self.used.clear()
-            for ask in self.running.values():
-                self.count(ask, ask.amount)
+            for request in self.running.values():
+                self.count(request, request.amount)
 
     def terms(self, name: str) -> Terms:
         """Term of a quota for the resource."""
@@ -92,91 +92,91 @@ class Situation:
             self._above[name] = tuple(found)
         return self._above[name]
 
-    def hold(self, ask: Ask) -> None:
+    def hold(self, request: Request) -> None:
         """Let it in."""
-        self.pending.pop(ask.uid, None)
-        self.running[ask.uid] = ask
-        self.total += ask.amount
-        self.count(ask, ask.amount)
+        self.pending.pop(request.uid, None)
+        self.running[request.uid] = request
+        self.total += request.amount
+        self.count(request, request.amount)
 
-    def release(self, ask: Ask) -> None:
+    def release(self, request: Request) -> None:
         """Take its place away."""
-        del self.running[ask.uid]
-        self.total -= ask.amount
-        self.count(ask, -ask.amount)
+        del self.running[request.uid]
+        self.total -= request.amount
+        self.count(request, -request.amount)
 
-    def count(self, ask: Ask, amount: float) -> None:
+    def count(self, request: Request, amount: float) -> None:
         """So much more is in use by its quota, and by those that contain it."""
         self.move_count += 1
-        for name in self.chain(ask.quota):
+        for name in self.chain(request.quota):
             self.used[name] += amount
 
-    def fits(self, ask: Ask) -> bool:
-        """Whether there is room, and no cap is in the way."""
-        if self.total + ask.amount > self.capacity + _TOLERANCE:
+    def fits(self, request: Request) -> bool:
+        """Whether capacity is free, and no cap is exceeded."""
+        if self.total + request.amount > self.capacity + _TOLERANCE:
             return False
-        return all(self.is_within(name, ask.amount, self.terms(name).cap) for name in self.chain(ask.quota))
+        return all(self.is_within(name, request.amount, self.terms(name).cap) for name in self.chain(request.quota))
 
     def is_within(self, name: str, more: float, bound: float | None) -> bool:
         """Whether a quota with so much more holds no more than the bound."""
         return bound is None or self.used[name] + more <= bound + _TOLERANCE
 
-    def least_important(self, quotas: Iterable[str] | None = None) -> list[Ask]:
+    def least_important(self, quotas: Iterable[str] | None = None) -> list[Request]:
         """Running pods, of these quotas or of all: lower priority first, of equals the youngest."""
         names = None if quotas is None else set(quotas)
         found = [each for each in self.running.values() if names is None or each.quota in names]
         return sorted(found, key=lambda each: (each.priority, -each.created_ms, each.uid))
 
-    def less_important(self, ask: Ask) -> list[Ask]:
+    def less_important(self, request: Request) -> list[Request]:
         """Running pods of its own quota that are less important than it."""
-        return [each for each in self.least_important([ask.quota]) if each.priority < ask.priority]
+        return [each for each in self.least_important([request.quota]) if each.priority < request.priority]
 
 
 class Policy:
     """A scheduler that lets in what fits, the more important and older first, and takes nothing back."""
 
     is_held_by_nodes = True
-    """Whether there must be room on nodes."""
+    """Whether nodes must have free capacity."""
     follows_demand = False
     """Whether somebody may come in because others wait, though nobody went."""
 
     def begin(self, past: Sequence[Past], rules: Rules) -> None:
         """Recorded state before."""
 
-    def turn(self, now: Situation) -> None:
+    def update(self, now: Situation) -> None:
         """Quotas, demand or capacity are others from now on."""
 
-    def order(self, now: Situation, ask: Ask) -> tuple[Any, ...]:
+    def order(self, now: Situation, request: Request) -> tuple[Any, ...]:
         """By what it comes before others."""
-        return ask.rank
+        return request.rank
 
-    def line(self, now: Situation, asks: Iterable[Ask]) -> Iterable[Ask]:
+    def line(self, now: Situation, requests: Iterable[Request]) -> Iterable[Request]:
         """All of them in the order in which they are tried."""
-        return sorted(asks, key=lambda ask: self.order(now, ask))
+        return sorted(requests, key=lambda request: self.order(now, request))
 
-    def blocks(self, now: Situation, ask: Ask) -> bool:
+    def blocks(self, now: Situation, request: Request) -> bool:
         """Whether those behind it in its quota wait until it is in."""
         return False
 
-    def admits(self, now: Situation, ask: Ask) -> bool:
+    def admits(self, now: Situation, request: Request) -> bool:
         """Whether it may come in as things are."""
-        return now.fits(ask)
+        return now.fits(request)
 
-    def victims(self, now: Situation, ask: Ask) -> Iterable[Ask]:
+    def victims(self, now: Situation, request: Request) -> Iterable[Request]:
         """Possible victims, in this order."""
         return ()
 
-    def may_go(self, now: Situation, victim: Ask, ask: Ask) -> bool:
+    def may_go(self, now: Situation, victim: Request, request: Request) -> bool:
         """Whether that one might still, after those before it went."""
         return True
 
 
 class Replay:
-    """Asks come, are let in, have to go and end."""
+    """Requests that come, are admitted, are preempted and end."""
 
-    def __init__(self, policy: Policy, resource: str, asks: Iterable[Ask], rules: Rules) -> None:
+    def __init__(self, policy: Policy, resource: str, requests: Iterable[Request], rules: Rules) -> None:
         self._policy, self._resource, self._rules = policy, resource, rules
-        self._asks = sorted(asks, key=lambda each: each.created_ms)
+        self._requests = sorted(requests, key=lambda each: each.created_ms)
         self.now = Situation(resource, rules)
         self._next, self._failed = 0, set[tuple[str, float, int]]()
         self._ends: list[tuple[int, str]] = []
@@ -184,16 +184,16 @@ class Replay:
     def restart(self, at_ms: int, holdings: Sequence[Holding], capacity: float, is_changed: bool) -> None:
         """Begin with what was recorded to hold at an instant; under changed quotas, with as much of it as they let in."""
         self.now = Situation(self._resource, self._rules)
-        self._turn(at_ms, holdings, capacity)
-        there = [each for each in self._asks if each.created_ms <= at_ms and (each.ended_ms is None or each.ended_ms > at_ms)]
-        self._next = sum(each.created_ms <= at_ms for each in self._asks)
+        self._update(at_ms, holdings, capacity)
+        there = [each for each in self._requests if each.created_ms <= at_ms and (each.ended_ms is None or each.ended_ms > at_ms)]
+        self._next = sum(each.created_ms <= at_ms for each in self._requests)
         self._ends = [(each.ended_ms, each.uid) for each in there if each.ended_ms is not None]
         heapify(self._ends)
         held = [each for each in there if each.bound_ms is not None and each.bound_ms <= at_ms]
         self.now.pending = {each.uid: each for each in there}
-        for ask in sorted(held, key=lambda each: (each.bound_ms, *each.rank)):
-            if not is_changed or self._policy.admits(self.now, ask):
-                self.now.hold(ask)
+        for request in sorted(held, key=lambda each: (each.bound_ms, *each.rank)):
+            if not is_changed or self._policy.admits(self.now, request):
+                self.now.hold(request)
         self._settle()
 
     def step(self, at_ms: int, holdings: Sequence[Holding], capacity: float) -> None:
@@ -204,21 +204,21 @@ class Replay:
                 self.now.release(self.now.running[uid])
                 self._failed.clear()
             self.now.pending.pop(uid, None)
-        while self._next < len(self._asks) and self._asks[self._next].created_ms <= at_ms:
-            ask = self._asks[self._next]
+        while self._next < len(self._requests) and self._requests[self._next].created_ms <= at_ms:
+            request = self._requests[self._next]
             self._next += 1
-            if ask.ended_ms is None or ask.ended_ms > at_ms:
-                self.now.pending[ask.uid] = ask
-                if ask.ended_ms is not None:
-                    heappush(self._ends, (ask.ended_ms, ask.uid))
-        self._turn(at_ms, holdings, capacity)
+            if request.ended_ms is None or request.ended_ms > at_ms:
+                self.now.pending[request.uid] = request
+                if request.ended_ms is not None:
+                    heappush(self._ends, (request.ended_ms, request.uid))
+        self._update(at_ms, holdings, capacity)
         self._settle()
 
-    def _turn(self, at_ms: int, holdings: Sequence[Holding], capacity: float) -> None:
+    def _update(self, at_ms: int, holdings: Sequence[Holding], capacity: float) -> None:
         before = self.now.quotas, self.now.capacity
         self.now.at_ms = at_ms
-        self.now.turn(holdings, capacity if self._policy.is_held_by_nodes else math.inf)
-        self._policy.turn(self.now)
+        self.now.update(holdings, capacity if self._policy.is_held_by_nodes else math.inf)
+        self._policy.update(self.now)
         if before != (self.now.quotas, self.now.capacity) or self._policy.follows_demand:
             self._failed.clear()
 
@@ -229,40 +229,40 @@ class Replay:
         while is_moving:
             is_moving = False
             blocked: set[str] = set()
-            for ask in self._policy.line(self.now, self.now.pending.values()):
-                if ask.quota in blocked or ask.quota not in self.now.quotas:
+            for request in self._policy.line(self.now, self.now.pending.values()):
+                if request.quota in blocked or request.quota not in self.now.quotas:
                     continue
-                gone = None if ask.kind in self._failed else self._enter(ask, ask.uid not in evicted)
+                gone = None if request.kind in self._failed else self._enter(request, request.uid not in evicted)
                 if gone is not None:
                     evicted |= {each.uid for each in gone}
                     self._failed.clear()
                     is_moving = True
                     break
-                self._failed.add(ask.kind)
-                if self._policy.blocks(self.now, ask):
-                    blocked.add(ask.quota)
+                self._failed.add(request.kind)
+                if self._policy.blocks(self.now, request):
+                    blocked.add(request.quota)
         if evicted:  # they have not tried yet to take anything back
             self._failed.clear()
 
-    def _enter(self, ask: Ask, may_preempt: bool) -> list[Ask] | None:
+    def _enter(self, request: Request, may_preempt: bool) -> list[Request] | None:
         """Victims; None where it stays out, and everything as it was."""
         policy, now = self._policy, self.now
-        gone: list[Ask] = []
-        is_in = policy.admits(now, ask)
-        for victim in policy.victims(now, ask) if may_preempt and not is_in else ():
-            if policy.may_go(now, victim, ask):
+        gone: list[Request] = []
+        is_in = policy.admits(now, request)
+        for victim in policy.victims(now, request) if may_preempt and not is_in else ():
+            if policy.may_go(now, victim, request):
                 now.release(victim)
                 gone.append(victim)
-                if is_in := policy.admits(now, ask):
+                if is_in := policy.admits(now, request):
                     break
         for victim in reversed(gone[:-1] if is_in else gone):  # whoever need not go stays
             now.hold(victim)
-            if is_in and not policy.admits(now, ask):
+            if is_in and not policy.admits(now, request):
                 now.release(victim)
             else:
                 gone.remove(victim)
         if not is_in:
             return None
-        now.hold(ask)
+        now.hold(request)
         now.pending.update({each.uid: each for each in gone})
         return gone

@@ -11,12 +11,12 @@ from gpureport.schedulers.kai import KaiPolicy
 from gpureport.schedulers.koordinator import KoordinatorPolicy
 from gpureport.schedulers.kueue import KueuePolicy
 from gpureport.schedulers.model import DEFAULT_RULES, Holding, Past, Quota, Rules, below, leaves
-from gpureport.schedulers.pods import Ask, Policy, Replay
+from gpureport.schedulers.pods import Policy, Replay, Request
 from gpureport.schedulers.scheduler_plugins import ElasticPolicy, NosPolicy
 from gpureport.schedulers.volcano import VolcanoPolicy
 
 UNKNOWABLE = (
-    "Demand stays as recorded: work that would have ended earlier still asks, and no one requests more because there is more.",
+    "Demand stays as recorded: work that would have ended earlier still requests GPUs, and more capacity adds no requests.",
     "Nodes are one pool: whether a pod finds enough GPUs on one node, or loses work when it is evicted, is not replayed.",
     "Each resource is replayed by itself: pods that another one (cpu, memory) would have kept out are not counted.",
     "A scheduler does at once what its rules allow: cycles, grace periods and backoff take no time.",
@@ -58,18 +58,18 @@ def replay(
     resource: str,
     steps: Iterable[Step],
     change: Change = NO_CHANGE,
-    asks: Sequence[Ask] | None = None,
+    requests: Sequence[Request] | None = None,
     rules: Rules = DEFAULT_RULES,
     past: Sequence[Past] = (),
 ) -> Iterator[Step]:
-    """The steps with quotas as changed and what they would hold: pod by pod of ``asks``, or without them as amounts.
+    """The steps with quotas as changed and what they would hold: pod by pod of ``requests``, or without them as amounts.
 
     It starts, and goes on after a gap, from what was held then.
     """
-    if asks is not None and system != "kubernetes":
+    if requests is not None and system != "kubernetes":
         policy = POLICIES[system]()
         policy.begin(past, rules)
-        governed = [ask for ask in asks if ask.quota not in change.removed]
+        governed = [request for request in requests if request.quota not in change.removed]
         yield from _pod_by_pod(Replay(policy, resource, governed, rules), resource, steps, change, system in _UNGOVERNED)
         return
     before: dict[str, float] = {}

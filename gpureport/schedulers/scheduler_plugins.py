@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from gpureport.schedulers.model import Exposure, Pod, Quota
 from gpureport.schedulers.nos import Units, Used, base, quota_of, total, units
-from gpureport.schedulers.pods import Ask, Policy, Situation
+from gpureport.schedulers.pods import Policy, Request, Situation
 
 WITHIN_MIN = "within min"
 SAME_NAMESPACE = "same namespace"
@@ -67,15 +67,15 @@ def exposures(waiting: Iterable[Pod], held: Sequence[Used], pods: Sequence[Pod])
     Of several that wait in one quota and may preempt the same, one shows it.
     """
     above = {each.quota.name: _evidence(each, found[0]) for each in held if (found := _above_min(each))}
-    told = set()
+    reported = set()
     for new in waiting:
         own = quota_of(new, held)
         if own is None:
             continue
         is_over_min = bool(over_min(_whole(own.amounts), _whole(new.requests), _minimum(own.quota)))
         claim = (new.quota, new.namespace, new.priority, is_over_min)
-        if claim not in told:
-            told.add(claim)
+        if claim not in reported:
+            reported.add(claim)
             yield from _less_important(new, pods) if is_over_min else _of_quotas(above, new, pods)
 
 
@@ -106,33 +106,33 @@ _TOLERANCE = 1e-9
 class ElasticPolicy(Policy):
     """scheduler-plugins: within its min a quota takes back from those above theirs, else from its own less important pods."""
 
-    def admits(self, now: Situation, ask: Ask) -> bool:
+    def admits(self, now: Situation, request: Request) -> bool:
         """All quotas together stay within the sum of min."""
-        return now.fits(ask) and now.total + ask.amount <= sum(map(now.minimum, now.quotas)) + _TOLERANCE
+        return now.fits(request) and now.total + request.amount <= sum(map(now.minimum, now.quotas)) + _TOLERANCE
 
-    def victims(self, now: Situation, ask: Ask) -> Sequence[Ask]:
+    def victims(self, now: Situation, request: Request) -> Sequence[Request]:
         """Pods of others while it is within what it may claim, and less important ones of its own where it is above min."""
-        own = [] if self._is_within_min(now, ask) else now.less_important(ask)
-        return [*own, *(each for each in self._exposed(now) if each.quota != ask.quota)]
+        own = [] if self._is_within_min(now, request) else now.less_important(request)
+        return [*own, *(each for each in self._exposed(now) if each.quota != request.quota)]
 
-    def may_go(self, now: Situation, victim: Ask, ask: Ask) -> bool:
+    def may_go(self, now: Situation, victim: Request, request: Request) -> bool:
         """Its own always; others while their quota still has more than it may keep."""
-        if victim.quota == ask.quota:
+        if victim.quota == request.quota:
             return True
-        bound = now.minimum(victim.quota) + (0.0 if self._is_within_min(now, ask) else self._over(now, victim.quota))
-        return self._may_claim(now, ask) and now.used[victim.quota] > bound + _TOLERANCE
+        bound = now.minimum(victim.quota) + (0.0 if self._is_within_min(now, request) else self._over(now, victim.quota))
+        return self._may_claim(now, request) and now.used[victim.quota] > bound + _TOLERANCE
 
-    def _is_within_min(self, now: Situation, ask: Ask) -> bool:
-        return now.is_within(ask.quota, ask.amount, now.minimum(ask.quota))
+    def _is_within_min(self, now: Situation, request: Request) -> bool:
+        return now.is_within(request.quota, request.amount, now.minimum(request.quota))
 
-    def _may_claim(self, now: Situation, ask: Ask) -> bool:
-        return now.is_within(ask.quota, ask.amount, now.minimum(ask.quota) + self._over(now, ask.quota))
+    def _may_claim(self, now: Situation, request: Request) -> bool:
+        return now.is_within(request.quota, request.amount, now.minimum(request.quota) + self._over(now, request.quota))
 
     def _over(self, now: Situation, quota: str) -> float:
         """Guarantee beyond its min."""
         return 0.0
 
-    def _exposed(self, now: Situation) -> list[Ask]:
+    def _exposed(self, now: Situation) -> list[Request]:
         """Candidates for another quota."""
         return now.least_important()
 
@@ -145,7 +145,7 @@ class NosPolicy(ElasticPolicy):
         unused = sum(max(0.0, now.minimum(name) - now.used[name]) for name in now.quotas)
         return math.floor(now.minimum(quota) / total * unused) if total else 0.0
 
-    def _exposed(self, now: Situation) -> list[Ask]:
+    def _exposed(self, now: Situation) -> list[Request]:
         """Those over quota: they and the older ones of their quota request more than min together."""
         used: dict[str, float] = defaultdict(float)
         over = set()
@@ -156,5 +156,5 @@ class NosPolicy(ElasticPolicy):
         return [each for each in now.least_important() if each.uid in over]
 
 
-def _counted(pod: Ask) -> tuple[int, int, float, str]:
+def _counted(pod: Request) -> tuple[int, int, float, str]:
     return pod.created_ms, pod.priority, pod.amount, pod.uid

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gpureport.schedulers.model import DEFAULT_RULES, Holding, Rules, Share, children, leaves
-from gpureport.schedulers.pods import Ask, Policy, Situation
+from gpureport.schedulers.pods import Policy, Request, Situation
 
 Amounts = Mapping[str, float]
 _NEGLIGIBLE = 1e-4
@@ -100,15 +100,15 @@ def capacity_deserved(configured: float, real_capability: float, guarantee: floa
 
 
 def shares(resource: str, holdings: Sequence[Holding], capacity: float, rules: Rules = DEFAULT_RULES) -> dict[str, Share]:
-    """Deserved amount of each queue of the resource: as configured where queues say ``deserved``, else leaf queues by weight.
+    """Deserved amount of each queue of the resource: as configured where queues have ``deserved``, else leaf queues by weight.
 
-    Where queues have parents (``enableHierarchy``) parents deserve what they say too, the root what its queues do, and nothing
-    is cut to a capability: the documents say that it is, the code warns and goes on.
+    Where queues have parents (``enableHierarchy``) parents deserve what is configured too, the root what its queues do;
+    nothing is cut to a capability: in the documents it is, the code warns and goes on.
     """
     if _is_hierarchy(holdings):
         return _configured_in_tree(resource, holdings)
     queues = {each.quota.name: queue(resource, each) for each in leaves(holdings)}
-    configured = {each.quota.name: said for each in leaves(holdings) if (said := each.quota.of(resource).deserved) is not None}
+    configured = {each.quota.name: own for each in leaves(holdings) if (own := each.quota.of(resource).deserved) is not None}
     if configured:
         limits = real_capabilities({resource: capacity}, list(queues.values()))
         return {
@@ -129,7 +129,7 @@ def _is_under_root(each: Holding) -> bool:
 
 def _configured_in_tree(resource: str, holdings: Sequence[Holding]) -> dict[str, Share]:
     terms = {each.quota.name: each.quota.of(resource) for each in holdings}
-    found = {name: max(said.deserved or 0.0, said.guaranteed or 0.0) for name, said in terms.items()}
+    found = {name: max(term.deserved or 0.0, term.guaranteed or 0.0) for name, term in terms.items()}
     if _ROOT in found:
         found[_ROOT] = sum(found[each.quota.name] for each in holdings if _is_under_root(each))
     return {name: Share(amount) for name, amount in found.items()}
@@ -161,7 +161,7 @@ class VolcanoPolicy(Policy):
 
     follows_demand = True
 
-    def turn(self, now: Situation) -> None:
+    def update(self, now: Situation) -> None:
         """Deserved amounts anew, for they follow requests."""
         found = shares(now.resource, now.holdings, now.capacity)
         self._deserved = {name: share.fair_share or 0.0 for name, share in found.items()}
@@ -170,24 +170,24 @@ class VolcanoPolicy(Policy):
         self._priority = {name: quota.priority or 0 for name, quota in now.quotas.items()}
         self._most = limits(now.resource, now.holdings, now.capacity) if is_capacity else self._deserved
 
-    def order(self, now: Situation, ask: Ask) -> tuple[Any, ...]:
+    def order(self, now: Situation, request: Request) -> tuple[Any, ...]:
         """The queue of the highest priority, then with the least of what it deserves first."""
-        deserved = self._deserved.get(ask.quota, 0.0)
-        return -self._priority.get(ask.quota, 0), now.used[ask.quota] / deserved if deserved else math.inf, *ask.rank
+        deserved = self._deserved.get(request.quota, 0.0)
+        return -self._priority.get(request.quota, 0), now.used[request.quota] / deserved if deserved else math.inf, *request.rank
 
-    def admits(self, now: Situation, ask: Ask) -> bool:
-        """Room for its queue, which contains no others, and for all that contain it."""
-        if ask.quota in self._parents or not now.fits(ask):
+    def admits(self, now: Situation, request: Request) -> bool:
+        """Free capacity for its queue, which contains no others, and for all that contain it."""
+        if request.quota in self._parents or not now.fits(request):
             return False
-        return all(now.is_within(name, ask.amount, self._most.get(name)) for name in now.chain(ask.quota))
+        return all(now.is_within(name, request.amount, self._most.get(name)) for name in now.chain(request.quota))
 
-    def victims(self, now: Situation, ask: Ask) -> Sequence[Ask]:
+    def victims(self, now: Situation, request: Request) -> Sequence[Request]:
         """Less important pods of its own queue; while it stays within what it deserves, those of queues beyond theirs."""
-        own = now.less_important(ask)
-        if not now.is_within(ask.quota, ask.amount, self._deserved.get(ask.quota, 0.0)):
+        own = now.less_important(request)
+        if not now.is_within(request.quota, request.amount, self._deserved.get(request.quota, 0.0)):
             return own
-        return [*own, *(each for each in now.least_important() if each.quota != ask.quota)]
+        return [*own, *(each for each in now.least_important() if each.quota != request.quota)]
 
-    def may_go(self, now: Situation, victim: Ask, ask: Ask) -> bool:
+    def may_go(self, now: Situation, victim: Request, request: Request) -> bool:
         """Another queue's only while that queue has more than it deserves."""
-        return victim.quota == ask.quota or now.used[victim.quota] > self._deserved.get(victim.quota, 0.0) + _NEGLIGIBLE
+        return victim.quota == request.quota or now.used[victim.quota] > self._deserved.get(victim.quota, 0.0) + _NEGLIGIBLE

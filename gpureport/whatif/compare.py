@@ -23,7 +23,7 @@ from gpureport.values.errors import LakeError, UsageError
 from gpureport.values.tables.rules import QUOTA_EXPOSURE, QUOTA_POD_LABEL
 from gpureport.values.window import Window, plain
 from gpureport.whatif.question import Question
-from gpureport.whatif.steps import QUOTAS, LeftOut, Scopes, given, replay_steps
+from gpureport.whatif.steps import QUOTAS, LeftOut, Scopes, read_inputs, replay_steps
 
 _FACTS = ("facts.quota_hour", "facts.node_allocation")
 _HOURS = """
@@ -59,15 +59,15 @@ def past_use(con: duckdb.DuckDBPyConnection, lake: Lake, window: Window, rules: 
     if len(made) == len(_FACTS):
         define_functions(con, _HOURS)
         hours = con.execute(_HOURS, {"since": plain(since), "until": plain(window.start_at)}).fetchall()
-        for cluster, end_ms, used, offered in hours:
-            found[cluster].append(Past(end_ms, used, float(offered)))
+        for cluster, end_ms, used, capacity in hours:
+            found[cluster].append(Past(end_ms, used, float(capacity)))
     for name in made:
         make_way(con, name)
     return found
 
 
 OUTCOME = "period.quota_outcome"
-_SPANS = "day.quota_terms"
+_QUOTA_TERMS = "day.quota_terms"
 _LABELLED = ("nos", "scheduler-plugins")
 _AFTER_REPLAY = ("day.quota_share", "day.quota_lending")
 _AFTER_LABELS = (QUOTA_POD_LABEL.name, QUOTA_EXPOSURE.name, "facts.quota_pod_hour")
@@ -155,37 +155,37 @@ def answer(
     question: Question,
     past: Mapping[str, Sequence[Past]] = MappingProxyType({}),
 ) -> Answer:
-    """The outcomes of the window's quotas; ``lake.*`` stands on the connection (``quotas.quota_lake``).
+    """The outcomes of the window's quotas; ``lake.*`` is open on the connection (``quotas.quota_lake``).
 
     LakeError where nothing is known of quotas, UsageError for a quota that is not there.
     """
     _build_recorded(con, rules, window, question)
     con.execute("create table recorded_capacity as from day.quota_capacity")
     con.execute("alter table day.quota_demand rename to recorded_demand")
-    known, pools = given(con, rules, past), dict[Pool, list[str]]()
-    for pool, _, quotas in known.scopes.values():
+    inputs, pools = read_inputs(con, rules, past), dict[Pool, list[str]]()
+    for pool, _, quotas in inputs.scopes.values():
         pools.setdefault(pool, []).extend(quotas)
     changes = resolved(question.change, pools)
     added = _added_gpus(con, question, sorted({pool.cluster for pool in pools}))
     recorded = _outcome(con, window, _RECORDED)
     _usable(con, 0.0)
-    left_out = replay_steps(con, known, known.scopes)
+    left_out = replay_steps(con, inputs, inputs.scopes)
     errors = {tuple(key): error for *key, error in con.execute(_ERRORS).fetchall()}
-    _stand(con, _REPLAYED)
-    build_quota_facts(con, rules, window, _standing(_AFTER_REPLAY), targets=_AFTER_REPLAY)
+    _use_demand(con, _REPLAYED)
+    build_quota_facts(con, rules, window, _all_but(_AFTER_REPLAY), targets=_AFTER_REPLAY)
     replayed = _outcome(con, window, _REPLAYED)
-    others = _others(question, changes, known.scopes)
+    others = _others(question, changes, inputs.scopes)
     if added:
         _usable(con, added)
-    replay_steps(con, replace(known, changes=changes, rules=rules.but(question.rules)), others)
+    replay_steps(con, replace(inputs, changes=changes, rules=rules.but(question.rules)), others)
     doubtful = _change_terms(con, changes)
-    _stand(con, _REPLAYED)
+    _use_demand(con, _REPLAYED)
     anew = (*_AFTER_REPLAY, *_AFTER_LABELS)
-    build_quota_facts(con, rules, window, _standing(anew), question.pod_order, anew)
-    names = {(*known.scopes[number][0], quota) for number in others for quota in known.scopes[number][2]}
+    build_quota_facts(con, rules, window, _all_but(anew), question.pod_order, anew)
+    names = {(*inputs.scopes[number][0], quota) for number in others for quota in inputs.scopes[number][2]}
     same = [row for row in replayed if tuple(row[name] for name in (*Pool._fields, "quota")) not in names]
     changed_quotas = {(pool.cluster, pool.system, name) for pool, change in changes.items() for name in change.quotas()}
-    by_amounts = [pool for pool in pools if pool not in known.asks]
+    by_amounts = [pool for pool in pools if pool not in inputs.requests]
     return Answer(
         recorded,
         replayed,
@@ -204,11 +204,11 @@ def answer(
 def _build_recorded(con: duckdb.DuckDBPyConnection, rules: Rules, window: Window, question: Question) -> None:
     """All facts of the quotas that the question is about, of the window alone."""
     there = set[str]()
-    for query in needed(load(), [_SPANS]):
+    for query in needed(load(), [_QUOTA_TERMS]):
         build(con, query, {})
         there.add(query.table)
     con.execute(
-        f"delete from {_SPANS} where ($cluster != '' and cluster != $cluster) or ($system != '' and system != $system)",
+        f"delete from {_QUOTA_TERMS} where ($cluster != '' and cluster != $cluster) or ($system != '' and system != $system)",
         {"cluster": question.cluster, "system": question.system},
     )
     # An outcome makes its steps itself, week by week.
@@ -236,17 +236,17 @@ def _added_gpus(con: duckdb.DuckDBPyConnection, question: Question, clusters: Se
 def _usable(con: duckdb.DuckDBPyConnection, added_gpus: float) -> None:
     """What there is to share out."""
     con.execute("create or replace table day.quota_capacity as from recorded_capacity")
-    _stand(con, _RECORDED)
+    _use_demand(con, _RECORDED)
     build(con, load()["period.quota_usable"], {"added_gpus": added_gpus})
     con.execute("create or replace table day.quota_capacity as from period.quota_usable")
 
 
-def _stand(con: duckdb.DuckDBPyConnection, demand: str) -> None:
+def _use_demand(con: duckdb.DuckDBPyConnection, demand: str) -> None:
     con.execute(f"create or replace view day.quota_demand as from {demand}")
 
 
 def _others(question: Question, changes: Mapping[Pool, Change], scopes: Scopes) -> list[int]:
-    """Scopes that may come out otherwise; labels of nos look at all resources of a cluster."""
+    """Scopes that may come out otherwise; labels of nos depend on all resources of a cluster."""
     if question.added_gpus or question.added_nodes or question.rules or question.pod_order != ORDER:
         return list(scopes)
     named = {(pool, name) for pool, change in changes.items() for name in change.quotas()}
@@ -265,8 +265,8 @@ def _change_terms(con: duckdb.DuckDBPyConnection, changes: Mapping[Pool, Change]
         pool = Pool(*(row[name] for name in Pool._fields))
         if row["quota"] in changes.get(pool, NO_CHANGE).quotas():
             quota = changed(rows.quota(row), pool.resource, changes[pool])
-            said = vars(quota.of(pool.resource)).values()
-            con.execute(_TERM, [quota.parent, quota.is_parent, *said, row["terms_id"]])
+            terms = vars(quota.of(pool.resource)).values()
+            con.execute(_TERM, [quota.parent, quota.is_parent, *terms, row["terms_id"]])
             found |= dict.fromkeys(doubts([quota], pool.resource))
     return list(found)
 
@@ -279,7 +279,7 @@ def _uncounted_pods(con: duckdb.DuckDBPyConnection) -> dict[str, int]:
     return dict(sorted(found.items()))
 
 
-def _standing(rebuilt: Collection[str]) -> set[str]:
+def _all_but(rebuilt: Collection[str]) -> set[str]:
     """Every table but those."""
     return {*quota_graph()} - set(rebuilt)
 
@@ -288,7 +288,7 @@ def _outcome(con: duckdb.DuckDBPyConnection, window: Window, demand: str) -> lis
     """The hours are made week by week: steps of a month at once would not fit into memory."""
     hours = []
     for day in list(window.days())[::7]:
-        _stand(con, f"{demand} where start_at >= date '{day}' and start_at < date '{day}' + 7")
+        _use_demand(con, f"{demand} where start_at >= date '{day}' and start_at < date '{day}' + 7")
         build_view(con, load()["day.quota_step"])
         build(con, load()["facts.quota_hour"], {})
         hours.append(con.sql("from facts.quota_hour").to_arrow_table())

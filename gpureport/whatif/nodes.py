@@ -97,17 +97,17 @@ def _rows(
     recorded = outcome(scene, [pod.start for pod in scene.pods], usual)
     again = outcome(held, usual, usual)
     error = again.allocated_gpu_hours / recorded.allocated_gpu_hours - 1 if recorded.allocated_gpu_hours else 0.0
-    told = (
+    note = (
         f"{cluster}: replay error {error:+.2%} of allocated GPU-hours, p95 wait {formats.duration(again.wait_seconds_p95)} "
         f"(recorded {formats.duration(recorded.wait_seconds_p95)}); placement {policy}; "
-        f"{formats.counted(len(held.held or ()), 'pod')} with room and no place: a wait for something else, same start"
+        f"{formats.counted(len(held.held or ()), 'pod')} with free capacity and no place: a wait for something else, same start"
         + (f"; {formats.counted(len(scene.gaps), 'day')} without data, left out of averages" if scene.gaps else "")
     )
     unsure = sum(pod.use.is_unknown and pod.start is not None for pod in scene.pods)
     if unsure and question.pods.needs_activity:
-        told += f"; {formats.counted(unsure, 'pod')} of partly unknown use, counted as use: at least so much is returned"
-    yield told, (cluster, "recorded", "", 0, 0, 0.0, None, *recorded, None)
-    yield told, (cluster, "replayed", "", 0, 0, 0.0, None, *again, None)
+        note += f"; {formats.counted(unsure, 'pod')} of partly unknown use, counted as use: at least so much is returned"
+    yield note, (cluster, "recorded", "", 0, 0, 0.0, None, *recorded, None)
+    yield note, (cluster, "replayed", "", 0, 0, 0.0, None, *again, None)
     other, paid = question.pods.of(held), costs[like.gpu_model]
     returned = _returned(held, other, usual, costs)
 
@@ -120,11 +120,11 @@ def _rows(
         counts = (bisect_left(range(_MOST_ADDED), True, key=lambda count: (placed(count).wait_seconds_p95 or 0.0) < wait),)
         if counts == (_MOST_ADDED,):
             raise LakeError(
-                f"{cluster}: not even {_MOST_ADDED:,} nodes more give such a p95 wait; pods wait for something other than GPUs"
+                f"{cluster}: not even {_MOST_ADDED:,} nodes more reach such a p95 wait; pods wait for something other than GPUs"
             )
     for count in counts:
         cost = None if None in paid else np.mean(np.array(paid, float)) * count * like.size * (scene.until - scene.since) / 3600
-        yield told, (cluster, "changed", like.gpu_model, count, *returned, *placed(count), cost)
+        yield note, (cluster, "changed", like.gpu_model, count, *returned, *placed(count), cost)
 
 
 def _returned(
@@ -201,9 +201,9 @@ def _taken(pods: Sequence[Pod]) -> Mapping[tuple[str, str], tuple[float, float]]
     return defaultdict(lambda: (0.0, 0.0), {key: (float(most[1]), float(most[2])) for key, most in found})
 
 
-def _like(scene: Scene, asked: str) -> Node | None:
+def _like(scene: Scene, name: str) -> Node | None:
     """The node of that name, or one of the most common size among all or those of the model."""
-    chosen = [node for node in scene.nodes if asked in ("", node.name, node.gpu_model)]
+    chosen = [node for node in scene.nodes if name in ("", node.name, node.gpu_model)]
     kinds = Counter((node.gpu_model, node.size) for node in chosen if node.size)
     if not kinds:
         return None

@@ -1,7 +1,7 @@
 """Recorded pods placed anew, on more or fewer nodes: who would have waited how long, and what would have been free.
 
 As the Kubernetes scheduler does it: a pod is on one node; whoever waits longest and fits goes first, and one that does not fit
-keeps no other from its place. With the recorded nodes a pod goes to the node on which it ran where that has room, else by the
+keeps no other from its place. With the recorded nodes a pod goes to the node on which it ran where it fits there, else by the
 policy. Replicas of GPUs and MIG instances are counted in units, as the scheduler does, not in the GPUs that they were on average.
 Times are s since 1970, amounts GPUs, cores, GiB. A pod that runs at the end of the window runs until there; so
 would one that never ran.
@@ -26,7 +26,7 @@ _EPSILON = 1e-6
 _NOTABLE_SECONDS = 60
 """A start that differs by less is the same: it takes a scheduler seconds."""
 _COMPARED = 3_000
-"""Choices of nodes are enough to tell which policy they agree with."""
+"""So many choices of nodes show which policy they agree with."""
 _END, _STEP, _ARRIVAL, _LEAVING = range(4)
 _PREFERRED: Mapping[Policy, Callable[[float], float]] = {
     "spread": lambda free: -free,
@@ -52,11 +52,11 @@ class Request(NamedTuple):
     """Request for GPUs, as the scheduler counts it."""
 
     gpus: float
-    """GPUs of the node on which it ran; where units are known those say how many GPUs it takes."""
+    """GPUs of the node on which it ran; where units are known they decide how many GPUs it takes."""
     units: float = 0.0
     """Units of its resource; 0 where unknown."""
     unit_gpus: float | None = None
-    """GPUs in a unit; None where the node says it."""
+    """GPUs in a unit; None where the node has it."""
 
     def times(self, factor: float) -> Request:
         """That part of it."""
@@ -77,17 +77,17 @@ class Pod(NamedTuple):
     use: Use = Use()
     host: tuple[float, float] = (0.0, 0.0)
     """Cores and GiB that it requests of the node."""
-    asked: Request | None = None
+    requested: Request | None = None
     """None for its GPUs."""
 
     @property
     def request(self) -> Request:
         """By its GPUs where nothing else is known."""
-        return self.asked or Request(self.gpus)
+        return self.requested or Request(self.gpus)
 
 
 class Node(NamedTuple):
-    """A node's room over time: times of changes with the GPUs that pods can have from then on."""
+    """A node's capacity over time: times of changes with the GPUs that pods can have from then on."""
 
     name: str
     gpu_model: str
@@ -120,7 +120,7 @@ class Scene:
     is_changed: bool = False
     """Its nodes are others than those on which the pods ran."""
     gaps: Collection[tuple[float, float]] = ()
-    """Times without any data: no node has room there, and hours and averages are of the others."""
+    """Times without any data: no node has capacity then, and hours and averages are of the others."""
 
     def gpu_hours(self, pod: Pod, start: float) -> float:
         """What it has from a start on until its end; nothing in times without data, in which nodes have nothing either."""
@@ -144,7 +144,7 @@ class Scene:
 
 
 def calibrated(scene: Scene) -> tuple[Scene, Policy]:
-    """The scene in which pods that had room and no place are held until they had it: they waited for something else.
+    """The scene in which pods that fit and were not placed are held until they were: they waited for something else.
 
     And the policy by which most pods would be on the node on which they are.
     """
@@ -171,9 +171,9 @@ class _Replay:
         self._unit_gpus = {node.name: node.unit_gpus for node in scene.nodes}
         self._ordered = sorted(self._free)
         self._number = {name: number for number, name in enumerate(self._ordered)}
-        self._room = np.array([self._free[name] for name in self._ordered]).reshape(-1, 3).T.copy()
+        self._free_array = np.array([self._free[name] for name in self._ordered]).reshape(-1, 3).T.copy()
         """The same as ``_free``, by name: many nodes are read at once."""
-        self._units_room = {
+        self._free_units = {
             resource: np.array([self._units.get((name, resource), inf) for name in self._ordered])
             for resource in {resource for _, resource in self._units}
         }
@@ -206,19 +206,19 @@ class _Replay:
         heapify(self._events)
         while self._events and self._events[0][0] < scene.until:
             now, what, number, gpus = heappop(self._events)
-            roomier = self._happen(what, number, gpus)
+            freed = self._happen(what, number, gpus)
             # Capacity that is freed at one instant counts together.
             while self._events and what <= _STEP and self._events[0][:2] <= (now, _STEP):
                 _, *event, gpus = heappop(self._events)
-                roomier += self._happen(event[0], event[1], gpus)
-            self._fill(dict.fromkeys(roomier), now)
+                freed += self._happen(event[0], event[1], gpus)
+            self._fill(dict.fromkeys(freed), now)
         return self._started
 
     def _happen(self, what: int, number: int, gpus: float) -> list[str]:
-        """One event; the nodes that have more room by it, or the one on which a new pod has its place."""
+        """One event; the nodes with more free capacity by it, or the one on which a new pod has its place."""
         if what == _STEP:
             name = self._names[number]
-            self._give(name, (gpus, 0.0, 0.0))
+            self._add_free(name, (gpus, 0.0, 0.0))
             return [name] if gpus > 0 else []
         pod = self.scene.pods[number]
         if what == _END:
@@ -251,25 +251,25 @@ class _Replay:
             return ""
         _, units, unit_gpus = request = pod.request
         gpus = units * (unit_gpus or self._sizes[rows]) if units else request.gpus
-        free, cores, memory = self._room[:, rows]
+        free, cores, memory = self._free_array[:, rows]
         fits = (free >= gpus - _EPSILON) & (cores >= pod.host[0] - _EPSILON) & (memory >= pod.host[1] - _EPSILON)
-        if units and pod.kind[0] in self._units_room:
-            fits &= self._units_room[pod.kind[0]][rows] >= units - _EPSILON
+        if units and pod.kind[0] in self._free_units:
+            fits &= self._free_units[pod.kind[0]][rows] >= units - _EPSILON
         best = {"spread": free, "best-fit": -free, "first-fit": fits}[policy]
         chosen = np.argmax(np.where(fits, best, -inf))
         return self._ordered[rows[chosen]] if fits[chosen] else ""
 
-    def _give(self, name: str, more: _Amounts) -> None:
+    def _add_free(self, name: str, more: _Amounts) -> None:
         gpus, cores, memory = self._free[name]
         self._free[name] = (gpus + more[0], cores + more[1], memory + more[2])
-        self._room[:, self._number[name]] = self._free[name]
+        self._free_array[:, self._number[name]] = self._free[name]
 
     def _take(self, name: str, pod: Pod, sign: int = 1) -> None:
         resource, (_, units, _), (cores, memory) = pod.kind[0], pod.request, pod.host
-        self._give(name, (-sign * self._gpus(pod.request, name), -sign * cores, -sign * memory))
+        self._add_free(name, (-sign * self._gpus(pod.request, name), -sign * cores, -sign * memory))
         if units and (name, resource) in self._units:
             self._units[name, resource] -= sign * units
-            self._units_room[resource][self._number[name]] = self._units[name, resource]
+            self._free_units[resource][self._number[name]] = self._units[name, resource]
 
     def _gpus(self, request: Request, name: str) -> float:
         """GPUs of the node that it takes."""
@@ -284,14 +284,14 @@ class _Replay:
             and self._units.get((name, pod.kind[0]), inf) >= pod.request.units - _EPSILON
         )
 
-    def _fill(self, roomier: Collection[str], now: float) -> None:
-        """Give the room of these nodes to those who wait, the oldest first."""
+    def _fill(self, freed: Collection[str], now: float) -> None:
+        """Place those who wait in the free capacity of these nodes, the oldest first."""
         while heads := [
             (queue[0], there)
             for (kind, *_), queue in self._waiting.items()
             if queue
             and (pod := self.scene.pods[queue[0][1]])
-            and (there := [name for name in roomier if name in self._of_kind.get(kind, ()) and self._fits(pod, name)])
+            and (there := [name for name in freed if name in self._of_kind.get(kind, ()) and self._fits(pod, name)])
         ]:
             (created, number), there = min(heads)
             pod = self.scene.pods[number]
@@ -301,11 +301,11 @@ class _Replay:
                 self._place(number, pod.node if self._is_home(pod) else best, now)
 
     def _is_home(self, pod: Pod) -> bool:
-        """Whether the node on which it ran has room, and the nodes are those that there were."""
+        """Whether it fits on the node on which it ran, and the nodes are those that there were."""
         return not self.scene.is_changed and pod.node in self._of_kind.get(pod.kind, ()) and self._fits(pod, pod.node)
 
     def _is_held_back(self, number: int, now: float) -> bool:
-        """Whether, as it was recorded, it has no place yet though there is room; it then comes again when it had one."""
+        """Whether, as it was recorded, it has no place yet though it fits; it then comes again when it had one."""
         start = self.scene.pods[number].start
         if not self._is_recorded or (start is not None and start <= now + _NOTABLE_SECONDS):
             return False
@@ -362,12 +362,12 @@ def outcome(scene: Scene, starts: Sequence[float | None], usual: Sequence[float 
         for pod, one, other in zip(scene.pods, starts, usual, strict=True)
         if pod.gpus
     )
-    room = sum(_room(node, scene) for node in scene.nodes) / 3600
+    total = sum(_gpu_seconds(node, scene) for node in scene.nodes) / 3600
     p50, p95 = (_quantile(waits, share) for share in (0.5, 0.95))
-    return Outcome(room / hours, allocated, (room - allocated) / hours, pending, len(there) - without, without, p50, p95, moved)
+    return Outcome(total / hours, allocated, (total - allocated) / hours, pending, len(there) - without, without, p50, p95, moved)
 
 
-def _room(node: Node, scene: Scene) -> float:
+def _gpu_seconds(node: Node, scene: Scene) -> float:
     """GPU-s of the window."""
     ends = [*(at for at, _ in node.steps[1:]), scene.until]
     return sum(gpus * (min(end, scene.until) - max(at, scene.since)) for (at, gpus), end in zip(node.steps, ends, strict=True))

@@ -38,18 +38,18 @@ class PodChange:
         fitted = set()
         pods = []
         for pod in scene.pods:
-            gpus, asked, end = pod.gpus, pod.asked, pod.end
+            gpus, requested, end = pod.gpus, pod.requested, pod.end
             if self.returns_idle and pod.use.ratio is not None:
-                gpus, asked = gpus * pod.use.ratio, asked and asked.times(pod.use.ratio)
+                gpus, requested = gpus * pod.use.ratio, requested and requested.times(pod.use.ratio)
             name = pod.node or next(iter(scene.places.get(pod.kind, ())), "")
             for profile, pattern in self.slices:
                 part = _part(models.get(name, ""), profile)
                 if part and gpus >= 1 and fnmatchcase(pod.use.workload, pattern):
-                    gpus, asked = gpus * part, None
+                    gpus, requested = gpus * part, None
                     fitted.add((profile, pattern))
             if self.idle_timeout_seconds is not None:
                 end = _stop(pod, self.idle_timeout_seconds) or end
-            pods.append(pod._replace(gpus=gpus, asked=asked, end=end))
+            pods.append(pod._replace(gpus=gpus, requested=requested, end=end))
         for profile, pattern in sorted({*self.slices} - fitted):
             raise UsageError(f"--mig {profile} for {pattern}: no pod of such a workload has whole GPUs of a model with it")
         return replace(scene, pods=pods)

@@ -21,7 +21,7 @@ class Question:
     """Nodes of as many GPUs as most nodes have."""
     pod_order: tuple[str, ...] = ORDER
     cluster: str = ""
-    """The one that is asked about; '' for all."""
+    """The one of the question; '' for all."""
     system: str = ""
     rules: tuple[tuple[str, float], ...] = ()
     """Other settings of schedulers."""
@@ -63,7 +63,7 @@ def parse_question(
     cluster: str | None = None,
     system: str | None = None,
 ) -> Question:
-    """The question of a command line; UsageError for one that asks nothing or cannot be."""
+    """The question of a command line; UsageError for one without a change, or that cannot be."""
     for name, value in (("--add-gpus", added_gpus), ("--add-nodes", added_nodes)):
         if value < 0:
             raise UsageError(f"{name} {value:g} cannot be; give a number from 0 on (fewer are not requested here)")

@@ -20,7 +20,7 @@ from gpureport.compute.quotas.scene import QuotaRows, Row
 from gpureport.schedulers.change import NO_CHANGE, Change, Pool
 from gpureport.schedulers.kueue import policy_of
 from gpureport.schedulers.model import Holding, Past, Quota, Rules
-from gpureport.schedulers.pods import Ask
+from gpureport.schedulers.pods import Request
 from gpureport.schedulers.replay import POLICIES, Step, replay
 
 QUOTAS = "select *, epoch_ms(created_at) as created_at_ms from day.quota_terms"
@@ -92,7 +92,7 @@ inner join replayed
     on demand.rowid = replayed.row_id
 """
 _ROWS_AT_ONCE = 20_000
-MOST_ASKS = 200_000
+MOST_PODS = 200_000
 """Pods and workloads of one pool up to which they are replayed one by one."""
 _BOUND_BY_MIN = ("nos", "scheduler-plugins", "kueue")
 """Their quotas share what all min together are, so the nodes need not be known."""
@@ -105,13 +105,13 @@ Scopes = Mapping[int, tuple[Pool, str, Collection[str]]]
 
 
 @dataclass(frozen=True)
-class Given:
+class Inputs:
     """Inputs of a replay beside the steps."""
 
     scopes: Scopes
     changes: Mapping[Pool, Change]
     rules: Rules
-    asks: Mapping[Pool, Mapping[str, Sequence[Ask]]]
+    requests: Mapping[Pool, Mapping[str, Sequence[Request]]]
     """Of pools that are replayed pod by pod, by scope: quotas of one do not concern those of another."""
     policies: Mapping[str, Mapping[str, Mapping[str, str]]]
     """Of Kueue's queues, by cluster and name."""
@@ -119,27 +119,27 @@ class Given:
     """KAI's use of GPUs before the window, by cluster."""
 
 
-def given(con: duckdb.DuckDBPyConnection, rules: Rules, past: Mapping[str, Sequence[Past]]) -> Given:
+def read_inputs(con: duckdb.DuckDBPyConnection, rules: Rules, past: Mapping[str, Sequence[Past]]) -> Inputs:
     """Recorded demand, and the schedulers' policies; no changes yet."""
-    asks: dict[Pool, dict[str, list[Ask]]] = {Pool(*key): defaultdict(list) for key in con.execute(_BY_REQUESTS).fetchall()}
+    known: dict[Pool, dict[str, list[Request]]] = {Pool(*key): defaultdict(list) for key in con.execute(_BY_REQUESTS).fetchall()}
     for *key, scope, uid, quota, amount, priority, created_ms, bound_ms, ended_ms in con.execute(_REQUESTS).fetchall():
-        if (pool := Pool(*key)) in asks:
-            asks[pool][scope].append(Ask(uid, quota, amount, priority, created_ms, bound_ms, ended_ms))
+        if (pool := Pool(*key)) in known:
+            known[pool][scope].append(Request(uid, quota, amount, priority, created_ms, bound_ms, ended_ms))
     policies: dict[str, dict[str, Mapping[str, str]]] = defaultdict(dict)
     for cluster, name, spec, is_fair in con.execute(_QUEUES).fetchall():
         policies[cluster][name] = policy_of(json.loads(spec), is_fair)
-    few = {pool: found for pool, found in asks.items() if pool.system in POLICIES and sum(map(len, found.values())) <= MOST_ASKS}
+    few = {pool: found for pool, found in known.items() if pool.system in POLICIES and sum(map(len, found.values())) <= MOST_PODS}
     con.execute(_SCOPES)
     scopes = {number: (Pool(*pool), str(scope), quotas) for number, *pool, scope, quotas in con.execute(_NUMBERS).fetchall()}
-    return Given(scopes, {}, rules, few, policies, past)
+    return Inputs(scopes, {}, rules, few, policies, past)
 
 
-def replay_steps(con: duckdb.DuckDBPyConnection, given: Given, numbers: Collection[int]) -> LeftOut:
+def replay_steps(con: duckdb.DuckDBPyConnection, inputs: Inputs, numbers: Collection[int]) -> LeftOut:
     """Put those scopes of ``day.recorded_demand`` through the systems' rules with the changes made, into ``replayed_demand``.
 
     ``period.quota_usable`` is what there is to share. What had to be left out is in neither.
     """
-    found = Replayed(con, given)
+    found = Replayed(con, inputs)
     for number, rows in groupby(_recorded(con, numbers), key=itemgetter(1)):
         found.replay(number, rows)
     con.register("replayed", pa.table(found.held))
@@ -160,8 +160,8 @@ def _recorded(con: duckdb.DuckDBPyConnection, numbers: Collection[int]) -> Itera
 class Replayed:
     """Rows of ``day.recorded_demand`` in the replay: many numbers, and few quotas."""
 
-    def __init__(self, con: duckdb.DuckDBPyConnection, given: Given) -> None:
-        self._given = given
+    def __init__(self, con: duckdb.DuckDBPyConnection, inputs: Inputs) -> None:
+        self._inputs = inputs
         self.left_out: LeftOut = defaultdict(float)
         self._quotas = {row["terms_id"]: self._quota(row) for row in con.sql(QUOTAS).to_arrow_table().to_pylist()}
         self._capacities: dict[tuple[str, ...], list[tuple[int, int, float]]] = defaultdict(list)
@@ -171,16 +171,16 @@ class Replayed:
 
     def replay(self, number: int, rows: Iterable[_Recorded]) -> None:
         """Those of one scope, in order of time."""
-        given = self._given
-        pool, scope, _ = given.scopes[number]
-        asks = given.asks[pool].get(scope, ()) if pool in given.asks else None
-        past = given.past.get(pool.cluster, ()) if (pool.system, pool.resource) == ("kai", "gpu") else ()
-        change = given.changes.get(pool, NO_CHANGE)
-        for step in replay(pool.system, pool.resource, self._steps(pool, rows), change, asks, given.rules, past):
+        inputs = self._inputs
+        pool, scope, _ = inputs.scopes[number]
+        requests = inputs.requests[pool].get(scope, ()) if pool in inputs.requests else None
+        past = inputs.past.get(pool.cluster, ()) if (pool.system, pool.resource) == ("kai", "gpu") else ()
+        change = inputs.changes.get(pool, NO_CHANGE)
+        for step in replay(pool.system, pool.resource, self._steps(pool, rows), change, requests, inputs.rules, past):
             self.held["delivered_native"].extend([each.delivered for each in step.holdings])
 
     def _quota(self, row: Row) -> Quota:
-        policies = self._given.policies.get(row["cluster"]) if row["system"] == "kueue" else None
+        policies = self._inputs.policies.get(row["cluster"]) if row["system"] == "kueue" else None
         return QuotaRows(policies).quota(row)
 
     def _steps(self, pool: Pool, rows: Iterable[_Recorded]) -> Iterator[Step]:

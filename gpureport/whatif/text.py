@@ -16,14 +16,14 @@ from gpureport.values.text.rows import Output, print_rows
 from gpureport.values.window import Window, rfc3339
 from gpureport.whatif.compare import Answer
 from gpureport.whatif.question import Question
-from gpureport.whatif.steps import MOST_ASKS
+from gpureport.whatif.steps import MOST_PODS
 
 KEY = ("cluster", "system", "resource", "flavor", "quota")
 VARIANTS = ("recorded", "replayed", "changed")
 """Recorded outcome, replayed outcome, and the outcome with the change."""
 NAMES = (*KEY, "figure", *VARIANTS, "difference")
 _DIGITS = 9
-_TOLD = 4
+_MOST_PARTS = 4
 _ERROR = "replay_error_gpu_hours"
 """By how much what is replayed differs from what was recorded, over all steps."""
 _RECORDED_PODS = ("over_quota_gpu_hours", "exposed_pod_count")
@@ -62,22 +62,22 @@ def _rounded(found: float | None) -> float | None:
 def verdict(answer: Answer) -> str:
     """Difference in one sentence: quotas that wait less or more, or borrow less."""
     replayed, changed = _by_quota(answer.replayed), _by_quota(answer.changed)
-    told, is_known = [], True
+    found, is_known = [], True
     for key, before in replayed.items():
         after = changed.get(key, {})
         less, lost = _less(_waited(before), _waited(after)), _less(before["borrowed_gpu_hours"], after.get("borrowed_gpu_hours"))
         is_known = is_known and None not in (_waited(before), _waited(after))
         if less:
             amount = formats.significant(abs(less))
-            told.append((abs(less), f"{key[-1]} would have waited {amount} GPU-hours {'less' if less > 0 else 'more'}"))
+            found.append((abs(less), f"{key[-1]} would have waited {amount} GPU-hours {'less' if less > 0 else 'more'}"))
         if lost > 0:
             had = formats.significant(before["borrowed_gpu_hours"])
-            told.append((lost, f"{key[-1]} would have lost {formats.significant(lost)} of {had} borrowed GPU-hours"))
+            found.append((lost, f"{key[-1]} would have lost {formats.significant(lost)} of {had} borrowed GPU-hours"))
     if not replayed:
         return "No quota could be replayed."
-    if not told:
+    if not found:
         return f"No quota would have waited less or more{'' if is_known else ', as far as is known'}."
-    return f"{'; '.join(text for _, text in sorted(told, key=lambda each: -each[0])[:_TOLD])}."
+    return f"{'; '.join(text for _, text in sorted(found, key=lambda each: -each[0])[:_MOST_PARTS])}."
 
 
 def _waited(row: Row) -> float | None:
@@ -107,7 +107,7 @@ def notes(answer: Answer, question: Question, window: Window) -> list[tuple[int,
     """Question, limits of the figures, and omissions: a sentence each, with its level of the log."""
     known = [
         f"{window}: {'; '.join(question.words())}{_added(answer)}.",
-        "recorded is what was; replayed and changed are what the rules make of the recorded demand, as it was and as asked.",
+        "recorded is what was; replayed and changed are what the rules make of the recorded demand, as it was and as changed.",
         *(f"{system}: {ASSUMPTIONS[system]}." for system in answer.systems),
         *UNKNOWABLE,
         *([_AMOUNTS_NOTE.format(formats.counted(len(answer.by_amounts), "pool"))] if answer.by_amounts else []),
@@ -140,7 +140,7 @@ def _added(answer: Answer) -> str:
     return f" (capacity: {formats.significant(answer.added_gpus)} allocatable GPUs more)" if answer.added_gpus else ""
 
 
-_AMOUNTS_NOTE = f"{{}} replayed as divisible amounts: no pods are known, or more than {MOST_ASKS:,}, or it is a ResourceQuota."
+_AMOUNTS_NOTE = f"{{}} replayed as divisible amounts: no pods are known, or more than {MOST_PODS:,}, or it is a ResourceQuota."
 _LABELS_NOTE = f"{' and '.join(_RECORDED_PODS)} are of the pods that ran, at the times when they ran, under the changed quotas."
 
 
@@ -165,13 +165,13 @@ def _whole(answer: Answer, question: Question, window: Window, rows: Sequence[Ro
 
 def _print_table(answer: Answer, rows: Sequence[Row], out: TextIO) -> None:
     """Headings that are the same in all rows are left out."""
-    shown = [row for row in rows if _is_told(row, rows, answer)]
+    shown = [row for row in rows if _is_shown(row, rows, answer)]
     keys = [name for name in KEY if name == "quota" or len({row[name] for row in rows}) > 1]
     names = [*keys, "figure", *VARIANTS, "difference"]
     print_rows(names, [[*(row[name] for name in keys), *_cells(row)] for row in shown], "table", out)
 
 
-def _is_told(row: Row, rows: Sequence[Row], answer: Answer) -> bool:
+def _is_shown(row: Row, rows: Sequence[Row], answer: Answer) -> bool:
     """Rows of quotas that are named or differ, but for figures that are 0 or unknown throughout."""
     if not any(row[variant] for variant in VARIANTS):
         return False
@@ -188,9 +188,9 @@ def _cells(row: Row) -> list[str]:
     ]
     difference = row["difference"]
     if difference is None or difference == 0:
-        told = formats.UNKNOWN if difference is None else "="
+        text = formats.UNKNOWN if difference is None else "="
     else:
         size = formats.duration(abs(difference)) if figure.endswith("_seconds") else formats.value(figure, abs(difference))
-        told = f"{'+' if difference > 0 else '−'}{size}"
+        text = f"{'+' if difference > 0 else '−'}{size}"
     name = formats.words(figure.removesuffix("_gpu_hours").removesuffix("_ratio").removesuffix("_seconds"))
-    return [f"{name}, {unit}" if unit and unit != "s" else name, *shown, told]
+    return [f"{name}, {unit}" if unit and unit != "s" else name, *shown, text]

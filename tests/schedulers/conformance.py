@@ -47,10 +47,10 @@ def table():
     """The rows of the table of docs/quota.md: cases of each scheduler's own tests, and how many agree."""
     lines = ["| scheduler | version | cases | agree | differ |", "|---|---|---|---|---|"]
     for name, (scheduler, version) in TABLES.items():
-        told = cases(name)
-        differ = [case["id"] for case in told if not conforms(case)]
+        found = cases(name)
+        differ = [case["id"] for case in found if not conforms(case)]
         why = "; ".join(f"{each}: {DIFFERENT[each]}" for each in differ) or "none"
-        lines.append(f"| {scheduler} | {version} | {len(told)} | {len(told) - len(differ)} | {why} |")
+        lines.append(f"| {scheduler} | {version} | {len(found)} | {len(found) - len(differ)} | {why} |")
     return "\n".join(lines) + "\n"
 
 
@@ -155,16 +155,16 @@ def _kueue_share(case):
 def _kueue_amounts(case):
     trees = _kueue(case)
     reckon = trees.available if case["kind"] == "kueue.available" else trees.potential
-    return {  # the scheduler asks of a queue what is left and never less than nothing
+    return {  # the scheduler requests what a queue has left, never less than 0
         name: [{**each, "amount": max(0, reckon(name, (each["flavor"], each["resource"])))} for each in expected]
         for name, expected in case["expect"].items()
     }
 
 
 def _kueue_fair(case):
-    """Who has to go for what is asked, where fair sharing is on."""
+    """Victims of a request, where fair sharing is on."""
     policy, rules = KueuePolicy(case.get("strategies", STRATEGIES)), Rules(fair_sharing=1)
-    said = [
+    quotas = [
         Quota(
             "kueue",
             each["name"],
@@ -175,13 +175,13 @@ def _kueue_fair(case):
         )
         for each in case["queues"]
     ]
-    found = _cycle(policy, rules, said, math.inf, case["held"], [{"name": "new", **case["ask"]}])
+    found = _cycle(policy, rules, quotas, math.inf, case["held"], [{"name": "new", **case["ask"]}])
     return sorted({each["name"] for each in case["held"]} - found.running.keys())
 
 
 def _volcano(case):
-    """What each queue holds once what is asked for has come."""
-    said = [
+    """Allocation of each queue after the requests."""
+    quotas = [
         Quota(
             "volcano",
             each["name"],
@@ -191,17 +191,17 @@ def _volcano(case):
         )
         for each in case["queues"]
     ]
-    found = _cycle(VolcanoPolicy(), Rules(), said, case["capacity"], case["held"], case["asks"])
+    found = _cycle(VolcanoPolicy(), Rules(), quotas, case["capacity"], case["held"], case["asks"])
     sums = dict.fromkeys(found.quotas, 0)
     for each in found.running.values():
         sums[each.quota] += each.amount
     return sums
 
 
-def _cycle(policy, rules, quotas, capacity, held, asks):
-    """The situation after all held and then the asks came."""
-    there = [pods.Ask(each["name"], each["queue"], each["amount"], each["priority"], 0, 0, None) for each in held]
-    new = [pods.Ask(each["name"], each["queue"], each["amount"], each["priority"], 1, None, None) for each in asks]
+def _cycle(policy, rules, quotas, capacity, held, requests):
+    """The situation after all held and then the requests came."""
+    there = [pods.Request(each["name"], each["queue"], each["amount"], each["priority"], 0, 0, None) for each in held]
+    new = [pods.Request(each["name"], each["queue"], each["amount"], each["priority"], 1, None, None) for each in requests]
     found = pods.Replay(policy, "cpu", [*there, *new], rules)
     for at, some in ((0, there), (1, [*there, *new])):
         demanded = {quota.name: sum(each.amount for each in some if each.quota == quota.name) for quota in quotas}
@@ -215,8 +215,8 @@ def _cycle(policy, rules, quotas, capacity, held, asks):
 
 def _held(case):
     return [
-        Used(elastic(name, said["min"], said["max"] or None), _amounts(case, said["used"]))
-        for name, said in case["quotas"].items()
+        Used(elastic(name, quota["min"], quota["max"] or None), _amounts(case, quota["used"]))
+        for name, quota in case["quotas"].items()
     ]
 
 
@@ -245,8 +245,8 @@ def _units(amounts):
 
 def _prefilter(case):
     rules = rejections if case["peer"] == "nos" else scheduler_plugins.rejections
-    asks = pod("new", _amounts(case, case["request"]), case["namespace"])
-    return "refused" if rules(asks, _held(case)) else "admitted"
+    waiting = pod("new", _amounts(case, case["request"]), case["namespace"])
+    return "refused" if rules(waiting, _held(case)) else "admitted"
 
 
 def _victims(case):

@@ -1,4 +1,4 @@
-"""What quotas would hold of what they ask for: hand-made instants, and what holds for all of them."""
+"""What quotas would hold of what they request: hand-made instants, and what holds for all of them."""
 
 import pytest
 from hypothesis import given, settings

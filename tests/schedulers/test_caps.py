@@ -44,7 +44,7 @@ def test_of_several_resource_quotas_the_lowest_hard_counts_and_their_use_is_the_
         for name, cap in (("a", 24), ("b", 8), ("c", None))
     ]
     other = Holding(Quota("kubernetes", "else/a", {"gpu": Terms(cap=5)}, namespaces=("else",)), 9, 2)
-    # 8 of 9 asked for under the lower cap; of 10 GPUs they hold 4 and 2, and 4 more go by 4:3 of what is asked for.
+    # 8 of 9 requested under the lower cap; of 10 GPUs they hold 4 and 2, and 4 more go by 4:3 of what is requested.
     held = allocate("kubernetes", "gpu", [*two, other], 10, {"ns/a": 4, "ns/b": 4, "ns/c": 4, "else/a": 2})
     assert held == pytest.approx({"ns/a": 4 + 16 / 7, "ns/b": 4 + 16 / 7, "ns/c": 4 + 16 / 7, "else/a": 2 + 12 / 7})
     assert allocate("kubernetes", "gpu", two, 99, {}) == {"ns/a": 8, "ns/b": 8, "ns/c": 8}

@@ -104,11 +104,11 @@ def test_without_cohorts_above_it_is_one_pool():
     st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.none() | st.integers(0, 9)), min_size=6, max_size=6),
     st.integers(0, 9),
 )
-def test_what_is_lent_is_what_is_borrowed_as_far_as_there_is(said, own):
+def test_what_is_lent_is_what_is_borrowed_as_far_as_there_is(terms, own):
     """Two cohorts of two queues each under a third that has two of its own; nothing is lost between the levels."""
     names = ("q", "r", "a1", "a2", "b1", "b2")
     parents = ("root", "root", "a", "a", "b", "b")
-    queues = [queue(name, n, u, up, lending=cut) for name, up, (n, u, cut) in zip(names, parents, said, strict=True)]
+    queues = [queue(name, n, u, up, lending=cut) for name, up, (n, u, cut) in zip(names, parents, terms, strict=True)]
     trees = Cohorts([Node("root", "", {GPU: Terms(own)}), Node("a", "root"), Node("b", "root"), *queues])
     found = trees.lending(GPU)
     lent = sum(found[name].lent for name in names)
@@ -198,7 +198,7 @@ def test_what_may_be_borrowed_is_never_more_than_others_lend(rows, random):
 
 
 def test_use_that_kueue_missed_is_told():
-    """Kueue issue 15383: one cpu for 180 s and a half-life of 30 s are 469m half a minute later, not the 7m that it said."""
+    """Kueue issue 15383: one cpu for 180 s and a half-life of 30 s are 469m half a minute later, not the 7m that it reported."""
     assert consumed(0, 0, 212, [(0, 180, 1)], 30) == pytest.approx(0.469, abs=1e-3)
 
 

@@ -168,9 +168,9 @@ def test_after_the_first_pod_over_quota_all_are_though_they_would_fit():
     pods = [pod(f"p{n}", with_gpu_memory(request), created=n) for n, request in enumerate(requests, 1)]
     found = labelled(elastic("a", {GPU_MEMORY: 64}), pods)
     assert [each.label for each in found] == ["in-quota", "in-quota", "over-quota", "over-quota"]
-    asked = [each.pod.requests[GPU_MEMORY] for each in found]
+    requested = [each.pod.requests[GPU_MEMORY] for each in found]
     over = [each.pod.requests[GPU_MEMORY] for each in found if each.label == OVER_QUOTA]
-    assert (sum(asked), sum(over), sum(asked) - 64) == (84, 42, 20)  # by label 42, by use beyond min 20
+    assert (sum(requested), sum(over), sum(requested) - 64) == (84, 42, 20)  # by label 42, by use beyond min 20
 
 
 def test_two_gpus_and_three_of_64_gb_are_in_and_over_until_the_first_ends():

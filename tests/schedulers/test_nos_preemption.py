@@ -1,4 +1,4 @@
-"""Who may preempt whom under nos, from the documents' two times t1 and t2 on; all pods ask for 10 GB."""
+"""Who may preempt whom under nos, from the documents' two times t1 and t2 on; all pods request 10 GB."""
 
 from gpureport.schedulers.nos import GPU_MEMORY, OVER_QUOTA, Used, labelled, rejections
 from gpureport.schedulers.nos_preemption import Situation, exposures
@@ -91,7 +91,7 @@ def test_a_composite_quota_counts_once_in_who_is_exposed():
     assert {each.evidence for each in found} == {f"{GPU_MEMORY} 10 + 6 <= 10 + 6 and 40 > 10 + 6"}
 
 
-def test_a_resource_that_min_does_not_name_is_said_to_be_not_limited():
+def test_a_resource_that_min_does_not_name_is_reported_as_not_limited():
     quotas = {"a": elastic("a", {"x": 5}), "b": QUOTAS["b"], "c": QUOTAS["c"]}
     found = list(exposures([waiting("a")], situation({"b": 2}, quotas)))
     assert [each.evidence for each in found] == [f"{GPU_MEMORY} not limited and 20 > 10"]

@@ -65,21 +65,21 @@ def obvious(waiting, minima, pods, over):
     unused = sum(max(0, minima[name] - used[name]) for name in minima)
     total = sum(minima.values())
     part = {name: int(unused * (minima[name] / total)) if total else 0 for name in minima}
-    own, asked = waiting.quota, waiting.requests[GPU_MEMORY]
+    own, requested = waiting.quota, waiting.requests[GPU_MEMORY]
     found = set()
     for each in pods:
         same, other = each.namespace == waiting.namespace, each.quota
-        if used[own] + asked <= minima[own]:
+        if used[own] + requested <= minima[own]:
             takes = not same and each.uid in over and used[other] > minima[other]
         elif same:
             takes = each.priority < waiting.priority
         else:
-            fits = used[own] + asked <= minima[own] + part[own]
+            fits = used[own] + requested <= minima[own] + part[own]
             takes = each.uid in over and fits and used[other] > minima[other] + part[other]
         if takes:
             found.add(each.uid)
     freed = sum(each.requests[GPU_MEMORY] for each in pods if each.uid in found)
-    return found if sum(used.values()) - freed + asked <= total else set()
+    return found if sum(used.values()) - freed + requested <= total else set()
 
 
 @settings(max_examples=300)

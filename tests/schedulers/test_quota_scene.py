@@ -1,4 +1,4 @@
-"""Pods that no rule tells apart are asked about as one: what that says of each is what asking about each says."""
+"""Pods that no rule distinguishes are one to it: the answer for each is that of each alone."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -111,13 +111,13 @@ def test_a_mig_instance_is_its_own_slices_of_those_of_its_model(resource, gpus):
     assert shares.gpu_units(resource, gb_per_gpu=32) == pytest.approx(gpus)
 
 
-def amounts(system, quota, **given):
-    """A quota of 8 GPUs in a step, of which nothing is said but what is given."""
+def amounts(system, quota, **values):
+    """A quota of 8 GPUs in a step, with nothing but the values that are passed."""
     row = {"cluster": "c", "system": system, "quota": quota, "parent": "", "is_parent": False, "tree": "", "scopes": ""}
     row |= {"priority": None, "may_lend": True, "created_at_ms": 0, "uid": "u", "resource": "g", "flavor": "", "namespaces": []}
     row |= {"guaranteed_native": None, "cap_native": None, "weight": 1.0, "deserved_native": None}
     row |= {"borrowing_limit_native": None, "lending_limit_native": None, "demanded_native": None, "delivered_native": 1.0}
-    return row | {"capacity_native": 8.0, "start_at": at(0), "end_at": at(60)} | given
+    return row | {"capacity_native": 8.0, "start_at": at(0), "end_at": at(60)} | values
 
 
 def reckoned(*rows):

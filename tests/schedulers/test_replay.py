@@ -1,4 +1,4 @@
-"""Changes that somebody asks for, and recorded demand through the rules with them."""
+"""Requested changes, and recorded demand through the rules with them."""
 
 from dataclasses import replace
 
@@ -179,7 +179,7 @@ def test_more_gpus_change_nothing_for_nos_until_a_min_is_raised():
     more, as_it_was = (held(replay("nos", "gpu", steps("nos", wants, capacity=gb))) for gb in (144, 80))
     assert more == as_it_was
     raised = Change((Setting("c", "guaranteed", 94),))
-    assert sum(held(replay("nos", "gpu", steps("nos", wants, capacity=144), raised))[0].values()) == 130  # all that is asked for
+    assert sum(held(replay("nos", "gpu", steps("nos", wants, capacity=144), raised))[0].values()) == 130  # all that is requested
 
 
 def test_pods_of_a_removed_quota_run_on_without_one_where_their_system_lets_them():

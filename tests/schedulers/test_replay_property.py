@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gpureport.schedulers.kueue import Cohorts, KueuePolicy
 from gpureport.schedulers.model import Holding, Quota, Rules, Terms
-from gpureport.schedulers.pods import Ask, Replay, Situation
+from gpureport.schedulers.pods import Replay, Request, Situation
 from gpureport.schedulers.replay import POLICIES
 
 GPU, NAMES = "gpu", ("a", "b", "c", "d")
@@ -25,7 +25,7 @@ class Forgetful(Replay):
 
 
 class ForgetfulKueue(KueuePolicy):
-    """Reckons its trees anew whenever it asks them."""
+    """Reckons its trees anew whenever it reads them."""
 
     def _now(self, now: Situation) -> Cohorts:
         self._trees.forget_usage()
@@ -44,7 +44,7 @@ POLICY = st.fixed_dictionaries(
 )
 LIMIT = st.one_of(st.none(), st.integers(0, 4).map(float))
 TERMS = st.builds(lambda own, borrow, lend: Terms(float(own), None, 1.0, None, borrow, lend), st.integers(0, 6), LIMIT, LIMIT)
-ASK = st.tuples(
+REQUEST = st.tuples(
     st.sampled_from(NAMES), st.sampled_from([0.5, 1.0, 2.0, 3.0]), st.integers(0, 1), st.integers(0, 20), st.integers(1, 12)
 )
 
@@ -59,11 +59,11 @@ def queues(draw: st.DrawFn) -> list[Quota]:
     return [*own, above, within]
 
 
-def held(replay: Replay, quotas: list[Quota], asks: list[Ask]) -> list[dict[str, float]]:
+def held(replay: Replay, quotas: list[Quota], requests: list[Request]) -> list[dict[str, float]]:
     """By queue at every instant."""
     found = []
     for at in range(40):
-        there = [each for each in asks if each.created_ms <= at and (each.ended_ms or 0) > at]
+        there = [each for each in requests if each.created_ms <= at and (each.ended_ms or 0) > at]
         wanted = {name: sum(each.amount for each in there if each.quota == name) for name in NAMES}
         holdings = [Holding(quota, wanted.get(quota.name, 0.0), 0.0) for quota in quotas]
         go_on = replay.step if at else lambda *now: replay.restart(*now, is_changed=True)
@@ -72,27 +72,27 @@ def held(replay: Replay, quotas: list[Quota], asks: list[Ask]) -> list[dict[str,
     return found
 
 
-def asked(drawn: list[tuple[str, float, int, int, int]]) -> list[Ask]:
-    """Asks that come and end, let in when they came as recorded."""
+def requested(drawn: list[tuple[str, float, int, int, int]]) -> list[Request]:
+    """Requests that come and end, admitted when they came as recorded."""
     return [
-        Ask(f"u{number:02}", quota, amount, priority, at, at, at + lasts)
+        Request(f"u{number:02}", quota, amount, priority, at, at, at + lasts)
         for number, (quota, amount, priority, at, lasts) in enumerate(drawn)
     ]
 
 
 @settings(max_examples=150)
-@given(queues(), st.lists(ASK, min_size=1, max_size=25), st.booleans())
+@given(queues(), st.lists(REQUEST, min_size=1, max_size=25), st.booleans())
 def test_kueue_remembering_lets_in_whom_it_would_otherwise(quotas, drawn, is_fair):
-    asks, rules = asked(drawn), Rules(fair_sharing=is_fair)
-    quick, slow = Replay(KueuePolicy(), GPU, asks, rules), Forgetful(ForgetfulKueue(), GPU, asks, rules)
-    assert held(quick, quotas, asks) == held(slow, quotas, asks)
+    requests, rules = requested(drawn), Rules(fair_sharing=is_fair)
+    quick, slow = Replay(KueuePolicy(), GPU, requests, rules), Forgetful(ForgetfulKueue(), GPU, requests, rules)
+    assert held(quick, quotas, requests) == held(slow, quotas, requests)
 
 
 @pytest.mark.parametrize("system", sorted(set(POLICIES) - {"kueue"}))
 @settings(max_examples=40)
-@given(drawn=st.lists(ASK, min_size=1, max_size=25))
+@given(drawn=st.lists(REQUEST, min_size=1, max_size=25))
 def test_no_other_scheduler_lets_in_another_for_it(system, drawn):
-    asks = asked(drawn)
+    requests = requested(drawn)
     quotas = [Quota(system, name, {GPU: Terms(3.0, math.inf if system == "kai" else 8.0, 1.0)}) for name in NAMES]
-    found = [held(each(POLICIES[system](), GPU, asks, Rules()), quotas, asks) for each in (Replay, Forgetful)]
+    found = [held(each(POLICIES[system](), GPU, requests, Rules()), quotas, requests) for each in (Replay, Forgetful)]
     assert found[0] == found[1]

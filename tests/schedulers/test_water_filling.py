@@ -154,7 +154,7 @@ TREE = [
 
 
 def test_koordinators_children_share_what_their_parent_got():
-    # p asks for its children's 100; 60 and 40 are all there is. k2 needs 10 of its 20, so 50 are left to k1.
+    # p requests its children's 100; 60 and 40 are all there is. k2 needs 10 of its 20, so 50 are left to k1.
     assert fair(koordinator.shares("gpu", TREE, 110)) == {"p": 60, "q": 40, "k1": 50, "k2": 10, "koordinator-system-quota": 10}
 
 

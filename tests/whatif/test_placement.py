@@ -137,11 +137,11 @@ def test_replicas_are_placed_by_units() -> None:
     starts = [1, 2, 3, 4, 5, 300]
     ends = [300, None, None, None, None, None]
     pods = [
-        Pod(gpus, 1 + number, start, end, "a", KIND, asked=unit)
+        Pod(gpus, 1 + number, start, end, "a", KIND, requested=unit)
         for number, (gpus, start, end) in enumerate(zip(averages, starts, ends, strict=True))
     ]
     small = ("nvidia_com_mig_1g_10gb", "any")
-    pods.append(Pod(1 / 7, 20, 20, None, "a", small, asked=instance))
+    pods.append(Pod(1 / 7, 20, 20, None, "a", small, requested=instance))
     there = Scene(0, 1000, pods, [shared], {KIND: ["a"], small: ["a"]})
     again = calibrated(there)[0]
     assert (again.held, replayed(again, "spread")) == ({}, [*starts, 20])
@@ -207,7 +207,7 @@ def simulated(
         end = None if start is None or start + lasting >= until else float(start + lasting)
         unit = nodes.get(on, 1)
         gpus = size if unit == 1 else size * random.uniform(unit, 1)
-        pods.append(Pod(gpus, created, start, end, on, KIND, asked=Request(size * unit, size)))
+        pods.append(Pod(gpus, created, start, end, on, KIND, requested=Request(size * unit, size)))
     return requests, scene(
         pods, [node(name, 8)._replace(unit_gpus=unit, units={KIND[0]: 8 / unit}) for name, unit in nodes.items()], until
     )

@@ -43,17 +43,12 @@ def native_requests(system: str, requests: Mapping[str, float | None], gb_per_gp
     """
     known = {name: amount for name, amount in requests.items() if amount is not None}
     if system == "nos":
-        return _with_memory(known, gb_per_gpu)
+        return {GPU_MEMORY: 0.0, **with_gpu_memory(known, int(gb_per_gpu))}  # a request that counts no GB is known to count none
     if system == "kubernetes":
         return {**known, **{f"{kind}{name}": amount for name, amount in known.items() for kind in (_OF_REQUESTS, "limits.")}}
     if system == "kai":
         return _kai(known, gb_per_gpu)
     return known
-
-
-def _with_memory(known: dict[str, float], gb_per_gpu: float) -> dict[str, float]:
-    """A request that counts no GB is known to count none."""
-    return {GPU_MEMORY: 0.0, **with_gpu_memory(known, int(gb_per_gpu))}
 
 
 def _kai(known: Mapping[str, float], gb_per_gpu: float) -> dict[str, float]:
