@@ -28,7 +28,7 @@ from gpureport import lake
 from gpureport.compute.fact_views import limits
 from gpureport.compute.intervals import INTERVALS
 from gpureport.compute.query import SUBJECTS, Query, build, dictionary, functions, load, of_life
-from gpureport.compute.quotas import RULES, Asked, Rule, quota_graph
+from gpureport.compute.quotas import RULES, Arguments, Rule, quota_graph
 from gpureport.config import findings
 from gpureport.schedulers.model import Rules
 from gpureport.values.runtime import resources
@@ -423,8 +423,8 @@ class Listening:
 def test_rule_reads_what_it_says(rule: Rule, empty: duckdb.DuckDBPyConnection) -> None:
     """Rules stand in the graph of queries by what they read: what their statements name, and no more."""
     con = Listening(empty)
-    asked = Asked(Rules(usage_half_life_hours=1.0), limits(None))
-    found = [*rule.make(con, asked)]  # type: ignore[arg-type]
+    args = Arguments(Rules(usage_half_life_hours=1.0), limits(None))
+    found = [*rule.make(con, args)]  # type: ignore[arg-type]
 
     assert [rows.schema for rows in found] == [table.schema for table in rule.makes]
     assert {table for sql in con.statements for table in tables_read(empty, sql)} == {*rule.reads}

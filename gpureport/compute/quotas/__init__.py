@@ -1,6 +1,6 @@
-"""The facts of quotas: SQL puts amounts together, the schedulers' own rules speak, SQL integrates what became of it.
+"""The facts of quotas: SQL puts amounts together, the schedulers' own rules compute shares, SQL integrates the result.
 
-What a day holds is not cut into parts: whether one quota was fair is a question about all.
+A day is not computed in parts: whether one quota is fair depends on all of them.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ _CUT = ("day.quota_watch", "day.quota_reported", "day.quota_terms")
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What schedulers' rules depend on beside the tables that they read."""
+class Arguments:
+    """Arguments of the schedulers' rules beside the tables that they read."""
 
     rules: Rules
     limits: Mapping[str, str]
@@ -57,7 +57,7 @@ class Rule:
 
     makes: tuple[Table, ...]
     reads: tuple[str, ...]
-    make: Callable[[duckdb.DuckDBPyConnection, Asked], Iterable[pa.Table]]
+    make: Callable[[duckdb.DuckDBPyConnection, Arguments], Iterable[pa.Table]]
 
     @property
     def table(self) -> str:
@@ -66,25 +66,23 @@ class Rule:
 
 
 RULES = (
-    Rule((made.QUOTA_UNIT,), ("day.quota_terms",), lambda con, asked: [quota_unit_table(con, asked.rules)]),
+    Rule((made.QUOTA_UNIT,), ("day.quota_terms",), lambda con, args: [quota_unit_table(con, args.rules)]),
     Rule(
         (made.QUOTA_NATIVE,),
         ("day.quota_node", "day.quota_pod", "day.quota_terms"),
-        lambda con, asked: [quota_native_table(con, asked.rules)],
+        lambda con, args: [quota_native_table(con, args.rules)],
     ),
-    Rule(
-        (made.QUOTA_SHARE,), ("day.quota_amount", "day.quota_capacity"), lambda con, asked: [quota_share_table(con, asked.rules)]
-    ),
+    Rule((made.QUOTA_SHARE,), ("day.quota_amount", "day.quota_capacity"), lambda con, args: [quota_share_table(con, args.rules)]),
     Rule((made.QUOTA_LENDING,), ("day.quota_amount", "day.quota_terms"), lambda con, _: [quota_lending_table(con)]),
     Rule(
         (made.QUOTA_WEIGHTED_SHARE,),
         ("day.quota_unit", "day.state_snapshot", "day.workload_run", "lake.quota", "lake.quota_term"),
-        lambda con, asked: [quota_weighted_share_table(con, asked.limits, asked.rules)],
+        lambda con, args: [quota_weighted_share_table(con, args.limits, args.rules)],
     ),
     Rule(
         (made.QUOTA_POD_LABEL, made.QUOTA_EXPOSURE),
         ("day.quota_member", "day.quota_native", "day.quota_pod", "day.quota_terms", "day.quota_watch"),
-        lambda con, asked: quota_label_tables(con, asked.pod_order),
+        lambda con, args: quota_label_tables(con, args.pod_order),
     ),
 )
 
@@ -117,18 +115,18 @@ def build_quota_facts(
     pod_order: Sequence[str] = ORDER,
     targets: Collection[str] = QUOTA_FACTS,
 ) -> None:
-    """Build the targets of ``limits`` and all that is behind them over ``lake.*``; tables that are ``given`` stand already.
+    """Build the targets of ``limits`` and all that is behind them over ``lake.*``; tables that are ``given`` exist already.
 
     With ``day.quota_terms`` or ``day.quota_pod_interval`` given, the same rules answer for other quotas or other pods;
     with another ``pod_order`` nos' operator counts pods in that order. Without quotas of accelerators all tables are empty.
     """
-    asked = Asked(rules, limits(window), pod_order)
+    args = Arguments(rules, limits(window), pod_order)
     for table in {*_CUT}.intersection(given):
-        _cut(con, table, asked.limits)
+        _cut(con, table, args.limits)
     has_quotas = True
     for node in needed(quota_graph(), (made.QUOTA_UNIT.name, *targets), given):
         if isinstance(node, Rule):
-            _put(con, node, node.make(con, asked) if has_quotas else [each.schema.empty_table() for each in node.makes])
+            _put(con, node, node.make(con, args) if has_quotas else [each.schema.empty_table() for each in node.makes])
         elif not has_quotas:
             build_empty(con, node)
         elif node.table == "day.quota_amount":
@@ -136,7 +134,7 @@ def build_quota_facts(
         else:
             build(con, node, {})
         if node.table in _CUT:
-            _cut(con, node.table, asked.limits)
+            _cut(con, node.table, args.limits)
         if node.table == made.QUOTA_UNIT.name:
             has_quotas = bool(con.execute(f"select 1 from {node.table} limit 1").fetchone())
 

@@ -38,18 +38,18 @@ where term.system = 'kueue' and snapshot.observed_at < {until} and snapshot.stan
 qualify bool_or(reported is not null) over (partition by term.cluster, snapshot.observed_at)
 order by term.cluster, snapshot.observed_at, term.quota
 """
-_LOOKS = """
+_SNAPSHOTS = """
 select
     cluster,
     namespace || '/' || name as quota,
     epoch_ms(observed_at) as at_ms,
     greatest(observed_at, {since}) as start_at,
     least(snapshot.stands_until_at, {until}) as end_at,
-    status -> '$.fairSharing.admissionFairSharingStatus.consumedResources' as said
+    status -> '$.fairSharing.admissionFairSharingStatus.consumedResources' as consumed_resources
 from lake.quota
 inner join day.state_snapshot as snapshot
     using (cluster, kind, observed_at)
-where kind = 'localqueues.kueue.x-k8s.io' and said is not null
+where kind = 'localqueues.kueue.x-k8s.io' and consumed_resources is not null
 order by cluster, quota, at_ms
 """
 _RUNS = """
@@ -69,7 +69,7 @@ _HOUR_MS = 3_600_000
 
 
 def quota_weighted_share_table(con: duckdb.DuckDBPyConnection, limits: Mapping[str, str], rules: Rules) -> pa.Table:
-    """A row for each queue and cohort of which Kueue says one, within limits as SQL has them; not for weight 0 that borrows."""
+    """A row for each queue and cohort that Kueue reports, within limits as SQL has them; not for weight 0 that borrows."""
     rows = con.sql(_OBJECTS.format(**limits)).to_arrow_table().to_pylist()
     snapshots = groupby(rows, itemgetter("cluster", "start_at"))
     found = [each for _, snapshot in snapshots for each in _shares(list(snapshot))]
@@ -79,29 +79,29 @@ def quota_weighted_share_table(con: duckdb.DuckDBPyConnection, limits: Mapping[s
 
 
 def _past_use(con: duckdb.DuckDBPyConnection, limits: Mapping[str, str], half_life_ms: float) -> Iterator[Row]:
-    """Use that Kueue counts; the same from workloads, beginning with what it said at the first snapshot, maybe a day before."""
+    """Use that Kueue counts; the same from workloads, beginning with its value in the first snapshot, maybe a day before."""
     runs: dict[tuple[str, str, str], list[tuple[float, float, float]]] = defaultdict(list)
     for cluster, quota, resource, *run in con.execute(_RUNS).fetchall():
         runs[cluster, quota, resource].append((run[0], run[1], run[2]))
     counted: dict[tuple[str, str, str], tuple[float, float]] = {}
-    for look in con.sql(_LOOKS.format(**limits)).to_arrow_table().to_pylist():
-        for resource, reported in amounts(json.loads(look["said"])).items():
-            key = look["cluster"], look["quota"], resource
-            before, since_ms = counted.get(key, (reported, look["at_ms"]))
+    for snapshot in con.sql(_SNAPSHOTS.format(**limits)).to_arrow_table().to_pylist():
+        for resource, reported in amounts(json.loads(snapshot["consumed_resources"])).items():
+            key = snapshot["cluster"], snapshot["quota"], resource
+            before, since_ms = counted.get(key, (reported, snapshot["at_ms"]))
             if key in runs and before is not None:
-                now = consumed(before, since_ms, look["at_ms"], runs[key], half_life_ms)
-                counted[key] = now, look["at_ms"]
-                same = {name: look[name] for name in ("cluster", "quota", "start_at", "end_at")}
-                if look["start_at"] < look["end_at"]:
-                    told = {"measure": "past use", "resource": resource, "reported_native": reported, "recomputed_native": now}
-                    yield {**same, **told}
+                now = consumed(before, since_ms, snapshot["at_ms"], runs[key], half_life_ms)
+                counted[key] = now, snapshot["at_ms"]
+                same = {name: snapshot[name] for name in ("cluster", "quota", "start_at", "end_at")}
+                if snapshot["start_at"] < snapshot["end_at"]:
+                    usage = {"measure": "past use", "resource": resource, "reported_native": reported, "recomputed_native": now}
+                    yield {**same, **usage}
 
 
 def _shares(rows: Sequence[Row]) -> Iterator[Row]:
-    said = {quota: list(each) for quota, each in groupby(rows, itemgetter("quota"))}
-    trees = Cohorts(_node(quota, each) for quota, each in said.items())
+    by_quota = {quota: list(each) for quota, each in groupby(rows, itemgetter("quota"))}
+    trees = Cohorts(_node(quota, each) for quota, each in by_quota.items())
     is_known = all(row["delivered"] is not None or row["is_parent"] for row in rows)
-    for quota, (first, *_) in said.items():
+    for quota, (first, *_) in by_quota.items():
         if first["reported"] is not None and first["reported"] < MAX_WEIGHTED_SHARE and quota in trees.nodes:
             share = trees.weighted_share(quota).as_status if is_known else None
             yield {

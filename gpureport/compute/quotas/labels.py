@@ -20,7 +20,7 @@ Key = tuple[str, ...]
 
 
 class Runs:
-    """By scope and key, when which value stood; a scope says all that is in it anew when any of it changes."""
+    """By scope and key the time of each value; all values of a scope are put again when any of them changes."""
 
     def __init__(self, is_cut_by_value: bool = True) -> None:
         """Without ``is_cut_by_value`` a key's first value reports the whole run."""
@@ -110,7 +110,7 @@ _EXPOSED = pa.schema(
 def quota_label_tables(con: duckdb.DuckDBPyConnection, order: Sequence[str] = ORDER) -> tuple[pa.Table, pa.Table]:
     """Labels and exposures of every cluster that nos' or scheduler-plugins' quotas govern, while its pods are known.
 
-    ``order`` is that in which a quota's pods are counted: nos' own, unless somebody asks what another would do.
+    ``order`` is that in which a quota's pods are counted: nos' own, unless a what-if has another.
     """
     labels, alike, exposed = Runs(), Runs(), Runs(is_cut_by_value=False)
     pods, terms = _sorted_by(con, _PODS, "cluster", "system"), _sorted_by(con, _TERMS, "cluster", "system")

@@ -18,21 +18,21 @@ from gpureport.schedulers.nos_preemption import Situation, exposures
 TERMS = ("guaranteed_native", "cap_native", "weight", "deserved_native", "borrowing_limit_native", "lending_limit_native")
 """Columns of a quota's terms, in the order of ``model.Terms``."""
 _OWN = ("system", "quota", "parent", "is_parent", "tree", "scopes", "priority", "may_lend", "created_at_ms", "uid", "resource")
-_SAID = itemgetter(*_OWN, *TERMS)
+_KEY = itemgetter(*_OWN, *TERMS)
 
 Row = dict[str, Any]
 
 
 class QuotaRows:
-    """Quotas by what rows say of them: one object for all that say the same, for quotas change rarely."""
+    """Quotas by the values of rows: one object for all rows with the same values, for quotas change rarely."""
 
     def __init__(self, policies: Mapping[str, Mapping[str, str]] | None = None) -> None:
         self._known: dict[tuple[Any, ...], Quota] = {}
         self._policies = policies or {}
 
     def quota(self, row: Row) -> Quota:
-        """The row's quota, with its terms of the row's resource; ``created_at_ms`` stands beside the table's own columns."""
-        key = (*_SAID(row), *row["namespaces"])
+        """The row's quota, with its terms of the row's resource; ``created_at_ms`` is added to the table's own columns."""
+        key = (*_KEY(row), *row["namespaces"])
         if key not in self._known:
             self._known[key] = Quota(
                 system=row["system"],
@@ -145,7 +145,7 @@ class Scene:
             if at in edges:
                 self._quotas = _quotas(self._system, [row for row in self._terms if row["start_at"] <= at < row["end_at"]])
                 touched = self._names
-            is_known = any(span["start_at"] <= at < span["end_at"] for span in self._watch)
+            is_known = any(interval["start_at"] <= at < interval["end_at"] for interval in self._watch)
             for name in touched:
                 self._reckon(name, is_known)
             yield at, touched
@@ -172,11 +172,11 @@ class Scene:
         held, pods = [each.used for each in members], [pod for each in members for pod in each.stand_ins]
         if self._system == "nos":
             over = frozenset(uid for each in members for uid in each.over_quota_uids)
-            told = exposures(waiting, Situation(held, pods, over))
+            exposed = exposures(waiting, Situation(held, pods, over))
         else:
-            told = scheduler_plugins.exposures(waiting, held, pods)
+            exposed = scheduler_plugins.exposures(waiting, held, pods)
         found: dict[tuple[str, ...], str] = {}
-        for each in told:
+        for each in exposed:
             found.setdefault((each.pod_uid, each.by_quota, each.condition), each.evidence)
         return found
 

@@ -61,7 +61,7 @@ def _kai(known: Mapping[str, float], gb_per_gpu: float) -> dict[str, float]:
 def gpu_units(resource: str, gb_per_gpu: float) -> float | None:
     """GPUs that one unit of a quota's resource is; None where it is no accelerator's, or its part of one is not known.
 
-    A replica of a shared GPU counts as it is offered, for what it is of a GPU is not said.
+    A replica of a shared GPU counts as one, as it is allocatable: its part of a GPU is not reported.
     """
     name = resource.removeprefix(_OF_REQUESTS)
     if name == GPU_MEMORY:
@@ -106,7 +106,7 @@ def native_unit(resource: str) -> str:
 
 
 _REQUESTS = """
-with asked as (
+with requested as (
     select
         cluster,
         requests as amounts
@@ -129,7 +129,7 @@ select distinct
     system,
     amounts::text as requests,
     amounts
-from asked
+from requested
 inner join system
     using (cluster)
 union
@@ -137,7 +137,7 @@ select distinct
     '' as system,
     amounts::text as requests,
     amounts
-from asked
+from requested
 order by all
 """
 
