@@ -1,7 +1,7 @@
 """A synthetic cluster of any size, seeded: samples, Kubernetes objects and the truth about both.
 
-``plan`` says what; ``inventory``, ``workload`` and ``planted`` make a node's story from the seed and the node's number;
-``physics`` turns it into readings; ``exporter`` puts labels on them; the writers stand beside.
+``plan`` is the input; ``inventory``, ``workload`` and ``planted`` make a node's story from the seed and the node's number;
+``physics`` turns it into readings; ``exporter`` puts labels on them; the other modules write.
 """
 
 from gpureport.simulate.exporter import simulate_batches

@@ -81,7 +81,7 @@ class _Run:
 
     row_number: int
     row: Row
-    span: slice
+    interval: slice
     labels: Labels
     pod: Pod | None
     metrics: tuple[str, ...]
@@ -91,13 +91,13 @@ def exporter_series(day: Day, readings: NodeDay) -> SeriesBatch:
     """Every series of the node's exporter on the day."""
     scrapes = _Scrapes(day)
     for run in _runs(day):
-        for span, restarts in _between_restarts(day, run.span):
+        for interval, restarts in _between_restarts(day, run.interval):
             scrape = scrape_labels(instance_label(day.node, restarts))
             for metric in run.metrics:
-                values = _values(run, readings, metric)[span]
+                values = _values(run, readings, metric)[interval]
                 for part, extra in _parts(metric, values):
-                    piece = slice(span.start + part.start, span.start + part.stop)
-                    scrapes.add({METRIC_LABEL: metric, **run.labels, **extra, **scrape}, piece, values[part])
+                    steps = slice(interval.start + part.start, interval.start + part.stop)
+                    scrapes.add({METRIC_LABEL: metric, **run.labels, **extra, **scrape}, steps, values[part])
     return scrapes.batch()
 
 
@@ -106,12 +106,12 @@ def scrape_phase_ms(day: Day) -> int:
     return int(random(day.plan, _PURPOSE, day.node.index).integers(0, 1000))
 
 
-def _between_restarts(day: Day, span: slice) -> Iterator[tuple[slice, int]]:
-    """The span cut where the exporter restarted, with how often it had done so."""
+def _between_restarts(day: Day, interval: slice) -> Iterator[tuple[slice, int]]:
+    """The interval cut at the exporter's restarts, each part with the number of restarts before it."""
     edges = [0, *day.story.planted.restart_steps, day.plan.step_count]
     for restarts, (start, end) in enumerate(pairwise(edges)):
         part = day.cut(start, end)
-        shown = slice(max(span.start, part.start), min(span.stop, part.stop))
+        shown = slice(max(interval.start, part.start), min(interval.stop, part.stop))
         if shown.start < shown.stop:
             yield shown, restarts
 
@@ -121,30 +121,30 @@ def _runs(day: Day) -> Iterator[_Run]:
     for number, row in enumerate(day.node.rows):
         metrics = tuple(name for name in day.plan.signals if row.instance is None or name not in _NOT_ON_MIG)
         labels = device_labels(day.node, row)
-        held = [(day.span(pod), pod) for pod in day.story.pods if number in pod.slot.rows]
-        busy = _merged([span for span, _ in held])
-        for span, pod in held:
-            yield _Run(number, row, span, labels | workload_labels(pod, row), pod, metrics)
-        for span in _uncovered(day.steps, busy):
-            yield _Run(number, row, span, labels, None, metrics)
+        held = [(day.interval(pod), pod) for pod in day.story.pods if number in pod.slot.rows]
+        busy = _merged([interval for interval, _ in held])
+        for interval, pod in held:
+            yield _Run(number, row, interval, labels | workload_labels(pod, row), pod, metrics)
+        for interval in _uncovered(day.steps, busy):
+            yield _Run(number, row, interval, labels, None, metrics)
         if row.gpu.is_shared:
-            # While pods share a GPU, the device's own utilization and memory stand beside theirs, without a workload.
+            # While pods share a GPU, the device's own utilization and memory are shown beside theirs, without a workload.
             shown = tuple(name for name in metrics if name in _POD_METRICS)
-            yield from (_Run(number, row, span, labels, None, shown) for span in busy)
+            yield from (_Run(number, row, interval, labels, None, shown) for interval in busy)
 
 
-def _merged(spans: Sequence[slice]) -> list[slice]:
+def _merged(intervals: Sequence[slice]) -> list[slice]:
     merged: list[slice] = []
-    for span in sorted(spans, key=lambda span: span.start):
-        if merged and span.start <= merged[-1].stop:
-            merged[-1] = slice(merged[-1].start, max(merged[-1].stop, span.stop))
-        elif span.start < span.stop:
-            merged.append(span)
+    for interval in sorted(intervals, key=lambda interval: interval.start):
+        if merged and interval.start <= merged[-1].stop:
+            merged[-1] = slice(merged[-1].start, max(merged[-1].stop, interval.stop))
+        elif interval.start < interval.stop:
+            merged.append(interval)
     return merged
 
 
 def _uncovered(steps: int, merged: Sequence[slice]) -> list[slice]:
-    edges = [0, *(edge for span in merged for edge in (span.start, span.stop)), steps]
+    edges = [0, *(edge for interval in merged for edge in (interval.start, interval.stop)), steps]
     return [slice(start, end) for start, end in zip(edges[::2], edges[1::2], strict=True) if start < end]
 
 
@@ -161,8 +161,8 @@ def _values(run: _Run, readings: NodeDay, metric: str) -> Floats:
 
 def _pod_values(run: _Run, pod: Pod, readings: NodeDay, metric: str) -> Floats:
     values = np.zeros(readings.board[_XID].shape[1])
-    if run.span.start < run.span.stop:
-        values[run.span] = readings.pod_util[pod.uid] if metric == _UTIL else pod.memory_mib(run.row_number)
+    if run.interval.start < run.interval.stop:
+        values[run.interval] = readings.pod_util[pod.uid] if metric == _UTIL else pod.memory_mib(run.row_number)
     return values
 
 
@@ -188,9 +188,9 @@ class _Scrapes:
             self._seen[day.cut(gap.start_step, gap.end_step)] = False
         self._series: dict[tuple[tuple[str, str], ...], list[tuple[NDArray[np.int64], Floats]]] = {}
 
-    def add(self, labels: Labels, span: slice, values: Floats) -> None:
+    def add(self, labels: Labels, interval: slice, values: Floats) -> None:
         """A run of a series; a device without a workload comes back under the labels it had before."""
-        times, seen = self._times[span], self._seen[span]
+        times, seen = self._times[interval], self._seen[interval]
         if not seen.all():
             times, values = times[seen], values[seen]
         if times.size:
@@ -198,8 +198,8 @@ class _Scrapes:
 
     def batch(self) -> SeriesBatch:
         """Collected series, each once and in order of time."""
-        stretches = [sorted(found, key=lambda stretch: int(stretch[0][0])) for found in self._series.values()]
-        times, values = ([np.concatenate([stretch[part] for stretch in found]) for found in stretches] for part in (0, 1))
+        runs = [sorted(found, key=lambda run: int(run[0][0])) for found in self._series.values()]
+        times, values = ([np.concatenate([run[part] for run in found]) for found in runs] for part in (0, 1))
         return of_pieces([dict(labels) for labels in self._series], times, values)
 
 
@@ -267,8 +267,8 @@ def _placed_parts(pod: Pod, own: dict[str, str], node_name: str, times: NDArray[
     yield _part("kube_pod_info", own | made_by, times, 1)
     if not pod.node.is_dra:  # a claim is no resource request
         resource = metric_resource(pod.slot.resource)
-        asked = {"container": pod.kind.container, "node": node_name, "resource": resource, "unit": "integer"}
-        yield _part("kube_pod_container_resource_requests", own | asked, times, len(pod.slot.rows))
+        request = {"container": pod.kind.container, "node": node_name, "resource": resource, "unit": "integer"}
+        yield _part("kube_pod_container_resource_requests", own | request, times, len(pod.slot.rows))
 
 
 def _phase_parts(pod: Pod, own: dict[str, str], times: NDArray[np.int64]) -> Iterator[Part]:
@@ -303,7 +303,7 @@ def simulate_batches(plan: SimulationPlan) -> Iterator[SeriesBatch]:
 
 
 class GroupSimulation:
-    """The nodes of a group and where their counters stand. Days are to be asked in order."""
+    """The nodes of a group and their counters. Days are requested in order."""
 
     def __init__(self, plan: SimulationPlan, group: range) -> None:
         self._stories = [node_story(plan, index) for index in group]

@@ -31,7 +31,7 @@ def role(plan: SimulationPlan, node_index: int) -> Role:
     """A node's role; every node of any other scenario is ordinary.
 
     troubled: an idle holder, a bandwidth-bound workload, a sick GPU, a starved team, a GPU cut in part, side by side.
-    rack: hot in the same hours, a tenth of the nodes. stranded: MIG instances are made of less than half of it, nobody holds any.
+    rack: hot in the same hours, a tenth of the nodes. stranded: MIG instances are made of less than half of it, all of them free.
     """
     if plan.scenario != "review":
         return "ordinary"
@@ -99,7 +99,7 @@ A100 = GpuModel("NVIDIA A100-SXM4-80GB", 81_920, 653, 62.0, 400.0, 1410, 1593, 8
 L40S = GpuModel("NVIDIA L40S", 46_068, 599, 35.0, 350.0, 2520, 9001, 0.0, "Ada Lovelace", "8.9.0", ())
 
 MODEL_OF_NODE = (H100, A100, H200, L40S, H100, A100, H100, H200)
-"""Nodes take their model in turn."""
+"""Models of consecutive nodes, repeated from the first."""
 
 DRIVER_VERSION = "580.159.04"
 

@@ -27,22 +27,22 @@ QUOTAS: Mapping[str, Mapping[str, int]] = {
 
 def write_states(plan: SimulationPlan, folder: Path) -> Iterator[tuple[datetime, Path]]:
     """Write the state of each midnight after a simulated day, one after the other; when it was taken, and its folder."""
-    told = tuple(stories(plan))
+    all_stories = tuple(stories(plan))
     for day in range(1, plan.days + 1):
         until = replace(plan, days=day)
         own = folder / f"{day:03d}"
         own.mkdir(parents=True)
-        for name, kind, version, items in _lists(until, told):
+        for name, kind, version, items in _lists(until, all_stories):
             write_list(own, name, kind, version, items)
         yield until.window.end_at, own
 
 
-def _lists(plan: SimulationPlan, told: Sequence[NodeStory]) -> Iterator[tuple[str, str, str, Iterable[Object]]]:
+def _lists(plan: SimulationPlan, all_stories: Sequence[NodeStory]) -> Iterator[tuple[str, str, str, Iterable[Object]]]:
     """File, kind, API version and objects of each list at the plan's end."""
     at = plan.end_second
-    pods = [pod for story in told for pod in story.pods if pod.life.created <= at < pod.life.end + _LISTED_SECONDS]
+    pods = [pod for story in all_stories for pod in story.pods if pod.life.created <= at < pod.life.end + _LISTED_SECONDS]
     claimed = [pod for pod in pods if pod.node.is_dra and pod.life.start <= at < pod.life.end]
-    yield from lists(plan, told, (_pod(plan, pod) for pod in pods), claimed)
+    yield from lists(plan, all_stories, (_pod(plan, pod) for pod in pods), claimed)
     for number, (version, guaranteed) in enumerate(QUOTAS.items()):
         found = (objects.elastic_quota(plan, name, gpus) for name, gpus in guaranteed.items())
         yield f"elasticquotas-{number}.json", "ElasticQuotaList", version, found
@@ -50,40 +50,40 @@ def _lists(plan: SimulationPlan, told: Sequence[NodeStory]) -> Iterator[tuple[st
 
 def _pod(plan: SimulationPlan, pod: Pod) -> Object:
     """The pod as it is at the plan's end; one that has no node yet is pending."""
-    told = objects.pod(plan, pod)
+    manifest = objects.pod(plan, pod)
     if pod.life.start <= plan.end_second:
-        return told
-    spec = {name: value for name, value in told["spec"].items() if name != "nodeName"}
-    return {**told, "spec": spec, "status": {"phase": "Pending", "conditions": []}}
+        return manifest
+    spec = {name: value for name, value in manifest["spec"].items() if name != "nodeName"}
+    return {**manifest, "spec": spec, "status": {"phase": "Pending", "conditions": []}}
 
 
 def write_kubernetes(plan: SimulationPlan, out: Path) -> list[Path]:
     """Write nodes, pods, namespaces, resourceclaims and resourceslices as JSON lists, and ``observed_at.txt``.
 
-    Finished pods are still listed, as nobody deleted their jobs; their claims are no longer allocated.
+    Finished pods are still listed, as their jobs are not deleted; their claims are no longer allocated.
     """
     try:
         out.mkdir(parents=True, exist_ok=True)
         observed = out / "observed_at.txt"
         observed.write_text(rfc3339(plan.window.end_at) + "\n")
-        told = tuple(stories(plan))
-        pods = [pod for story in told for pod in story.pods]
-        made = lists(plan, told, (objects.pod(plan, pod) for pod in pods), (pod for pod in pods if pod.node.is_dra))
+        all_stories = tuple(stories(plan))
+        pods = [pod for story in all_stories for pod in story.pods]
+        made = lists(plan, all_stories, (objects.pod(plan, pod) for pod in pods), (pod for pod in pods if pod.node.is_dra))
         return [*(write_list(out, *each) for each in made), observed]
     except OSError as error:
         raise GpureportError(f"{out} cannot be written ({error.strerror or error}); give --out a folder with space") from error
 
 
 def lists(
-    plan: SimulationPlan, told: Sequence[NodeStory], pods: Iterable[Object], claimed: Iterable[Pod]
+    plan: SimulationPlan, all_stories: Sequence[NodeStory], pods: Iterable[Object], claimed: Iterable[Pod]
 ) -> Iterator[tuple[str, str, str, Iterable[Object]]]:
     """File, kind, API version and objects of each list."""
     dra = "resource.k8s.io/v1"
-    yield "nodes.json", "NodeList", "v1", (objects.node(plan, story.node) for story in told)
+    yield "nodes.json", "NodeList", "v1", (objects.node(plan, story.node) for story in all_stories)
     yield "pods.json", "PodList", "v1", pods
     yield "namespaces.json", "NamespaceList", "v1", (objects.namespace(plan, name) for name in NAMESPACES)
     yield "resourceclaims.json", "ResourceClaimList", dra, (objects.claim(plan, pod) for pod in claimed)
-    slices = (objects.slice_of(plan, story.node) for story in told if story.node.is_dra)
+    slices = (objects.slice_of(plan, story.node) for story in all_stories if story.node.is_dra)
     yield "resourceslices.json", "ResourceSliceList", dra, slices
 
 

@@ -24,7 +24,7 @@ from gpureport.values.series import SeriesBatch, concatenate
 from gpureport.values.window import Window
 
 _MARGIN = timedelta(minutes=15)
-"""Samples around a day that tell how far its first and last ones reach."""
+"""Samples around a day: they limit the time of its first and last ones."""
 
 Tallies = list[Mapping[str, Tally]]
 

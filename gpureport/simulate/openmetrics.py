@@ -22,7 +22,7 @@ _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 def write_openmetrics(plan: SimulationPlan, out: Path) -> list[Path]:
     """Write ``metrics-<date>.openmetrics.txt.gz`` for each day; the files, in order of time.
 
-    Memory is that of one node group and day; while it runs, the day lies by metric in a folder in ``out``.
+    Memory is that of one node group and day; while it runs, the day is stored by metric in a folder in ``out``.
     """
     groups = [GroupSimulation(plan, group) for group in node_groups(plan)]
     try:

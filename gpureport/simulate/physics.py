@@ -1,7 +1,7 @@
 """One node's readings over one day, as its exporter would print them.
 
 Coherent by construction: power follows activity between idle and the limit, energy is the integral of power, a
-violation counter grows by no more than the time, and the reasons bitmask stands exactly while its counter grows.
+violation counter grows by no more than the time, and the reasons bitmask is set exactly while its counter grows.
 """
 
 from __future__ import annotations
@@ -36,48 +36,48 @@ class Load:
 
 
 def day_load(day: Day) -> Load:
-    """Add up what the pods of the day ask."""
+    """Add up the demand of the day's pods."""
     compute, tensor, dram, link, memory, held, power, thermal = np.zeros((8, len(day.node.rows), day.steps))
     load = Load(compute, tensor, dram, link, memory, held, {"power": power, "thermal": thermal})
     for pod in day.story.pods:
-        span = day.span(pod)
-        if span.start < span.stop:
-            _add_pod(day, load, pod, span)
+        interval = day.interval(pod)
+        if interval.start < interval.stop:
+            _add_pod(day, load, pod, interval)
     return load
 
 
-def _add_pod(day: Day, load: Load, pod: Pod, span: slice) -> None:
-    seconds = day.start_ms // 1000 + np.arange(span.start, span.stop) * day.plan.step_seconds
-    asked = _rhythm(pod, seconds)
-    _throttle(day, load, pod, asked)
+def _add_pod(day: Day, load: Load, pod: Pod, interval: slice) -> None:
+    seconds = day.start_ms // 1000 + np.arange(interval.start, interval.stop) * day.plan.step_seconds
+    demand = _rhythm(pod, seconds)
+    _throttle(day, load, pod, demand)
     if pod.slot.is_shared:
-        asked /= SHARING_REPLICAS
-        load.pod_compute[pod.uid] = asked
+        demand /= SHARING_REPLICAS
+        load.pod_compute[pod.uid] = demand
     for row in pod.slot.rows:
-        load.compute[row, span] += asked
-        load.tensor[row, span] += asked * pod.kind.tensor
-        load.dram[row, span] += asked * pod.kind.dram
-        load.link[row, span] += asked if len(pod.slot.rows) > 1 else 0.0
-        load.memory_mib[row, span] += pod.memory_mib(row)
-        load.held[row, span] = 1
+        load.compute[row, interval] += demand
+        load.tensor[row, interval] += demand * pod.kind.tensor
+        load.dram[row, interval] += demand * pod.kind.dram
+        load.link[row, interval] += demand if len(pod.slot.rows) > 1 else 0.0
+        load.memory_mib[row, interval] += pod.memory_mib(row)
+        load.held[row, interval] = 1
 
 
 def _rhythm(pod: Pod, seconds: NDArray[np.int64]) -> Floats:
-    """The share of its slot that the pod asks at each of the seconds."""
-    asked = np.full(seconds.size, pod.load)
+    """The share of its slot that the pod needs at each of the seconds."""
+    demand = np.full(seconds.size, pod.load)
     if pod.kind.rhythm == "daily":
         # Lowest at 03:00 UTC, highest at 15:00.
-        asked *= 0.675 - 0.325 * np.cos(2 * np.pi * (seconds / 86_400 - 0.125))
+        demand *= 0.675 - 0.325 * np.cos(2 * np.pi * (seconds / 86_400 - 0.125))
     elif pod.kind.rhythm == "bursts":
-        asked *= seconds // _BURST_SECONDS % 2
-    return asked
+        demand *= seconds // _BURST_SECONDS % 2
+    return demand
 
 
-def _throttle(day: Day, load: Load, pod: Pod, asked: Floats) -> None:
+def _throttle(day: Day, load: Load, pod: Pod, demand: Floats) -> None:
     if pod.phase is None:
         return
-    phase, span = day.cut(pod.phase.start_step, pod.phase.end_step), day.span(pod)
-    asked[phase.start - span.start : phase.stop - span.start] = _THROTTLED_LOAD
+    phase, interval = day.cut(pod.phase.start_step, pod.phase.end_step), day.interval(pod)
+    demand[phase.start - interval.start : phase.stop - interval.start] = _THROTTLED_LOAD
     load.throttle[pod.phase.reason][list(pod.slot.rows), phase] = pod.phase.ratio
 
 
@@ -89,7 +89,7 @@ IDLE_BIT, POWER_CAP_BIT, THERMAL_BIT = 0x1, 0x4, 0x20
 
 @dataclass(frozen=True)
 class NodeDay:
-    """Readings in the exporter's units: ``board`` by GPU, ``instance`` by row, ``pod_util`` by uid over its span."""
+    """Readings in the exporter's units: ``board`` by GPU, ``instance`` by row, ``pod_util`` by uid over its interval."""
 
     board: dict[str, Floats]
     instance: dict[str, Floats]
@@ -110,7 +110,7 @@ class _Board:
 
 
 def node_day(day: Day, carried: Carried) -> NodeDay:
-    """All readings of a node and day; days are to be asked in order, as counters go on from ``carried``."""
+    """All readings of a node and day; days are requested in order, as counters go on from ``carried``."""
     load = day_load(day)
     draw = random(day.plan, _PURPOSE, day.node.index, day.number)
     compute = np.clip(load.compute * (1 + 0.04 * _noise(draw, load.compute)), 0, 1)
@@ -188,9 +188,9 @@ def _watts(node: Node, board: _Board) -> Floats:
     model = node.model
     range_watts = 0.9 * (model.limit_watts - model.idle_watts - _CONTEXT_WATTS)
     pipes = 0.30 * np.minimum(board.tensor / 0.62, 1) + 0.15 * np.minimum(board.dram / 0.6, 1)
-    asked = model.idle_watts + _CONTEXT_WATTS * board.held + range_watts * (0.55 * board.active + pipes)
+    demand = model.idle_watts + _CONTEXT_WATTS * board.held + range_watts * (0.55 * board.active + pipes)
     swing = np.where(board.active > 0, 4.0, 0.3) * board.noise
-    watts = np.clip(asked + swing, 0.95 * model.idle_watts, 0.97 * model.limit_watts)
+    watts = np.clip(demand + swing, 0.95 * model.idle_watts, 0.97 * model.limit_watts)
     at_limit = model.limit_watts * (1 - 0.012 * np.abs(np.tanh(board.noise)))
     return np.asarray(np.round(np.where(board.lost["power"] > 0, at_limit, watts), 3), np.float64)
 
@@ -200,9 +200,9 @@ def _pod_util(day: Day, load: Load, readings: dict[str, Floats]) -> dict[str, Fl
     util = {}
     for pod in day.story.pods:
         if pod.uid in load.pod_compute:
-            row, span = pod.slot.rows[0], day.span(pod)
-            device = readings["DCGM_FI_DEV_GPU_UTIL"][day.node.rows[row].gpu.index, span]
-            share = load.pod_compute[pod.uid] / np.maximum(load.compute[row, span], 1e-9)
+            row, interval = pod.slot.rows[0], day.interval(pod)
+            device = readings["DCGM_FI_DEV_GPU_UTIL"][day.node.rows[row].gpu.index, interval]
+            share = load.pod_compute[pod.uid] / np.maximum(load.compute[row, interval], 1e-9)
             util[pod.uid] = np.floor(device * share)
     return util
 
@@ -244,7 +244,7 @@ def _growth(day: Day, watts: Floats, lost: dict[str, Floats], draw: np.random.Ge
 
 
 def _accumulate(start: Ints, growth: Ints, resets: list[int]) -> tuple[Ints, Ints]:
-    """The counter at each step, and where it stands after the last; a reset lets it begin again from 0."""
+    """The counter at each step, and its value after the last; a reset lets it begin again from 0."""
     counter = start[:, None] + np.cumsum(growth, axis=1) - growth
     for step in resets:
         counter[:, step:] -= counter[:, step, None].copy()

@@ -50,7 +50,7 @@ class Planted:
     reload_steps: tuple[int, ...]
     xids: tuple[Xid, ...]
 
-    def reload_spans(self) -> list[tuple[int, int]]:
+    def reload_intervals(self) -> list[tuple[int, int]]:
         """Steps [from, to) in which the driver was being reloaded and no pod could run."""
         return [(gap.start_step, gap.end_step) for gap in self.gaps if gap.cause == "driver reload"]
 

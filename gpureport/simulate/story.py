@@ -55,7 +55,7 @@ class Day:
         start = min(self.steps, max(0, start_step - first))
         return slice(start, max(start, min(self.steps, end_step - first)))
 
-    def span(self, pod: Pod) -> slice:
+    def interval(self, pod: Pod) -> slice:
         """The steps at which the pod holds its slot."""
         return self.cut(first_step(self.plan, pod.life.start), first_step(self.plan, pod.life.end))
 
@@ -90,7 +90,7 @@ _TENANT = Kind("rank", "serving", "ranker", 0, (0.8, 0.8), 0.3, 0.3, (0.7, 0.7),
 
 
 def review_pods(plan: SimulationPlan, node: Node, planted: Planted) -> list[Pod]:
-    """The node's pods: planned on nodes with a role, drawn on ordinary ones, where nobody is idle and nothing throttles."""
+    """The node's pods: planned on nodes with a role, drawn on ordinary ones, where no pod is idle and nothing throttles."""
     found = role(plan, node.index)
     if found == "troubled":
         return list(_troubled(plan, node))

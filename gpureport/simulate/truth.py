@@ -34,13 +34,13 @@ def write_truth(plan: SimulationPlan, out: Path) -> Path:
         "xids": _xids,
         "throttled": _throttled,
     }
-    path, told = out / "truth.json", tuple(stories(plan))
+    path, all_stories = out / "truth.json", tuple(stories(plan))
     try:
         out.mkdir(parents=True, exist_ok=True)
         with path.open("w") as file:
             file.write(f'{{\n"plan": {json.dumps(asdict(plan), default=str)}')
             for name, entries in sections.items():
-                lines = [json.dumps(entry) for story in told for entry in entries(story)]
+                lines = [json.dumps(entry) for story in all_stories for entry in entries(story)]
                 file.write(f',\n"{name}": [\n' + ",\n".join(lines) + "\n]")
             file.write("\n}\n")
     except OSError as error:
@@ -100,8 +100,8 @@ def _second(second: int) -> str:
 
 def _gaps(story: NodeStory) -> Iterator[Entry]:
     for gap in story.planted.gaps:
-        span = {"start_at": _at(story, gap.start_step), "end_at": _at(story, gap.end_step)}
-        yield {"node": story.node.name, "cause": gap.cause, **span, "missing_scrapes": gap.end_step - gap.start_step}
+        interval = {"start_at": _at(story, gap.start_step), "end_at": _at(story, gap.end_step)}
+        yield {"node": story.node.name, "cause": gap.cause, **interval, "missing_scrapes": gap.end_step - gap.start_step}
 
 
 def _restarts(story: NodeStory) -> Iterator[Entry]:

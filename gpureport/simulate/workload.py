@@ -84,7 +84,7 @@ class Slot:
 
 @dataclass(frozen=True)
 class Pod:
-    """A pod with one container, that asks ``load`` of its slot's capacity and holds ``memory_ratio`` of its memory."""
+    """A pod with one container, that needs ``load`` of its slot's capacity and holds ``memory_ratio`` of its memory."""
 
     name: str
     uid: str
@@ -148,7 +148,7 @@ def _gangs(plan: SimulationPlan, node: Node, whole: list[int]) -> list[list[int]
 
 def make_pods(plan: SimulationPlan, node: Node, planted: Planted) -> list[Pod]:
     """Every pod of the node in order of slot and time, those that began before the plan included."""
-    downs = [(_second(plan, first), _second(plan, last)) for first, last in planted.reload_spans()]
+    downs = [(_second(plan, first), _second(plan, last)) for first, last in planted.reload_intervals()]
     pods = [pod for slot in make_slots(plan, node) for pod in _slot_pods(plan, slot, downs)]
     return [pod for pod in pods if pod.life.start < plan.end_second and pod.life.end > plan.start_second]
 
@@ -188,7 +188,7 @@ def _draw_pod(plan: SimulationPlan, slot: Slot, number: int, life: Life, draw: n
 
 
 def _draw_phase(plan: SimulationPlan, slot: Slot, life: Life, draw: np.random.Generator) -> Phase | None:
-    """A throttled stretch well inside the pod's life, for some of the pods that work steadily on whole GPUs."""
+    """A throttled phase well inside the pod's life, for some of the pods that work steadily on whole GPUs."""
     chance, where, length, ratio = (float(number) for number in draw.random(4))
     first = first_step(plan, life.start)
     steps = first_step(plan, life.end) - 1 - first

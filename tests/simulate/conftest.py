@@ -1,4 +1,4 @@
-"""A small cluster with everything planted, and an obvious way to look at its series."""
+"""A small cluster with everything planted, and an obvious way to read its series."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PLAN = SimulationPlan(gpus=24, days=2, start_date=date(2026, 11, 18), seed=7, st
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """How large a cluster ``test_review`` looks at; known where this folder is named on the command line."""
+    """How large a cluster ``test_review`` checks; known where this folder is named on the command line."""
     parser.addoption("--review-gpus", type=int, default=24)
     parser.addoption("--review-days", type=int, default=2)
 
@@ -56,7 +56,7 @@ def series_of(batch: SeriesBatch) -> Iterator[Series]:
 
 
 class Cluster:
-    """Everything that the plan's series say."""
+    """All series of the plan."""
 
     def __init__(self, plan: SimulationPlan) -> None:
         self.series = list(series_of(concatenate(list(simulate_batches(plan)))))

@@ -40,7 +40,7 @@ def _held(truth: dict) -> list[tuple[Row, Row]]:
 
 
 def _is_near_gap(truth: dict, node: str, start_ms: int, end_ms: int) -> bool:
-    """Whether a gap of the node touches the span or begins a step after it: the last sample then holds three steps."""
+    """Whether a gap of the node touches the interval or begins a step after it: the last sample then holds three steps."""
     gaps = [(ms(gap["start_at"]), ms(gap["end_at"])) for gap in truth["gaps"] if gap["node"] == node]
     return any(low <= end_ms + 60_000 and start_ms <= high for low, high in gaps)
 

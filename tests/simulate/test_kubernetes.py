@@ -1,4 +1,4 @@
-"""The JSON lists and the series tell of the same pods, nodes, devices and times."""
+"""The JSON lists and the series show the same pods, nodes, devices and times."""
 
 import json
 from datetime import datetime
@@ -58,7 +58,7 @@ def test_the_lists_are_as_the_api_server_prints_them(plan: SimulationPlan, tmp_p
 
 
 def test_every_pod_of_the_series_is_listed_and_every_listed_pod_has_series(lists: Lists, cluster: Cluster) -> None:
-    told = {
+    found = {
         (each.labels["uid"], each.labels["namespace"], each.labels["pod"], each.labels["node"])
         for each in cluster.of("kube_pod_info")
         if each.labels["node"]
@@ -69,7 +69,7 @@ def test_every_pod_of_the_series_is_listed_and_every_listed_pod_has_series(lists
         if _state(pod)
     }
     assert len(listed) > 50
-    assert told == listed
+    assert found == listed
 
 
 def test_creation_completion_and_phase_agree_for_every_pod(lists: Lists, cluster: Cluster) -> None:
@@ -117,23 +117,25 @@ def test_pods_and_containers_of_the_device_series_are_those_listed(lists: Lists,
             assert each.times[-1] < _seconds(state["finishedAt"]) * 1000
 
 
-def test_what_nodes_offer_and_pods_ask_agrees(lists: Lists, cluster: Cluster) -> None:
+def test_allocatable_of_nodes_and_requests_of_pods_agree(lists: Lists, cluster: Cluster) -> None:
     def named(resource: str) -> str:
         return resource.replace(".", "_").replace("/", "_").replace("-", "_")
 
-    told = {(each.labels["node"], each.labels["resource"]): each.values[0] for each in cluster.of("kube_node_status_allocatable")}
+    found = {
+        (each.labels["node"], each.labels["resource"]): each.values[0] for each in cluster.of("kube_node_status_allocatable")
+    }
     listed = {
         (node["metadata"]["name"], named(resource)): float(count)
         for node in lists["nodes"]
         for resource, count in node["status"]["allocatable"].items()
         if resource.startswith("nvidia.com/")
     }
-    assert told == listed
-    asked = {
+    assert found == listed
+    requested = {
         (each.labels["uid"], each.labels["resource"]): each.values[0]
         for each in cluster.of("kube_pod_container_resource_requests")
     }
-    assert asked == {
+    assert requested == {
         (uid, named(resource)): float(count)
         for uid, pod in _pods(lists).items()
         for resource, count in pod["spec"]["containers"][0]["resources"].get("limits", {}).items()

@@ -61,13 +61,13 @@ def test_workers_change_no_byte(plan: SimulationPlan, tmp_path: Path, monkeypatc
 
 def test_owners_in_the_lake_are_the_holders_told(con: duckdb.DuckDBPyConnection, truth: dict) -> None:
     rows = con.execute("select distinct namespace, pod, device_uuid, gpu_instance_id from lake.owner_label").fetchall()
-    told = {
+    known = {
         (holder["namespace"], holder["pod"], device["device_uuid"], device["gpu_instance_id"])
         for holder in truth["holders"]
         for device in holder["devices"]
     }
-    assert set(rows) <= told
-    assert len(told - set(rows)) < 5  # a pod that lived only between two scrapes or in a gap is never seen
+    assert set(rows) <= known
+    assert len(known - set(rows)) < 5  # a pod that lived only between two scrapes or in a gap is never seen
 
 
 def test_xid_events_in_the_lake_are_those_planted(con: duckdb.DuckDBPyConnection, truth: dict) -> None:

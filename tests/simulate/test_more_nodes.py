@@ -14,9 +14,9 @@ DAY = "2026-11-18"
 
 
 def test_the_command_prints_what_was_recorded_replayed_and_changed(simulated: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    asked = ["whatif", "--since", DAY, "--lake", str(simulated), "--nodes", "-1..1", "-o", "json"]
+    arguments = ["whatif", "--since", DAY, "--lake", str(simulated), "--nodes", "-1..1", "-o", "json"]
     capsys.readouterr()
-    assert main(asked, environ={}, now=NOW) == 0
+    assert main(arguments, environ={}, now=NOW) == 0
     printed = capsys.readouterr()
     rows = json.loads(printed.out)
     assert [(row["variant"], row["node_count"]) for row in rows] == [
@@ -36,20 +36,20 @@ def test_the_command_prints_what_was_recorded_replayed_and_changed(simulated: Pa
 def test_idle_pods_give_gpus_back(simulated: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """With the planted idle pods stopped or cut down others wait no longer, and GPU-hours are returned."""
     found = {}
-    for asked in (["--idle-timeout", "1h"], ["--return-idle"], ["--idle-timeout", "1h", "--return-idle"]):
+    for arguments in (["--idle-timeout", "1h"], ["--return-idle"], ["--idle-timeout", "1h", "--return-idle"]):
         capsys.readouterr()
-        assert main(["whatif", "--since", DAY, "--lake", str(simulated), *asked, "-o", "json"], environ={}, now=NOW) == 0
+        assert main(["whatif", "--since", DAY, "--lake", str(simulated), *arguments, "-o", "json"], environ={}, now=NOW) == 0
         recorded, again, changed = json.loads(capsys.readouterr().out)
         assert recorded["returned_gpu_hours"] == again["returned_gpu_hours"] == 0 < changed["returned_gpu_hours"]
         assert changed["allocated_gpu_hours"] < again["allocated_gpu_hours"]
         assert changed["placeable_gpus"] == again["placeable_gpus"]
         assert changed["pending_gpu_hours"] <= again["pending_gpu_hours"]
-        found[" ".join(asked)] = changed["returned_gpu_hours"]
+        found[" ".join(arguments)] = changed["returned_gpu_hours"]
     assert max(found.values()) == found["--idle-timeout 1h --return-idle"]
 
 
 @pytest.mark.parametrize(
-    ("asked", "sentence"),
+    ("arguments", "sentence"),
     [
         (["--nodes", "-99"], "can take away no more"),
         (["--nodes", "1", "--like", "B200"], "no GPU model here"),
@@ -59,7 +59,7 @@ def test_idle_pods_give_gpus_back(simulated: Path, capsys: pytest.CaptureFixture
     ],
 )
 def test_what_cannot_be_asked_is_a_sentence(
-    simulated: Path, asked: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+    simulated: Path, arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["whatif", "--since", DAY, "--lake", str(simulated), *asked], environ={}, now=NOW) == 2
+    assert main(["whatif", "--since", DAY, "--lake", str(simulated), *arguments], environ={}, now=NOW) == 2
     assert sentence in capsys.readouterr().err

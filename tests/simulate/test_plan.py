@@ -10,7 +10,7 @@ from gpureport.values.errors import UsageError
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "reason"),
     [
         ({"gpus": 0}, "gpus is 0"),
         ({"days": 0}, "days is 0"),
@@ -25,8 +25,8 @@ from gpureport.values.errors import UsageError
         ({"signals": ()}, "none is named"),
     ],
 )
-def test_an_impossible_plan_is_a_usage_error_that_names_the_option(wrong: dict[str, object], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_an_impossible_plan_is_a_usage_error_that_names_the_option(wrong: dict[str, object], reason: str) -> None:
+    with pytest.raises(UsageError, match=reason):
         SimulationPlan(**{"gpus": 8, "days": 1, "start_date": date(2026, 11, 20)} | wrong)
 
 

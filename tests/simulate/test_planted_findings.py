@@ -19,7 +19,7 @@ HOUR_MS = 3_600_000
 
 @pytest.fixture(scope="module")
 def report(plan: SimulationPlan, simulated: Path) -> dict[str, list[Row]]:
-    """Rows of the tables that the tests look at, over both days."""
+    """Rows of the tables that the tests check, over both days."""
     with duckdb.connect() as con:
         con.execute("set TimeZone = 'UTC'")
         report_tables(WindowTables(con, open_lake(simulated), plan.window, ReportSettings()))

@@ -77,7 +77,7 @@ def test_throttled_phases_show_in_the_bitmask_and_in_the_counter_and_nowhere_els
             own = [(ms(each["start_at"]), ms(each["end_at"])) for each in phases if each["reason"] == reason]
             last = max(reasons)
             for time, mask in reasons.items():
-                if time < last:  # the phase of a pod that outlives the plan is told up to the last sample
+                if time < last:  # the phase of a pod that outlives the plan is shown up to the last sample
                     assert bool(int(mask) & bit) == any(start <= time < end for start, end in own)
 
 
