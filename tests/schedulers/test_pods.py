@@ -51,7 +51,7 @@ def test_nos_lets_no_part_of_a_pod_in():
     requests = [*held, request("a1", "a", 32, 1), request("a2", "a", 32, 2), request("a3", "a", 32, 3)]
     # With 160 - 128 free a1 just fits; a2 takes b3; a3 is above min: 96 <= 64 + floor(64/160 x 32) is not so.
     assert replayed("nos", NOS, requests, 4) == [{"b": 128}, {"a": 32, "b": 128}, {"a": 64, "b": 96}, {"a": 64, "b": 96}]
-    # A min of 76 is no room for a third pod: 96 > 76, and of 172 - 160 nothing of 32 enters. 96 is: b2 goes too.
+    # A min of 76 does not fit a third pod: 96 > 76, and of 172 - 160 nothing of 32 enters. 96 is: b2 goes too.
     for gb, last in ((76, {"a": 64, "b": 96}), (96, {"a": 96, "b": 96})):
         change = Change((Setting("a", "guaranteed", gb),))
         assert replayed("nos", NOS, requests, 4, change)[3] == last

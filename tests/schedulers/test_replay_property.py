@@ -51,7 +51,7 @@ REQUEST = st.tuples(
 
 @st.composite
 def queues(draw: st.DrawFn) -> list[Quota]:
-    """Four queues under two cohorts, of which one stands in the other."""
+    """Four queues under two cohorts, of which one is in the other."""
     parents = dict(zip(NAMES, ("cohort/x", "cohort/x", "cohort/y", "cohort/y"), strict=True))
     own = [Quota("kueue", name, {GPU: draw(TERMS)}, parent, policy=draw(POLICY)) for name, parent in parents.items()]
     above = Quota("kueue", "cohort/x", {GPU: draw(TERMS)}, is_parent=True)

@@ -1,4 +1,4 @@
-"""One question to all systems, and which holdings stand under which."""
+"""One question to all systems, and which holdings are under which."""
 
 import pytest
 

@@ -91,7 +91,7 @@ def test_volcanos_proportion(rows):
 def test_volcano_is_met_only_when_it_has_all_resources():
     # a needs 2 GPUs of its 4, but more cpu than its 4: its 2 GPUs too many go to b in the second round.
     queues = [volcano.Queue("a", {"gpu": 2, "cpu": 8}), volcano.Queue("b", {"gpu": 8, "cpu": 2})]
-    # Each later round gives half of what is left to the other; Volcano stops at less than 0.0001.
+    # In each later round half of what is left goes to the other; Volcano stops at less than 0.0001.
     found = volcano.proportion({"gpu": 8, "cpu": 8}, queues)
     assert found["a"] == pytest.approx({"gpu": 2, "cpu": 6}, abs=1e-4)
     assert found["b"] == pytest.approx({"gpu": 6, "cpu": 2}, abs=1e-4)

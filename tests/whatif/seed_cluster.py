@@ -1,4 +1,4 @@
-"""A lake of four small clusters, as their API servers would list them at two looks, 10:00 and 10:15.
+"""A lake of four small clusters, as their API servers would list them in two snapshots, 10:00 and 10:15.
 
 ``lab`` goes from t1 to t2 of nos' documents: quotas a 40, b 10, c 30 GB, pods of 10 GB. At 10:10 a fifth pod of a is made, which
 runs from 10:12, when one of b's four is preempted and made anew. ``order`` has one quota of 20 GB and pods of 20 and 10. ``kai``
@@ -44,9 +44,9 @@ def pod(namespace, name, resource, created=OLD, bound=OLD, ended=None, amount=1,
 
 
 def node(**allocatable):
-    offered = {key.replace("__", "/"): str(amount) for key, amount in allocatable.items()}
+    amounts = {key.replace("__", "/"): str(amount) for key, amount in allocatable.items()}
     ready = [{"type": "Ready", "status": "True"}]
-    return {"metadata": named("n1"), "spec": {}, "status": {"allocatable": offered, "capacity": offered, "conditions": ready}}
+    return {"metadata": named("n1"), "spec": {}, "status": {"allocatable": amounts, "capacity": amounts, "conditions": ready}}
 
 
 def elastic(namespace, gb):
@@ -97,8 +97,8 @@ CLUSTERS = {
 
 def make_lake(folder, now):
     """The lake's folder."""
-    for cluster, (looks, nodes, quotas) in CLUSTERS.items():
-        for at, pods in zip(("10:00", "10:15"), looks, strict=True):
+    for cluster, (snapshots, nodes, quotas) in CLUSTERS.items():
+        for at, pods in zip(("10:00", "10:15"), snapshots, strict=True):
             state = folder / f"{cluster}-{at.replace(':', '')}"
             state.mkdir()
             (state / "pods.json").write_text(listed("Pod", "v1", pods))

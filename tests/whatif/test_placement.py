@@ -19,7 +19,7 @@ from gpureport.whatif.pods import PodChange, returned_gpu_hours
 
 KIND = ("nvidia_com_gpu", "any")
 STEP = 100
-"""s between two looks of the slow scheduler: more than what counts as the same start."""
+"""s between two cycles of the slow scheduler: more than what counts as the same start."""
 
 
 def node(name: str, gpus: float, model: str = "H100") -> Node:
@@ -74,7 +74,7 @@ def test_as_few_nodes_more_as_it_takes() -> None:
 
 
 def test_a_node_costs_what_is_in_force_in_each_hour() -> None:
-    """8 GPUs for a day at 2 and a day at 4: 8 x 24 x 6. 24 GPU-hours that are returned cost 48 at 2, else nobody says."""
+    """8 GPUs for a day at 2 and a day at 4: 8 x 24 x 6. 24 GPU-hours that are returned cost 48 at 2, else unknown."""
     idle = scene([Pod(1, 0, 0, 86400.0, "a", KIND, Use("ns/w", 0.0))], [node("a", 8)], until=172_800)
     own, window = (
         NodeQuestion((1,), pods=PodChange(returns_idle=True)),
@@ -168,13 +168,13 @@ def test_a_pod_goes_where_its_resource_and_model_are_and_leaves_when_it_gave_up(
     assert outcome(late, [None], [None]).pending_gpu_hours == pytest.approx(400 / 3600)
 
 
-def scheduled(requests: list[tuple[int, int, int]], nodes: dict[str, float], looks: int) -> list[tuple[int | None, str]]:
-    """(start, node) of each request (units, created, lasting): at each look the oldest first, to the node with most free GPUs.
+def scheduled(requests: list[tuple[int, int, int]], nodes: dict[str, float], cycles: int) -> list[tuple[int | None, str]]:
+    """(start, node) of each request (units, created, lasting): at each cycle the oldest first, to the node with most free GPUs.
 
     Nodes of 8 GPUs, each with the GPUs in a unit.
     """
     found: list[tuple[int | None, str]] = [(None, "")] * len(requests)
-    for now in range(0, looks * STEP, STEP):
+    for now in range(0, cycles * STEP, STEP):
         for number in sorted(range(len(requests)), key=lambda each: (requests[each][1], each)):
             if found[number][0] is None and requests[number][1] <= now:
                 free = dict.fromkeys(nodes, 8.0)
@@ -188,7 +188,7 @@ def scheduled(requests: list[tuple[int, int, int]], nodes: dict[str, float], loo
 
 
 def simulated(
-    seed: int, sizes: list[int], units: list[float], looks: int = 400, busy: float = 0.3
+    seed: int, sizes: list[int], units: list[float], cycles: int = 400, busy: float = 0.3
 ) -> tuple[list[tuple[int, int, int]], Scene]:
     """Requests in random order, and the scene that a cluster of nodes with so many GPUs in a unit recorded of them.
 
@@ -197,13 +197,13 @@ def simulated(
     random = Random(seed)
     requests = [
         # None at the window's beginning: who runs then was placed before it, and stays.
-        (random.choice(sizes), STEP * random.randrange(1, int(looks * busy)), STEP * random.randrange(5, 40))
+        (random.choice(sizes), STEP * random.randrange(1, int(cycles * busy)), STEP * random.randrange(5, 40))
         for _ in range(30)
     ]
     nodes = {f"n{number}": unit for number, unit in enumerate(units)}
-    until = looks * STEP
+    until = cycles * STEP
     pods = []
-    for (size, created, lasting), (start, on) in zip(requests, scheduled(requests, nodes, looks), strict=True):
+    for (size, created, lasting), (start, on) in zip(requests, scheduled(requests, nodes, cycles), strict=True):
         end = None if start is None or start + lasting >= until else float(start + lasting)
         unit = nodes.get(on, 1)
         gpus = size if unit == 1 else size * random.uniform(unit, 1)

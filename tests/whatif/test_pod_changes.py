@@ -68,11 +68,11 @@ def test_unknown_use_makes_what_is_returned_a_lower_bound() -> None:
         Pod(4, 0, None, None, "", KIND, Use("ns/w", is_unknown=True)),
     ]
     there = scene(*pods)
-    said = [
+    notes = [
         next(_rows("c", there, there.nodes[0], NodeQuestion((0,), pods=change), {there.nodes[0].gpu_model: [None]}))[0]
         for change in (PodChange(returns_idle=True), PodChange(idle_timeout_seconds=HOUR), PodChange())
     ]
-    assert ["1 pod of partly unknown use, counted as use: at least so much is returned" in each for each in said] == [
+    assert ["1 pod of partly unknown use, counted as use: at least so much is returned" in each for each in notes] == [
         True,
         True,
         False,

@@ -35,7 +35,7 @@ def lake(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def recorded(lake):
-    """What is recorded of a cluster, or all, from 10:00 to 10:30, on a connection: built for the first who asks."""
+    """What is recorded of a cluster, or all, from 10:00 to 10:30, on a connection: built at the first use."""
     with ExitStack() as opened:
 
         @cache
@@ -58,7 +58,7 @@ def undone(con, *_):
 
 
 @pytest.fixture
-def ask(lake, recorded, capsys, monkeypatch):
+def run_whatif(lake, recorded, capsys, monkeypatch):
     """The command's exit code, output and errors; ``window`` replaces 10:00–10:30."""
 
     def run(*arguments, window=WINDOW):
@@ -76,11 +76,11 @@ def ask(lake, recorded, capsys, monkeypatch):
 
 
 @pytest.fixture
-def outcomes(ask):
+def outcomes(run_whatif):
     """Values by quota and figure: recorded, replayed, changed."""
 
     def read(*arguments, **more):
-        code, out, _ = ask(*arguments, "-o", "csv", **more)
+        code, out, _ = run_whatif(*arguments, "-o", "csv", **more)
         assert code == 0
         return {
             (row["quota"], row["figure"]): tuple(
@@ -92,9 +92,9 @@ def outcomes(ask):
     return read
 
 
-def gpu_hours(*stretches):
+def gpu_hours(*intervals):
     """Of (GB, minutes)."""
-    return pytest.approx(sum(gb * minutes for gb, minutes in stretches) / 60 / 32)
+    return pytest.approx(sum(gb * minutes for gb, minutes in intervals) / 60 / 32)
 
 
 def test_the_documents_story_as_recorded_replayed_and_without_a_lender(outcomes):
@@ -118,7 +118,7 @@ def test_the_documents_story_as_recorded_replayed_and_without_a_lender(outcomes)
 
 def test_a_min_that_covers_what_was_borrowed_takes_pods_out_of_reach(outcomes):
     found = outcomes("--cluster", "lab", "--set", "quota.b.min=40")
-    # b's four pods are in quota then; a's fifth finds 80 GB in use and no part of what is over: all is guaranteed and asked for.
+    # b's four pods are in quota then; a's fifth finds 80 GB in use and no part of what is over: all is guaranteed and requested.
     assert found["b/q", "delivered_gpu_hours"][2] == gpu_hours((40, 30))
     assert found["a/q", "delivered_gpu_hours"][2] == gpu_hours((40, 30))
     assert found["b/q", "over_quota_gpu_hours"] == (gpu_hours((30, 12), (20, 18)), gpu_hours((30, 12), (20, 18)), 0)
@@ -141,13 +141,13 @@ def test_scheduler_plugins_exposes_whoever_borrows_and_labels_nobody(outcomes):
     # left's pod is within its min, so each of right's three may go; with 3 guaranteed none may.
     assert found["right/q", "exposed_pod_count"] == (3, 3, 0)
     assert found["right/q", "over_quota_gpu_hours"] == (None, None, None)
-    # A replay gives left its GPU, and leaves right 1 of its own and 1 that left does not use.
+    # In a replay left has its GPU, and right has 1 of its own and 1 that left does not use.
     assert found["right/q", "delivered_gpu_hours"] == (1.5, 1, 1.5)
     assert found["left/q", "delivered_gpu_hours"] == (0, 0.5, 0)
 
 
 def test_a_node_more_serves_who_waits_and_what_is_held_outside_is_not_there(outcomes):
-    # Four of the five GPUs are there for queues: 2 each. With five more x has all six that it asks for.
+    # Four of the five GPUs are there for queues: 2 each. With five more x has all six that it requests.
     found = outcomes("--cluster", "kai", "--add-nodes", "1")
     assert found["x", "delivered_gpu_hours"] == (1, 1, 3)
     assert found["y", "delivered_gpu_hours"] == (1, 1, 1)
@@ -176,8 +176,8 @@ def test_half_a_window_and_the_other_half_are_the_whole(outcomes):
             assert [a + b for a, b in zip(first[key], second[key], strict=True)] == pytest.approx(list(values), abs=1e-9), key
 
 
-def test_a_terminal_shows_what_is_named_or_differs_and_says_what_cannot_be_known(ask):
-    code, out, err = ask("--cluster", "kai", "--set", "quota.x.quota=4")
+def test_a_terminal_shows_what_is_named_or_differs_and_says_what_cannot_be_known(run_whatif):
+    code, out, err = run_whatif("--cluster", "kai", "--set", "quota.x.quota=4")
     assert code == 0
     lines = [line.split() for line in out.splitlines()]
     assert out.startswith("No quota would have waited less or more.\n")
@@ -190,31 +190,31 @@ def test_a_terminal_shows_what_is_named_or_differs_and_says_what_cannot_be_known
 
 
 @pytest.mark.parametrize(
-    ("replayed", "said"),
+    ("replayed", "sentence"),
     [
         ([], "No quota could be replayed."),
         ([(2.0, 1.0), (3.0, None)], "No quota would have waited less or more, as far as is known."),
         ([(2.0, 1.0), (3.0, 3.0)], "No quota would have waited less or more."),
     ],
 )
-def test_a_wait_that_is_unknown_is_not_said_to_be_the_same(replayed, said):
+def test_a_wait_that_is_unknown_is_not_said_to_be_the_same(replayed, sentence):
     rows = [
         {
             **dict.fromkeys(KEY, ""),
             "quota": str(number),
-            "demanded_gpu_hours": asked,
+            "demanded_gpu_hours": demanded,
             "delivered_gpu_hours": had,
             "borrowed_gpu_hours": 0.0,
         }
-        for number, (asked, had) in enumerate(replayed)
+        for number, (demanded, had) in enumerate(replayed)
     ]
-    assert verdict(Answer(rows, rows, rows, {}, (), {}, {}, ())) == said
+    assert verdict(Answer(rows, rows, rows, {}, (), {}, {}, ())) == sentence
 
 
-def test_json_holds_the_question_the_assumptions_and_all_outcomes_and_is_the_same_when_asked_again(ask):
-    asked = ("--cluster", "lab", "--set", "quota.b.max=5", "-o", "json")
-    code, out, err = ask(*asked)
-    assert ask(*asked) == (code, out, err)
+def test_json_holds_the_question_the_assumptions_and_all_outcomes_and_is_the_same_when_asked_again(run_whatif):
+    arguments = ("--cluster", "lab", "--set", "quota.b.max=5", "-o", "json")
+    code, out, err = run_whatif(*arguments)
+    assert run_whatif(*arguments) == (code, out, err)
     answer = json.loads(out)
     assert (code, err) == (0, "")
     assert (answer["asked"], answer["doubts"]) == (["b: cap is 5"], ["b/q: max 5 is below min 10"])
@@ -246,16 +246,16 @@ def test_json_holds_the_question_the_assumptions_and_all_outcomes_and_is_the_sam
         (["--add-nodes", "1", "--system", "kueue"], 1, "the lake knows of no quota"),
     ],
 )
-def test_what_cannot_be_asked_is_one_sentence(ask, arguments, code, why):
-    got, out, err = ask(*arguments)
+def test_what_cannot_be_asked_is_one_sentence(run_whatif, arguments, code, why):
+    got, out, err = run_whatif(*arguments)
     assert (got, out) == (code, "")
     assert why in err
     assert err.count("\n") == 1
 
 
 def test_the_recorded_cluster_of_all_systems(tmp_path, capsys):
-    # KAI's queues say that they hold 3 and 8 of 10 each, with quotas of 2 and weights 1:4: exactly KAI's share of 11. Of 4 more
-    # the second gets the 2 that it lacks, the first the rest. What Kueue's and Volcano's queues wait for nobody says.
+    # KAI's queues report 3 and 8 of 10 each, with quotas of 2 and weights 1:4: exactly KAI's share of 11. Of 4 more
+    # the second gets the 2 that it lacks, the first the rest. The demand of Kueue's and Volcano's queues is unknown.
     window = ["--since", "2026-11-21", "--cluster", "rec", "--lake", str(tmp_path)]
     assert (
         main(["import", "--kubernetes", str(RECORDING), "--cluster", "rec", "--lake", str(tmp_path)], {}, NOW_OF_RECORDING) == 0
@@ -268,7 +268,7 @@ def test_the_recorded_cluster_of_all_systems(tmp_path, capsys):
         for row in answer["outcomes"]
         if row["figure"] == "delivered_gpu_hours"
     }
-    quarter = 0.25  # one look stands for 15 minutes
+    quarter = 0.25  # one snapshot is valid for 15 minutes
     assert delivered["kai", "kai-team-a"] == (3 * quarter, 3 * quarter, 5 * quarter)
     assert delivered["kai", "kai-team-b"] == (8 * quarter, 8 * quarter, 10 * quarter)
     assert delivered["kueue", "cq-research"] == (7 * quarter, None, None)
@@ -277,8 +277,8 @@ def test_the_recorded_cluster_of_all_systems(tmp_path, capsys):
     assert list(answer["assumptions"]) == ["kai", "koordinator", "kubernetes", "nos"]
 
 
-def looked_at(folder, minutes, nodes, quotas, pods):
-    """A lake of looks at minutes after 10:00; ``pods(minute)`` are there."""
+def imported(folder, minutes, nodes, quotas, pods):
+    """A lake of snapshots at minutes after 10:00; ``pods(minute)`` are there."""
     for minute in minutes:
         state, at = folder / str(minute), datetime(2026, 11, 20, 10, tzinfo=UTC) + timedelta(minutes=minute)
         state.mkdir()
@@ -304,13 +304,13 @@ def test_kais_lower_priority_has_what_rounding_left_of_the_higher(tmp_path, caps
     """14 GPUs, quotas of 4, everybody requests 6. The higher priority shares the 2 that are left by weights 1:2, in whole GPUs 0
     and 1; the last goes to the lower one. For six hours that is 24, 30 and 30 GPU-h, here for half an hour a twelfth of it.
     """
-    said = [("q0", 1, 200), ("q1", 2, 200), ("q2", 1, 100)]
+    terms = [("q0", 1, 200), ("q1", 2, 200), ("q2", 1, 100)]
     queues = [
         {
             "metadata": named(name),
             "spec": {"priority": first, "resources": {"gpu": {"quota": 4, "overQuotaWeight": w, "limit": -1}}},
         }
-        for name, w, first in said
+        for name, w, first in terms
     ]
     held = {"q0": 4, "q1": 5, "q2": 5}
     pods = [
@@ -319,7 +319,7 @@ def test_kais_lower_priority_has_what_rounding_left_of_the_higher(tmp_path, caps
         for n in range(6)
     ]
     quotas = ("Queue", "scheduling.run.ai/v2", queues)
-    lake = looked_at(tmp_path, (0, 15), [node(**{"nvidia.com__gpu": 14})], quotas, lambda minute: pods)
+    lake = imported(tmp_path, (0, 15), [node(**{"nvidia.com__gpu": 14})], quotas, lambda minute: pods)
     found = figures(capsys, *WINDOW, "--set", "quota.q2.limit=none", *lake)
     assert found["fair_share_gpu_hours"] == {"q0": (2,) * 3, "q1": (2.5,) * 3, "q2": (2.5,) * 3}
     assert found["over_entitlement_gpu_hours"] == dict.fromkeys(held, (0,) * 3)
@@ -339,7 +339,7 @@ def test_noss_hours_are_replayed_as_they_were_and_no_pod_enters_by_a_part_of_it(
         return [*there, *([pod("b", "b4", GPU, hours[2], None)] if minute >= 120 else [])]
 
     quotas = ("ElasticQuota", "nos.nebuly.com/v1alpha1", [elastic("a", 64), elastic("b", 64), elastic("c", 32)])
-    lake = looked_at(tmp_path, range(0, 240, 15), [node(**{"nvidia.com__gpu": 8})], quotas, pods)
+    lake = imported(tmp_path, range(0, 240, 15), [node(**{"nvidia.com__gpu": 8})], quotas, pods)
     found = figures(capsys, "--since", hours[0], "--until", f"{DAY}T14:00:00Z", "--set", "quota.a.min=96", *lake)
     assert found["delivered_gpu_hours"] == {"a/q": (5, 5, 6), "b/q": (14, 14, 15), "c/q": (0, 0, 0)}
     assert found["replay_error_gpu_hours"] == {f"{name}/q": (None, 0, None) for name in "abc"}
@@ -352,19 +352,19 @@ def test_kai_counts_what_was_used_before_the_window(tmp_path, capsys):
     U is 1 and 0, W a half each: shares of 0.5 + (0.5 - 1) = 0 and 0.5 + 0.5 = 1, so 0 and 4 GPUs.
     """
     held = [pod("x", f"x{n}", GPU, OLD, "2026-11-20T23:00:00Z", **{"kai.scheduler__queue": "x"}) for n in range(4)]
-    asked = [pod("y", f"y{n}", GPU, "2026-11-21T00:00:00Z", None, **{"kai.scheduler__queue": "y"}) for n in range(4)]
+    waiting = [pod("y", f"y{n}", GPU, "2026-11-21T00:00:00Z", None, **{"kai.scheduler__queue": "y"}) for n in range(4)]
     resources = {"gpu": {"quota": 0, "overQuotaWeight": 1, "limit": -1}}
     queues = [{"metadata": named(name), "spec": {"resources": resources}} for name in "xy"]
     lake = ["--lake", str(tmp_path / "lake")]
-    for look in range(8):
-        at = datetime(2026, 11, 20, 23, tzinfo=UTC) + timedelta(minutes=15 * look)
-        state = tmp_path / str(look)
+    for number in range(8):
+        at = datetime(2026, 11, 20, 23, tzinfo=UTC) + timedelta(minutes=15 * number)
+        state = tmp_path / str(number)
         state.mkdir()
-        (state / "pods.json").write_text(listed("Pod", "v1", held if at.hour == 23 else held + asked))
+        (state / "pods.json").write_text(listed("Pod", "v1", held if at.hour == 23 else held + waiting))
         (state / "nodes.json").write_text(listed("Node", "v1", [node(**{"nvidia.com__gpu": 4})]))
         (state / "quotas.json").write_text(listed("Queue", "scheduling.run.ai/v2", queues))
-        looked = ["--observed-at", at.isoformat(), "--cluster", "lab"]
-        assert main(["import", "--kubernetes", str(state), *looked, *lake], environ={}, now=NOW_OF_RECORDING) == 0
+        snapshot = ["--observed-at", at.isoformat(), "--cluster", "lab"]
+        assert main(["import", "--kubernetes", str(state), *snapshot, *lake], environ={}, now=NOW_OF_RECORDING) == 0
     assert main(["compute", "--date", "2026-11-20", *lake], environ={}, now=NOW_OF_RECORDING) == 0
     window = ["--since", "2026-11-21T00:00:00Z", "--until", "2026-11-21T01:00:00Z", "-o", "json", *lake]
     found = {}
@@ -373,8 +373,8 @@ def test_kai_counts_what_was_used_before_the_window(tmp_path, capsys):
         rules = ["--set", "kai.kValue=1", "--set", f"kai.windowHours={hours}"]
         assert main(["whatif", *window, *rules], environ={}, now=NOW_OF_RECORDING) == 0
         rows = json.loads(capsys.readouterr().out)["outcomes"]
-        told = {row["quota"]: (row["replayed"], row["changed"]) for row in rows if row["figure"] == "delivered_gpu_hours"}
-        found[hours] = told
+        delivered = {row["quota"]: (row["replayed"], row["changed"]) for row in rows if row["figure"] == "delivered_gpu_hours"}
+        found[hours] = delivered
     assert found == {"168": {"x": (2, 0), "y": (2, 4)}, "0": {"x": (2, 2), "y": (2, 2)}}
     before_all_facts = ["--since", "2026-11-20", "--until", "2026-11-21T01:00:00Z", "--set", "kai.kValue=1", *lake]
     assert main(["whatif", *before_all_facts], environ={}, now=NOW_OF_RECORDING) == 0
@@ -403,8 +403,8 @@ def test_two_days_of_kube_state_metrics_are_the_sum_of_the_days(tmp_path, capsys
             labels = f'namespace="{namespace}",pod="{name}",uid="{namespace}-{name}"'
             lines.append(f"kube_pod_info{{{labels}}} 1 {at}")
             lines.append(f"kube_pod_created{{{labels}}} {int(since.timestamp())} {at}")
-            asked = f'{labels},container="main",resource="nvidia_com_gpu"'
-            lines.append(f"kube_pod_container_resource_requests{{{asked}}} {amount} {at}")
+            request = f'{labels},container="main",resource="nvidia_com_gpu"'
+            lines.append(f"kube_pod_container_resource_requests{{{request}}} {amount} {at}")
             lines += [
                 f'kube_pod_status_phase{{{labels},phase="{phase}"}} {int((phase == "Running") == (hours >= bound_at))} {at}'
                 for phase in ("Pending", "Running")
@@ -426,17 +426,17 @@ def test_two_days_of_kube_state_metrics_are_the_sum_of_the_days(tmp_path, capsys
         (state / "quotas.json").write_text(
             listed("ElasticQuota", "scheduling.x-k8s.io/v1alpha1", [guaranteed("a", 1), guaranteed("b", 3)])
         )
-        looked = ["--kubernetes", str(state), "--observed-at", day, "--cluster", "lab"]
-        assert main(["import", *looked, *lake], {}, NOW_OF_RECORDING) == 0
+        snapshot = ["--kubernetes", str(state), "--observed-at", day, "--cluster", "lab"]
+        assert main(["import", *snapshot, *lake], {}, NOW_OF_RECORDING) == 0
 
-    def told(since, until):
+    def outcomes_of(since, until):
         capsys.readouterr()
         window = ["--since", since, "--until", until, "--set", "quota.b.min=1", "-o", "json"]
         assert main(["whatif", *window, *lake], environ={}, now=NOW_OF_RECORDING) == 0
         rows = json.loads(capsys.readouterr().out)["outcomes"]
         return {(row["quota"], row["figure"]): [row[name] for name in ("recorded", "replayed", "changed")] for row in rows}
 
-    whole, *parts = told(days[0], days[2]), told(days[0], days[1]), told(days[1], days[2])
+    whole, *parts = outcomes_of(days[0], days[2]), outcomes_of(days[0], days[1]), outcomes_of(days[1], days[2])
     assert [part["a/q", "delivered_gpu_hours"][0] for part in (*parts, whole)] == [31, 6, 37]
     assert [part["b/q", "delivered_gpu_hours"][0] for part in (*parts, whole)] == [0, 9, 9]
     assert [part["b/q", "unmet_gpu_hours"][0] for part in (*parts, whole)] == [18, 9, 27]
