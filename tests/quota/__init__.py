@@ -1,1 +1,1 @@
-"""Quotas over time: a simulated week against an oracle that looks at every instant, and what must hold of any cluster."""
+"""Quotas over time: a simulated week against an oracle that checks every instant, and what must hold of any cluster."""

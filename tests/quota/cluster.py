@@ -101,7 +101,7 @@ class Wish:
 
 
 def placed(wishes: Iterable[Wish], nodes: int, seconds: int) -> list[Job]:
-    """The pods in order of creation; each gets the first node with room as soon as there is one and its delay is over."""
+    """The pods in order of creation; each gets the first node on which it fits as soon as there is one and its delay is over."""
     made = sorted(wishes, key=lambda wish: (wish.created, wish.team.name, wish.gpus, wish.runs))
     jobs = [Job(number, wish.team, wish.gpus, wish.created) for number, wish in enumerate(made)]
     free = [GPUS_PER_NODE] * nodes
@@ -123,7 +123,7 @@ def placed(wishes: Iterable[Wish], nodes: int, seconds: int) -> list[Job]:
         for number, job in enumerate(jobs):
             if job.created + made[number].delay > now or job.node is not None or job.ended is not None:
                 continue
-            node = next((node for node, room in enumerate(free) if room >= job.gpus), None)
+            node = next((node for node, left in enumerate(free) if left >= job.gpus), None)
             if node is not None:
                 free[node] -= job.gpus
                 jobs[number] = replace(job, bound=now, node=node, ended=now + made[number].runs)

@@ -1,4 +1,4 @@
-"""One lake for all scenes that a run looks at."""
+"""One lake for all scenes of a run."""
 
 from __future__ import annotations
 

@@ -40,10 +40,10 @@ def queue(name, groups, cohort="all", **spec):
     """``groups``: flavor → resource → nominal quota, each a resource group of its own flavors."""
     listed = [
         {
-            "coveredResources": sorted({resource for said in group.values() for resource in said}),
+            "coveredResources": sorted({resource for quotas in group.values() for resource in quotas}),
             "flavors": [
-                {"name": name, "resources": [{"name": r, "nominalQuota": str(n)} for r, n in said.items()]}
-                for name, said in group.items()
+                {"name": name, "resources": [{"name": r, "nominalQuota": str(n)} for r, n in quotas.items()]}
+                for name, quotas in group.items()
             ],
         }
         for group in groups
@@ -52,13 +52,13 @@ def queue(name, groups, cohort="all", **spec):
 
 
 def node(name, gpus=8, **labels):
-    offered = {GPU: str(gpus), "cpu": "64", "memory": "512Gi"}
+    amounts = {GPU: str(gpus), "cpu": "64", "memory": "512Gi"}
     ready = [{"type": "Ready", "status": "True", "lastTransitionTime": at(0)}]
     written = {key.replace("__", "/"): value for key, value in labels.items()}
     return {
         "metadata": named(name, labels=written),
         "spec": {},
-        "status": {"allocatable": offered, "capacity": offered, "conditions": ready},
+        "status": {"allocatable": amounts, "capacity": amounts, "conditions": ready},
     }
 
 
@@ -84,7 +84,7 @@ def pod(name, queue, gpus, created, bound=None, on="", resource=GPU, selector=No
 
 
 def workload(name, queue, gpus, created, reserved=None, evicted=None, finished=None, flavors=None, preemptor="", **more):
-    """As it stands after all of that; v1beta2 unless ``version`` says otherwise."""
+    """As it is after all of that; v1beta2 unless ``version`` is another."""
     requests = {GPU: str(gpus), "cpu": "4"}
     spec = {
         "queueName": queue,
@@ -105,15 +105,15 @@ def workload(name, queue, gpus, created, reserved=None, evicted=None, finished=N
     }
     conditions, status = [], {}
 
-    def said(kind, value, minute, reason="", message=""):
-        moment = {"type": kind, "status": value, "lastTransitionTime": at(minute), "reason": reason, "message": message}
-        conditions.append(moment)
+    def set_condition(kind, value, minute, reason="", message=""):
+        condition = {"type": kind, "status": value, "lastTransitionTime": at(minute), "reason": reason, "message": message}
+        conditions.append(condition)
 
     if reserved is None:
-        said("QuotaReserved", "False", created if evicted is None else evicted, "Pending", "insufficient unused quota")
+        set_condition("QuotaReserved", "False", created if evicted is None else evicted, "Pending", "insufficient unused quota")
     else:
-        said("QuotaReserved", "True", reserved)
-        said("Admitted", "True", reserved)
+        set_condition("QuotaReserved", "True", reserved)
+        set_condition("Admitted", "True", reserved)
         count = spec["podSets"][0]["count"]
         usage = more.pop("usage", {resource: str(int(amount) * count) for resource, amount in requests.items()})
         status["admission"] = {
@@ -122,10 +122,10 @@ def workload(name, queue, gpus, created, reserved=None, evicted=None, finished=N
         }
     if evicted is not None:
         message = f"Preempted to accommodate a workload (UID: {preemptor}, JobUID: j) due to reclamation within the cohort"
-        said("Evicted", "True", evicted, "Preempted", message)
-        said("Preempted", "True", evicted, "InCohortReclamation", message)
+        set_condition("Evicted", "True", evicted, "Preempted", message)
+        set_condition("Preempted", "True", evicted, "InCohortReclamation", message)
     if finished is not None:
-        said("Finished", "True", finished, "Succeeded")
+        set_condition("Finished", "True", finished, "Succeeded")
     owner = [{"kind": "Job", "name": name, "controller": True}]
     return {
         "metadata": named(name, queue, created, ownerReferences=owner),
@@ -166,7 +166,7 @@ def save(folder: Path, lists, version="v1beta2"):
 
 @dataclass(frozen=True)
 class Scene:
-    """A cluster as its API server lists it in the window: ``listed(minute)`` gives the lists of a snapshot of that minute."""
+    """A cluster as its API server lists it in the window: ``listed(minute)`` returns the lists of a snapshot of that minute."""
 
     listed: Callable[[int], Any]
     minutes: Sequence[int] = range(FROM, UNTIL, 15)
@@ -184,13 +184,13 @@ class Scene:
 
 
 def scene(listed, kind=Scene, **more):
-    """Give a test its scene. All scenes of a run are clusters of one lake, computed at once; ``found`` is the test's own."""
+    """Set the scene of a test. All scenes of a run are clusters of one lake, computed at once; ``found`` is the test's own."""
 
-    def given(test):
+    def build(test):
         test.scene = kind(listed, **more)
         return test
 
-    return given
+    return build
 
 
 @dataclass(frozen=True)

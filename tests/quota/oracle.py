@@ -1,4 +1,4 @@
-"""What became of each quota, by looking at every stretch between two changes of anything, with fractions, in the plainest way."""
+"""Figures of each quota, from every interval between two changes of anything, with fractions, in the plainest way."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Figures = dict[str, Fraction]
 def hours(cluster: Cluster) -> dict[tuple[str, int], Figures]:
     """Figures of quota_hour in the resource's unit, by quota and hour since the start."""
     found: dict[tuple[str, int], Figures] = defaultdict(lambda: defaultdict(Fraction))
-    for start, end in _stretches(cluster):
+    for start, end in _intervals(cluster):
         for system in sorted({team.system for team in cluster.teams}):
             for name, figures in _moment(cluster, system, start).items():
                 for figure, value in figures.items():
@@ -24,9 +24,9 @@ def hours(cluster: Cluster) -> dict[tuple[str, int], Figures]:
     return found
 
 
-def _stretches(cluster: Cluster) -> list[tuple[int, int]]:
+def _intervals(cluster: Cluster) -> list[tuple[int, int]]:
     watched = cluster.watched or ((0, cluster.seconds),)
-    changes = {second for span in watched for second in span} | set(range(0, cluster.seconds + 1, HOUR))
+    changes = {second for interval in watched for second in interval} | set(range(0, cluster.seconds + 1, HOUR))
     changes |= {terms.since for team in cluster.teams for terms in team.terms}
     changes |= {second for job in cluster.jobs for second in (job.created, job.bound, job.ended) if second is not None}
     ordered = sorted(second for second in changes if 0 <= second <= cluster.seconds)
@@ -60,7 +60,7 @@ def _moment(cluster: Cluster, system: str, now: int) -> dict[str, Figures]:
         unmet = max(0, min(own[name], wanted[name]) - held[name])
         others = all_borrowed - borrowed[name]
         waiting = [job.gpus for job in jobs if job.team == team and not _holds(job, now)]
-        free = unit * _room(cluster, now, min(waiting)) if waiting else 0
+        free = unit * _free(cluster, now, min(waiting)) if waiting else 0
         cap = team.at(now).cap
         is_capped = cap is not None and bool(waiting) and held[name] + unit * min(waiting) > unit * cap
         figures = {
@@ -126,10 +126,10 @@ def _deserved(team: Team, now: int, unreserved: int) -> int:
     return max(terms.guaranteed, min(terms.deserved or 0, most))
 
 
-def _room(cluster: Cluster, now: int, gpus: int) -> int:
-    """GPUs that requests of a size could be given, node by node."""
+def _free(cluster: Cluster, now: int, gpus: int) -> int:
+    """GPUs free for requests of a size, node by node."""
     free = [GPUS_PER_NODE] * cluster.nodes
     for job in cluster.jobs:
         if job.node is not None and _holds(job, now):
             free[job.node] -= job.gpus
-    return sum(room // gpus * gpus for room in free)
+    return sum(gpus_free // gpus * gpus for gpus_free in free)

@@ -153,7 +153,7 @@ def refused(minute):
 
 @scene(refused, minutes=range(FROM + 15, FROM + 60, 15))
 def test_pods_that_a_quota_refused_are_demand_that_no_pod_tells_of(found):
-    """over asks for 2 while 3 of 4 are used: refused from 12:05 to 12:35, 2 x 0.5 h. Of web's pods none asks for a GPU."""
+    """over requests 2 while 3 of 4 are used: refused from 12:05 to 12:35, 2 x 0.5 h. Of web's pods none requests a GPU."""
     columns = "quota, resource, owner_kind, owner_name, refused_gpus, refused_gpu_hours, first_at::text, last_at::text"
     assert rows(found, f"select {columns} from report.quota_refusal") == [
         ("blue/gpus", f"requests.{GPU}", "ReplicaSet", "over", 2, 1, "2026-11-20 12:05:00", "2026-11-20 12:35:00")

@@ -7,7 +7,7 @@ import json
 from quota.kueue_scene import FROM, GPU, MIDNIGHT, UNTIL, amounts, at, flavor, node, pod, queue, rows, run, save, scene, workload
 
 CPU = {"default-flavor": {"cpu": 64, "memory": "512Gi"}}
-"""What a textbook ClusterQueue says beside its GPUs: one flavor for all nodes."""
+"""Fields of a textbook ClusterQueue beside its GPUs: one flavor for all nodes."""
 FIGURES = ("guaranteed", "demanded", "delivered", "borrowed", "unmet")
 
 
@@ -29,7 +29,7 @@ def cluster(pods=(), workloads=None, gpus=("h100",), groups=None):
 
 
 RUNNING = [pod("t1", "team", 8, FROM - 60, FROM - 60, "n0"), pod("o1", "other", 8, FROM - 60, FROM - 60, "n1")]
-# team has 8 of its 10 and asks for 2 more, which other has beyond its 6.
+# team has 8 of its 10 and requests 2 more, which other has beyond its 6.
 TRUTH = {("team", "h100"): (10, 10, 8, 0, 2), ("other", "h100"): (6, 8, 8, 2, 0)}
 
 
@@ -101,7 +101,7 @@ def weighted(_):
 
 @scene(weighted)
 def test_weighted_shares_as_kueue_says_them_beside_the_rules(found):
-    """other borrows 2 GPUs of the 8 that the cohort can lend: 250 thousandths, over its weight of 2. Kueue says more."""
+    """other borrows 2 GPUs of the 8 that the cohort can lend: 250 thousandths, over its weight of 2. Kueue reports more."""
     shares = "select quota, reported_native_avg, recomputed_native_avg from report.quota_audit where measure = 'weighted share'"
     assert sorted(rows(found, shares)) == [("other", 300, 125), ("team", 0, 0)]
 
@@ -119,8 +119,8 @@ def counting(minute):
 
 @scene(counting)
 def test_past_use_of_a_held_local_queue_is_more_than_kueue_counts(found):
-    """2 GPUs from 12:00 to 12:45, half-life 15 minutes: 0, 1, 1.5 and 1.75 at the looks, each a quarter of an hour. Kueue
-    stops counting for a queue on hold: it says 0, 0.5, 0.25 and 0.125 of it.
+    """2 GPUs from 12:00 to 12:45, half-life 15 minutes: 0, 1, 1.5 and 1.75 at the snapshots, each a quarter of an hour. Kueue
+    stops counting for a queue on hold: it reports 0, 0.5, 0.25 and 0.125 of it.
     """
     shares = """select quota, resource, reported_native_avg, round(recomputed_native_avg, 9), round(difference_native_avg, 9)
         from report.quota_audit where measure = 'past use'"""
@@ -225,12 +225,12 @@ def test_what_if_replays_whole_workloads_by_the_queues_policy(tmp_path, capsys):
     answer = json.loads(capsys.readouterr().out)
     verdict = "other would have waited 8 GPU-hours more; other would have lost 2 of 2 borrowed GPU-hours"
     assert answer["verdict"] == f"{verdict}; team would have waited 2 GPU-hours less."
-    told = {
+    found = {
         (row["quota"], row["figure"]): (row["recorded"], row["replayed"], row["changed"])
         for row in answer["outcomes"]
         if row["figure"] in ("delivered_gpu_hours", "replay_error_gpu_hours")
     }
-    assert told == {
+    assert found == {
         ("other", "delivered_gpu_hours"): (8, 8, 0),
         ("other", "replay_error_gpu_hours"): (None, 0, None),
         ("team", "delivered_gpu_hours"): (8, 8, 10),
@@ -251,14 +251,14 @@ def test_what_if_a_queue_had_more_weight_where_kueue_shares_fairly(tmp_path, cap
         folder = ["--kubernetes", str(tmp_path / str(minute)), "--observed-at", at(minute)]
         run("import", *folder, "--cluster", "lab", "--lake", str(tmp_path / "lake"))
     window = ["--since", at(FROM), "--until", at(UNTIL), "--lake", str(tmp_path / "lake"), "-o", "json"]
-    told = {}
+    found = {}
     for setting in ("quota.b.weight=3", "kueue.fairSharing=0"):
         capsys.readouterr()
         run("whatif", *window, "--set", setting)
         rows = json.loads(capsys.readouterr().out)["outcomes"]
         held = {row["quota"]: row for row in rows if row["figure"] == "delivered_gpu_hours"}
-        told[setting] = [(held[name]["replayed"], held[name]["changed"]) for name in "ab"]
-    assert told == {"quota.b.weight=3": [(2, 1), (2, 3)], "kueue.fairSharing=0": [(2, 4), (2, 0)]}
+        found[setting] = [(held[name]["replayed"], held[name]["changed"]) for name in "ab"]
+    assert found == {"quota.b.weight=3": [(2, 1), (2, 3)], "kueue.fairSharing=0": [(2, 4), (2, 0)]}
 
 
 def seen_late(minute):
@@ -281,7 +281,7 @@ def with_a_deleted_queue(minute):
 
 @scene(with_a_deleted_queue)
 def test_a_queue_that_is_deleted_while_a_workload_waits_ends_with_its_demand(found):
-    """team and what it waits for are known from 12:00 until the look of 12:30 that finds the queue gone: half of the truth."""
+    """team and what it waits for are known from 12:00 until the snapshot of 12:30 without the queue: half of the truth."""
     assert amounts(found, *FIGURES) == {("team", "h100"): (5, 5, 4, 0, 1), ("other", "h100"): TRUTH["other", "h100"]}
 
 
@@ -296,7 +296,7 @@ def in_a_circle(_):
 
 @scene(in_a_circle)
 def test_cohorts_in_a_circle_leave_their_queues_with_what_they_have(found):
-    """Kueue admits nothing more there; what the queues request and hold is told all the same."""
+    """Kueue admits nothing more there; what the queues request and hold is reported all the same."""
     assert amounts(found, *FIGURES) == TRUTH
 
 

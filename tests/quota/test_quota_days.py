@@ -36,26 +36,26 @@ def hour_of(instant: datetime) -> int:
 
 
 @dataclass(frozen=True)
-class Told:
-    """What the facts of some time say."""
+class Amounts:
+    """Amounts of the facts of some time."""
 
     quotas: dict[tuple[str, int], dict[str, object]]
     pods: dict[tuple[object, ...], tuple[object, ...]]
     short: float
 
     @classmethod
-    def by(cls, con: Con) -> Told:
+    def by(cls, con: Con) -> Amounts:
         return cls(quota_hours(con), pod_hours(con), short_hours(con))
 
 
 @pytest.fixture(scope="module")
-def whole(con: Con) -> Told:
+def whole(con: Con) -> Amounts:
     """The days of ``some_days(1)``, made at once."""
     facts(con, [some_days(1)])
-    return Told.by(con)
+    return Amounts.by(con)
 
 
-def test_every_hour_is_as_an_oracle_reckons_it(whole: Told) -> None:
+def test_every_hour_is_as_an_oracle_reckons_it(whole: Amounts) -> None:
     expected = hours(some_days(1))
     found = whole.quotas
     assert found.keys() == expected.keys()
@@ -68,14 +68,14 @@ def test_every_hour_is_as_an_oracle_reckons_it(whole: Told) -> None:
     assert sum(figures["capped_seconds"] for figures in expected.values()) > 0
 
 
-def test_days_on_their_own_add_up(con: Con, whole: Told) -> None:
+def test_days_on_their_own_add_up(con: Con, whole: Amounts) -> None:
     days, pods_of_days, short_of_days = {}, {}, 0.0
     for day in range(DAYS):
         facts(con, [some_days(1)], day * DAY, (day + 1) * DAY)
-        told = Told.by(con)
-        days |= told.quotas
-        pods_of_days |= told.pods
-        short_of_days += told.short
+        found = Amounts.by(con)
+        days |= found.quotas
+        pods_of_days |= found.pods
+        short_of_days += found.short
     assert days.keys() == whole.quotas.keys()
     assert [key for key in whole.quotas if not is_same(days[key], whole.quotas[key])] == []
     assert pods_of_days == whole.pods
@@ -132,7 +132,7 @@ def a_cluster(draw: st.DrawFn) -> Cluster:
 
 
 def _is_known(cluster: Cluster) -> bool:
-    """What Kueue's queues wait for nobody knows where nothing waits."""
+    """The demand of Kueue's queues is unknown where nothing waits."""
     return cluster.teams[0].system != "kueue" or any(map(_waits, cluster.jobs))
 
 

@@ -12,10 +12,8 @@ from gpureport.compute.quotas.kueue import quota_lending_table
 NOON, ONE, TWO = (datetime(2026, 3, 1, hour) for hour in (12, 13, 14))
 
 
-def cluster(
-    places: list[tuple[object, ...]], moments: list[tuple[object, ...]]
-) -> dict[tuple[str, datetime], tuple[float, float]]:
-    """By quota and step what it lent and what it could have back; places are cohorts, moments what queues have and hold."""
+def cluster(places: list[tuple[object, ...]], steps: list[tuple[object, ...]]) -> dict[tuple[str, datetime], tuple[float, float]]:
+    """By quota and step what it lent and what it could have back; places are cohorts, steps what queues have and hold."""
     with duckdb.connect() as con:
         con.execute(
             """create schema facts; create schema day; create schema period; create schema previous;
@@ -30,7 +28,7 @@ def cluster(
         )
         for row in places:
             con.execute("insert into day.quota_terms values ('c', 'kueue', true, '', ?, ?, ?, ?)", row)
-        for row in moments:
+        for row in steps:
             con.execute(
                 "insert into day.quota_amount values ('c', 'kueue', 'gpu', 'f', '', null, [], null, true, '', null, null, 1, "
                 "null, null, null, ?, ?, ?, ?, ?, ?, ?)",
@@ -46,7 +44,7 @@ def queues(start: datetime, end: datetime) -> list[tuple[object, ...]]:
 
 
 def test_cohorts_without_quotas_of_the_flavor_hold_the_tree_together() -> None:
-    """Neither cohort says anything of the flavor: both stand under the root, so b1's 3 are those that a1 leaves."""
+    """Neither cohort has terms of the flavor: both are under the root, so b1's 3 are those that a1 leaves."""
     places = [("cohort/a", "cohort/root", NOON, ONE), ("cohort/b", "cohort/root", NOON, ONE)]
     found = cluster(places, queues(NOON, ONE))
     assert found == {("a1", NOON): (pytest.approx(3), pytest.approx(3)), ("b1", NOON): (0, 0)}

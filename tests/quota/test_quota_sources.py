@@ -10,13 +10,13 @@ import duckdb
 import pytest
 
 from quota.kueue_scene import FROM, MIDNIGHT, Found, scene
-from quota.kueue_scene import rows as told
+from quota.kueue_scene import rows as rows_of
 
 NOON = MIDNIGHT + 60 * FROM
 MEMORY = "nos.nebuly.com/gpu-memory"
 
 Series = dict[str, list[tuple[int, int, float]]]
-"""What each series says from one minute after noon to another."""
+"""Value of each series from one minute after noon to another."""
 
 
 def rows(out: Path, table: str, columns: str) -> list[tuple[Any, ...]]:
@@ -26,12 +26,12 @@ def rows(out: Path, table: str, columns: str) -> list[tuple[Any, ...]]:
 
 @pytest.fixture
 def recorded(recorded_cluster: Path) -> Path:
-    """The report of the recorded cluster: one look, which stands for 15 minutes."""
+    """The report of the recorded cluster: one snapshot, valid for 15 minutes."""
     return recorded_cluster / "out"
 
 
 def test_every_recorded_quota_is_told_in_its_own_unit(recorded: Path) -> None:
-    """Over a quarter of an hour: four times the hours are the amounts of the objects, and what running pods ask for."""
+    """Over a quarter of an hour: four times the hours are the amounts of the objects, and what running pods request."""
     columns = ", ".join(f"round(4 * {name}_native_hours, 9)" for name in ("guaranteed", "cap", "delivered", "borrowed"))
     assert rows(recorded, "quota_fair_share", f"scheduler, quota, resource, flavor, {columns}, amount_source") == [
         ("kai", "kai-team-a", "gpu", "", 2, None, 3, 1, "status"),
@@ -66,8 +66,10 @@ def test_the_recorded_labels_are_those_of_nos_rules(recorded: Path) -> None:
 
 def test_what_a_system_does_not_have_says_so(recorded: Path) -> None:
     reasons = {
-        (scheduler, quota, resource): given
-        for scheduler, quota, resource, given in rows(recorded, "quota_fair_share", "scheduler, quota, resource, unknown_reasons")
+        (scheduler, quota, resource): unknown
+        for scheduler, quota, resource, unknown in rows(
+            recorded, "quota_fair_share", "scheduler, quota, resource, unknown_reasons"
+        )
     }
     assert reasons["kubernetes", "serving/gpu", "requests.nvidia.com/gpu"]["guaranteed_gpu_hours"] == "no_such_notion"
     assert reasons["kueue", "cq-research", "nvidia.com/gpu"]["fair_share_gpu_hours"] == "no_such_notion"
@@ -86,7 +88,7 @@ def test_every_null_has_its_reason_and_no_other_has_one(recorded: Path, table: s
 
 
 def openmetrics(series: Series) -> str:
-    """Series as name{labels} and what they say from one minute after noon to another."""
+    """Series as name{labels} and their values from one minute after noon to another."""
     lines: dict[str, list[str]] = {}
     for name, parts in series.items():
         family = name.partition("{")[0]
@@ -157,7 +159,7 @@ def test_schedulers_series_alone_tell_of_quotas(found: Found) -> None:
     """
     columns = "guaranteed_gpu_hours, demanded_gpu_hours, delivered_gpu_hours, borrowed_gpu_hours, lent_gpu_hours"
     shares = f"scheduler, quota, {columns}, unmet_gpu_hours, violated_gpu_hours, fair_share_gpu_hours"
-    assert told(found, f"select {shares} from report.quota_fair_share order by all") == [
+    assert rows_of(found, f"select {shares} from report.quota_fair_share order by all") == [
         ("kai", "k", None, None, 3, 0, 0, None, None, 4),
         ("kueue", "a", 5, None, 7, 2, 0, None, None, None),
         ("kueue", "b", 5, 5.5, 3.5, 0, 1, 1.5, None, None),
@@ -171,17 +173,17 @@ def test_pods_and_quotas_by_kube_state_metrics_alone(found: Found) -> None:
 
     columns = "guaranteed_gpu_hours, demanded_gpu_hours, delivered_gpu_hours, borrowed_gpu_hours, lent_gpu_hours"
     shares = f"quota, {columns}, unmet_gpu_hours, violated_gpu_hours, longest_starvation_seconds"
-    # a: asks for 1 GPU for 20 minutes and 2 for 40, has 1 for 50 and 2 for 10; short of 1 for half an hour, borrowed by b,
+    # a: requests 1 GPU for 20 minutes and 2 for 40, has 1 for 50 and 2 for 10; short of 1 for half an hour, borrowed by b,
     # which has 2 over for 50 minutes and 1 for 10. a leaves 1 of its 2 unused until 12:50, and what it leaves is borrowed.
-    assert told(found, f"select {shares} from report.quota_fair_share order by all") == [
+    assert rows_of(found, f"select {shares} from report.quota_fair_share order by all") == [
         ("a/q", pytest.approx(2), pytest.approx(5 / 3), pytest.approx(7 / 6), 0, pytest.approx(5 / 6), 0.5, 0.5, 1800),
         ("b/q", pytest.approx(1), pytest.approx(17 / 6), pytest.approx(17 / 6), pytest.approx(11 / 6), 0, 0, 0, 0),
     ]
     contested = "select quota, borrower, contested_gpu_hours, together_seconds from report.quota_pair"
-    assert told(found, contested) == [("a/q", "b/q", 0.5, 1800)]
+    assert rows_of(found, contested) == [("a/q", "b/q", 0.5, 1800)]
     exposed = "select pod, in_quota_seconds, over_quota_seconds, exposed_seconds, exposed_by from report.quota_pod order by all"
     # b's pods were made at the same time: the smaller, b2, is counted first and fits into 32 GB.
-    assert told(found, exposed) == [
+    assert rows_of(found, exposed) == [
         ("a1", 3600, 0, 0, []),
         ("a2", 600, 0, 0, []),
         ("b1", 0, 3600, 1800, ["a/q"]),

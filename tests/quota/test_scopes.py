@@ -1,4 +1,4 @@
-"""ResourceQuotas with scopes, from API objects to what the report says that they use."""
+"""ResourceQuotas with scopes, from API objects to their use in the report."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def quota(name, used, *scopes, **classes):
     """``classes``: operator of the scope PriorityClass, with its values."""
     selected = [{"scopeName": "PriorityClass", "operator": operator, "values": values} for operator, values in classes.items()]
     spec = {"hard": {REQUESTS: "9"}, "scopes": list(scopes), "scopeSelector": {"matchExpressions": selected}}
-    given = {field: value for field, value in spec.items() if value not in ([], {"matchExpressions": []})}
-    return {"metadata": named(name, "red"), "spec": given, "status": {"hard": spec["hard"], "used": {REQUESTS: str(used)}}}
+    fields = {field: value for field, value in spec.items() if value not in ([], {"matchExpressions": []})}
+    return {"metadata": named(name, "red"), "spec": fields, "status": {"hard": spec["hard"], "used": {REQUESTS: str(used)}}}
 
 
 def scoped_pod(name, gpus, bound=0, only_gpus=False, qos="", **spec):
@@ -103,9 +103,9 @@ def with_a_silent_quota(_):
 
 @scene(with_a_silent_quota, kind=OlderScene)
 def test_where_the_pods_scopes_are_not_known_the_quota_itself_says_its_use(found):
-    """A quota that says nothing either has no row."""
-    said = "select quota, demanded_native_hours, delivered_native_hours, amount_source from report.quota_fair_share order by all"
-    assert rows(found, said) == [
+    """A quota without reported use has no row."""
+    query = "select quota, demanded_native_hours, delivered_native_hours, amount_source from report.quota_fair_share order by all"
+    assert rows(found, query) == [
         ("red/all", 10, 6, "pods"),
         ("red/batch", None, 2, "status"),
         ("red/cheap-high", None, 0, "status"),
