@@ -75,7 +75,7 @@ def water_fill(amount: float, wants: Mapping[str, float], weights: Mapping[str, 
 
 
 def first_come(amount: float, wants: Mapping[str, float], before: Mapping[str, float]) -> dict[str, float]:
-    """The amount to those who had it and still want it; the rest in proportion to what is wanted, for who came is not known."""
+    """The amount to those who had it and still want it; the rest in proportion to what is wanted, for their order is not known."""
     left = max(0.0, amount)
     kept = _in_proportion(left, {name: min(want, max(0.0, before.get(name, 0.0))) for name, want in wants.items()})
     more = _in_proportion(left - sum(kept.values()), {name: want - kept[name] for name, want in wants.items()})
@@ -96,11 +96,11 @@ Amounts = dict[str, float]
 ASSUMPTIONS: Mapping[str, str] = {
     "nos": "min and guaranteed over-quota are taken back from pods over quota; all stay within the sum of min",
     "scheduler-plugins": "min is taken back from quotas above theirs; all stay within the sum of min",
-    "koordinator": "pods come in within their quota's runtime; what is above is taken back only with monitorAllQuotas",
+    "koordinator": "pods are admitted within their quota's runtime; what is above is taken back only with monitorAllQuotas",
     "volcano": "what is deserved is taken back from queues beyond theirs; the action reclaim is taken to be on",
     "kai": "the fair share is taken back from queues beyond theirs; limits hold; past use counts with kai.kValue",
     "kueue": "taken back and preempted as each ClusterQueue is configured (reclaimWithinCohort is Never where it is not set)",
-    "kubernetes": "there is no guarantee: those who hold keep, within the cap",
+    "kubernetes": "there is no guarantee: what is allocated stays allocated, within the cap",
 }
 """By system: how a replay decides what its rules leave open."""
 
@@ -109,8 +109,8 @@ def allocate(system: str, resource: str, holdings: Sequence[Holding], capacity: 
     """Allocation of each leaf quota for its demand; ``before`` is the allocation until now.
 
     First what is guaranteed, then up to the fair share, then what is left; never more than the cap, the demand and, all
-    together, the capacity. Where even guarantees are more than there is, those who hold keep. Several ResourceQuotas of a
-    namespace hold the same.
+    together, the capacity. Where even guarantees are more than there is, what is allocated stays. Several ResourceQuotas
+    of a namespace hold the same.
     """
     if system != "kubernetes":
         return _allocate(system, resource, holdings, capacity, before)

@@ -51,7 +51,7 @@ def divide(amount: float, queues: Sequence[Queue], k: float = 0) -> Division:
     """The amount shared out among siblings.
 
     Each gets its quota as far as it requests it, though quotas may be more than there is. The rest goes to one priority after the
-    other, highest first, by weight: those still short get whole units, rounds are repeated while somebody needed less
+    other, highest first, by weight: those still short get whole units, rounds are repeated while a queue needed less
     than its part. What rounding left over in all priorities is what the next one shares; only what is left after the last
     goes in steps of at most one to the largest fractions, of equals to the oldest, again highest priority first.
     """
@@ -193,7 +193,7 @@ class KaiPolicy(Policy):
             return own
         return [*own, *(each for each in now.least_important() if each.quota != request.quota)]
 
-    def may_go(self, now: Situation, victim: Request, request: Request) -> bool:
+    def is_preemptible(self, now: Situation, victim: Request, request: Request) -> bool:
         """Another queue's only while it, and all that do not contain both, have more than their fair share."""
         apart = [name for name in now.chain(victim.quota) if name not in now.chain(request.quota)]
         return all(now.used[name] > self._share.get(name, 0.0) + 1e-9 for name in apart)

@@ -41,7 +41,7 @@ class WeightedShare:
     """Use above nominal quota, in thousandths of what its cohort can lend, over its weight."""
 
     value: float
-    """0 where it borrows nothing, inf where it borrows with weight 0. Lower is let in first, higher goes first."""
+    """0 where it borrows nothing, inf where it borrows with weight 0. Lower is admitted first, higher is preempted first."""
     resource: str = ""
     """The resource of which it borrows most."""
 
@@ -271,7 +271,7 @@ def consumed(before: float, since: float, until: float, runs: Iterable[tuple[flo
 class KueuePolicy(Policy):
     """Admission within a queue's quota and its cohort's lending; preemption only as the ClusterQueue allows.
 
-    With fair sharing the weighted share of the resource decides who is next, and from whom is taken.
+    With fair sharing the weighted share of the resource decides which queue is next, and which is preempted.
     """
 
     is_held_by_nodes = False
@@ -293,12 +293,12 @@ class KueuePolicy(Policy):
             self._is_fair = is_configured if now.rules.fair_sharing is None else bool(now.rules.fair_sharing)
 
     def order(self, now: Situation, request: Request) -> tuple[Any, ...]:
-        """Queues that have some of their own left first; within a queue nobody overtakes."""
+        """Queues that have some of their own left first; within a queue the order stays."""
         return now.used[request.quota] >= now.minimum(request.quota), *request.rank
 
-    def line(self, now: Situation, requests: Iterable[Request]) -> Iterable[Request]:
+    def ordered(self, now: Situation, requests: Iterable[Request]) -> Iterable[Request]:
         """In fair sharing the first of each queue, of which those come first that will have the least share, then the second."""
-        return self._tournaments(now, requests) if self._is_fair else super().line(now, requests)
+        return self._tournaments(now, requests) if self._is_fair else super().ordered(now, requests)
 
     def _tournaments(self, now: Situation, requests: Iterable[Request]) -> Iterator[Request]:
         left = _by_queue(sorted(requests, key=lambda request: request.rank))
@@ -366,7 +366,7 @@ class KueuePolicy(Policy):
         return max(found)[2] if found else ""
 
     def _is_fairer(self, now: Situation, request: Request, victim: Request, strategy: str) -> bool:
-        """Whether that one may go: in its own queue, for what is its queue's own, else by the shares below their cohort."""
+        """Whether it may be preempted: in its own queue, for what is its queue's own, else by the shares below their cohort."""
         if victim.quota == request.quota or now.is_within(request.quota, request.amount, now.minimum(request.quota)):
             return True
         mine, theirs = self._path(request.quota), self._path(victim.quota)
@@ -377,7 +377,7 @@ class KueuePolicy(Policy):
             return share < self._share_with(now, other_branch, victim, 0)
         return share <= self._share_with(now, other_branch, victim, -victim.amount)
 
-    def may_go(self, now: Situation, victim: Request, request: Request) -> bool:
+    def is_preemptible(self, now: Situation, victim: Request, request: Request) -> bool:
         """Another queue's only while that queue borrows."""
         return self._is_fair or victim.quota == request.quota or self._now(now).borrowed(victim.quota, self._key) > _TOLERANCE
 

@@ -1,4 +1,4 @@
-"""nos elastic quotas: what is available over quota, who is guaranteed how much of it, and which pods are let in.
+"""nos elastic quotas: what is available over quota, how much of it each quota is guaranteed, and which pods are admitted.
 
 Source: nos' scheduler plugin (12e0a72, 2024-04), and where its documents say otherwise, the code. Amounts are compared as
 the scheduler holds them: whole units, rounded up, of cpu thousandths. Labels in-quota and over-quota are the operator's of the
@@ -159,7 +159,7 @@ def sum_of_min(held: Sequence[Used]) -> Units:
 def guaranteed_over_quota(held: Sequence[Used]) -> dict[str, Units]:
     """The part of each quota of what is available over quota, floor(min / Σmin × available), by its name and resource.
 
-    What rounding leaves goes to nobody. The product is one of doubles as in the original: 29 of 100 of 100 is 28.
+    What rounding leaves is in no part. The product is one of doubles as in the original: 29 of 100 of 100 is 28.
     """
     available, sums = available_over_quota(held), sum_of_min(held)
     parts = {}
@@ -172,7 +172,7 @@ def guaranteed_over_quota(held: Sequence[Used]) -> dict[str, Units]:
 def rejections(pod: Pod, held: Sequence[Used]) -> tuple[str, ...]:
     """Reasons why the scheduler would reject the pod as things are, before it searches for victims; () where it would not.
 
-    ``max`` (its quota's), ``sum of min``: all quotas together never use more than all min, so nobody borrows more than others
+    ``max`` (its quota's), ``sum of min``: all quotas together never use more than all min, so no quota borrows more than others
     leave unused, though GPUs may be free. A pod that no quota governs is never rejected.
     """
     own = quota_of(pod, held)

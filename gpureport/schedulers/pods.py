@@ -1,4 +1,4 @@
-"""Whole pods and gangs through a scheduler's policy, instant by instant: who is let in, and who has to go for it."""
+"""Whole pods and gangs through a scheduler's policy, instant by instant: which are admitted, and which are preempted."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Situation:
         return self._above[name]
 
     def hold(self, request: Request) -> None:
-        """Let it in."""
+        """Admit it."""
         self.pending.pop(request.uid, None)
         self.running[request.uid] = request
         self.total += request.amount
@@ -133,41 +133,41 @@ class Situation:
 
 
 class Policy:
-    """A scheduler that lets in what fits, the more important and older first, and takes nothing back."""
+    """A scheduler that admits what fits, the more important and older first, and takes nothing back."""
 
     is_held_by_nodes = True
     """Whether nodes must have free capacity."""
     follows_demand = False
-    """Whether somebody may come in because others wait, though nobody went."""
+    """Whether a request may be admitted because others wait, though none ended."""
 
     def begin(self, past: Sequence[Past], rules: Rules) -> None:
         """Recorded state before."""
 
     def update(self, now: Situation) -> None:
-        """Quotas, demand or capacity are others from now on."""
+        """Quotas, demand or capacity change now."""
 
     def order(self, now: Situation, request: Request) -> tuple[Any, ...]:
-        """By what it comes before others."""
+        """Sort key among requests."""
         return request.rank
 
-    def line(self, now: Situation, requests: Iterable[Request]) -> Iterable[Request]:
-        """All of them in the order in which they are tried."""
+    def ordered(self, now: Situation, requests: Iterable[Request]) -> Iterable[Request]:
+        """All of them in the order of admission."""
         return sorted(requests, key=lambda request: self.order(now, request))
 
     def blocks(self, now: Situation, request: Request) -> bool:
-        """Whether those behind it in its quota wait until it is in."""
+        """Whether those behind it in its quota wait until it is admitted."""
         return False
 
     def admits(self, now: Situation, request: Request) -> bool:
-        """Whether it may come in as things are."""
+        """Whether it may be admitted now."""
         return now.fits(request)
 
     def victims(self, now: Situation, request: Request) -> Iterable[Request]:
         """Possible victims, in this order."""
         return ()
 
-    def may_go(self, now: Situation, victim: Request, request: Request) -> bool:
-        """Whether that one might still, after those before it went."""
+    def is_preemptible(self, now: Situation, victim: Request, request: Request) -> bool:
+        """Whether it may still be preempted, after those before it."""
         return True
 
 
@@ -182,7 +182,7 @@ class Replay:
         self._ends: list[tuple[int, str]] = []
 
     def restart(self, at_ms: int, holdings: Sequence[Holding], capacity: float, is_changed: bool) -> None:
-        """Begin with what was recorded to hold at an instant; under changed quotas, with as much of it as they let in."""
+        """Begin with what was recorded to hold at an instant; under changed quotas, with as much of it as they admit."""
         self.now = Situation(self._resource, self._rules)
         self._update(at_ms, holdings, capacity)
         there = [each for each in self._requests if each.created_ms <= at_ms and (each.ended_ms is None or each.ended_ms > at_ms)]
@@ -223,16 +223,16 @@ class Replay:
             self._failed.clear()
 
     def _settle(self) -> None:
-        """Let in whom the policy lets in, one after the other, until it lets in nobody more."""
+        """Admit what the policy admits, one after the other, until it admits nothing more."""
         evicted: set[str] = set()
         is_moving = any(each.kind not in self._failed for each in self.now.pending.values())
         while is_moving:
             is_moving = False
             blocked: set[str] = set()
-            for request in self._policy.line(self.now, self.now.pending.values()):
+            for request in self._policy.ordered(self.now, self.now.pending.values()):
                 if request.quota in blocked or request.quota not in self.now.quotas:
                     continue
-                gone = None if request.kind in self._failed else self._enter(request, request.uid not in evicted)
+                gone = None if request.kind in self._failed else self._admit(request, request.uid not in evicted)
                 if gone is not None:
                     evicted |= {each.uid for each in gone}
                     self._failed.clear()
@@ -241,21 +241,21 @@ class Replay:
                 self._failed.add(request.kind)
                 if self._policy.blocks(self.now, request):
                     blocked.add(request.quota)
-        if evicted:  # they have not tried yet to take anything back
+        if evicted:  # they have not tried to preempt yet
             self._failed.clear()
 
-    def _enter(self, request: Request, may_preempt: bool) -> list[Request] | None:
-        """Victims; None where it stays out, and everything as it was."""
+    def _admit(self, request: Request, may_preempt: bool) -> list[Request] | None:
+        """Victims; None where it is not admitted, and everything as it was."""
         policy, now = self._policy, self.now
         gone: list[Request] = []
         is_in = policy.admits(now, request)
         for victim in policy.victims(now, request) if may_preempt and not is_in else ():
-            if policy.may_go(now, victim, request):
+            if policy.is_preemptible(now, victim, request):
                 now.release(victim)
                 gone.append(victim)
                 if is_in := policy.admits(now, request):
                     break
-        for victim in reversed(gone[:-1] if is_in else gone):  # whoever need not go stays
+        for victim in reversed(gone[:-1] if is_in else gone):  # a victim that is not needed stays
             now.hold(victim)
             if is_in and not policy.admits(now, request):
                 now.release(victim)

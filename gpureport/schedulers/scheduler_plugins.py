@@ -1,7 +1,7 @@
 """scheduler-plugins' ElasticQuota, of which nos and Koordinator descend: min and max, borrowing first come first served.
 
 Source: scheduler-plugins, the plugin capacityscheduling (2026-08). No label, no fair share, no gpu-memory.
-Whom it and nos (12e0a72) let in, and whom they take out for it, is replayed pod by pod and one resource at a time.
+What it and nos (12e0a72) admit, and what they preempt for it, is replayed pod by pod and one resource at a time.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class ElasticPolicy(Policy):
         own = [] if self._is_within_min(now, request) else now.less_important(request)
         return [*own, *(each for each in self._exposed(now) if each.quota != request.quota)]
 
-    def may_go(self, now: Situation, victim: Request, request: Request) -> bool:
+    def is_preemptible(self, now: Situation, victim: Request, request: Request) -> bool:
         """Its own always; others while their quota still has more than it may keep."""
         if victim.quota == request.quota:
             return True

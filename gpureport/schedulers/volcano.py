@@ -188,6 +188,6 @@ class VolcanoPolicy(Policy):
             return own
         return [*own, *(each for each in now.least_important() if each.quota != request.quota)]
 
-    def may_go(self, now: Situation, victim: Request, request: Request) -> bool:
+    def is_preemptible(self, now: Situation, victim: Request, request: Request) -> bool:
         """Another queue's only while that queue has more than it deserves."""
         return victim.quota == request.quota or now.used[victim.quota] > self._deserved.get(victim.quota, 0.0) + _NEGLIGIBLE

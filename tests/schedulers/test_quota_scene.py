@@ -122,7 +122,7 @@ def amounts(system, quota, **values):
 
 def reckoned(*rows):
     """Fair share and reason of each quota of a step."""
-    return {each["quota"]: (each["fair_share_native"], each["reason"]) for each in shares._Reckoner(DEFAULT_RULES).step(rows)}
+    return {each["quota"]: (each["fair_share_native"], each["reason"]) for each in shares._Calculator(DEFAULT_RULES).step(rows)}
 
 
 @pytest.mark.parametrize(("deserved", "share"), [(4.0, (4.0, "")), (None, (None, "demand_unknown"))])

@@ -1,4 +1,4 @@
-"""The pods and quotas of one system in one cluster over time, change by change: only what a change touches is reckoned anew."""
+"""The pods and quotas of one system in one cluster over time, change by change: only what a change touches is computed again."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ class Scene:
                 touched = self._names
             is_known = any(interval["start_at"] <= at < interval["end_at"] for interval in self._watch)
             for name in touched:
-                self._reckon(name, is_known)
+                self._update(name, is_known)
             yield at, touched
 
     def labels(self, quota: str) -> dict[tuple[str, ...], str]:
@@ -189,7 +189,7 @@ class Scene:
                 self._pods[row["quota"]].pop(row["pod_uid"], None)
         return {row["quota"] for row in self._changes.get(at, ())}
 
-    def _reckon(self, name: str, is_known: bool) -> None:
+    def _update(self, name: str, is_known: bool) -> None:
         before = self._members.pop(name, None)
         if is_known and name in self._quotas:
             now = Members(self._quotas[name], tuple(self._pods[name].values()), {})

@@ -191,10 +191,10 @@ BY_DEMAND = ("koordinator", "volcano", "kai")
 
 def quota_share_table(con: duckdb.DuckDBPyConnection, rules: Rules) -> pa.Table:
     """Share of each quota in each step of ``day.quota_amount``, of ``day.quota_capacity``."""
-    reckoner = _Reckoner(rules)
+    calculator = _Calculator(rules)
     reader = con.sql(_STEPS, params={"systems": list(SHARING)}).to_arrow_reader(_ROWS_AT_ONCE)
     rows: Iterator[Row] = chain.from_iterable(batch.to_pylist() for batch in reader)
-    found = [share for _, step in groupby(rows, key=_step) for share in reckoner.step(list(step))]
+    found = [share for _, step in groupby(rows, key=_step) for share in calculator.step(list(step))]
     return pa.Table.from_pylist(found, QUOTA_SHARE.schema)
 
 
@@ -206,7 +206,7 @@ def _step(row: Row) -> list[Any]:
     return [row[name] for name in _STEP]
 
 
-class _Reckoner:
+class _Calculator:
     """Remembers quotas, which change rarely, and answers, which recur."""
 
     def __init__(self, rules: Rules) -> None:
