@@ -75,7 +75,7 @@ def water_fill(amount: float, wants: Mapping[str, float], weights: Mapping[str, 
 
 
 def first_come(amount: float, wants: Mapping[str, float], before: Mapping[str, float]) -> dict[str, float]:
-    """The amount to those who had it and still want it; the rest in proportion to what is wanted, for their order is not known."""
+    """The amount to those who had it and still want it; the rest in proportion to wants, for their order is not known."""
     left = max(0.0, amount)
     kept = _in_proportion(left, {name: min(want, max(0.0, before.get(name, 0.0))) for name, want in wants.items()})
     more = _in_proportion(left - sum(kept.values()), {name: want - kept[name] for name, want in wants.items()})
