@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpureport.collect.shape import Reading, Tally, device_uuid, reading_of, shape, told_by
+from gpureport.collect.shape import Reading, Tally, device_uuid, read_labels, reading_of, shape
 from gpureport.collect.shape.identity import series_id
 from gpureport.collect.sources.provenance import add_tallies
 from gpureport.lake import Change
@@ -143,7 +143,7 @@ class DayWriter:
 
     def write(self, day: date) -> Mapping[str, Tally]:
         """Stage a day's tables; once more where its values show that a metric was read in the wrong unit (DCGM 4.6)."""
-        assumed = told_by(labels for source in self._sources for labels in source.labels(day))
+        assumed = read_labels(labels for source in self._sources for labels in source.labels(day))
         tallies = self._shaped(day, assumed)
         reading = reading_of(tallies, assumed)
         return tallies if reading == assumed else self._shaped(day, reading)

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from gpureport.collect.shape import names
 from gpureport.collect.shape.identity import Identity, identify
-from gpureport.collect.shape.reading import told_by
+from gpureport.collect.shape.reading import read_labels
 from gpureport.doctor import remedies
 from gpureport.doctor.evidence import Carried, Evidence, Finding, KubeState, is_accelerator
 from gpureport.values.catalog import Catalog
@@ -77,7 +77,7 @@ class Habits:
 
 def habits(labels: Sequence[Labels], catalog: Catalog, pods: Sequence[Labels] = ()) -> Habits:
     """Read the label sets, beside what is known of pods; those that name no device are left out."""
-    reading = told_by([*labels, *pods])
+    reading = read_labels([*labels, *pods])
     read = (identify(each, catalog, reading) for each in labels)
     return Habits(tuple(each for each in read if each is not None))
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from documents.conformance import CORPUS, series_of
 
-from gpureport.collect.shape import reading_of, shape, told_by
+from gpureport.collect.shape import read_labels, reading_of, shape
 from gpureport.values.catalog import load_catalog
 from gpureport.values.series import SeriesBatch
 from gpureport.values.window import Window
@@ -38,8 +38,8 @@ def found(folder: Path) -> Facts:
         times_ms=np.tile(SCRAPES, len(series)),
         values=np.repeat([value for _, value in series], SCRAPES.size),
     )
-    first = shape(batch, CATALOG, DAY, reading=told_by(batch.labels))
-    shaped = shape(batch, CATALOG, DAY, reading=reading_of(first.tallies, told_by(batch.labels)))
+    first = shape(batch, CATALOG, DAY, reading=read_labels(batch.labels))
+    shaped = shape(batch, CATALOG, DAY, reading=reading_of(first.tallies, read_labels(batch.labels)))
     signals = [name for name in shaped.device_sample.column_names[7:] if not name.startswith(("xid_event", "is_"))]
     facts: Facts = set()
     for row in shaped.device_sample.to_pylist():

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpureport.collect.shape import PLAIN, Reading, Shaped, reading_of, shape, told_by
+from gpureport.collect.shape import PLAIN, Reading, Shaped, read_labels, reading_of, shape
 from gpureport.collect.shape.identity import NOBODY, DeviceKey, identify
 from gpureport.values.catalog import load_catalog
 from gpureport.values.series import SeriesBatch
@@ -32,7 +32,7 @@ def shaped(*series: tuple[dict[str, str], list[float]], step_seconds: int = 60, 
         times_ms=np.concatenate([NOON_MS + 1000 * step_seconds * np.arange(length) for length in lengths]).astype(np.int64),
         values=np.array([value for _, values in series for value in values], np.float64),
     )
-    return shape(batch, CATALOG, DAY, reading=reading or told_by(batch.labels))
+    return shape(batch, CATALOG, DAY, reading=reading or read_labels(batch.labels))
 
 
 def dcgm(metric: str, **labels: str) -> dict[str, str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from itertools import chain, product
 
-from gpureport.collect.shape import DEVICE_LABELS, PLAIN, Reading, device_uuid, place, told_by
+from gpureport.collect.shape import DEVICE_LABELS, PLAIN, Reading, device_uuid, place, read_labels
 from gpureport.collect.shape.reading import NOT_EXTENDED, REQUESTS
 from gpureport.collect.sources.prometheus import (
     HOST_LABELS,
@@ -117,7 +117,7 @@ def plan_from_list(connection: Connection, settings: ExportSettings, day: date) 
     for series, warnings in _listed(connection, settings, settings.catalog.asked, day):
         example = example or next(iter(series), None)
         outline.add(series, _device_of(settings.catalog))
-        reading = told_by(series, reading)
+        reading = read_labels(series, reading)
         said += [warning for warning in warnings if warning not in said]
     if example is None:
         raise NoSeriesError(

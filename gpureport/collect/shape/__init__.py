@@ -19,13 +19,13 @@ from gpureport.collect.shape.names import DEVICE_LABELS, device_uuid
 from gpureport.collect.shape.owners import label_runs, owner_runs
 from gpureport.collect.shape.physics import believed, drop_contradictions
 from gpureport.collect.shape.prepare import Prepared, Tally, prepare
-from gpureport.collect.shape.reading import PLAIN, Reading, place, told_by, units_told_by
+from gpureport.collect.shape.reading import PLAIN, Reading, place, read_labels, units_by_evidence
 from gpureport.collect.shape.wide import DeviceRows, LongRows, device_rows, long_rows
 from gpureport.values.catalog import Catalog
 from gpureport.values.series import SeriesBatch
 from gpureport.values.window import Window
 
-__all__ = ["DEVICE_LABELS", "PLAIN", "Reading", "Shaped", "Tally", "device_uuid", "place", "reading_of", "shape", "told_by"]
+__all__ = ["DEVICE_LABELS", "PLAIN", "Reading", "Shaped", "Tally", "device_uuid", "place", "read_labels", "reading_of", "shape"]
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Shaped:
 
 
 def shape(batch: SeriesBatch, catalog: Catalog, window: Window, keep_raw: bool = False, reading: Reading = PLAIN) -> Shaped:
-    """Shape the samples of [start, end); those around the window only tell how far the first and last ones reach.
+    """Shape the samples of [start, end); those around the window only show how far the first and last ones reach.
 
     A device must be whole in the batch: all its series of the day. Raises SourceError on a hash collision.
     """
@@ -75,7 +75,7 @@ def shape(batch: SeriesBatch, catalog: Catalog, window: Window, keep_raw: bool =
 
 def reading_of(tallies: Mapping[str, Tally], pods: Reading) -> Reading:
     """Reading of the day: exporters and units, as a first shaping of all its series shows them."""
-    return replace(pods, units=units_told_by({metric: tally.unit for metric, tally in tallies.items()}))
+    return replace(pods, units=units_by_evidence({metric: tally.unit for metric, tally in tallies.items()}))
 
 
 def _device_rows(signals: DeviceSignals, window: Window) -> DeviceRows | None:
@@ -98,7 +98,7 @@ def _count_joins(
     for key, found in rows:
         for signal, joined in found.joined_by_signal.items():
             tally = tallies.get(signals[key].origin[signal].metrics[0])
-            if tally is not None:  # none of what a data sheet says
+            if tally is not None:  # a value of a data sheet has none
                 tally.joined_count += joined
                 tally.row_count += found.count
 

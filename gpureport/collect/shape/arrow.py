@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from gpureport.collect.shape.devices import DeviceSignals
 from gpureport.collect.shape.identity import DeviceKey, DeviceLabels, Identity, Workload
+from gpureport.collect.shape.intervals import Times, is_among
 from gpureport.collect.shape.owners import Run
 from gpureport.collect.shape.prepare import Prepared
-from gpureport.collect.shape.spans import Times, is_among
 from gpureport.collect.shape.wide import DeviceRows, LongRows
 from gpureport.values.series import METRIC_LABEL
 from gpureport.values.tables import DEVICE_LABEL, DEVICE_SAMPLE, DEVICE_SIGNAL, OWNER_LABEL, RAW_SAMPLE, SAMPLE, SERIES
@@ -31,7 +31,7 @@ def _join(arrays: Sequence[np.ndarray], kind: type) -> np.ndarray:
 
 
 def device_sample_table(devices: Sequence[tuple[DeviceKey, DeviceRows]]) -> pa.Table:
-    """All devices' rows, in the order given; their columns are taken out of them."""
+    """All devices' rows, in their order; their columns are taken out of them."""
     counts = [rows.count for _, rows in devices]
     columns = {
         "device_uuid": _repeated([key.device_uuid for key, _ in devices], counts),

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpureport.collect.shape.identity import Provenance
-from gpureport.collect.shape.spans import GAP_STEPS, Times, Values, distinct, is_among
+from gpureport.collect.shape.intervals import GAP_STEPS, Times, Values, distinct, is_among
 
 _NOTHING: Times = np.empty(0, np.int64)
 
@@ -37,14 +37,14 @@ class Points:
         return int(self.times_ms.size)
 
 
-def collapse_target(pieces: list[Points]) -> Points:
+def collapse_target(copies: list[Points]) -> Points:
     """The series of one scrape target as one: at equal instants the largest value, which among true copies is any."""
-    if len(pieces) == 1:
-        return pieces[0]
-    pieces = sorted(pieces, key=lambda piece: (int(piece.times_ms[0]), int(piece.times_ms[-1])))
-    times = np.concatenate([piece.times_ms for piece in pieces])
-    values = np.concatenate([piece.values for piece in pieces])
-    stale = distinct([piece.stale_ms for piece in pieces])
+    if len(copies) == 1:
+        return copies[0]
+    copies = sorted(copies, key=lambda copy: (int(copy.times_ms[0]), int(copy.times_ms[-1])))
+    times = np.concatenate([copy.times_ms for copy in copies])
+    values = np.concatenate([copy.values for copy in copies])
+    stale = distinct([copy.stale_ms for copy in copies])
     if (np.diff(times) <= 0).any():
         order = np.lexsort((values, times))
         times, values = times[order], values[order]
@@ -116,10 +116,10 @@ def _order_of(copies: Sequence[tuple[Provenance, Points]]) -> _Order:
     return _Order(copies, merged.times_ms, merged.stale_ms, merged.values.astype(np.int64))
 
 
-def _overlap(pieces: list[Points]) -> bool:
+def _overlap(copies: list[Points]) -> bool:
     """Whether any instant may be in two of them."""
-    spans = sorted((int(piece.times_ms[0]), int(piece.times_ms[-1])) for piece in pieces)
-    return any(after[0] <= before[1] for before, after in pairwise(spans))
+    ranges = sorted((int(copy.times_ms[0]), int(copy.times_ms[-1])) for copy in copies)
+    return any(after[0] <= before[1] for before, after in pairwise(ranges))
 
 
 def _by_target(copies: Sequence[tuple[Provenance, Points]]) -> dict[Provenance, list[Points]]:
@@ -143,10 +143,10 @@ def _markers(targets: list[Points], times_ms: Times, speaker: NDArray[np.int64])
     return distinct(kept)
 
 
-def _is_silent(speaking_ms: Times, asked_ms: Times) -> NDArray[np.bool_]:
+def _is_silent(speaking_ms: Times, times_ms: Times) -> NDArray[np.bool_]:
     """Pauses of ``speaking_ms`` longer than the gap limit; also before its first instant and after its last one."""
     steps = np.diff(speaking_ms)
     limit = GAP_STEPS * float(np.median(steps)) if steps.size else 0.0
-    after = np.searchsorted(speaking_ms, asked_ms, side="left")
-    pause = np.concatenate([[speaking_ms[0] - asked_ms[0]], steps, [asked_ms[-1] - speaking_ms[-1]]])
-    return np.asarray((pause[after] > limit) & ~is_among(asked_ms, speaking_ms))
+    after = np.searchsorted(speaking_ms, times_ms, side="left")
+    pause = np.concatenate([[speaking_ms[0] - times_ms[0]], steps, [times_ms[-1] - speaking_ms[-1]]])
+    return np.asarray((pause[after] > limit) & ~is_among(times_ms, speaking_ms))

@@ -15,9 +15,9 @@ import numpy as np
 
 from gpureport.collect.shape.copies import Merges, Points, merge_targets
 from gpureport.collect.shape.identity import DeviceKey
+from gpureport.collect.shape.intervals import Flags, StepFallback, Times, Values, distinct, intervals, is_among, median_step_ms
 from gpureport.collect.shape.physics import believe, believed, can_be_power
 from gpureport.collect.shape.prepare import Prepared, Tally
-from gpureport.collect.shape.spans import Flags, StepFallback, Times, Values, distinct, is_among, median_step_ms, spans
 from gpureport.values.catalog import PER_SECOND, Catalog, Meaning
 from gpureport.values.tables import SIGNAL_BY_NAME
 
@@ -54,7 +54,7 @@ def mask_of(flags: Sequence[Points]) -> Points:
 
 
 def _linked(counter: Points, fallback_step_ms: StepFallback) -> Flags:
-    return spans(counter.times_ms, counter.stale_ms, fallback_step_ms).is_linked[:-1]
+    return intervals(counter.times_ms, counter.stale_ms, fallback_step_ms).is_linked[:-1]
 
 
 def _gauge(counter: Points, values: Values, is_known: Flags) -> Points:
@@ -65,7 +65,7 @@ def _gauge(counter: Points, values: Values, is_known: Flags) -> Points:
     return Points(times[known], np.append(values, 0.0)[known], stale)
 
 
-# In virtual-GPU mode dcgm-exporter (594) gives these two per pod, and the device's own without workload labels.
+# In virtual-GPU mode dcgm-exporter (594) exports these two per pod, and the device's own without workload labels.
 _MAY_BE_POD_SCOPE = frozenset({"gpu_util_ratio", "fb_used_bytes"})
 
 # NVML knows no utilization of a GPU in MIG mode: older exporters print 0 for each instance (dcgm-exporter 50, 216).
@@ -186,7 +186,7 @@ def _known_under_mig(signal: str, series: Prepared) -> Prepared:
 def _by_source(series: list[Prepared], catalog: Catalog) -> list[list[Prepared]]:
     """The series of each metric that carries the signal, preferred first; the flags of a mask are one source together.
 
-    A metric whose unit its name does not tell stands behind those that tell.
+    Metrics with their unit in their name come before those without.
     """
     sources: dict[tuple[bool, int], list[Prepared]] = defaultdict(list)
     first_bit: dict[str, int] = {}
@@ -202,7 +202,7 @@ def _by_source(series: list[Prepared], catalog: Catalog) -> list[list[Prepared]]
 def _add(
     found: DeviceSignals, signal: str, sources: Sequence[list[Prepared]], by_signal: Mapping[str, list[Prepared]], batch: _Batch
 ) -> None:
-    """One signal's points from its sources: a later one serves only where the earlier ones are silent or cannot be."""
+    """One signal's points from its sources: a later one serves only where the previous ones are silent or cannot be."""
     dropped: Counter[str] = Counter()
     usable = []
     for series in sources:
@@ -309,11 +309,11 @@ def _one(series: list[Prepared], batch: _Batch, dropped: Counter[str]) -> Points
 
 
 DATA_SHEET = "model data sheet"
-"""The source of a memory size that no exporter told."""
+"""The source of a memory size that no exporter reports."""
 
 
 def imply_memory(found: DeviceSignals, memory_bytes: float) -> None:
-    """A device's free memory, as the rest of all, which stays; where no exporter tells it of a whole GPU, the data sheet does."""
+    """A device's free memory, as the rest of all, which stays; where no exporter reports a GPU's size, the data sheet does."""
     points = found.points
     if "fb_free_bytes" in points:
         return

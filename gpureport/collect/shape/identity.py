@@ -58,14 +58,14 @@ NOBODY = Workload("", "", "", "")
 
 @dataclass(frozen=True)
 class Identity:
-    """All that a series' labels say."""
+    """All that a series' labels show."""
 
     labels: Labels
     meaning: Meaning
     device: DeviceKey | None
     """The key of the row that the value belongs to; None for what is not a device's."""
     holder_device: DeviceKey | None
-    """The device or instance that the workload labels speak of: under MIG the instance, also on board values."""
+    """The device or instance of the workload labels: under MIG the instance, also on board values."""
     workload: Workload
     provenance: Provenance
     device_labels: DeviceLabels
@@ -155,7 +155,7 @@ def series_id(labels: Labels) -> int:
 
 
 @dataclass(frozen=True)
-class _Said:
+class _Known:
     """Identity of labels without a metric's name, by kind of metric, and the text hashed around its name."""
 
     before: str
@@ -163,7 +163,7 @@ class _Said:
     identities: dict[tuple[object, ...], Identity | None] = field(default_factory=dict)
 
     @classmethod
-    def by(cls, rest: _Rest) -> _Said:
+    def by(cls, rest: _Rest) -> _Known:
         before = _text({name: value for name, value in rest if name < METRIC_LABEL})
         after = _text({name: value for name, value in rest if name > METRIC_LABEL})
         return cls(f"{before}\x00" if before else "", f"\x00{after}" if after else "")
@@ -175,26 +175,26 @@ class KnownLabels:
     def __init__(self, catalog: Catalog, reading: Reading) -> None:
         self._catalog = catalog
         self._reading = reading
-        self._said: dict[_Rest, _Said] = {}
+        self._known: dict[_Rest, _Known] = {}
 
     def read(self, labels: Labels) -> tuple[Identity, int] | None:
-        """As ``identify`` and ``series_id`` tell it."""
+        """The same as of ``identify`` and ``series_id``."""
         meaning = self._catalog.meaning(labels)
         if meaning is None:
             return None
         rest = _rest(labels)
-        said = self._said.get(rest)  # looked up once: to hash a dozen labels takes longer than all else here
-        if said is None:
-            said = self._said[rest] = _Said.by(rest)
+        known = self._known.get(rest)  # looked up once: to hash a dozen labels takes longer than all else here
+        if known is None:
+            known = self._known[rest] = _Known.by(rest)
         alike = (meaning.vendor, meaning.exporter, meaning.scope, meaning.holder, meaning.names_device, meaning.is_device)
-        if alike not in said.identities:
-            said.identities[alike] = identify(labels, self._catalog, self._reading)
-        found = said.identities[alike]
+        if alike not in known.identities:
+            known.identities[alike] = identify(labels, self._catalog, self._reading)
+        found = known.identities[alike]
         if found is None:
             return None
-        rest_says = found.device, found.holder_device, found.workload, found.provenance, found.device_labels
-        number = _number(f"{said.before}{METRIC_LABEL}\x01{labels[METRIC_LABEL]}{said.after}")
-        return Identity(labels, meaning, *rest_says), number
+        shared = found.device, found.holder_device, found.workload, found.provenance, found.device_labels
+        number = _number(f"{known.before}{METRIC_LABEL}\x01{labels[METRIC_LABEL]}{known.after}")
+        return Identity(labels, meaning, *shared), number
 
 
 def _rest(labels: Labels) -> _Rest:

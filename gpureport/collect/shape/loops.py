@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gpureport.collect.shape.spans import Flags, Times, Values
+from gpureport.collect.shape.intervals import Flags, Times, Values
 from gpureport.values.runtime.compiled import Number, compiled
 from gpureport.values.series import SeriesBatch
 
@@ -209,7 +209,7 @@ def _is_outlier(
 ) -> bool:
     """Whether the samples around this one go together, and this one with neither.
 
-    A step back may look so too: then the growth to this sample, or from it, is what the counter grows by in such a time.
+    A step back may be alike: then the growth to this sample, or from it, is what the counter grows by in such a time.
     """
     after, change = values[at + 1], values[at] - values[before]
     if not 0 <= after - values[before] <= rate * (times_ms[at + 1] - since + step_ms):
@@ -281,12 +281,12 @@ def extents(batch: SeriesBatch) -> Extents:
     count = batch.series_count
     unknown, yes = np.full(count, np.nan), np.ones(count, np.bool_)
     found = Extents(unknown, unknown.copy(), yes, yes.copy(), np.zeros(count, np.uint64))
-    _look(batch.offsets, batch.times_ms, batch.values, *found)
+    _scan(batch.offsets, batch.times_ms, batch.values, *found)
     return found
 
 
 @compiled
-def _look(
+def _scan(
     offsets: Times,
     times: Times,
     values: Values,
@@ -316,7 +316,7 @@ def _look(
 
 
 def equal_to(batch: SeriesBatch, others: Times) -> Flags:
-    """Whether each series has the very instants of another one, given by its number; both hold equally many."""
+    """Whether each series has the very instants of another one, the one with that number; both hold equally many."""
     found = np.ones(batch.series_count, np.bool_)
     _compare(batch.offsets, batch.times_ms, others, found)
     return found

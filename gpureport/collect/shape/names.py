@@ -13,7 +13,7 @@ from gpureport.values.series import Labels
 
 UUID = ("UUID", "uuid", "gpu_uuid", "device_uuid", "deviceuuid", "vdie_id", "acc_id", "accelerator_id", "hw_id")
 DEVICE_LABELS = (*UUID, "serial_number")
-"""The labels that can identify a device, in the order in which they are looked for."""
+"""The labels that can identify a device, in order of preference."""
 INSTANCE_ID = ("GPU_I_ID", "gpu_instance_id", "sub_dev")
 COMPUTE_INSTANCE_ID = "GPU_CI_ID"
 # Names that a scrape never adds go first: beside them pod, namespace and container may be the exporter's own.

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from gpureport.collect.shape.copies import Points, collapse_target, in_order_of_preference, merge_targets
 from gpureport.collect.shape.identity import NOBODY, DeviceLabels, Provenance, Workload
+from gpureport.collect.shape.intervals import Intervals, StepFallback, Times, distinct, intervals, is_among, is_same
 from gpureport.collect.shape.prepare import Prepared
-from gpureport.collect.shape.spans import Spans, StepFallback, Times, distinct, is_among, is_same, spans
 from gpureport.values.window import Window
 
 
 class Run(NamedTuple):
-    """[start_ms, end_ms) of something said by labels."""
+    """[start_ms, end_ms) of something that labels show."""
 
     start_ms: int
     end_ms: int
@@ -37,7 +37,7 @@ def owner_runs(series: Iterable[Prepared], fallback_step_ms: StepFallback, windo
 def label_runs(
     series: list[Prepared], gpu: list[Prepared], fallback_step_ms: StepFallback, window: Window
 ) -> dict[DeviceLabels, list[Run]]:
-    """When each set of device labels stood, within the window; ``gpu``: all series of the GPU of a MIG instance."""
+    """When each set of device labels was there, within the window; ``gpu``: all series of the GPU of a MIG instance."""
     best = min((each.identity.node_name_rank for each in series), default=0)
     by_labels: dict[DeviceLabels, list[Prepared]] = defaultdict(list)
     for each in series:
@@ -61,7 +61,7 @@ def _lives(run: Run, profile: str, series: list[Prepared], gpu: list[Prepared], 
     own = [each for each in series if not profile or each.identity.device_labels.gpu_instance_profile in ("", profile)]
     ids, metrics = {each.series_id for each in own}, {each.identity.meaning.metric for each in own}
     shown = _all_times([each for each in gpu if each.series_id not in ids and each.identity.meaning.metric in metrics])
-    grid = spans(_all_times(own), np.empty(0, np.int64), fallback_step_ms)
+    grid = intervals(_all_times(own), np.empty(0, np.int64), fallback_step_ms)
     following = np.append(grid.times_ms[1:], grid.ends_ms[-1])
     is_gap = ~grid.is_linked & (np.searchsorted(shown, grid.ends_ms) < np.searchsorted(shown, following))
     for times in _times_by_workload(own).values():
@@ -73,7 +73,7 @@ def _lives(run: Run, profile: str, series: list[Prepared], gpu: list[Prepared], 
 
 
 def _without_part_descriptions(runs: Mapping[DeviceLabels, Run]) -> dict[DeviceLabels, Run]:
-    """Label sets that say nothing but a part of what one other set says are that one, for as long as either stood."""
+    """Label sets that are a part of just one other set count as that one, for as long as either was there."""
     kept = dict(runs)
     for labels, run in runs.items():
         fuller = [other for other in kept if other != labels and _is_part(labels, other)]
@@ -89,19 +89,19 @@ def _is_part(labels: DeviceLabels, other: DeviceLabels) -> bool:
 
 
 def _distinct_signals(series: Iterable[Prepared]) -> list[list[Prepared]]:
-    """The series of each metric and job, those left out that say the same as another's: most metrics share a scrape."""
+    """The series of each metric and job, without those equal to another's: most metrics share a scrape."""
     signals: dict[tuple[str, str], list[Prepared]] = defaultdict(list)
     for each in series:
         signals[each.identity.provenance.job, each.identity.meaning.metric].append(each)
     known: list[list[Prepared]] = []
     for group in signals.values():
         group.sort(key=lambda seen: (seen.identity.workload, seen.identity.provenance, int(seen.points.times_ms[0])))
-        if not any(_says_the_same(group, other) for other in known):
+        if not any(_are_equal(group, other) for other in known):
             known.append(group)
     return known
 
 
-def _says_the_same(group: list[Prepared], other: list[Prepared]) -> bool:
+def _are_equal(group: list[Prepared], other: list[Prepared]) -> bool:
     return len(group) == len(other) and all(
         one.identity.workload == two.identity.workload
         and one.identity.provenance == two.identity.provenance
@@ -110,7 +110,7 @@ def _says_the_same(group: list[Prepared], other: list[Prepared]) -> bool:
     )
 
 
-def _grid(series: list[Prepared], fallback_step_ms: StepFallback) -> Spans:
+def _grid(series: list[Prepared], fallback_step_ms: StepFallback) -> Intervals:
     """The instants at which a metric showed the device, copies of its targets merged as the values are."""
     targets: dict[Provenance, list[Points]] = defaultdict(list)
     for each in series:
@@ -118,7 +118,7 @@ def _grid(series: list[Prepared], fallback_step_ms: StepFallback) -> Spans:
         if not any(_is_same(each.points, other) for other in known):
             known.append(each.points)
     merged = merge_targets(in_order_of_preference({key: collapse_target(found) for key, found in targets.items()}))
-    return spans(merged.times_ms, merged.stale_ms, fallback_step_ms)
+    return intervals(merged.times_ms, merged.stale_ms, fallback_step_ms)
 
 
 def _is_same(one: Points, other: Points) -> bool:
@@ -153,7 +153,7 @@ def _with_uids(runs: Mapping[Workload, list[Run]]) -> dict[Workload, list[Run]]:
     return merged
 
 
-def _runs(grid: Spans, named: NDArray[np.bool_], window: Window) -> list[Run]:
+def _runs(grid: Intervals, named: NDArray[np.bool_], window: Window) -> list[Run]:
     """Unbroken runs of named instants; a gap in the scrapes breaks them too, for nobody saw who held it then."""
     continues = named[:-1] & named[1:] & grid.is_linked[:-1]
     first = np.flatnonzero(named & ~np.concatenate([[False], continues]))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpureport.collect.shape.copies import Points
-from gpureport.collect.shape.spans import GAP_STEPS, Flags, StepFallback, Times, Values, hourly_steps, spans
+from gpureport.collect.shape.intervals import GAP_STEPS, Flags, StepFallback, Times, Values, hourly_steps, intervals
 from gpureport.values.tables import SIGNAL_BY_NAME
 
 if TYPE_CHECKING:
@@ -169,18 +169,18 @@ def _in_force(power: Points, times: Times) -> Values:
     return power.values[np.maximum(np.searchsorted(power.times_ms, times[:-1], side="right") - 1, 0)]
 
 
-def _far_below(times: Times, growth: Values, power: Points, is_told: Flags | bool = True) -> Flags:
+def _far_below(times: Times, growth: Values, power: Points, is_known: Flags | bool = True) -> Flags:
     """Steps of hours in which a counter grows far less than power implies."""
     hours = (times[:-1] - times[0] // _HOUR_MS * _HOUR_MS) // _HOUR_MS if times.size > 1 else times[:0]
-    told = np.bincount(hours, np.where(is_told, growth, 0.0))
-    by_power = np.bincount(hours, np.where(is_told, _in_force(power, times) * np.diff(times) / 1000, 0.0))
-    told_ms = np.bincount(hours, np.where(is_told, np.diff(times), 0))
-    return ((told < _FAR_BELOW * by_power - _STUCK_JOULES) & (told_ms >= _STUCK_MS))[hours] & is_told
+    by_counter = np.bincount(hours, np.where(is_known, growth, 0.0))
+    by_power = np.bincount(hours, np.where(is_known, _in_force(power, times) * np.diff(times) / 1000, 0.0))
+    known_ms = np.bincount(hours, np.where(is_known, np.diff(times), 0))
+    return ((by_counter < _FAR_BELOW * by_power - _STUCK_JOULES) & (known_ms >= _STUCK_MS))[hours] & is_known
 
 
 def power_over(power: Points, step: StepFallback) -> Callable[[int, int], float]:
     """Energy between two instants (ms) by power, as far as it is in force."""
-    held = spans(power.times_ms, power.stale_ms, step)
+    held = intervals(power.times_ms, power.stale_ms, step)
 
     def joules(start_ms: int, end_ms: int) -> float:
         held_ms = np.clip(held.ends_ms, start_ms, end_ms) - np.clip(held.times_ms, start_ms, end_ms)
@@ -230,7 +230,7 @@ def _dead(rows: DeviceRows) -> Flags:
     if active is None or not (active == 0).any():
         return dead
     busy_ms = np.where(_is_busy(rows), rows.held_ms, 0)
-    for start, end in _stretches(active == 0):
+    for start, end in _runs(active == 0):
         if busy_ms[start:end].sum() >= DEAD_AFTER_MS:
             dead[start:end] = True
     return dead
@@ -255,7 +255,7 @@ def _draws_power(rows: DeviceRows) -> Flags:
     return np.asarray(power >= idle + _BUSY_POWER * (limit - idle))
 
 
-def _stretches(flags: Flags) -> Iterator[tuple[int, int]]:
+def _runs(flags: Flags) -> Iterator[tuple[int, int]]:
     """Start and end (outside) of each run of true."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(np.int8)))
     yield from zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from gpureport.collect.shape.copies import Points
 from gpureport.collect.shape.identity import Identity, KnownLabels
+from gpureport.collect.shape.intervals import Times, Values
 from gpureport.collect.shape.reading import PLAIN, Reading, UnitEvidence
-from gpureport.collect.shape.spans import Times, Values
 from gpureport.values.catalog import Catalog, Meaning
 from gpureport.values.errors import SourceError
 from gpureport.values.series import METRIC_LABEL, Labels, SeriesBatch, is_stale
@@ -54,11 +54,11 @@ class Samples:
         self._parts: dict[tuple[int, bytes], Times] = {}
 
     def of(self, numbers: list[int], dropped: Counter[str]) -> Raw:
-        """A series' samples from its pieces; of several at one instant the first that came."""
+        """A series' samples from its parts; of several at one instant the first that came."""
         number = numbers[0]
         if len(numbers) > 1 or not self._is_rising[number]:
             return self._sorted(numbers, dropped)
-        return Raw(self._instants(self._alike[number]), self._batch.values[self._piece(number)], *self._extents[number])
+        return Raw(self._instants(self._alike[number]), self._batch.values[self._slice(number)], *self._extents[number])
 
     def part(self, times: Times, kept: NDArray[np.bool_]) -> Times:
         """Some of a series' instants, one array for the series that share theirs and keep the same."""
@@ -69,15 +69,15 @@ class Samples:
 
     def _instants(self, number: int) -> Times:
         if number not in self._times:
-            self._times[number] = self._batch.times_ms[self._piece(number)]
+            self._times[number] = self._batch.times_ms[self._slice(number)]
         return self._times[number]
 
-    def _piece(self, number: int) -> slice:
+    def _slice(self, number: int) -> slice:
         return slice(self._offsets[number], self._offsets[number + 1])
 
     def _sorted(self, numbers: list[int], dropped: Counter[str]) -> Raw:
-        times = np.concatenate([self._batch.times_ms[self._piece(number)] for number in numbers])
-        values = np.concatenate([self._batch.values[self._piece(number)] for number in numbers])
+        times = np.concatenate([self._batch.times_ms[self._slice(number)] for number in numbers])
+        values = np.concatenate([self._batch.values[self._slice(number)] for number in numbers])
         order = np.argsort(times, kind="stable")
         times, values = times[order], values[order]
         kept = np.append(True, times[1:] != times[:-1])
@@ -130,24 +130,24 @@ class Prepared:
 def prepare(batch: SeriesBatch, catalog: Catalog, reading: Reading = PLAIN) -> tuple[list[Prepared], dict[str, Tally]]:
     """Every series that the catalog names, cleaned, and a tally per metric.
 
-    Series handed over in several pieces become one. SourceError when two label sets share a hash.
+    Series handed over in several parts become one. SourceError when two label sets share a hash.
     """
     tallies: dict[str, Tally] = {}
-    pieces: dict[int, list[int]] = {}
+    numbers_by_key: dict[int, list[int]] = {}
     known: dict[int, Identity] = {}
-    said = KnownLabels(catalog, reading)
+    known_labels = KnownLabels(catalog, reading)
     for number, labels in enumerate(batch.labels):
-        found = said.read(labels)
+        found = known_labels.read(labels)
         if found is None:
             _count_nameless(labels, int(batch.offsets[number + 1] - batch.offsets[number]), catalog, tallies)
             continue
         identity, key = found
         if known.setdefault(key, identity) is not identity and _present(known[key].labels) != _present(labels):
             raise SourceError(f"two series share the hash {key:016x}: {dict(labels)} and {dict(known[key].labels)}; report this")
-        pieces.setdefault(key, []).append(number)
+        numbers_by_key.setdefault(key, []).append(number)
     prepared = []
     samples, rules = Samples(batch), _Rules(reading)
-    for key, numbers in pieces.items():
+    for key, numbers in numbers_by_key.items():
         dropped: Counter[str] = Counter()
         identity, raw = known[key], samples.of(numbers, dropped)
         one = _prepare_one(key, identity, raw, samples, rules.of(identity.meaning), dropped)
@@ -219,7 +219,7 @@ def _factor(meaning: Meaning, reading: Reading) -> float:
 
 
 def _is_plain(raw: Raw, meaning: Meaning, rule: _Rule) -> bool:
-    """Whether nothing needs a second look: most series hold numbers within the signal's range and below every blank."""
+    """Whether nothing needs a second check: most series hold numbers within the signal's range and below every blank."""
     if (
         meaning.vendor == "amd"
         or math.isnan(rule.factor)
@@ -249,7 +249,7 @@ def _range_of_object(meaning: Meaning) -> tuple[float, float]:
 
 
 def _bounds(meaning: Meaning, factor: float) -> tuple[float, float]:
-    """The same without a look at blanks; a counter's values are judged by their growth, once it is a device's."""
+    """The same without regard to blanks; a counter's values are judged by their growth, once it is a device's."""
     signal = SIGNAL_BY_NAME.get(meaning.signal)  # a divisor is none
     if signal is None or meaning.kind == "counter":
         return 0.0, 2.0**64  # no counter is wider

@@ -9,8 +9,8 @@ from typing import Literal
 
 import numpy as np
 
+from gpureport.collect.shape.intervals import Values
 from gpureport.collect.shape.names import DEVICE_LABELS, UNSCRAPED_POD, first
-from gpureport.collect.shape.spans import Values
 from gpureport.values.series import METRIC_LABEL, Labels
 
 Unit = Literal["ratio", "percent", "unclear"]
@@ -19,7 +19,7 @@ REQUESTS = ("kube_pod_container_resource_requests", "kube_pod_resourceclaim_info
 NOT_EXTENDED = "cpu|memory|storage|ephemeral_storage|hugepages_.*|attachable_volumes_.*|pods"
 
 LARGEST_PERCENT = 100.0
-"""Larger values are garbage in either unit (DCGM 199) and tell nothing of it."""
+"""Larger values are garbage in either unit (DCGM 199) and no evidence of it."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Reading:
     honoring: frozenset[str] = frozenset()
     """Jobs in which devices' series may have no pod: a target's label would be on all, so what is there is a workload."""
     units: Mapping[str, Unit] = field(default_factory=dict)
-    """Units of the metrics whose names do not tell; those that are not named are ratios."""
+    """Units of the metrics without one in their names; those that are not in it are ratios."""
 
     def unit(self, metric: str) -> Unit:
         """Unit of a doubtful metric."""
@@ -64,18 +64,18 @@ class UnitEvidence:
 
     @property
     def unit(self) -> Unit:
-        """Whole numbers above 1 are percent (DCGM 4.6), fractions up to 1 a ratio (4.7); anything else does not tell."""
+        """Whole numbers above 1 are percent (DCGM 4.6), fractions up to 1 a ratio (4.7); anything else is unclear."""
         if self.largest == 0 or (self.largest <= 1 and self.has_fraction):
             return "ratio"
         return "percent" if self.largest > 1 and not self.has_fraction else "unclear"
 
 
-def units_told_by(evidence: Mapping[str, UnitEvidence]) -> dict[str, Unit]:
+def units_by_evidence(evidence: Mapping[str, UnitEvidence]) -> dict[str, Unit]:
     """The units of the metrics, by what their values of the whole day show; ratios, the usual case, are not named."""
     return {metric: found.unit for metric, found in sorted(evidence.items()) if found.unit != "ratio"}
 
 
-def told_by(labels: Iterable[Labels], before: Reading = PLAIN) -> Reading:
+def read_labels(labels: Iterable[Labels], before: Reading = PLAIN) -> Reading:
     """Exporter pods of a day: those beside whose name a series has another pod's, the workload's."""
     exporters, requesting, honoring = set(before.exporters), set(before.requesting), set(before.honoring)
     for each in labels:

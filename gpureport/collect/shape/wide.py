@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpureport.collect.shape.copies import Points
+from gpureport.collect.shape.intervals import Intervals, StepFallback, Times, Values, distinct, growth, intervals, is_same
 from gpureport.collect.shape.physics import power_over
-from gpureport.collect.shape.spans import Spans, StepFallback, Times, Values, distinct, growth, is_same, spans
 from gpureport.values.tables import SIGNAL_BY_NAME
 from gpureport.values.window import HOUR_MS, Window
 
@@ -42,7 +42,7 @@ class DeviceRows:
 class Grid:
     """Signals that share their instants, and for each row which of their samples is in force."""
 
-    spans: Spans
+    intervals: Intervals
     sample: NDArray[np.int64]
     is_held: NDArray[np.bool_]
     is_own: NDArray[np.bool_]
@@ -53,7 +53,7 @@ def device_rows(
 ) -> DeviceRows:
     """One device's rows within the window, from its signals' points; every signal has at least one."""
     shared = _by_instants(points)
-    found = [spans(points[names[0]].times_ms, points[names[0]].stale_ms, fallback_step_ms[names[0]]) for names in shared]
+    found = [intervals(points[names[0]].times_ms, points[names[0]].stale_ms, fallback_step_ms[names[0]]) for names in shared]
     starts, ends = row_bounds(found, window)
     grids = [grid_of(each, starts) for each in found]
     kept = np.logical_or.reduce([grid.is_held for grid in grids])
@@ -81,7 +81,7 @@ def _by_instants(points: Mapping[str, Points]) -> list[list[str]]:
     return groups
 
 
-def row_bounds(found: list[Spans], window: Window) -> tuple[Times, Times]:
+def row_bounds(found: list[Intervals], window: Window) -> tuple[Times, Times]:
     """Starts and ends of all candidate rows inside the window."""
     low = max(window.start_ms, min(int(each.times_ms[0]) for each in found))
     high = min(window.end_ms, max(int(each.ends_ms[-1]) for each in found))
@@ -95,7 +95,7 @@ def row_bounds(found: list[Spans], window: Window) -> tuple[Times, Times]:
     return bounds[:-1], bounds[1:]
 
 
-def grid_of(found: Spans, starts: Times) -> Grid:
+def grid_of(found: Intervals, starts: Times) -> Grid:
     """Sample in force at each row's start."""
     from gpureport.collect.shape.loops import in_force
 
@@ -104,7 +104,7 @@ def grid_of(found: Spans, starts: Times) -> Grid:
 
 def _empty_rows(grids: list[Grid], starts: Times, ends: Times, kept: NDArray[np.bool_]) -> DeviceRows:
     is_own = np.logical_or.reduce([grid.is_own for grid in grids])[kept]
-    guessed = np.logical_or.reduce([grid.spans.is_guessed[grid.sample] & grid.is_held for grid in grids])[kept]
+    guessed = np.logical_or.reduce([grid.intervals.is_guessed[grid.sample] & grid.is_held for grid in grids])[kept]
     count = int(kept.sum())
     columns = {"is_energy_refused": np.zeros(count)}
     return DeviceRows(starts[kept], (ends - starts)[kept], ~is_own, guessed, np.zeros(count, np.int16), columns)
@@ -123,7 +123,7 @@ def _add_signals(rows: DeviceRows, points: Mapping[str, Points], grid: Grid, kep
         rows.columns[name] = values[sample] if is_whole else np.where(is_held, values[sample], np.nan)
         signal = SIGNAL_BY_NAME[name]
         if signal.kind == "counter":
-            increase, gap_increase = growth(each.values, grid.spans.is_linked, each.refused)
+            increase, gap_increase = growth(each.values, grid.intervals.is_linked, each.refused)
             rows.columns[signal.increase_name] = _share(increase, grid, sample, is_held, rows)
             rows.columns[signal.gap_increase_name] = np.where(is_own, gap_increase[sample], np.nan)
         if name == "energy_joules" and each.refused is not None:
@@ -131,8 +131,8 @@ def _add_signals(rows: DeviceRows, points: Mapping[str, Points], grid: Grid, kep
 
 
 def _share(grown: Values, grid: Grid, sample: NDArray[np.int64], is_held: NDArray[np.bool_], rows: DeviceRows) -> Values:
-    """A sample's increase, spread evenly over the rows that its span was cut into."""
-    length = grid.spans.ends_ms[sample] - grid.spans.times_ms[sample]
+    """A sample's increase, spread evenly over the rows that its interval was cut into."""
+    length = grid.intervals.ends_ms[sample] - grid.intervals.times_ms[sample]
     increase = np.where(is_held, grown[sample], np.nan)
     is_cut = rows.held_ms != length
     increase[is_cut] *= rows.held_ms[is_cut] / length[is_cut]
@@ -154,11 +154,11 @@ def _leave_to_day_before(
         return
     joules = power_over(points["power_watts"], fallback_step_ms["power_watts"])
     before, after = counter.times_ms[first - 1 : first + 1].tolist()
-    held = spans(counter.times_ms, counter.stale_ms, fallback_step_ms["energy_joules"])
+    held = intervals(counter.times_ms, counter.stale_ms, fallback_step_ms["energy_joules"])
     # The day before counts the counter's last sample by power only where power goes on without it.
-    told = joules(before, start_ms) if joules(int(held.ends_ms[first - 1]), start_ms) else 0.0
+    counted = joules(before, start_ms) if joules(int(held.ends_ms[first - 1]), start_ms) else 0.0
     is_reset = counter.values[first] < counter.values[first - 1]
-    gap[row] = np.nan if told and is_reset and told + joules(start_ms, after) >= gap[row] else max(0.0, gap[row] - told)
+    gap[row] = np.nan if counted and is_reset and counted + joules(start_ms, after) >= gap[row] else max(0.0, gap[row] - counted)
 
 
 def _xid_events(points: Points, rows: DeviceRows, first_seen_ms: int) -> Values:
@@ -192,7 +192,7 @@ class LongRows:
 
 def long_rows(points: Points, is_counter: bool, is_state: bool, fallback: StepFallback, window: Window) -> LongRows:
     """One series' samples as intervals; of a state's equal values in a row within an hour one interval is kept."""
-    found = spans(points.times_ms, points.stale_ms, fallback)
+    found = intervals(points.times_ms, points.stale_ms, fallback)
     starts, ends = row_bounds([found], window)
     grid = grid_of(found, starts)
     rows = _rows(points, is_counter, grid, starts, ends)
@@ -205,8 +205,8 @@ def _rows(points: Points, is_counter: bool, grid: Grid, starts: Times, ends: Tim
     held = (ends - starts)[kept]
     increase = gap_increase = np.full(sample.size, np.nan)
     if is_counter:
-        increase, gap_increase = growth(points.values, grid.spans.is_linked, points.refused)
-        increase = increase[sample] * (held / (grid.spans.ends_ms[sample] - grid.spans.times_ms[sample]))
+        increase, gap_increase = growth(points.values, grid.intervals.is_linked, points.refused)
+        increase = increase[sample] * (held / (grid.intervals.ends_ms[sample] - grid.intervals.times_ms[sample]))
         gap_increase = np.where(is_own, gap_increase[sample], np.nan)
     return LongRows(starts[kept], held, points.values[sample], increase, gap_increase, ~is_own)
 

@@ -1,7 +1,7 @@
 """From instants to intervals: how long a sample holds, and how a counter grew meanwhile.
 
 A sample holds until the next one, at most three median steps; the last one holds a single step; a staleness marker ends
-it earlier. The median step is the hour's own (or a neighbouring hour's, if larger), so it does not depend on how the
+it before. The median step is the hour's own (or a neighbouring hour's, if larger), so it does not depend on how the
 samples were fetched.
 """
 
@@ -50,11 +50,11 @@ def is_among(instants_ms: Times, times_ms: Times) -> Flags:
 
 
 StepFallback = Callable[[], int | None]
-"""Gives the step (ms) of hours with too few samples of their own, or None; asked only where it is needed."""
+"""The step (ms) of hours with too few samples of their own, or None; called only where it is needed."""
 
 
 @dataclass(frozen=True)
-class Spans:
+class Intervals:
     """For each sample at ``times_ms``: in force until ``ends_ms``; ``is_linked`` where the next sample follows without a gap."""
 
     times_ms: Times
@@ -63,13 +63,13 @@ class Spans:
     is_guessed: Flags
 
 
-def spans(times_ms: Times, stale_ms: Times, fallback_step_ms: StepFallback) -> Spans:
-    """Spans of one signal's sorted, distinct instants; ``fallback_step_ms`` serves hours with too few steps."""
+def intervals(times_ms: Times, stale_ms: Times, fallback_step_ms: StepFallback) -> Intervals:
+    """Intervals of one signal's sorted, distinct instants; ``fallback_step_ms`` serves hours with too few steps."""
     from gpureport.collect.shape.loops import reach
 
     step, guessed = hourly_steps(times_ms, fallback_step_ms)
     ends, is_linked = reach(times_ms, step, stale_ms, GAP_STEPS)
-    return Spans(times_ms, ends, is_linked, guessed)
+    return Intervals(times_ms, ends, is_linked, guessed)
 
 
 def hourly_steps(times_ms: Times, fallback_step_ms: StepFallback) -> tuple[Times, Flags]:
@@ -96,7 +96,7 @@ def median_step_ms(step_lists: list[Times]) -> int | None:
 def growth(values: Values, is_linked: Flags, refused: Values | None = None) -> tuple[Values, Values]:
     """A counter's growth to the next sample (NaN where unknown or refused), and over a gap that ended here (else NaN).
 
-    Over a reset the value after it, a lower bound, is growth over a gap: 3, 4, 1, 2 give 1, –, 1, – and –, –, 1, –.
+    Over a reset the value after it, a lower bound, is growth over a gap: 3, 4, 1, 2 are 1, –, 1, – and –, –, 1, –.
     """
     from gpureport.collect.shape.loops import grown
 
