@@ -141,7 +141,7 @@ class Imported:
     series_count: int
     sample_count: int
     nameless: Mapping[str, int]
-    """Values left out because no UUID label says whose they are, by metric."""
+    """Values left out because no UUID label names their device, by metric."""
     unread: Mapping[str, int]
     """Series of metrics that are of accelerators and not in the catalog, by metric."""
 
@@ -169,9 +169,9 @@ def import_files(place: Place, files: Sequence[Path], cluster: str, catalog: Cat
                     kept.add(batch, days)
             writer = DayWriter(change, cluster, known, [kept, fresh], keep_raw=True)
             tallies = {day: writer.write(day) for day in days}
-            for day, told in tallies.items():
+            for day, by_metric in tallies.items():
                 origin = Origin("file", "OpenMetrics", "openmetrics")
-                change.write("source", cluster, day, source_table(told, catalog, origin, Window.of_day(day)))
+                change.write("source", cluster, day, source_table(by_metric, catalog, origin, Window.of_day(day)))
             together = add_tallies(tallies.values())
             _refuse_nothing(together, named)
     nameless = {metric: tally.dropped["nameless"] for metric, tally in sorted(together.items()) if tally.dropped["nameless"]}

@@ -40,7 +40,7 @@ class Snapshot:
 
 
 def take_snapshot(place: Place, cluster: Cluster, cluster_name: str, now: datetime) -> Snapshot:
-    """The state of a cluster into the lake, each list on its own; what is not served or shown is said, and is not none.
+    """The state of a cluster into the lake, each list on its own; what is not served or shown is reported, and is not zero.
 
     AuthError where nothing may be listed, SourceError where no list is whole; the lake is then as it was.
     """
@@ -58,15 +58,15 @@ def take_snapshot(place: Place, cluster: Cluster, cluster_name: str, now: dateti
             except SourceError as error:
                 observation.forget(kind)
                 error.with_traceback(None)  # its frames hold the last page
-                listed.append(Listed(kind.asked, server, reason=str(error)))
-                refused += [kind.asked] if isinstance(error, ForbiddenError) else []
+                listed.append(Listed(kind.name, server, reason=str(error)))
+                refused += [kind.name] if isinstance(error, ForbiddenError) else []
                 failures += [] if isinstance(error, NotListedError) else [error]
         if all(each.reason for each in listed):
             if refused and not failures:
                 raise AuthError(f"{cluster.url} lets these credentials list nothing; give them the rules in docs/operations.md")
             none = SourceError(f"{cluster.url} serves none of the lists that are read; check the address")
             raise next(iter(failures), none)
-        if PODS.asked in refused:
+        if PODS.name in refused:
             failures.append(
                 AuthError(f"{cluster.url} does not let these credentials list pods; give them the rules in docs/operations.md")
             )
@@ -82,8 +82,8 @@ def _list(cluster: Cluster, kind: Kind, observation: Observation) -> Listed:
             observation.begin(kind, version)
         observation.add(kind, page.items)
         is_consistent = page.is_consistent and (is_consistent or page.is_start)
-    warnings = () if is_consistent else ("the list expired while it was read; its end was read at a later moment",)
-    return Listed(kind.asked, cluster.name, version, observation.count(kind), warnings)
+    warnings = () if is_consistent else ("the list expired while it was read; its end was read at a later time",)
+    return Listed(kind.name, cluster.name, version, observation.count(kind), warnings)
 
 
 def import_folder(place: Place, folder: Path, cluster: str, observed_at: datetime, now: datetime) -> Snapshot:
@@ -144,13 +144,13 @@ class _Gathered:
         if not pages:
             unread = self._unread.get(kind)
             reason = f"the folder holds it as {unread}, which is not read" if unread else "the folder holds no list of it"
-            return Listed(kind.asked, self._server, reason=reason)
+            return Listed(kind.name, self._server, reason=reason)
         count = self._observation.count(kind)
-        return Listed(kind.asked, self._server, pages[0].api_version, count, _lacking(pages, count))
+        return Listed(kind.name, self._server, pages[0].api_version, count, _lacking(pages, count))
 
 
 def _lacking(pages: list[Page], count: int) -> tuple[str, ...]:
-    """Whether pages are missing: each says how many objects come after it, and the last one that none do."""
+    """Whether pages are missing: each has the number of objects after it, the last one 0."""
     announced = max(page.remaining_count for page in pages)
     if announced > count:
         return (f"the folder lacks {announced - count} of {announced} objects of this list",)

@@ -25,7 +25,7 @@ from gpureport.values.series import Labels, SeriesBatch
 from gpureport.values.window import DAY_MS, Window
 
 MARGIN = timedelta(minutes=15)
-"""Samples around a day that tell how far its first and last ones reach."""
+"""Samples around a day that show how far its first and last ones reach."""
 _MARGIN_MS = MARGIN // timedelta(milliseconds=1)
 _SLOTS = 64
 _SAMPLES_AT_ONCE = 500_000

@@ -77,12 +77,12 @@ def _list(listing: Listing, kube: KubeState) -> Finding:
     kind = listing.kind
     if not listing.refusal:
         more = f"; {len(kube.allocatable)} of {len(kube.nodes)} nodes with accelerators" if kind == NODES else ""
-        return Finding("kubernetes_list", "ok", kind.asked, f"may be listed ({listing.version}){more}")
+        return Finding("kubernetes_list", "ok", kind.name, f"may be listed ({listing.version}){more}")
     lost, costs = _COSTS.get(kind, ("unknown in the lake; no figure is lost", ()))
     if kind == NODES and all(metric in kube.series for metric in _OUTAGE_SERIES):
         lost, costs = "kube-state-metrics shows nodes", ()
     add = (remedies.may_list(kind.group, kind.resource),)
-    return Finding("kubernetes_list", "partial" if costs else "note", kind.asked, f"{listing.refusal}: {lost}", costs, add)
+    return Finding("kubernetes_list", "partial" if costs else "note", kind.name, f"{listing.refusal}: {lost}", costs, add)
 
 
 ByNode = Mapping[str, Mapping[str, int]]

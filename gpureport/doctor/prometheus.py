@@ -81,7 +81,7 @@ def examine_server(connection: Connection, catalog: Catalog, at: datetime, match
     """Series with these labels on the server at this instant. SourceError where it cannot be read."""
     server = probe(connection)
     query = _Questions(connection, at, [Matcher(name, "=", value) for name, value in sorted(match.items())])
-    wanted = one_of(METRIC_LABEL, [*catalog.asked, CLAIM_SERIES])
+    wanted = one_of(METRIC_LABEL, [*catalog.requested, CLAIM_SERIES])
     series = {labels[METRIC_LABEL]: int(count) for labels, count in query.vector(f"count by (__name__) ({query.where(wanted)})")}
     carried = _carried(query, catalog, series)
     accelerators = query.where(Matcher(METRIC_LABEL, "=~", ACCELERATOR_METRICS))

@@ -1,7 +1,7 @@
 """A change becomes part of a lake with one object, the root: readers see all of it or nothing.
 
 It is worked out against the root as it is now, however often that was replaced meanwhile: days that nobody else replaced since
-the writer looked go in side by side, and snapshots always do. What no root needs any more is removed a day later, by the clock
+the writer read it go in side by side, and snapshots always do. What no root needs any more is removed a day later, by the clock
 that stamps the lake's own files: a reader goes on with the root that it opened.
 """
 
@@ -79,7 +79,7 @@ class Change:
                 self._write(self._folder(table, cluster, day), table, rows, f"0000.{at_ms}.{at_ms}", {})
 
     def note(self, cluster: str, day: date, entries: Mapping[str, str]) -> None:
-        """Say of the day's facts what they are made from and with; entries that are there already stay."""
+        """Note what the day's facts are made from and with; entries that are there already stay."""
         (self._folder(_NOTES, cluster, day) / _NOTES).write_text(json.dumps(dict(entries)), encoding="utf-8")
 
     def abandon(self) -> None:
@@ -98,7 +98,7 @@ class Change:
 
 
 def keep(draft: Path, label: str, row_count: int) -> Path:
-    """Make a written file a staged one: durable, and named by what the root will say of it."""
+    """Make a written file a staged one: durable, and named by its entry in the root."""
     sync(draft)
     with draft.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()

@@ -32,7 +32,7 @@ Named = list[tuple[str, Stored]]
 
 
 def bring_level(place: Place) -> Iterator[str]:
-    """Have the logs say what the root says; a line for each table with files that cannot be in one."""
+    """Make the logs equal to the root; a line for each table with files that cannot be in one."""
     lake = open_lake(place)
     while True:
         with lake.storage.errors(), locked(lake.path / ".delta.lock"):

@@ -1,4 +1,4 @@
-"""A lake as its root says it is: a reader goes on with the root that it opened, whatever others do meanwhile.
+"""A lake as its root describes it: a reader goes on with the root that it opened, whatever others do meanwhile.
 
 Snapshots of days that are over are packed in one file a table and day, facts in one a table and month. The root names a packed
 file under each day of it that counts; rows of a replaced or removed day are left out, and go when the month is packed again.
@@ -94,7 +94,7 @@ def _is_due(days: Mapping[str, tuple[Stored, ...]], is_over: bool) -> bool:
 
 
 def packed(table: str, days: Mapping[str, Files], staging: Path) -> tuple[dict[str, Stored], Path]:
-    """Days of a cluster as one file: what the root says of it for each, and where it lies."""
+    """Days of a cluster as one file: its entry in the root for each, and where it is stored."""
     schemas = [pq.read_schema(path).remove_metadata() for files in days.values() for path in files.values()]
     schema = pa.unify_schemas([pa.schema([pa.field("date", pa.date32())]), *schemas], promote_options="permissive")
     change = new_change()
@@ -223,7 +223,7 @@ class Lake:
         return Partition(table, cluster, day, files, self) if files else None
 
     def computed_days(self) -> list[Partition]:
-        """The days that have facts, by cluster and day, as partitions that say no more than that."""
+        """The days that have facts, by cluster and day, as partitions with no more than that."""
         return [Partition("facts", *day_of(key), (), self) for key in sorted(self.root.notes)]
 
     def note(self, cluster: str, day: date) -> Mapping[str, str]:

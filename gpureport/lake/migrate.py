@@ -202,7 +202,7 @@ def _number(name: str, count: int) -> int:
 
 
 def _times(name: str) -> tuple[int, ...]:
-    """Of the snapshots that a file holds, as its name says them: one, or all of a day; none of another file."""
+    """Of the snapshots that a file holds, by its name: one, or all of a day; none of another file."""
     text = Path(name).stem.removeprefix(_OBSERVED)
     if text.startswith("part-"):
         return ()

@@ -25,7 +25,7 @@ _DICTIONARY_SHARE = 0.25
 
 
 def write_parquet(rows: pa.Table, path: Path, metadata: Mapping[str, str], table: Table | None = None) -> None:
-    """Write rows to a file; the bytes depend on rows and metadata alone. A lake table says which columns are decimals."""
+    """Write rows to a file; the bytes depend on rows and metadata alone. A lake table defines which columns are decimals."""
     rows = _with_decimals(rows, table) if table else rows
     dictionary, encodings = _encodings(rows)
     lists = [f"{field.name}.list.element" for field in rows.schema if pa.types.is_list(field.type)]

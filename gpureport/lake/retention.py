@@ -1,6 +1,6 @@
 """Retention: whole days of whole tables are removed, and nothing that gpureport did not write.
 
-Samples and state go first, facts later. ``source`` stays as long as either: it says what they rest on, and is small.
+Samples and state go first, facts later. ``source`` stays as long as either: it shows what they rest on, and is small.
 """
 
 from __future__ import annotations

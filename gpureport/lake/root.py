@@ -2,7 +2,7 @@
 
 Files are ``<table>/cluster=<c>/date=<D>/<change>-NNNN.parquet``, unique and never written twice. Facts have the day as a column,
 and so a folder ``<D>`` that no engine takes for a column too. A packed file of theirs holds several days: it is above those
-folders, and its number says how many.
+folders, and its number is how many.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from gpureport.values.tables import SCHEMA_VERSION
 
 FACTS = "facts/"
 ROOT = "gpureport-lake.json.gz"
-"""The one object that is ever replaced: it says which files are the lake."""
+"""The one object that is ever replaced: it lists the files of the lake."""
 _OWN_FILE = re.compile(r"(facts/)?\w+/cluster=[^/]+/((date=)?\d{4}-\d\d-\d\d/)?[0-9a-f]{16}-\d{4,}\.parquet")
 
 
@@ -49,7 +49,7 @@ def packed_name(table: str, cluster: str, change: str, day_count: int) -> str:
 
 
 def is_own(name: str) -> bool:
-    """Whether the name is one that only a change gives."""
+    """Whether the name is one that only a change makes."""
     return bool(_OWN_FILE.fullmatch(name))
 
 
@@ -87,7 +87,7 @@ class Stored(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def is_dated(self) -> bool:
-        """Whether it has a column with the day of each row; its folder says the day otherwise."""
+        """Whether it has a column with the day of each row; its folder has the day otherwise."""
         return "/date=" not in self.name
 
     @property
@@ -180,7 +180,7 @@ def _within(root: Root) -> Root:
 
 
 def check_version(place: Place, schema_version: int, is_rooted: bool = True) -> None:
-    """LakeError where another version's lake lies at a place, or one in the form from before there was a root."""
+    """LakeError where another version's lake is at a place, or one in the form from before there was a root."""
     if schema_version > SCHEMA_VERSION:
         raise LakeError(
             f"the lake at {place} has schema {schema_version}, newer than this gpureport's {SCHEMA_VERSION}; "

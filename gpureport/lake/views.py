@@ -51,12 +51,12 @@ def scan_view(con: duckdb.DuckDBPyConnection, files: Collection[Path], rows: str
     """
     footers = [footer(file) for file in files]
     there = {name for each in footers for name in each.schema.names}
-    replaced = {each.name: told for each in DEVICE_SAMPLE.columns if each.name in there and (told := _told(each, footers))}
+    replaced = {each.name: sql for each in DEVICE_SAMPLE.columns if each.name in there and (sql := _replacement(each, footers))}
     lacking = [each.name for each in DEVICE_SAMPLE.columns if each.name not in there]
     create_view(con, "lake.device_sample", rows or rows_in(files), replaced, lacking)
 
 
-def _told(column: Column, footers: Sequence[pq.FileMetaData]) -> str:
+def _replacement(column: Column, footers: Sequence[pq.FileMetaData]) -> str:
     """Expression in the view in place of the column; '' where it is the column itself."""
     if column.nullable and all(_is_null(chunk) for each in footers for chunk in _chunks(each, column.name)):
         return f"null::{'integer' if pa.types.is_integer(column.type) else 'double'}"
@@ -77,7 +77,7 @@ def _is_null(chunk: pq.ColumnChunkMetaData) -> bool:
 
 
 def _can_be_weighed(chunk: pq.ColumnChunkMetaData, column: Column) -> bool:
-    """Joules are what they are over the row's span: nothing weighs them by time."""
+    """Joules are what they are over the row's interval: nothing weighs them by time."""
     statistics = chunk.statistics
     if statistics is None or statistics.logical_type.type != "DECIMAL":
         return False
@@ -130,7 +130,7 @@ def rows_named(partitions: Sequence[Partition], names: Mapping[str, Collection[t
 
 
 def _open(con: duckdb.DuckDBPyConnection, lake: Lake, table: str, rows: str, wanted: Mapping[str, Collection[str]]) -> str:
-    """The name under which a table of the lake stands now; '' for facts that no day ever had and nobody describes."""
+    """The name of a table of the lake now; '' for facts that no day ever had and nobody describes."""
     name = table.replace("/", ".") if table.startswith("facts/") else f"lake.{table}"
     known, schema = TABLE_BY_NAME.get(table), lake.root.schemas.get(table)
     columns = wanted.get(name, [each.name for each in known.columns if each.nullable] if known else [])
@@ -163,7 +163,7 @@ def create_view(
     make_way(con, name)
     _put_view(con, name, rows, "*", {})
     there = {*con.table(name).columns} if wanted or replaced else set[str]()
-    replaced = {column: expression for column, expression in replaced.items() if column in there}
+    replaced = {column: sql for column, sql in replaced.items() if column in there}
     old = {
         column: RENAMED_FACTS[column] for column in sorted(there.intersection(RENAMED_FACTS)) if RENAMED_FACTS[column] in wanted
     }
@@ -188,7 +188,7 @@ def _put_view(
 ) -> None:
     import duckdb  # whoever writes a lake does without it
 
-    instead = ", ".join(f"{expression} as {column}" for column, expression in replaced.items())
+    instead = ", ".join(f"{sql} as {column}" for column, sql in replaced.items())
     columns = ", ".join([f"{kept} replace ({instead})" if instead else kept, *added])
     try:
         con.execute(f"create or replace view {name} as select {columns} from {rows}")
@@ -224,7 +224,7 @@ def rows_in(files: Iterable[Path], is_dated: bool = False) -> str:
 
 
 def _doubles(table: Table | None) -> dict[str, str]:
-    """Decimals as doubles: whoever asks need not know how files hold a number."""
+    """Decimals as doubles: whoever queries need not know how files hold a number."""
     names = [column.name for column in table.columns if column.decimals is not None] if table else []
     return {name: f"{name}::double" for name in names}
 
@@ -239,7 +239,7 @@ def _create_empty(con: duckdb.DuckDBPyConnection, name: str, schema: pa.Schema) 
 
 
 def make_way(con: duckdb.DuckDBPyConnection, name: str) -> None:
-    """Drop what has the name: an empty table of other days does not give way to a view, nor a view to it."""
+    """Drop what has the name: an empty table of other days is not replaced by a view, nor a view to it."""
     import duckdb
 
     for kind in ("view", "table"):

@@ -19,7 +19,7 @@ from gpureport.simulate.plan import SimulationPlan
 from gpureport.simulate.planted import XID_MESSAGES
 from gpureport.simulate.story import Day, node_story
 from gpureport.simulate.workload import Pod
-from gpureport.values.series import METRIC_LABEL, Labels, SeriesBatch, concatenate, of_pieces
+from gpureport.values.series import METRIC_LABEL, Labels, SeriesBatch, concatenate, series_batch
 from gpureport.values.window import DAY_MS
 
 EXPORTER_JOB = "nvidia-dcgm-exporter"
@@ -200,7 +200,7 @@ class _Scrapes:
         """Collected series, each once and in order of time."""
         runs = [sorted(found, key=lambda run: int(run[0][0])) for found in self._series.values()]
         times, values = ([np.concatenate([run[part] for run in found]) for found in runs] for part in (0, 1))
-        return of_pieces([dict(labels) for labels in self._series], times, values)
+        return series_batch([dict(labels) for labels in self._series], times, values)
 
 
 _SCRAPE = scrape_labels("10.244.0.9:8080", "kube-state-metrics")
@@ -217,7 +217,7 @@ def kube_series(day: Day) -> SeriesBatch:
     parts = [*_node_parts(day.node, times)]
     for pod in day.story.pods:
         parts += _pod_parts(day.plan, pod, times)
-    return of_pieces([part[0] for part in parts], [part[1] for part in parts], [part[2] for part in parts])
+    return series_batch([part[0] for part in parts], [part[1] for part in parts], [part[2] for part in parts])
 
 
 def allocatable(node: Node) -> dict[str, int]:

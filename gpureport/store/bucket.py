@@ -46,7 +46,7 @@ class Bucket:
 
     @property
     def folder(self) -> Path:
-        """Copies of what lies here, and of nothing else."""
+        """Copies of what is stored here, and of nothing else."""
         return self.place.cache
 
     def get(self, name: str) -> Found | None:
@@ -144,7 +144,7 @@ class Bucket:
         with store_errors(self.place):
             for number, page in enumerate(obstore.list(self._store, prefix or None, chunk_size=_PAGE_OBJECTS)):
                 if number * _PAGE_OBJECTS > _MOST_OBJECTS:
-                    raise StoreError(f"the list of {self.place} does not end; look at the storage")
+                    raise StoreError(f"the list of {self.place} does not end; check the storage")
                 for each in page:
                     yield Listed(each["path"], each["size"], each["last_modified"])
 
@@ -165,9 +165,9 @@ class Bucket:
         """See ``Storage``; the options' names are those of the library that it shares with others."""
         settings, provider = _settings(self.place)
         if provider:
-            given = provider()
-            settings |= {f"aws_{name}": str(given[name]) for name in ("access_key_id", "secret_access_key")}
-            settings |= {"aws_session_token": str(given["token"])} if given.get("token") else {}
+            credentials = provider()
+            settings |= {f"aws_{name}": str(credentials[name]) for name in ("access_key_id", "secret_access_key")}
+            settings |= {"aws_session_token": str(credentials["token"])} if credentials.get("token") else {}
         return str(self.place / name), {"allow_http": "true", "aws_conditional_put": "etag", **settings}
 
     def errors(self) -> AbstractContextManager[None]:
@@ -197,7 +197,7 @@ def _open(address: ObjectAddress) -> S3Store | GCSStore | AzureStore:
     reach = address.reach
     settings, provider = _settings(address)
     if provider:
-        provider()  # what is wrong with it is said here; within a request it would be any refusal
+        provider()  # what is wrong with it is reported here; within a request it would be any refusal
     with store_errors(address):
         return cast("type[S3Store]", _STORES[address.scheme])(
             address.bucket,

@@ -84,20 +84,20 @@ def settings_of(reach: Reach, profile: Mapping[str, str]) -> dict[str, str]:
 def of_process(command: str, environ: Mapping[str, str]) -> Callable[[], S3Credential]:
     """Credentials that a command prints, requested again when they expire. StoreError where it prints none."""
 
-    def ask() -> S3Credential:
+    def fetch() -> S3Credential:
         try:
             done = subprocess.run(
                 shlex.split(command), capture_output=True, timeout=_PROCESS_SECONDS, env=dict(environ), check=True
             )
-            said = json.loads(done.stdout)
-            expires = said.get("Expiration")
+            printed = json.loads(done.stdout)
+            expires = printed.get("Expiration")
             return {
-                "access_key_id": said["AccessKeyId"],
-                "secret_access_key": said["SecretAccessKey"],
-                "token": said.get("SessionToken"),
+                "access_key_id": printed["AccessKeyId"],
+                "secret_access_key": printed["SecretAccessKey"],
+                "token": printed.get("SessionToken"),
                 "expires_at": datetime.fromisoformat(expires) if expires else None,
             }
         except (OSError, subprocess.SubprocessError, ValueError, KeyError, TypeError):
             raise StoreError("the profile's credential_process gives no credentials; run it by hand to see why") from None
 
-    return ask
+    return fetch

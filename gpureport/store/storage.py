@@ -52,7 +52,7 @@ class ObjectAddress:
 
     @property
     def cache(self) -> Path:
-        """The folder for copies of what lies here, and of nothing else."""
+        """The folder for copies of what is stored here, and of nothing else."""
         where = hashlib.sha256(f"{self.reach.endpoint_url}\n{self}".encode()).hexdigest()[:16]
         return self.reach.cache / where
 
@@ -169,7 +169,7 @@ def is_absent(error: FileNotFoundError) -> bool:
 
 
 def no_conditions(place: Place) -> StoreError:
-    """Of a storage on which two writers cannot tell that they are two."""
+    """Of a storage on which two writers cannot know that they are two."""
     return StoreError(
         f"the storage of {place} has no conditional writes, so a change could be lost; keep the lake on one that has them"
     )
@@ -188,7 +188,7 @@ def _sentence(address: ObjectAddress, error: Exception) -> str:
             "list, get, put and delete there"
         )
     if status:
-        return f"{where} answered {status}{f' ({code})' if code else ''} for {address}; look at the storage, then run again"
+        return f"{where} answered {status}{f' ({code})' if code else ''} for {address}; check the storage, then run again"
     if _NO_CONNECTION.search(text):
         why = "no answer in time" if "Timeout" in text else "no connection"
         return f"cannot reach {where} for {address} ({why}); check object_store.endpoint_url and the network, then run again"

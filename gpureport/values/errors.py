@@ -2,7 +2,7 @@
 
 GpureportError (1)
 ├── UsageError (2)       the command line or the configuration is wrong: change it
-├── SourceError (5)      a server or file did not give a whole answer: retry later, or fix the address
+├── SourceError (5)      a server or file did not return a whole answer: retry later, or fix the address
 │   ├── AuthError        the server refuses these credentials
 │   └── PartialAnswerError   the server answered with warnings where a whole answer was demanded
 ├── OutputError (1)      the report's folder cannot be written
@@ -30,7 +30,7 @@ class UsageError(GpureportError):
 
 
 class SourceError(GpureportError):
-    """A server or a file did not give a whole answer."""
+    """A server or a file did not return a whole answer."""
 
     exit_code = 5
 

@@ -23,7 +23,7 @@ class SeriesBatch:
     Series ``i`` owns ``times_ms[offsets[i]:offsets[i + 1]]`` (int64, milliseconds since the epoch) and the
     same slice of ``values`` (float64, in the metric's own unit, staleness markers included as ``STALE_BITS``).
     Samples of a series may repeat or be out of order; ``shape`` sorts and removes duplicates.
-    Two entries may have equal labels (a source may hand over a series in several pieces).
+    Two entries may have equal labels (a source may hand over a series in several parts).
     """
 
     labels: Sequence[Labels]
@@ -49,7 +49,7 @@ def is_stale(values: NDArray[np.float64]) -> NDArray[np.bool_]:
     return np.asarray(values.view(np.uint64) == np.uint64(STALE_BITS))
 
 
-def of_pieces(
+def series_batch(
     labels: Sequence[Labels], times_ms: Sequence[NDArray[np.int64]], values: Sequence[NDArray[np.float64]]
 ) -> SeriesBatch:
     """A batch of series, each with times and values of its own."""

@@ -63,7 +63,7 @@ def full_hour(instant: datetime) -> datetime:
 
 
 _YEARS = range(2000, 2200)
-"""GPUs and calendars with room for a day before and after."""
+"""Years of GPUs and calendars, with a day more before and after."""
 
 
 def parse_date(text: str) -> date:

@@ -31,10 +31,7 @@ def is_match(matcher: Matcher, labels: Labels) -> bool:
 def members(group: Group, series: Sequence[Labels]) -> list[Labels]:
     """What the group's questions bring; a series that two of them match comes twice."""
     return [
-        labels
-        for question in group.questions
-        for labels in series
-        if all(is_match(matcher, labels) for matcher in question.matchers)
+        labels for query in group.queries for labels in series if all(is_match(matcher, labels) for matcher in query.matchers)
     ]
 
 
@@ -131,4 +128,4 @@ def test_exporters_that_name_a_device_differently_are_asked_apart_and_shaped_tog
     other = [named("UUID", "GPU-2", "Hostname", "n2"), named("uuid", "2", "instance", "10.0.0.2:9835")]
     groups = plan([*one, *other], 2, 1)
     assert [members(group, [*one, *other]) for group in groups] == [one, other]
-    assert [len(group.questions) for group in groups] == [2, 2]
+    assert [len(group.queries) for group in groups] == [2, 2]

@@ -18,7 +18,7 @@ from gpureport.values.series import METRIC_LABEL, Labels, SeriesBatch
 CATALOG = load_catalog()
 READING = Reading(frozenset({"relabelled"}))
 METRICS = st.sampled_from(
-    ["", "unknown", *sorted(metric for metric in CATALOG.asked if "DCGM" in metric or "amd" in metric or "nvidia" in metric)]
+    ["", "unknown", *sorted(metric for metric in CATALOG.requested if "DCGM" in metric or "amd" in metric or "nvidia" in metric)]
 )
 NAMES = st.sampled_from(["UUID", "uuid", "GPU_I_ID", "pod", "exported_pod", "namespace", "job", "serial_number", "Hostname", "Z"])
 LABELS = st.dictionaries(NAMES, st.sampled_from(["", "a", "GPU-1", "relabelled", "é"]), max_size=7)

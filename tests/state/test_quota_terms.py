@@ -14,7 +14,7 @@ from gpureport.collect.state.quota_terms import quota_term_rows
 from gpureport.values.runtime.resources import QUERIES
 
 RECORDING = QUERIES.parent / "data" / "fixtures" / "k8s-1.36-recording"
-BY_NAME = {kind.asked: kind for kind in KINDS}
+BY_NAME = {kind.name: kind for kind in KINDS}
 
 
 def rows(kind: str, found: dict[str, Any]) -> list[Row]:
@@ -26,7 +26,7 @@ def rows(kind: str, found: dict[str, Any]) -> list[Row]:
 
 def recorded(file: str, kind: Kind) -> dict[tuple[str, str], Row]:
     items = json.loads((RECORDING / f"{file}.json").read_text())["items"]
-    return {(row["quota"], row.get("resource", "")): row for item in items for row in rows(kind.asked, item)}
+    return {(row["quota"], row.get("resource", "")): row for item in items for row in rows(kind.name, item)}
 
 
 def said(row: Row, *names: str) -> tuple[Any, ...]:
@@ -127,7 +127,7 @@ def test_the_last_change_of_the_spec_is_the_last_write_that_was_not_of_the_statu
     assert row["changed_at"] == 1_795_168_800_000
 
 
-@pytest.mark.parametrize("kind", sorted(kind.asked for kind in KINDS if kind.quota_system))
+@pytest.mark.parametrize("kind", sorted(kind.name for kind in KINDS if kind.quota_system))
 @pytest.mark.parametrize("odd", [None, [], "x", 3, {"resourceGroups": [None, {"flavors": [3, {"resources": [{}, None]}]}]}])
 def test_an_object_of_another_shape_says_nothing_rather_than_failing(kind: str, odd: object) -> None:
     found = {

@@ -22,7 +22,7 @@ from gpureport.collect.export.planning import (
     Plan,
     plan_from_glimpse,
     plan_from_list,
-    window_asked,
+    window_to_read,
     with_unread,
 )
 from gpureport.collect.shape import Reading, Tally, reading_of, shape
@@ -65,7 +65,7 @@ class _Done:
 def export_day(settings: ExportSettings, place: Place, day: date, progress: Progress, only_if_grown: bool = False) -> Exported:
     """Write one day's partitions whole; with ``only_if_grown`` only where more samples came than the lake holds.
 
-    As many processes fetch its groups as the server may be asked at once.
+    As many processes fetch its groups as the server takes requests at once.
     SourceError where the server cannot be read, NoSeriesError where it holds none of the catalog's series for the day.
     """
     connection, lake = open_connection(settings.prometheus, settings.environ), open_lake(place, create=True)
@@ -88,7 +88,7 @@ def _may_have_grown(held: Mapping[str, int], connection: Connection, server: Ser
     if server.read_path == "victoria-metrics":  # its queries leave out samples that its export has
         return True
     try:
-        counts = Labelled(connection, window_asked(day)).sample_counts(settings.catalog.asked, settings.scope)
+        counts = Labelled(connection, window_to_read(day)).sample_counts(settings.catalog.requested, settings.scope)
     except (AuthError, NoApiError):
         raise
     except SourceError:
@@ -140,7 +140,7 @@ def _refuse_split_devices(done: Sequence[_Done]) -> None:
 
 @contextmanager
 def _loading_loops(catalog: Catalog) -> Iterator[None]:
-    """Load the compiled loops while the server is asked what it has: workers are forked with them."""
+    """Load the compiled loops while the server lists what it has: workers are forked with them."""
     loading = threading.Thread(target=load_loops, args=(catalog,))
     with uncollected():
         loading.start()
@@ -170,7 +170,7 @@ def held_sample_counts(lake: Lake, cluster: str, day: date) -> dict[str, int]:
         files += [str(file) for file in found.files] if (found := lake.partition("source", cluster, day)) else []
     if not files:
         return {}
-    import duckdb  # a tenth of a second that only a second look at a day needs
+    import duckdb  # a tenth of a second that only a second export of a day needs
 
     counting = "select asked, sum(sample_count)::bigint from read_parquet(?) where kind <> 'kubernetes' group by all"
     with duckdb.connect() as con:
@@ -194,7 +194,7 @@ class _Fetch:
     def do(self, task: tuple[int, Group], change: Change) -> _Done:
         """Stage one group's parts; what was read of it."""
         number, group = task
-        batch, done = self._read(group, window_asked(self.day))
+        batch, done = self._read(group, window_to_read(self.day))
         shaped = shape(batch, self.settings.catalog, Window.of_day(self.day), self.settings.keep_raw, self.reading)
         del batch  # not held while the rows are encoded
         for table, rows in shaped.tables().items():
@@ -203,9 +203,7 @@ class _Fetch:
 
     def _read(self, group: Group, around: Window) -> tuple[SeriesBatch, _Done]:
         connection = open_connection(self.settings.prometheus, self.settings.environ)
-        readings = [
-            read(connection, self.server, question.matchers, around, question.expected_samples) for question in group.questions
-        ]
+        readings = [read(connection, self.server, query.matchers, around, query.expected_samples) for query in group.queries]
         warnings = tuple(warning for reading in readings for warning in reading.warnings)
         paths = ", ".join(sorted({reading.read_path for reading in readings}))
         return concatenate([reading.batch for reading in readings]), _Done(warnings, paths)

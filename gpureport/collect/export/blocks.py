@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date
 
 from gpureport.collect.export import Exported, ExportSettings, held_sample_counts, lessened
-from gpureport.collect.export.planning import window_asked
+from gpureport.collect.export.planning import window_to_read
 from gpureport.collect.sources.blocks import Block, blocks_of, read_block
 from gpureport.collect.sources.provenance import Origin, source_table
 from gpureport.collect.staging import DayWriter, KnownSeries, RawDays
@@ -19,13 +19,13 @@ from gpureport.values.window import Window
 
 def export_blocks(settings: ExportSettings, place: Place, lake: Place, day: date) -> Exported:
     """Write one day's partitions whole. SourceError where blocks cannot be read, or hold none of the catalog's series."""
-    window, match = window_asked(day), settings.prometheus.match
+    window, match = window_to_read(day), settings.prometheus.match
     blocks = blocks_of(place, window, match)
     known = KnownSeries(settings.catalog)
     with spill_folder() as folder:
         raw = RawDays(folder / "raw", known)
         for block in blocks:
-            for batch in read_block(block, settings.catalog.asked, match, _differing(block, blocks), window):
+            for batch in read_block(block, settings.catalog.requested, match, _differing(block, blocks), window):
                 raw.add(batch, [day])
         if day not in raw.days():
             chosen = "".join(f", {name}={value}" for name, value in match.items())
@@ -43,5 +43,5 @@ def export_blocks(settings: ExportSettings, place: Place, lake: Place, day: date
 
 
 def _differing(block: Block, blocks: list[Block]) -> dict[str, str]:
-    """The block's own labels that not all of the blocks have: they tell copies apart, of replicas say."""
+    """The block's own labels that not all of the blocks have: they distinguish copies, as of replicas."""
     return {name: value for name, value in block.labels.items() if any(each.labels.get(name) != value for each in blocks)}

@@ -53,7 +53,7 @@ class ExportSettings:
         return tuple(Matcher(name, "=", value) for name, value in sorted(self.prometheus.match.items()))
 
 
-def window_asked(day: date) -> Window:
+def window_to_read(day: date) -> Window:
     """The day with what is read around it."""
     return Window.of_day(day).widened(MARGIN)
 
@@ -68,7 +68,7 @@ class NoSeriesError(SourceError):
 
 @dataclass(frozen=True)
 class Plan:
-    """Groups to fetch, and what else their labels tell."""
+    """Groups to fetch, and what else their labels show."""
 
     groups: list[Group]
     reading: Reading
@@ -80,7 +80,7 @@ def with_unread(plan: Plan, connection: Connection, settings: ExportSettings, da
     """The plan, with the series that it does not read where the server reports them."""
     wanted = [Matcher(METRIC_LABEL, "=~", ACCELERATOR_METRICS), *settings.scope]
     try:
-        counts = Labelled(connection, window_asked(day)).at_a_time(METRIC_LABEL, wanted)
+        counts = Labelled(connection, window_to_read(day)).at_a_time(METRIC_LABEL, wanted)
     except SourceError:
         return plan
     return replace(plan, unread=settings.catalog.unread({metric: math.ceil(count) for metric, count in counts.items()}))
@@ -89,14 +89,14 @@ def with_unread(plan: Plan, connection: Connection, settings: ExportSettings, da
 def plan_from_glimpse(connection: Connection, server: Server, settings: ExportSettings, day: date) -> Plan | None:
     """A plan for a hundredth of the time that a list takes, in which a device may be in two groups.
 
-    None where the server may not be asked so: only Prometheus itself is sure to tell every value of a label.
+    None for other servers: only Prometheus itself is sure to list every value of a label.
     """
     if server.read_path != "remote-read":
         return None
-    labelled = Labelled(connection, window_asked(day))
+    labelled = Labelled(connection, window_to_read(day))
     try:
         catalog = settings.catalog
-        seen = glimpse(labelled, catalog.asked, settings.scope, _device_of(catalog), device_labels(catalog))
+        seen = glimpse(labelled, catalog.requested, settings.scope, _device_of(catalog), device_labels(catalog))
         if seen is None:
             return None
         groups = _groups(connection, settings, seen.outline, seen.example, day)
@@ -112,19 +112,19 @@ def plan_from_list(connection: Connection, settings: ExportSettings, day: date) 
 
     NoSeriesError where there are none of the catalog's on the day.
     """
-    outline, reading, said = Outline(device_labels(settings.catalog)), PLAIN, list[str]()
+    outline, reading, all_warnings = Outline(device_labels(settings.catalog)), PLAIN, list[str]()
     example: Labels | None = None
-    for series, warnings in _listed(connection, settings, settings.catalog.asked, day):
+    for series, warnings in _listed(connection, settings, settings.catalog.requested, day):
         example = example or next(iter(series), None)
         outline.add(series, _device_of(settings.catalog))
         reading = read_labels(series, reading)
-        said += [warning for warning in warnings if warning not in said]
+        all_warnings += [warning for warning in warnings if warning not in all_warnings]
     if example is None:
         raise NoSeriesError(
             f"{connection.url} holds no series of the catalog for {day}; check the date, the server's retention, "
             "and that dcgm-exporter is scraped"
         )
-    return Plan(_groups(connection, settings, outline, example, day), reading, tuple(said))
+    return Plan(_groups(connection, settings, outline, example, day), reading, tuple(all_warnings))
 
 
 def _listed(
@@ -133,7 +133,7 @@ def _listed(
     """All series and the server's warnings, metrics in halves where a list of all is too much for one answer."""
     matchers = [one_of(METRIC_LABEL, metrics), *settings.scope]
     try:
-        yield list_series(connection, matchers, window_asked(day))
+        yield list_series(connection, matchers, window_to_read(day))
         return
     except TooMuchError:
         if len(metrics) == 1:
@@ -144,7 +144,7 @@ def _listed(
 
 def _groups(connection: Connection, settings: ExportSettings, outline: Outline, example: Labels, day: date) -> list[Group]:
     """Groups by a budget of samples; how dense they are is seen on one series or device."""
-    window = window_asked(day)
+    window = window_to_read(day)
     hourly = samples_per_hour(connection, _lasting(example), window) or ASSUMED_SAMPLES_PER_HOUR
     groups = plan_groups(outline, settings.samples_per_group, round(hourly * window.seconds / 3600))
     return [_within(group, settings.scope) for group in groups]
@@ -157,7 +157,7 @@ def _lasting(example: Labels) -> Labels:
 
 
 def _within(group: Group, scope: tuple[Matcher, ...]) -> Group:
-    return Group(tuple(replace(question, matchers=(*question.matchers, *scope)) for question in group.questions))
+    return Group(tuple(replace(query, matchers=(*query.matchers, *scope)) for query in group.queries))
 
 
 def device_labels(catalog: Catalog) -> tuple[str, ...]:
@@ -174,21 +174,21 @@ def _device_of(catalog: Catalog) -> Callable[[Labels], str]:
 
 
 def _reading(labelled: Labelled, seen: Glimpse, settings: ExportSettings) -> Reading:
-    """As ``told_by`` shows it of all series."""
+    """As ``read_labels`` finds it from all series."""
     if "pod" not in seen.names:
         return PLAIN
     every = [one_of(METRIC_LABEL, seen.metrics), *settings.scope]
     requests = [one_of(METRIC_LABEL, REQUESTS), *settings.scope, Matcher("resource", "!~", NOT_EXTENDED)]
     own = [[*every, Matcher("pod", "=", ""), Matcher(label, "!=", "")] for label in DEVICE_LABELS if label in seen.names]
-    asking = [labelled.values("pod", requests)]
+    requesting = [labelled.values("pod", requests)]
     targets: Iterable[tuple[str, ...]] = ()
     if "exported_pod" in seen.names:
-        bearing = [*every, Matcher("exported_pod", "!=", "")]
-        namespaces, containers, pods = (labelled.values(name, bearing) for name in ("namespace", "container", "pod"))
+        exported = [*every, Matcher("exported_pod", "!=", "")]
+        namespaces, containers, pods = (labelled.values(name, exported) for name in ("namespace", "container", "pod"))
         targets = product(namespaces or [""], {"", *containers}, pods)
-        asking.append(labelled.values("exported_pod", requests))
+        requesting.append(labelled.values("exported_pod", requests))
     return Reading(
         frozenset(place(dict(zip(("namespace", "container", "pod"), each, strict=True))) for each in targets),
-        requesting=frozenset(chain(*asking)),
+        requesting=frozenset(chain(*requesting)),
         honoring=frozenset(chain(*(labelled.values("job", each) for each in own))),
     )

@@ -1,7 +1,7 @@
 """One value per device signal and instant, out of the many copies that exporters and servers hand out.
 
-Copies through one scrape target (a series per sharing pod, per MIG instance, per XID code) stand at equal instants: one is
-kept. Copies through different targets (replicas, a restarted exporter) stand at different instants: the fullest
+Copies through one scrape target (a series per sharing pod, per MIG instance, per XID code) have equal instants: one is
+kept. Copies through different targets (replicas, a restarted exporter) have different instants: the fullest
 serves, and another only where the fuller ones are silent longer than the gap limit.
 """
 

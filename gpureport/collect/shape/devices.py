@@ -253,7 +253,7 @@ def _merged(sources: Sequence[Points], meaning: Meaning) -> Points:
 
 
 def _continued(before: Points, after: Points) -> Points:
-    """The same counter under a new name: where it is behind by rounding alone, it goes on from where it stood."""
+    """The same counter under a new name: where it is behind by rounding alone, it goes on from its previous value."""
     at = int(np.searchsorted(after.times_ms, before.times_ms[-1], side="right"))
     if at == after.count:
         return after
@@ -339,7 +339,7 @@ def _put(found: DeviceSignals, name: str, source: str, points: Points, metric: s
 
 
 def imply_no_xid(found: DeviceSignals, counters: Sequence[Prepared], steps: Steps) -> None:
-    """No XID stands where only counters of XIDs speak; how they rise is counted by itself."""
+    """The code is 0 where only counters of XIDs are exported; how they rise is counted by itself."""
     seen = [each for each in counters if each.points.count]
     if "xid_code" in found.points or not seen:
         return

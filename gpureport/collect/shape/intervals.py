@@ -1,7 +1,7 @@
 """From instants to intervals: how long a sample holds, and how a counter grew meanwhile.
 
 A sample holds until the next one, at most three median steps; the last one holds a single step; a staleness marker ends
-it before. The median step is the hour's own (or a neighbouring hour's, if larger), so it does not depend on how the
+it sooner. The median step is the hour's own (or a neighbouring hour's, if larger), so it does not depend on how the
 samples were fetched.
 """
 

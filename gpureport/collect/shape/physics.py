@@ -148,7 +148,7 @@ def _refuse_stuck(
     What it then catches up with in one step is the energy of that time, which power shows already.
     """
     watts = _in_force(power, times)
-    growth = np.where(np.diff(values) < 0, values[1:], np.diff(values))  # from a reset on what stands there
+    growth = np.where(np.diff(values) < 0, values[1:], np.diff(values))  # from a reset on the value there
     is_still = (growth >= 0) & (growth < _LEAST / 1000 * watts * np.diff(times))
     edges = np.flatnonzero(np.diff(np.concatenate([[False], is_still, [False]])))
     joules, count = power_over(power, fallback), 0

@@ -93,7 +93,7 @@ def read_labels(labels: Iterable[Labels], before: Reading = PLAIN) -> Reading:
 def place(labels: Labels) -> str:
     """Namespace, container and pod of a scrape's target, without the parts that distinguish a pod from others of its DaemonSet.
 
-    The exporter's pod on an idle node stands beside no workload; a workload of a like name is elsewhere.
+    The exporter's pod on an idle node has no workload beside it; a workload of a like name is elsewhere.
     """
     pod = labels.get("pod", "")
     return "/".join([labels.get("namespace", ""), labels.get("container", ""), pod.rpartition("-")[0] or pod])

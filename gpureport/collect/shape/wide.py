@@ -142,7 +142,7 @@ def _share(grown: Values, grid: Grid, sample: NDArray[np.int64], is_held: NDArra
 def _leave_to_day_before(
     rows: DeviceRows, points: Mapping[str, Points], fallback_step_ms: Mapping[str, StepFallback], start_ms: int
 ) -> None:
-    """The part of growth over a gap that lies before the window, by power: it counts on that day.
+    """The part of growth over a gap before the window, by power: it counts on that day.
 
     Over a reset growth is the least that was used: where power shows as much, power alone counts.
     """
@@ -164,7 +164,7 @@ def _leave_to_day_before(
 def _xid_events(points: Points, rows: DeviceRows, first_seen_ms: int) -> Values:
     """The code at each row where a new non-zero one appears.
 
-    A code that stands at the device's very first instant is no event. One that appears while the device was
+    A code at the device's very first instant is no event. One that appears while the device was
     seen before is: DCGM 4.5.3 and later show no series until the first XID (dcgm-exporter 700).
     """
     codes = points.values

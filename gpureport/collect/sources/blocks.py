@@ -277,13 +277,13 @@ def _batch(
 ) -> SeriesBatch:
     from gpureport.collect.sources.prometheus.xor import PADDING, decode
 
-    pieces = [[found for chunk in chunks if (found := segments.xor(chunk)) is not None] for _, chunks in chosen]
-    joined = [piece for each in pieces for piece in each]
-    ends = np.cumsum([len(piece) for piece in joined], dtype=np.int64)
+    encoded = [[found for chunk in chunks if (found := segments.xor(chunk)) is not None] for _, chunks in chosen]
+    joined = [chunk for each in encoded for chunk in each]
+    ends = np.cumsum([len(chunk) for chunk in joined], dtype=np.int64)
     bounds = np.stack([np.append(0, ends[:-1])[: ends.size], ends], axis=1)
     octets = np.frombuffer(b"".join([*joined, b"\0" * PADDING]), np.uint8)
     counts, times, values = decode(octets, bounds, window.start_ms, window.end_ms)
-    per_series = _sums(counts, [len(each) for each in pieces])
+    per_series = _sums(counts, [len(each) for each in encoded])
     kept = _not_deleted([deleted.get(series.reference, []) for series, _ in chosen], per_series, times)
     return SeriesBatch(
         labels=[{**series.labels, **added} for series, _ in chosen],
@@ -304,8 +304,8 @@ def _not_deleted(
     deleted: Sequence[Sequence[tuple[int, int]]], counts: NDArray[np.int64], times: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
     kept = np.ones(times.size, np.bool_)
-    for spans, end, count in zip(deleted, np.cumsum(counts).tolist(), counts.tolist(), strict=True):
-        for first, last in spans:
+    for ranges, end, count in zip(deleted, np.cumsum(counts).tolist(), counts.tolist(), strict=True):
+        for first, last in ranges:
             own = times[end - count : end]
             kept[end - count : end] &= (own < first) | (own > last)
     return kept

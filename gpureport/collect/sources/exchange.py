@@ -26,17 +26,17 @@ _LOG = logging.getLogger(__name__)
 Body = bytes | bytearray
 CONNECT_SECONDS = 10.0
 RETRIES = 9
-"""Further attempts: nine span a minute, in which a server may restart."""
+"""Further attempts: nine take a minute, in which a server may restart."""
 AGAIN = frozenset({408, 429, 500, 502, 503, 504})
 """Status codes that another attempt may better."""
 ANSWER_READ_TIMEOUTS = 5
 """Deadline of a whole answer, in multiples of the read timeout."""
-LONGEST_QUESTION_SECONDS = 150.0
+LONGEST_REQUEST_SECONDS = 150.0
 """After so many seconds of failing, no further attempt begins."""
 LONGEST_WAIT_SECONDS = 20.0
 _FIRST_WAIT_SECONDS = 0.25
-_SAID_ATTEMPT = 3  # after two seconds: a stumble is no news
-_PIECE_BYTES = 1 << 18
+_LOGGED_ATTEMPT = 3  # after two seconds: a stumble is no news
+_PART_BYTES = 1 << 18
 _BODY_BYTES = 64 << 20
 _DECODED_BYTES = 256 << 20
 EXCERPT_BYTES = 1 << 16
@@ -72,7 +72,7 @@ class Deadline:
             os.close(descriptor)
 
     def check(self) -> None:
-        """OSError after the deadline: a body that it cut off may look like a whole one."""
+        """OSError after the deadline: a body that it cut off may pass for a whole one."""
         if self.is_over:
             raise OSError("the deadline is over")
 
@@ -128,21 +128,21 @@ def watched(manager: PoolManager) -> PoolManager:
     return manager
 
 
-def pieces(response: BaseHTTPResponse, most_bytes: int = _BODY_BYTES) -> Iterator[bytes]:
+def body_parts(response: BaseHTTPResponse, most_bytes: int = _BODY_BYTES) -> Iterator[bytes]:
     """The body as it comes, decompressed; LargeError beyond so many bytes."""
     left = most_bytes
-    while piece := response.read1(_PIECE_BYTES, decode_content=True):
-        left -= len(piece)
+    while part := response.read1(_PART_BYTES, decode_content=True):
+        left -= len(part)
         if left < 0:
             raise LargeError(f"more than {most_bytes >> 20} MiB")
-        yield piece
+        yield part
 
 
 def whole(response: BaseHTTPResponse, most_bytes: int = _BODY_BYTES) -> bytearray:
     """The body, decompressed; LargeError beyond so many bytes."""
     body = bytearray()
-    for piece in pieces(response, most_bytes):
-        body += piece
+    for part in body_parts(response, most_bytes):
+        body += part
     return body
 
 
@@ -150,8 +150,8 @@ def excerpt(response: BaseHTTPResponse) -> bytes:
     """The beginning of a refusal's body, as far as it comes."""
     body = b""
     with contextlib.suppress(HTTPError, OSError, LargeError):
-        for piece in pieces(response):
-            body += piece
+        for part in body_parts(response):
+            body += part
             if len(body) >= EXCERPT_BYTES:
                 break
     return body[:EXCERPT_BYTES]
@@ -165,12 +165,12 @@ def decoded(body: Body, decode: Callable[[Body], Any] = orjson.loads) -> Any:
     return decode(body)
 
 
-def pause(attempt: int, failure: str, asked_seconds: float = 0.0) -> float:
+def pause(attempt: int, failure: str, requested_seconds: float = 0.0) -> float:
     """Wait before the next attempt, for the seconds returned: nine take a minute, and jobs do not all come back at once."""
-    if attempt == _SAID_ATTEMPT:
+    if attempt == _LOGGED_ATTEMPT:
         _LOG.warning(f"trying again, for up to two minutes: {failure}")
     longest = min(LONGEST_WAIT_SECONDS, _FIRST_WAIT_SECONDS * 2**attempt)
-    seconds: float = max(min(asked_seconds, LONGEST_WAIT_SECONDS), random.uniform(0.85, 1.0) * longest)
+    seconds: float = max(min(requested_seconds, LONGEST_WAIT_SECONDS), random.uniform(0.85, 1.0) * longest)
     time.sleep(seconds)
     return seconds
 

@@ -1,4 +1,4 @@
-"""The lake's ``source`` table: what was asked of whom, what came, what was left out and why."""
+"""The lake's ``source`` table: what was requested from which server, what came, what was left out and why."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def add_tallies(parts: Iterable[Mapping[str, Tally]]) -> dict[str, Tally]:
 
 def source_table(tallies: Mapping[str, Tally], catalog: Catalog, origin: Origin, window: Window) -> pa.Table:
     """One row per metric of the catalog, also for those of which nothing came."""
-    rows = [_row(metric, tallies.get(metric, Tally()), catalog, origin, window) for metric in catalog.asked]
+    rows = [_row(metric, tallies.get(metric, Tally()), catalog, origin, window) for metric in catalog.requested]
     return pa.Table.from_pylist(sorted(rows, key=lambda row: str(row["asked"])), SOURCE.schema)
 
 
@@ -79,7 +79,7 @@ def _reason(tally: Tally) -> str:
 class Listed:
     """Request for a kind of Kubernetes object, as kubectl names it, and its result."""
 
-    asked: str
+    name: str
     server: str
     api_version: str = ""
     object_count: int = 0
@@ -97,7 +97,7 @@ def listed_table(listed: Iterable[Listed], observed_at: datetime) -> pa.Table:
 def _listed_row(listed: Listed) -> dict[str, object]:
     return {
         "kind": "kubernetes",
-        "asked": listed.asked,
+        "asked": listed.name,
         "signal": "",
         "server": listed.server,
         "read_path": listed.api_version,

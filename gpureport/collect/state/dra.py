@@ -36,15 +36,15 @@ class Pools:
     def add(self, resource_slice: Object) -> None:
         """Take a slice into account; one of an older generation changes nothing."""
         spec = mapping(resource_slice.get("spec"))
-        said = mapping(spec.get("pool"))
-        generation = whole(said.get("generation")) or 0
-        key = text(spec.get("driver")), text(said.get("name"))
+        reported = mapping(spec.get("pool"))
+        generation = whole(reported.get("generation")) or 0
+        key = text(spec.get("driver")), text(reported.get("name"))
         pool = self._pools.get(key)
         if pool is None or generation > pool.generation:
             pool = self._pools[key] = _Pool(generation)
         if generation == pool.generation:
             pool.slice_count += 1
-            pool.announced_count = whole(said.get("resourceSliceCount"))
+            pool.announced_count = whole(reported.get("resourceSliceCount"))
             pool.rows += [_device_row(*key, spec, device) for device in objects(spec.get("devices"))]
 
     def rows(self) -> Iterator[Row]:
@@ -177,17 +177,17 @@ def _requests(devices: Object) -> Iterator[Row]:
             yield _request(name, "", mapping(request.get("exactly")) or request)  # v1beta1 does not wrap it
 
 
-def _request(name: str, subrequest: str, asked: Object) -> Row:
-    mode = text(asked.get("allocationMode")) or "ExactCount"
-    count = whole(asked.get("count"))
+def _request(name: str, subrequest: str, request: Object) -> Row:
+    mode = text(request.get("allocationMode")) or "ExactCount"
+    count = whole(request.get("count"))
     return {
         "request": name,
         "subrequest": subrequest,
-        "device_class": text(asked.get("deviceClassName")),
+        "device_class": text(request.get("deviceClassName")),
         "allocation_mode": mode,
         "device_count": None if mode == "All" else 1 if count is None else count,
-        "is_admin_access": asked.get("adminAccess") is True,
-        "capacities": amounts(mapping(asked.get("capacity")).get("requests")),
+        "is_admin_access": request.get("adminAccess") is True,
+        "capacities": amounts(mapping(request.get("capacity")).get("requests")),
     }
 
 

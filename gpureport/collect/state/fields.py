@@ -1,4 +1,4 @@
-"""Reading fields of raw JSON objects, where anything may be missing, null, or of another type than the schema says."""
+"""Reading fields of raw JSON objects, where anything may be missing, null, or of another type than in the schema."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class Kind:
         return _SYSTEM_BY_GROUP.get(self.group, self.quota_system)
 
     @property
-    def asked(self) -> str:
+    def name(self) -> str:
         """Name in kubectl: pods, resourceclaims.resource.k8s.io."""
         return f"{self.resource}.{self.group}" if self.group else self.resource
 

@@ -60,7 +60,7 @@ def node_row(node: Object) -> Row:
 
 
 def kept_labels(labels: Mapping[str, str], named: Collection[str]) -> dict[str, str]:
-    """Labels that say what a node is, and those that somebody names."""
+    """Labels that describe a node, and those that somebody names."""
     return {name: value for name, value in labels.items() if name in named or name.startswith(_LABELS)}
 
 

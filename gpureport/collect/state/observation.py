@@ -1,4 +1,4 @@
-"""One look at a cluster: raw objects in, page by page, the rows of every state table out."""
+"""One snapshot of a cluster: raw objects in, page by page, the rows of every state table out."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def quota_row(kind: Kind, api_version: str, found: Object) -> Row:
     annotations.pop(_LAST_APPLIED, None)
     return {
         "system": kind.quota_system,
-        "kind": kind.asked,
+        "kind": kind.name,
         "api_version": api_version,
         "namespace": text(metadata.get("namespace")),
         "name": text(metadata.get("name")),
@@ -94,7 +94,7 @@ def _missing(field: pa.Field) -> Any:
 
 
 def _maps(found: Sequence[Mapping[str, Any]], kind: pa.MapType) -> pa.Array:
-    """Keys and values of all rows end to end: a third of the time that Arrow takes to look into each."""
+    """Keys and values of all rows end to end: a third of the time that Arrow takes to go through each."""
     offsets = [0]
     keys: list[str] = []
     values: list[Any] = []
@@ -121,11 +121,11 @@ class Observation:
 
     def begin(self, kind: Kind, api_version: str) -> None:
         """A list of a kind starts; if it started before, what came of it is forgotten."""
-        self._lists[kind.asked] = _List(kind, api_version, self._observed_at_ms)
+        self._lists[kind.name] = _List(kind, api_version, self._observed_at_ms)
 
     def forget(self, kind: Kind) -> None:
         """Objects of an incomplete list; its memory is freed, for the next list may be as large."""
-        self._lists.pop(kind.asked, None)
+        self._lists.pop(kind.name, None)
         pa.default_memory_pool().release_unused()
 
     def add(self, kind: Kind, items: Iterable[Object]) -> None:
@@ -133,7 +133,7 @@ class Observation:
         objects = list(items)
         if kind == kinds.FLAVORS:
             self._flavor_labels.update(*(flavor_labels(each) for each in objects))
-        self._lists[kind.asked].add(objects)
+        self._lists[kind.name].add(objects)
 
     def add_kubelet(self, rows: Iterable[Row]) -> None:
         """Rows of a checkpoint file or of a PodResources dump."""
@@ -141,7 +141,7 @@ class Observation:
 
     def count(self, kind: Kind) -> int:
         """Number of objects of a kind."""
-        return self._lists[kind.asked].count if kind.asked in self._lists else 0
+        return self._lists[kind.name].count if kind.name in self._lists else 0
 
     def tables(self) -> dict[str, pa.Table]:
         """The rows of every table that has any, in the order of its grain."""
@@ -214,7 +214,7 @@ class _List:
 
 
 def _shaper(kind: Kind, api_version: str) -> Shaper:
-    return _SHAPERS.get(kind.asked) or partial(_quota, kind, api_version)
+    return _SHAPERS.get(kind.name) or partial(_quota, kind, api_version)
 
 
 def _quota(kind: Kind, api_version: str, found: Object) -> Iterator[tuple[str, Row]]:
@@ -226,8 +226,8 @@ def _quota(kind: Kind, api_version: str, found: Object) -> Iterator[tuple[str, R
 def _refusal(found: Object) -> Iterator[tuple[str, Row]]:
     """An Event in which a quota refused a controller's pod; others are left out."""
     if "exceeded quota" in text(found.get("message")):
-        said = {name: found.get(name) for name in ("involvedObject", "message", "lastTimestamp")}
-        yield "quota", quota_row(kinds.REFUSALS, "v1", {**found, "spec": said})
+        spec = {name: found.get(name) for name in ("involvedObject", "message", "lastTimestamp")}
+        yield "quota", quota_row(kinds.REFUSALS, "v1", {**found, "spec": spec})
 
 
 def _pod(found: Object) -> Iterator[tuple[str, Row]]:
@@ -248,13 +248,13 @@ def _claim(found: Object) -> Iterator[tuple[str, Row]]:
 
 
 _SHAPERS: dict[str, Shaper] = {
-    kinds.NAMESPACES.asked: lambda found: [("namespace", namespace_row(found))],
-    kinds.PODS.asked: _pod,
-    kinds.REFUSALS.asked: _refusal,
-    kinds.WORKLOADS.asked: lambda found: [("workload", workload_row(found))],
-    kinds.CLASSES.asked: lambda found: [("device_class", device_class_row(found))],
-    kinds.CLAIMS.asked: _claim,
-    kinds.KOORDINATOR_DEVICES.asked: lambda found: [("koordinator_device", row) for row in koordinator_device_rows(found)],
+    kinds.NAMESPACES.name: lambda found: [("namespace", namespace_row(found))],
+    kinds.PODS.name: _pod,
+    kinds.REFUSALS.name: _refusal,
+    kinds.WORKLOADS.name: lambda found: [("workload", workload_row(found))],
+    kinds.CLASSES.name: lambda found: [("device_class", device_class_row(found))],
+    kinds.CLAIMS.name: _claim,
+    kinds.KOORDINATOR_DEVICES.name: lambda found: [("koordinator_device", row) for row in koordinator_device_rows(found)],
 }
 
 

@@ -1,7 +1,7 @@
 """Devices of pods → ``pod_device``, by Koordinator's annotations and by the kubelet's checkpoint and PodResources dumps.
 
 Of Koordinator's Device objects come ``koordinator_device``. Of the kubelet's two neither holds history, and only the first knows
-pods by uid, only the second by name; the listed pods give the rest.
+pods by uid, only the second by name; the rest is from the listed pods.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def resource_amounts(quantities: Any) -> dict[str, float | None]:
 
 
 def annotated_device_rows(pod: Object) -> Iterator[Row]:
-    """Devices that Koordinator's scheduler gave to a pod as a whole; which of its containers uses them it does not say."""
+    """Devices that Koordinator's scheduler allocated to a pod as a whole; the containers that use them are unknown."""
     annotations = mapping(mapping(pod.get("metadata")).get("annotations"))
     if _ALLOCATED not in annotations:
         return
@@ -104,7 +104,7 @@ def kubelet_rows(reply: Object) -> list[Row] | None:
 def completed(rows: Iterable[Row], pods: Iterable[Row], koordinator: Iterable[Row]) -> Iterator[Row]:
     """The kubelets' rows with what the listed pods know, each once, without pods whose devices Koordinator's annotation names.
 
-    Koordinator tells the kubelet of its choice in ways that repeat devices or report fractions as whole.
+    Koordinator passes its choice to the kubelet in ways that repeat devices or report fractions as whole.
     """
     known = list(pods)
     by_uid = {pod["pod_uid"]: pod for pod in known}
@@ -134,12 +134,12 @@ def _checkpoint_rows(entries: Iterable[Object]) -> Iterator[Row]:
             }
 
 
-def _device_ids(said: Any) -> Mapping[str, list[int]]:
+def _device_ids(written: Any) -> Mapping[str, list[int]]:
     """Ids and their NUMA nodes: a list up to Kubernetes 1.19, from 1.20 lists by node, where -1 stands for none."""
-    if isinstance(said, list):
-        return {device_id: [] for device_id in said if isinstance(device_id, str)}
+    if isinstance(written, list):
+        return {device_id: [] for device_id in written if isinstance(device_id, str)}
     found: dict[str, list[int]] = {}
-    for numa, ids in mapping(said).items():
+    for numa, ids in mapping(written).items():
         for device_id in listed(ids):
             nodes = found.setdefault(text(device_id), [])
             if numa.isdecimal():
@@ -176,7 +176,7 @@ def _claim_rows(container: Object) -> Iterator[Row]:
 
 
 def _row(source: str, device_id: str, numa_nodes: list[int]) -> Row:
-    """A device by id; the replica of a shared one stands behind two colons."""
+    """A device by id; the replica of a shared one is behind two colons."""
     own_id, _, replica = device_id.partition("::")
     names = ("namespace", "pod", "pod_uid", "node_name", "container", "resource", "driver", "pool", "device", "share_id", "claim")
     return dict.fromkeys(names, "") | {

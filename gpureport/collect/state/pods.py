@@ -138,7 +138,7 @@ _GROUPS = frozenset(
 
 
 def pod_identity(pod: Object) -> Row:
-    """The columns that say which pod a row is about."""
+    """The columns that identify a row's pod."""
     metadata = mapping(pod.get("metadata"))
     return {"namespace": text(metadata.get("namespace")), "pod": text(metadata.get("name")), "pod_uid": text(metadata.get("uid"))}
 
@@ -172,12 +172,12 @@ def pod_row(pod: Object) -> Row:
 
 
 def _quota_scopes(spec: Object, qos_class: str) -> Iterator[str]:
-    """Kubernetes' own rules; CPU and memory alone make the class, where the server does not say it."""
+    """Kubernetes' own rules; CPU and memory alone make the class, where the server does not report it."""
     deadline = whole(spec.get("activeDeadlineSeconds"))
     yield "NotTerminating" if deadline is None or deadline < 0 else "Terminating"
-    asking = [spec] if spec.get("resources") else [*objects(spec.get("containers")), *objects(spec.get("initContainers"))]
-    is_asked = any(requested(each).get(name) for each in asking for name in ("cpu", "memory"))
-    yield "NotBestEffort" if (qos_class or is_asked) and qos_class != "BestEffort" else "BestEffort"
+    requesting = [spec] if spec.get("resources") else [*objects(spec.get("containers")), *objects(spec.get("initContainers"))]
+    is_requested = any(requested(each).get(name) for each in requesting for name in ("cpu", "memory"))
+    yield "NotBestEffort" if (qos_class or is_requested) and qos_class != "BestEffort" else "BestEffort"
     if any(each.get("namespaces") or each.get("namespaceSelector") is not None for each in _pod_affinity(spec)):
         yield "CrossNamespacePodAffinity"
 
@@ -235,9 +235,9 @@ def _group(spec: Object, labels: dict[str, str], annotations: Object) -> str:
         return group
     if workload := mapping(spec.get("workloadRef")):
         return "/".join(filter(None, (text(workload.get("name")), text(workload.get("podGroup")))))
-    for said in (labels, annotations):
-        if not _GROUPS.isdisjoint(said):
-            return min((name, text(said[name])) for name in _GROUPS & said.keys())[1]
+    for found in (labels, annotations):
+        if not _GROUPS.isdisjoint(found):
+            return min((name, text(found[name])) for name in _GROUPS & found.keys())[1]
     return ""
 
 
@@ -264,7 +264,7 @@ def container_rows(pod: Object, names: Mapping[str, str]) -> Iterator[Row]:
     for kind, field, statuses in _CONTAINERS:
         if not spec.get(field):
             continue
-        said = {text(each.get("name")): each for each in objects(status.get(statuses))}
+        by_name = {text(each.get("name")): each for each in objects(status.get(statuses))}
         for container in objects(spec[field]):
             name = text(container.get("name"))
             resources = mapping(container.get("resources"))
@@ -275,7 +275,7 @@ def container_rows(pod: Object, names: Mapping[str, str]) -> Iterator[Row]:
                 "requests": {resource: base_units(nano) for resource, nano in requested(container).items()},
                 "limits": amounts(resources.get("limits")),
                 "claims": [*_used(resources, names), *_extended(name, by_extended_resource)],
-                **_said(said.get(name) or {}),
+                **_status_row(by_name.get(name) or {}),
             }
 
 
@@ -296,7 +296,7 @@ def _extended(container: str, status: Object) -> Iterator[Row]:
             yield {"claim": claim, "pod_claim": "", "request": request, "resource": text(each.get("resourceName"))}
 
 
-def _said(status: Object) -> Row:
+def _status_row(status: Object) -> Row:
     """Container status from the kubelet."""
     state = mapping(status.get("state"))
     name = next((each for each in ("running", "terminated", "waiting") if isinstance(state.get(each), dict)), "")

@@ -1,4 +1,4 @@
-"""Quota objects of any system → rows of ``quota_term``, in the same words; Kueue's Workloads → ``workload``."""
+"""Quota objects of any system → rows of ``quota_term``, in the same terms; Kueue's Workloads → ``workload``."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _KAI_PRIORITY = 100
 
 
 def quota_term_rows(kind: Kind, found: Object) -> Iterator[Row]:
-    """A row per resource (and flavor) that a quota object speaks of; none for kinds that only lead to quotas."""
-    reader = _READERS.get(kind.asked)
+    """A row per resource (and flavor) of a quota object; none for kinds that only lead to quotas."""
+    reader = _READERS.get(kind.name)
     if reader is None:
         return
     metadata = mapping(found.get("metadata"))
     identity = {
         "system": kind.quota_system,
-        "kind": kind.asked,
+        "kind": kind.name,
         "namespace": text(metadata.get("namespace")),
         "name": text(metadata.get("name")),
         "uid": text(metadata.get("uid")),
@@ -63,26 +63,26 @@ def _elastic(identity: Row, found: Object, namespaces: list[str]) -> Iterator[Ro
 
 
 def _koordinator(identity: Row, found: Object) -> Iterator[Row]:
-    """Koordinator's own figures stand in annotations; the weight is the max where none is given."""
+    """Koordinator's own figures are in annotations; the weight is the max where there is none."""
     metadata = mapping(found.get("metadata"))
-    labels, said = texts(metadata.get("labels")), texts(metadata.get("annotations"))
+    labels, annotations = texts(metadata.get("labels")), texts(metadata.get("annotations"))
     least, most = _spec(found, "min"), _spec(found, "max")
-    reserved = _annotated(said, "guaranteed")
+    reserved = _annotated(annotations, "guaranteed")
     common = {
         "quota": identity["name"],
         "parent": labels.get(f"{_KOORDINATOR}parent", ""),
         "is_parent": labels.get(f"{_KOORDINATOR}is-parent") == "true",
         "tree": labels.get(f"{_KOORDINATOR}tree-id", ""),
         "may_lend": labels.get(f"{_KOORDINATOR}allow-lent-resource") != "false",
-        "namespaces": [name for name in listed(_json(said.get(f"{_KOORDINATOR}namespaces"))) if isinstance(name, str)],
+        "namespaces": [name for name in listed(_json(annotations.get(f"{_KOORDINATOR}namespaces"))) if isinstance(name, str)],
     }
     for row in _rows(
         guaranteed={name: _larger(least.get(name), reserved.get(name)) for name in {**least, **reserved}},
         cap=most,
-        weight={**most, **_annotated(said, "shared-weight")},
+        weight={**most, **_annotated(annotations, "shared-weight")},
         delivered=_status(found, "used"),
-        demanded=_annotated(said, "request"),
-        fair_share=_annotated(said, "runtime"),
+        demanded=_annotated(annotations, "request"),
+        fair_share=_annotated(annotations, "runtime"),
     ):
         yield {**common, **row}
 
@@ -91,8 +91,8 @@ def _larger(one: float | None, other: float | None) -> float | None:
     return max((each for each in (one, other) if each is not None), default=None)
 
 
-def _annotated(said: Mapping[str, str], name: str) -> dict[str, float | None]:
-    return amounts(_json(said.get(f"{_KOORDINATOR}{name}")))
+def _annotated(annotations: Mapping[str, str], name: str) -> dict[str, float | None]:
+    return amounts(_json(annotations.get(f"{_KOORDINATOR}{name}")))
 
 
 def _json(written: str | None) -> Any:
@@ -149,16 +149,16 @@ def _flavors(flavors: Any) -> Iterator[tuple[tuple[str, str], Object]]:
             yield (text(flavor.get("name")), text(each.get("name"))), each
 
 
-def _limits(said: Object) -> Row:
+def _limits(terms: Object) -> Row:
     return {
-        "guaranteed": amount(said.get("nominalQuota")),
-        "borrowing_limit": amount(said.get("borrowingLimit")),
-        "lending_limit": amount(said.get("lendingLimit")),
+        "guaranteed": amount(terms.get("nominalQuota")),
+        "borrowing_limit": amount(terms.get("borrowingLimit")),
+        "lending_limit": amount(terms.get("lendingLimit")),
     }
 
 
 def _volcano_queue(identity: Row, found: Object) -> Iterator[Row]:
-    """A queue that names no guarantee guarantees nothing, which is said and not unknown; its weight is for every resource."""
+    """A queue that names no guarantee guarantees nothing, which is 0 and not unknown; its weight is for every resource."""
     spec = mapping(found.get("spec"))
     common = {
         "quota": identity["name"],
@@ -187,24 +187,24 @@ def _kai_queue(identity: Row, found: Object) -> Iterator[Row]:
         "priority": _KAI_PRIORITY if priority is None else priority,
     }
     for name in _KAI_RESOURCES:
-        said = mapping(mapping(spec.get("resources")).get(name))
-        if not said:
+        limits = mapping(mapping(spec.get("resources")).get(name))
+        if not limits:
             continue
-        quota, limit = amount(said.get("quota")) or 0.0, amount(said.get("limit")) or 0.0
+        quota, limit = amount(limits.get("quota")) or 0.0, amount(limits.get("limit")) or 0.0
         yield {
             **common,
             "resource": name,
             "guaranteed": inf if quota < 0 else quota,
             "cap": None if limit < 0 else limit,
-            "weight": amount(said.get("overQuotaWeight")) or 0.0,
+            "weight": amount(limits.get("overQuotaWeight")) or 0.0,
             "delivered": _kai_amount(status.get("allocated"), name),
             "demanded": _kai_amount(status.get("requested"), name),
         }
 
 
-def _kai_amount(said: Any, name: str) -> float | None:
-    """The queue says gpu, its status nvidia.com/gpu; cpu is in thousandths and memory in 10^6 bytes there and here."""
-    found = amounts(said)
+def _kai_amount(quantities: Any, name: str) -> float | None:
+    """gpu in the queue is nvidia.com/gpu in its status; cpu is in thousandths and memory in 10^6 bytes there and here."""
+    found = amounts(quantities)
     keys = [key for key in found if key == name or (name == "gpu" and key.endswith("/gpu"))]
     scale = {"gpu": 1.0, "cpu": 1e3, "memory": 1e-6}[name]
     value = found[min(keys)] if keys else None
@@ -228,9 +228,9 @@ def _status(found: Object, name: str) -> dict[str, float | None]:
 
 
 def _rows(**terms: Mapping[str, float | None]) -> Iterator[Row]:
-    """The resources that any of the terms names, with what each says of them."""
-    for resource in sorted({name for said in terms.values() for name in said}):
-        yield {"resource": resource, **{term: said.get(resource) for term, said in terms.items()}}
+    """The resources that any of the terms names, with the value of each."""
+    for resource in sorted({name for values in terms.values() for name in values}):
+        yield {"resource": resource, **{term: values.get(resource) for term, values in terms.items()}}
 
 
 _READERS: dict[str, Callable[[Row, Object], Iterator[Row]]] = {

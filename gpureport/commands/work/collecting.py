@@ -91,7 +91,7 @@ def clusters_by_label(config: Config, environ: Mapping[str, str], day: date) -> 
 
     label = config.prometheus.cluster_label
     connection = open_connection(config.prometheus, environ)
-    names = label_values(connection, label, catalog_of(config).asked, Window.of_day(day))
+    names = label_values(connection, label, catalog_of(config).requested, Window.of_day(day))
     if not names:
         if label not in (external := external_labels(connection)):
             raise UsageError(f"neither the series of {connection.url} nor its external labels have {label!r}; set cluster")

@@ -80,4 +80,4 @@ def log_snapshot(taken: Snapshot) -> None:
         _LOG.warning(f"not allowed to list {', '.join(taken.refused)}; see the rules in docs/operations.md")
     for each in taken.listed:
         for warning in each.warnings:
-            _LOG.warning(f"{each.asked}: {warning}")
+            _LOG.warning(f"{each.name}: {warning}")

@@ -29,7 +29,7 @@ Scope = Literal["board", "instance", "pod", "detail", "cluster"]
 _NEEDED = ("metric", "signal", "kind", "scope")
 PER_SECOND = "second"
 DEVICE_INFO = "device_info"
-"""Signal of the metrics whose labels describe a device and whose value says nothing."""
+"""Signal of the metrics whose labels describe a device and whose value is of no use."""
 
 
 ACCELERATOR_METRICS = "(?i).*(dcgm|nvidia|gpu|xpum|npu_|tpu_|rocm|habana|gaudi|neuron|ascend|accelerator).*"
@@ -62,7 +62,7 @@ class Meaning:
     """One catalog row: how a metric is read.
 
     ``kind`` bit: a 0/1 flag that stands for bit ``factor`` of the mask; info: only the labels count. ``scope`` detail: of a
-    device, but split further (per XID code, say). ``per``: what a counter's growth is divided by to feed a gauge:
+    device, but split further (as per XID code). ``per``: what a counter's growth is divided by to feed a gauge:
     "second", or another counter's metric.
     """
 
@@ -88,7 +88,7 @@ class Meaning:
 
     @property
     def is_respelled(self) -> bool:
-        """Whether it stands for another row's metric under the name that OpenMetrics or OpenTelemetry gives it."""
+        """Whether it stands for another row's metric under its name in OpenMetrics or OpenTelemetry."""
         return self.source == RESPELLED
 
     @property
@@ -123,7 +123,7 @@ class Meaning:
 
     @property
     def may_be_percent(self) -> bool:
-        """Whether the name says ratio and a version says percent (DCGM 4.6 aliases): decided per cluster and day."""
+        """Whether the name is of a ratio and a version exports percent (DCGM 4.6 aliases): decided per cluster and day."""
         return "ratio or percent" in self.needs
 
     @cached_property
@@ -156,7 +156,7 @@ class Catalog:
 
     rows: tuple[Meaning, ...]
     boards: tuple[tuple[str, Board], ...] = ()
-    """Patterns of models, and what their data sheets say."""
+    """Patterns of models, and the values of their data sheets."""
     own_labels: tuple[tuple[str, str], ...] = ()
     """The user's own label names, each with the name that it is read as."""
 
@@ -199,7 +199,7 @@ class Catalog:
         }
 
     @cached_property
-    def asked(self) -> tuple[str, ...]:
+    def requested(self) -> tuple[str, ...]:
         """Names of all metrics to request, divisors among them."""
         return tuple(dict.fromkeys([*self.metrics, *self.divisors]))
 

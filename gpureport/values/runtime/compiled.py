@@ -18,7 +18,7 @@ from typing import Any, TypeVar, cast
 import numba
 
 Number = Any
-"""A number within a compiled loop, of the width that its computation gives it: numba shows, and a type checker cannot."""
+"""A number within a compiled loop, of the width of its computation: numba shows, and a type checker cannot."""
 
 Loop = TypeVar("Loop", bound=Callable[..., object])
 

@@ -24,7 +24,7 @@ def spill_folder() -> Iterator[Path]:
 def private_folder(parent: Path, prefix: str) -> Iterator[Path]:
     """An empty folder within another, gone when the block ends.
 
-    A lock on the folder says that somebody is using it. The kernel lifts it when its process ends, however it ends.
+    A lock on the folder shows that somebody is using it. The kernel lifts it when its process ends, however it ends.
     """
     for left in parent.glob(f"{prefix}*"):
         _remove_if_abandoned(left)

@@ -2,7 +2,7 @@
 
 State tables are append-only: each observation is a part file of its own under the day of ``observed_at``, several a day.
 Amounts are in base units (cores, bytes, devices, or what the resource counts in); unreadable ones are null. '' means that
-the object does not say it; null is an instant or number that it does not give.
+the object does not have it; null is an instant or number that it does not have.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ class Column:
     doc: str
     nullable: bool = False
     decimals: int | None = None
-    """Places after the point with which files hold it: as whole numbers, exact and a third of the size; views give doubles."""
+    """Places after the point with which files store it: as whole numbers, exact and a third of the size; views have doubles."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table: what one row is (``grain``), in which order rows stand, and its columns."""
+    """A table: what one row is (``grain``), the order of rows, and its columns."""
 
     name: str
     made_of: str
-    """samples, state (what an API server and nodes said at one instant), or rules (of schedulers; no lake has them)."""
+    """samples, state (what an API server and nodes reported at one instant), or rules (of schedulers; no lake has them)."""
     grain: tuple[str, ...]
     doc: str
     columns: tuple[Column, ...]
@@ -102,7 +102,7 @@ RENAMED_FACTS = {
     **{"held_joules": "allocated_idle_joules", "held_idle_joules": "allocated_baseline_joules"},
     "untold_seconds": "unreported_seconds",
 }
-"""Columns of facts by the names that older versions gave them."""
+"""Columns of facts by their names in older versions."""
 
 
 def kind_of_fact(column: str) -> str:

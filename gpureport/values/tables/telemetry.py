@@ -1,4 +1,4 @@
-"""The tables of what exporters say: device signals, samples, who was named on them, and what was asked and left out."""
+"""The tables of what exporters report: device signals, samples, who was named on them, and what was requested and left out."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ SIGNALS = tuple(Signal(*row.values()) for row in catalog_rows("device_signal.csv
 SIGNAL_BY_NAME = {signal.name: signal for signal in SIGNALS}
 
 
-# What exporters print: DCGM gives ratios with six decimals, NVML milliwatts and millijoules.
+# What exporters print: DCGM has ratios with six decimals, NVML milliwatts and millijoules.
 _DECIMALS = {"ratio": 6, "watts": 3, "joules": 3}
 
 

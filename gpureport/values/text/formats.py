@@ -39,7 +39,7 @@ def unit(column: str) -> str:
 
 @cache
 def title(column: str) -> str:
-    """A column's name as people read it, without the unit that stands beside it."""
+    """A column's name as people read it, without the unit beside it."""
     return words(_without_unit(column))
 
 
@@ -79,7 +79,7 @@ def rounded(found: float, places: int, is_least: bool = False) -> str:
 
 
 def percent_points(found: float) -> str:
-    """Percent with one decimal, so that a column stands aligned; a trace is not shown as 0, nor nearly all as 100."""
+    """Percent with one decimal, so that a column is aligned; a trace is not shown as 0, nor nearly all as 100."""
     if found == 0 or not math.isfinite(found):
         return f"{abs(found):g}"
     if 0 < found < 0.05:
@@ -116,7 +116,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """Seconds as people say them: 8 min, 1 d 2 h."""
+    """Seconds as people write them: 8 min, 1 d 2 h."""
     if seconds is None:
         return UNKNOWN
     whole = round(seconds)

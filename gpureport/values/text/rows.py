@@ -1,4 +1,4 @@
-"""Rows on standard output: as a table for people, also of Markdown, as JSON or as CSV; all say the same."""
+"""Rows on standard output: as a table for people, also of Markdown, as JSON or as CSV; all hold the same."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Output = Literal["table", "wide", "md", "json", "csv"]
 def print_rows(
     names: Sequence[str], rows: Iterable[Sequence[Any]], output: Output, out: TextIO, at_most: int | None = None
 ) -> None:
-    """Print rows with their columns' names, CSV and JSON as they come; values as ``plain`` gives them."""
+    """Print rows with their columns' names, CSV and JSON as they come; values as ``plain`` returns them."""
     _PRINTERS[output](names, ([plain(found) for found in row] for row in islice(rows, at_most)), out)
 
 
@@ -68,7 +68,7 @@ def _print_table(names: Sequence[str], found: Iterator[Sequence[Any]], out: Text
     from rich.cells import cell_len, set_cell_size  # a start should not wait for it
 
     rows, is_cut = list(found), out.isatty() and not is_wide
-    most, room = (_CELL_MAX, shutil.get_terminal_size().columns) if is_cut else (sys.maxsize, sys.maxsize)
+    most, terminal_width = (_CELL_MAX, shutil.get_terminal_size().columns) if is_cut else (sys.maxsize, sys.maxsize)
     heads = [wrap(name.replace("_", " "), 12, break_long_words=False) if is_cut else [name] for name in names]
     above = max(map(len, heads), default=0)
     columns = []
@@ -77,7 +77,7 @@ def _print_table(names: Sequence[str], found: Iterator[Sequence[Any]], out: Text
         cut = (text if cell_len(text) <= most else f"{set_cell_size(text, most - 1)}…" for text in texts)
         columns.append([*[""] * (above - len(head)), *(each.replace(" ", "_") for each in head), *cut])
     widths = [max(map(cell_len, column)) for column in columns]
-    shown = max(1, sum(1 for end in accumulate(width + 2 for width in widths) if end - 2 <= room))
+    shown = max(1, sum(1 for end in accumulate(width + 2 for width in widths) if end - 2 <= terminal_width))
     is_number = [any(isinstance(row[at], int | float) for row in rows) for at in range(shown)]
     for line in zip(*columns[:shown], strict=True):
         sized = zip(line, widths, is_number, strict=False)

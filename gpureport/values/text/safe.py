@@ -32,7 +32,7 @@ def csv_cell(text: str) -> str:
 
 
 def csv_cell_sql(column: str) -> str:
-    """SQL of ``csv_cell`` for a column of text; nearly all cells are let by after one look."""
+    """SQL of ``csv_cell`` for a column of text; nearly all cells pass after one check."""
     codes, suspect = "".join(map(chr, _CODES[1:])), "".join(f"\\x{{{code:x}}}" for code in _CODES)
     cleaned = f"translate(regexp_replace({column}, '{_FORMULA}', '''\\0'), chr(0) || '{codes}', '{_PICTURES}')"
     return f"if(regexp_matches({column}, '{_FORMULA}|[{suspect}]'), {cleaned}, {column})"

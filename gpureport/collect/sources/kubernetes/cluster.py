@@ -38,7 +38,7 @@ _PAGE_OBJECTS = 500
 
 @dataclass(frozen=True)
 class Page:
-    """Objects of one kind as they came, and what the reply says of the rest of the list."""
+    """Objects of one kind as they came, and what the reply shows of the rest of the list."""
 
     kind: str
     api_version: str
@@ -48,7 +48,7 @@ class Page:
     is_start: bool = True
     """The list begins here, perhaps again: what came of it before does not count."""
     is_consistent: bool = True
-    """All of the list is of one moment."""
+    """All of the list is of one instant."""
 
     @property
     def group(self) -> str:
@@ -235,18 +235,18 @@ _LONGEST_TAIL = 50
 _MOST_PAGES, _MOST_OBJECTS = 5_000, 160_000
 """Kubernetes itself is made for 150,000 pods."""
 
-Ask = Callable[[str], Page]
+GetPage = Callable[[str], Page]
 """The page that a continue token leads to; '' is the first."""
 
 
-def list_pages(ask: Ask) -> Iterator[Page]:
+def list_pages(get_page: GetPage) -> Iterator[Page]:
     """Every page of a list; where it expires, again from the start, at last with the server's inconsistent rest.
 
     A page with ``is_start`` begins the list, perhaps again. SourceError where the server never comes to an end.
     """
     expired_count, is_start, is_consistent = 0, True, True
     with left_when_stopped(ThreadPoolExecutor(1, "kubernetes-list")) as ahead:
-        asked, coming = "", ahead.submit(ask, "")
+        next_token, coming = "", ahead.submit(get_page, "")
         while True:
             try:
                 page = coming.result()
@@ -256,8 +256,8 @@ def list_pages(ask: Ask) -> Iterator[Page]:
                     raise
                 is_start = expired_count <= RESTARTS
                 is_consistent = is_start
-                asked = "" if is_start else expired.token
-                coming = ahead.submit(ask, asked)
+                next_token = "" if is_start else expired.token
+                coming = ahead.submit(get_page, next_token)
                 continue
             if is_start:
                 seen, object_count = set[str](), 0
@@ -270,7 +270,7 @@ def list_pages(ask: Ask) -> Iterator[Page]:
                     raise SourceError(
                         f"a list does not end after {len(seen):,} pages and {object_count:,} objects; check the server"
                     )
-                asked, coming = token, ahead.submit(ask, token)
+                next_token, coming = token, ahead.submit(get_page, token)
             yield replace(page, is_start=is_start, is_consistent=is_consistent)
             is_start = False
             if not token:
@@ -290,7 +290,7 @@ class Cluster:
 
     @property
     def waited_seconds(self) -> float:
-        """Time that went by between attempts: answers are by so much younger than the first question."""
+        """Time that went by between attempts: answers are by so much younger than the first request."""
         return sum(self._connection.waits)
 
     @cached_property
@@ -303,7 +303,7 @@ class Cluster:
 
     def pages(self, kind: Kind) -> Iterator[Page]:
         """Every object of a kind, page by page, in the first of its versions that is served; NotListedError where none is."""
-        failure: SourceError = MissingError(f"the server has no {kind.asked}")
+        failure: SourceError = MissingError(f"the server has no {kind.name}")
         for prefix in self._prefixes(kind):
             try:
                 yield from self._pages(prefix, kind)
@@ -323,10 +323,10 @@ class Cluster:
                 return self._first(prefix, kind)
             except MissingError:
                 continue
-        raise MissingError(f"the server has no {kind.asked}")
+        raise MissingError(f"the server has no {kind.name}")
 
     def versions(self, group: str) -> Sequence[str]:
-        """The versions in which a group is served, the preferred one first; none where it is not. NotListedError if not told."""
+        """The versions in which a group is served, the preferred one first; none where it is not. NotListedError if not shown."""
         return self._versions.get(group, [])
 
     def _pages(self, prefix: str, kind: Kind) -> Iterator[Page]:
@@ -359,7 +359,7 @@ class Cluster:
         return Page(NAMESPACES.kind, "v1", found)
 
     def _list(self, path: str, kind: Kind) -> Iterator[Page]:
-        yield from list_pages(partial(self._ask, path, partial(decode_list, resource=kind.resource), fields=kind.fields))
+        yield from list_pages(partial(self._get_page, path, partial(decode_list, resource=kind.resource), fields=kind.fields))
 
     def _first(self, prefix: str, kind: Kind) -> Page:
         if not self._namespaces:
@@ -368,18 +368,18 @@ class Cluster:
             return self._own_namespaces(prefix)
         else:
             path = f"{prefix}/namespaces/{self._namespaces[0]}/{kind.resource}"
-        return self._ask(path, partial(decode_list, resource=kind.resource), "", limit=1)
+        return self._get_page(path, partial(decode_list, resource=kind.resource), "", limit=1)
 
-    def _ask(self, path: str, decode: Decode, token: str, limit: int = 0, fields: str = "") -> Page:
-        asked = limit or _PAGE_OBJECTS
-        query: dict[str, str | int] = {"limit": asked, **({"fieldSelector": fields} if fields else {})}
+    def _get_page(self, path: str, decode: Decode, token: str, limit: int = 0, fields: str = "") -> Page:
+        size = limit or _PAGE_OBJECTS
+        query: dict[str, str | int] = {"limit": size, **({"fieldSelector": fields} if fields else {})}
         if token:
             query["continue"] = token
         page = as_page(self._connection.get(path, decode, **query))
         if page is None:
             raise SourceError(f"{self.url}{path} did not answer with a list; is this the address of an API server?")
-        if page.continue_token and len(page.items) > 2 * asked:  # a list in one page is a server's right, thick pages are not
-            raise SourceError(f"{self.url}{path} answers with pages of {len(page.items):,} objects; {asked:,} were requested")
+        if page.continue_token and len(page.items) > 2 * size:  # a list in one page is a server's right, thick pages are not
+            raise SourceError(f"{self.url}{path} answers with pages of {len(page.items):,} objects; {size:,} were requested")
         return page
 
     @property

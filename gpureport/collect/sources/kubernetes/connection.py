@@ -35,7 +35,7 @@ HOW_TO_NAME_A_CLUSTER = (
 
 
 class NoClusterError(UsageError):
-    """Nothing says which cluster to read."""
+    """Nothing names the cluster to read."""
 
 
 def kubeconfig(settings: KubernetesSettings, environ: Mapping[str, str]) -> str:
@@ -68,7 +68,7 @@ def open_client(settings: KubernetesSettings, environ: Mapping[str, str], servic
         _load_service_account(environ, service_account, configuration)
     else:
         raise NoClusterError(f"no Kubernetes cluster to read; {HOW_TO_NAME_A_CLUSTER}")
-    configuration.retries = False  # ours tell a refusal from an outage, and keep the server's words
+    configuration.retries = False  # ours distinguish a refusal from an outage, and keep the server's words
     client = ApiClient(configuration)
     exchange.watched(client.rest_client.pool_manager)
     client.user_agent = f"gpureport/{__version__}"
@@ -149,12 +149,12 @@ class ExpiredError(SourceError):
 
 
 class _BrokenError(Exception):
-    """An answer that may be better the next time; the text says what was wrong."""
+    """An answer that may be better the next time; the text is what was wrong."""
 
 
 @dataclass(frozen=True)
 class Connection:
-    """Questions to one API server; every method raises SourceError's family with one sentence."""
+    """Requests to one API server; every method raises SourceError's family with one sentence."""
 
     client: ApiClient
     settings: KubernetesSettings
@@ -170,18 +170,18 @@ class Connection:
 
     def get(self, path: str, decode: Decode = orjson.loads, **query: str | int) -> Any:
         """The decoded JSON of a path; tried again where that may help."""
-        given_up_at = time.monotonic() + exchange.LONGEST_QUESTION_SECONDS
+        retries_end_at = time.monotonic() + exchange.LONGEST_REQUEST_SECONDS
         for attempt in range(exchange.RETRIES + 1):
             try:
                 return self._believed(path, query, decode)
             except _BrokenError as error:
-                if attempt == exchange.RETRIES or time.monotonic() > given_up_at:
+                if attempt == exchange.RETRIES or time.monotonic() > retries_end_at:
                     raise SourceError(f"{self.url}{path}: {error}; retry later, or check the server") from error
                 self.waits.append(exchange.pause(attempt, f"{self.url}{path}: {error}"))
         raise AssertionError("the last attempt returns or raises")
 
     def _believed(self, path: str, query: Mapping[str, str | int], decode: Decode) -> Any:
-        """An answer; a first refusal only when the server, asked whether it has started, repeats it."""
+        """An answer; a first refusal only when the server, once it has started, repeats it."""
         try:
             return self._within_deadline(path, query, decode)
         except ForbiddenError as error:
@@ -212,12 +212,12 @@ class Connection:
     def _get(self, path: str, query: Mapping[str, str | int], decode: Decode) -> Any:
         from kubernetes.client.exceptions import ApiException
 
-        asked = self.client.param_serialize(
+        request = self.client.param_serialize(
             "GET", path, query_params=list(query.items()), header_params=dict(_HEADERS), auth_settings=["BearerToken"]
         )
         timeout = (exchange.CONNECT_SECONDS, _READ_SECONDS)
         try:
-            response = self.client.call_api(*asked, _request_timeout=timeout).response
+            response = self.client.call_api(*request, _request_timeout=timeout).response
         except ApiException as error:  # what the client makes of a failed handshake
             raise SourceError(
                 f"no TLS with {self.url} ({exchange.shortened(error.reason)}); check the CA and the address"
@@ -240,7 +240,7 @@ class Connection:
             raise _BrokenError(f"the answer is not JSON ({error})") from error
 
     def _is_starting(self) -> bool:
-        """Whether the server refuses only because it has not read its rules yet; everybody may ask ``/readyz``."""
+        """Whether the server refuses only because it has not read its rules yet; everybody may request ``/readyz``."""
         try:
             with suppress(SourceError):
                 self._within_deadline("/readyz", {}, bytes)
@@ -264,7 +264,7 @@ class Connection:
 
 
 def _status(body: bytes) -> Mapping[str, Any]:
-    """The Status object in which an API server says what is wrong."""
+    """The Status object in which an API server reports what is wrong."""
     try:
         found = orjson.loads(body)
     except orjson.JSONDecodeError:

@@ -25,7 +25,7 @@ from gpureport.values.errors import AuthError, UsageError, first_line
 _GOOGLE_SCOPE = "https://www.googleapis.com/auth/monitoring.read"
 _AZURE_SCOPE = "https://prometheus.monitor.azure.com/.default"
 _SECONDS = 30
-"""For credentials: the services that give them are near."""
+"""For credentials: the services that issue them are near."""
 
 
 class Signed(AuthBase):
@@ -44,28 +44,28 @@ class Signed(AuthBase):
         headers = [("Host", parts.netloc)]
         if kind := request.headers.get("Content-Type"):
             headers.append(("Content-Type", kind))
-        asked = self._http.HttpRequest(
+        unsigned = self._http.HttpRequest(
             request.method,
             f"{parts.path or '/'}?{query}" if query else parts.path or "/",
             self._http.HttpHeaders(headers),
             BytesIO(body) if body else None,
         )
-        signed = _told(
-            "aws", lambda: self._auth.aws_sign_request(asked, self._auth.AwsSigningConfig(**self._how)).result(_SECONDS)
+        signed = _from_cloud(
+            "aws", lambda: self._auth.aws_sign_request(unsigned, self._auth.AwsSigningConfig(**self._how)).result(_SECONDS)
         )
         request.headers.update({name: value for name, value in signed.headers if name != "Host"})
         return request
 
 
 class Token(AuthBase):
-    """A token that the cloud gives, requested before each request: libraries keep it while it is valid."""
+    """A token that the cloud issues, requested before each request: libraries keep it while it is valid."""
 
     def __init__(self, cloud: str, token: Callable[[], str]) -> None:
         self._cloud, self._token = cloud, token
 
     def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
         """The request with its token."""
-        request.headers["Authorization"] = f"Bearer {_told(self._cloud, self._token)}"
+        request.headers["Authorization"] = f"Bearer {_from_cloud(self._cloud, self._token)}"
         return request
 
 
@@ -76,12 +76,12 @@ def cloud_auth(cloud: str, url: str, environ: Mapping[str, str]) -> AuthBase:
         region = found[1] if found else environ.get("AWS_REGION") or environ.get("AWS_DEFAULT_REGION")
         if not region:
             raise UsageError(f"{url} names no region of AWS; set AWS_REGION")
-        return Signed(_told(cloud, _library(cloud, "awscrt.auth").AwsCredentialsProvider.new_default_chain), region)
+        return Signed(_from_cloud(cloud, _library(cloud, "awscrt.auth").AwsCredentialsProvider.new_default_chain), region)
     if cloud == "azure":
         credential = _library(cloud, "azure.identity").DefaultAzureCredential()
         return Token(cloud, lambda: str(credential.get_token(_AZURE_SCOPE).token))
     google, transport = _library(cloud, "google.auth"), _library(cloud, "google.auth.transport.requests").Request()
-    credentials, _ = _told(cloud, lambda: google.default(scopes=[_GOOGLE_SCOPE]))
+    credentials, _ = _from_cloud(cloud, lambda: google.default(scopes=[_GOOGLE_SCOPE]))
 
     def token() -> str:
         if not credentials.valid:
@@ -98,10 +98,10 @@ def _library(cloud: str, name: str) -> Any:
         raise UsageError(f'prometheus.identity = "{cloud}" needs a library: pip install "gpureport[{cloud}]"') from None
 
 
-def _told(cloud: str, ask: Callable[[], Any]) -> Any:
+def _from_cloud(cloud: str, get: Callable[[], Any]) -> Any:
     """Credentials from a cloud's library; each library has errors of its own."""
     try:
-        return ask()
+        return get()
     except Exception as error:
         raise AuthError(
             f"no credentials of {cloud} for Prometheus: {first_line(error)}; check the account or its role"

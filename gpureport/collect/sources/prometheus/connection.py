@@ -40,7 +40,7 @@ _TOO_MUCH = (
 
 
 class TooMuchError(SourceError):
-    """The server will not answer a question of this size; a smaller one may pass."""
+    """The server will not answer a query of this size; a smaller one may pass."""
 
 
 class NotServedError(SourceError):
@@ -48,11 +48,11 @@ class NotServedError(SourceError):
 
 
 class NoApiError(SourceError):
-    """Nothing answers at this address, or something that is no API: no other question to it will fare better."""
+    """Nothing answers at this address, or something that is no API: no other request to it will fare better."""
 
 
 class _BrokenError(Exception):
-    """An answer that may be better the next time; ``error`` is what to say where it is not."""
+    """An answer that may be better the next time; ``error`` is what to report where it is not."""
 
     def __init__(self, error: SourceError, retry_after: str = "") -> None:
         super().__init__(str(error))
@@ -70,8 +70,8 @@ class Connection:
         self._timeout = (exchange.CONNECT_SECONDS, settings.read_timeout_seconds)
 
     def json(self, path: str, form: Mapping[str, Any] | None = None, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """The decoded reply of an API path, asked by POST where a form is given; status success is assured."""
-        body = self.ask(
+        """The decoded reply of an API path, requested by POST where a form is given; status success is assured."""
+        body = self.request(
             "POST" if form is not None else "GET", path, lambda response: exchange.whole(response.raw), data=form, params=params
         )
         try:
@@ -84,15 +84,15 @@ class Connection:
             raise SourceError(f"{self.url}{path} did not answer as Prometheus does: {_excerpt(body)}; check the URL")
         return reply
 
-    def ask(self, method: str, path: str, read: Callable[[requests.Response], Answer], **arguments: Any) -> Answer:
+    def request(self, method: str, path: str, read: Callable[[requests.Response], Answer], **arguments: Any) -> Answer:
         """Result of ``read`` for a successful reply, its body read from ``raw``; tried again where that may help."""
-        given_up_at = time.monotonic() + exchange.LONGEST_QUESTION_SECONDS
+        retries_end_at = time.monotonic() + exchange.LONGEST_REQUEST_SECONDS
         for attempt in range(self.retries + 1):
             try:
                 with exchange.Deadline(exchange.ANSWER_READ_TIMEOUTS * self.settings.read_timeout_seconds) as deadline:
                     return self._once(method, path, read, arguments, deadline)
             except _BrokenError as broken:
-                if attempt == self.retries or time.monotonic() > given_up_at:
+                if attempt == self.retries or time.monotonic() > retries_end_at:
                     raise broken.error from broken.__cause__
                 exchange.pause(attempt, str(broken), broken.wait_seconds)
         raise AssertionError("the last attempt returns or raises")
@@ -105,7 +105,7 @@ class Connection:
         arguments: Mapping[str, Any],
         deadline: exchange.Deadline,
     ) -> Answer:
-        # Verification is said for each request, or a bundle named in the environment would go before the configured CA.
+        # Verification is set for each request, or a bundle named in the environment would go before the configured CA.
         # A redirect is not followed: it would make POST a GET, and take headers with secrets to another host.
         fixed: dict[str, Any] = {"timeout": self._timeout, "verify": self._http.verify, "allow_redirects": False, "stream": True}
         try:
@@ -127,7 +127,7 @@ class Connection:
             raise _BrokenError(refusal) from error
 
     def _check(self, path: str, response: requests.Response) -> None:
-        """Raise what the status says."""
+        """Raise the error of the status."""
         status = response.status_code
         if status < 300:
             return
@@ -195,7 +195,7 @@ def session(credentials: Access | None = None) -> requests.Session:
         http.auth = HTTPBasicAuth(*(part.encode() for part in let_in.basic))
     http.verify = let_in.verify
     http.cert = let_in.cert
-    if not let_in.verify:  # chosen in the settings: a warning for every request would bury what else is said
+    if not let_in.verify:  # chosen in the settings: a warning for every request would bury all other messages
         urllib3.disable_warnings(InsecureRequestWarning)
     return http
 

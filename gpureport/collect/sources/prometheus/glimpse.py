@@ -1,7 +1,7 @@
-"""The outline of many series from a few questions about labels, where listing each series would take the server seconds.
+"""The outline of many series from a few queries about labels, where listing each series would take the server seconds.
 
-Hosts and metrics are given exactly. How many series a host has at a time is estimated from one metric's, and so are the devices:
-one that this metric does not show at a host is not known there, so whoever reads by such an outline looks whether it came twice.
+Hosts and metrics are exact. How many series a host has at a time is estimated from one metric's, and so are the devices:
+one that this metric does not show at a host is not known there, so a reader by such an outline checks whether it came twice.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from gpureport.values.errors import SourceError
 from gpureport.values.series import METRIC_LABEL, Labels
 from gpureport.values.window import Window
 
-_LOOKS = (0.125, 0.375, 0.625, 0.875)
+_TIMES = (0.125, 0.375, 0.625, 0.875)
 """Times at which series are counted, as shares of the window."""
 
 
 class PartialAnswerError(SourceError):
-    """The server says that it did not look everywhere: only a list of series, which keeps its warnings, will do."""
+    """The server reports that it did not search everywhere: only a list of series, which keeps its warnings, will do."""
 
 
 @dataclass(frozen=True)
 class Glimpse:
-    """An outline, one of its series, and which labels series bear."""
+    """An outline, one of its series, and which labels series have."""
 
     outline: Outline
     example: Labels
@@ -49,32 +49,32 @@ class Glimpse:
 
 @dataclass(frozen=True)
 class Labelled:
-    """Questions about the labels of series that have samples in a window."""
+    """Queries about the labels of series that have samples in a window."""
 
     connection: Connection
     window: Window
 
     def names(self, matchers: Sequence[Matcher]) -> frozenset[str]:
-        """Labels that any of the series bears."""
-        return frozenset(self._told(self.connection.json("/api/v1/labels", self._form(matchers))))
+        """Labels that any of the series has."""
+        return frozenset(self._data(self.connection.json("/api/v1/labels", self._form(matchers))))
 
     def values(self, label: str, matchers: Sequence[Matcher] = ()) -> list[str]:
         """A label's values on the series; without conditions on all that the server has."""
-        return self._told(self.connection.json(f"/api/v1/label/{quote(label)}/values", params=self._form(matchers)))
+        return self._data(self.connection.json(f"/api/v1/label/{quote(label)}/values", params=self._form(matchers)))
 
     def series(self, matchers: Sequence[Matcher]) -> list[Labels]:
         """The series themselves."""
         found, warnings = list_series(self.connection, matchers, self.window)
-        return self._told({"data": found, "warnings": warnings})
+        return self._data({"data": found, "warnings": warnings})
 
     def at_a_time(self, label: str, matchers: Sequence[Matcher]) -> dict[str, float]:
         """By the label's values how many of the series there are at an instant: the mean of a few."""
         found: dict[str, float] = defaultdict(float)
-        for part in _LOOKS:
+        for part in _TIMES:
             at = self.window.start_ms + part * (self.window.end_ms - self.window.start_ms)
             form = {"query": f"count by ({label}) ({selector(matchers)})", "time": f"{at / 1000:.3f}"}
             for each in (self.connection.json("/api/v1/query", form).get("data") or {}).get("result") or []:
-                found[each["metric"].get(label, "")] += float(each["value"][1]) / len(_LOOKS)
+                found[each["metric"].get(label, "")] += float(each["value"][1]) / len(_TIMES)
         return dict(found)
 
     def sample_counts(self, metrics: Sequence[str], scope: Sequence[Matcher]) -> dict[str, int]:
@@ -85,15 +85,15 @@ class Labelled:
             length, at = self.window.end_ms - self.window.start_ms, self.window.end_ms - 1
             form = {"query": f"sum(count_over_time({series}[{length}ms]))", "time": f"{at / 1000:.3f}"}
             reply = self.connection.json("/api/v1/query", form)
-            told = self._told({**reply, "data": (reply.get("data") or {}).get("result")})
-            found[metric] = sum(int(float(each["value"][1])) for each in told)
+            data = self._data({**reply, "data": (reply.get("data") or {}).get("result")})
+            found[metric] = sum(int(float(each["value"][1])) for each in data)
         return found
 
     def _form(self, matchers: Sequence[Matcher]) -> dict[str, Any]:
         bounds = {"start": self.window.start_ms / 1000, "end": self.window.end_ms / 1000}
         return {"match[]": selector(matchers), **bounds} if matchers else bounds
 
-    def _told(self, reply: dict[str, Any]) -> list[Any]:
+    def _data(self, reply: dict[str, Any]) -> list[Any]:
         if reply.get("warnings") or reply.get("isPartial"):
             raise PartialAnswerError(f"{self.connection.url} answered in part: {reply.get('warnings')}")
         return list(reply.get("data") or [])
@@ -104,7 +104,7 @@ def glimpse(
 ) -> Glimpse | None:
     """The outline of these metrics' series, the first of them the likeliest on every host; None where there are no series.
 
-    SourceError where the server does not answer such questions, or only in part.
+    SourceError where the server does not answer such queries, or only in part.
     """
     known = set(labelled.values(METRIC_LABEL))
     present = tuple(metric for metric in metrics if metric in known)

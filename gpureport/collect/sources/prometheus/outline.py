@@ -61,7 +61,7 @@ def list_series(connection: Connection, matchers: Sequence[Matcher], window: Win
 
 
 def label_values(connection: Connection, label: str, metrics: Sequence[str], window: Window) -> list[str]:
-    """The values that a label has on series of these metrics, sorted; none where no series bears it."""
+    """The values that a label has on series of these metrics, sorted; none where no series has it."""
     matchers = [one_of(METRIC_LABEL, metrics), Matcher(label, "!=", "")]
     series, _ = list_series(connection, matchers, window)
     return sorted({labels[label] for labels in series})
@@ -98,9 +98,9 @@ class Family(NamedTuple):
 
     def conditions(self, uuid_labels: Sequence[str]) -> list[Matcher]:
         """Matchers of this family's series alone: its own label exists, the labels of families before it do not."""
-        earlier = uuid_labels[: list(uuid_labels).index(self.uuid_label)]
+        previous = uuid_labels[: list(uuid_labels).index(self.uuid_label)]
         hosts = HOST_LABELS[: HOST_LABELS.index(self.host_label)] if self.host_label else HOST_LABELS
-        conditions = absent([*earlier, *hosts])
+        conditions = absent([*previous, *hosts])
         if self.key != self.uuid_label:  # kube-state-metrics names nodes too
             conditions.append(Matcher(self.uuid_label, "!=", ""))
         return conditions
@@ -133,7 +133,7 @@ class Outline:
     """All series by place; ``others`` names no device."""
 
     uuid_labels: Sequence[str]
-    """The labels by which exporters name a device, in the order in which they are looked for."""
+    """The labels by which exporters name a device, in order of preference."""
     places: dict[Place, Content] = field(default_factory=dict)
     others: Content = field(default_factory=Content)
 
@@ -146,7 +146,7 @@ class Outline:
 
 
 def absent(names: Iterable[str]) -> list[Matcher]:
-    """That series bear none of these labels."""
+    """That series have none of these labels."""
     return [Matcher(name, "=", "") for name in names]
 
 
@@ -163,7 +163,7 @@ def _first_label(labels: Labels, names: Iterable[str]) -> str:
 
 
 @dataclass(frozen=True)
-class Question:
+class Query:
     """Series to be fetched at once: the conditions on their labels, how many match, and how many samples to expect."""
 
     matchers: tuple[Matcher, ...]
@@ -173,19 +173,19 @@ class Question:
 
 @dataclass(frozen=True)
 class Group:
-    """Series to be shaped together, fetched by one question for each way in which exporters name host and device."""
+    """Series to be shaped together, fetched by one query for each way in which exporters name host and device."""
 
-    questions: tuple[Question, ...]
+    queries: tuple[Query, ...]
 
     @property
     def series_count(self) -> int:
         """Number of series that its queries match."""
-        return sum(question.series_count for question in self.questions)
+        return sum(query.series_count for query in self.queries)
 
     @property
     def expected_samples(self) -> int:
         """Expected number of samples."""
-        return sum(question.expected_samples for question in self.questions)
+        return sum(query.expected_samples for query in self.queries)
 
 
 def plan_groups(outline: Outline, sample_budget: int, samples_per_series: int) -> list[Group]:
@@ -197,13 +197,13 @@ def plan_groups(outline: Outline, sample_budget: int, samples_per_series: int) -
     groups = [_group(found, outline, samples_per_series) for found in sets]
     if outline.others.metrics:
         conditions = (one_of(METRIC_LABEL, outline.others.metrics), *absent(outline.uuid_labels))
-        groups.append(Group((_question(conditions, [outline.others], samples_per_series),)))
+        groups.append(Group((_query(conditions, [outline.others], samples_per_series),)))
     return groups
 
 
-def _question(conditions: tuple[Matcher, ...], contents: Iterable[Content], samples_per_series: int) -> Question:
+def _query(conditions: tuple[Matcher, ...], contents: Iterable[Content], samples_per_series: int) -> Query:
     count = sum(content.series_count for content in contents)
-    return Question(conditions, count, count * samples_per_series)
+    return Query(conditions, count, count * samples_per_series)
 
 
 def _inseparable(places: Mapping[Place, Content]) -> list[list[Place]]:
@@ -229,14 +229,14 @@ def _inseparable(places: Mapping[Place, Content]) -> list[list[Place]]:
 def _packed(sets: Sequence[list[Place]], places: Mapping[Place, Content], series_budget: int) -> list[list[Place]]:
     """Consecutive sets put together while they fit the budget."""
     packs: list[list[Place]] = []
-    room = 0
+    free = 0
     for found in sets:
         size = sum(places[place].series_count for place in found)
-        if not packs or size > room:
+        if not packs or size > free:
             packs.append([])
-            room = series_budget
+            free = series_budget
         packs[-1] += found
-        room -= size
+        free -= size
     return packs
 
 
@@ -244,10 +244,10 @@ def _group(found: Sequence[Place], outline: Outline, samples_per_series: int) ->
     by_family: dict[Family, list[Place]] = defaultdict(list)
     for place in found:
         by_family[place.family].append(place)
-    questions = []
+    queries = []
     for family, own in sorted(by_family.items()):
         contents = [outline.places[place] for place in own]
         metrics = one_of(METRIC_LABEL, set().union(*(content.metrics for content in contents)))
         conditions = (metrics, one_of(family.key, [place.value for place in own]), *family.conditions(outline.uuid_labels))
-        questions.append(_question(conditions, contents, samples_per_series))
-    return Group(tuple(questions))
+        queries.append(_query(conditions, contents, samples_per_series))
+    return Group(tuple(queries))

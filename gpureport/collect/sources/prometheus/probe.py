@@ -29,7 +29,7 @@ class Server:
 
 
 def probe(connection: Connection) -> Server:
-    """Ask which paths the server has; the configured read path is taken as it is.
+    """Find which paths the server has; the configured read path is taken as it is.
 
     Raises SourceError where nothing answers and AuthError where the server lets nobody in.
     """
@@ -42,7 +42,7 @@ def probe(connection: Connection) -> Server:
 
 
 def _version(connection: Connection) -> str:
-    """The version it names; '' where it does not tell, as managed servers may not."""
+    """The version it names; '' where it does not report one, as managed servers may not."""
     try:
         data = connection.json("/api/v1/status/buildinfo").get("data") or {}
     except AuthError as error:
@@ -72,7 +72,7 @@ def _serves_remote_read(connection: Connection) -> bool:
 def _serves_export(connection: Connection) -> bool:
     try:
         params = {"match[]": selector([_NOTHING]), "start": 0, "end": 1}
-        return connection.ask(
+        return connection.request(
             "GET", "/api/v1/export", lambda reply: "json" in reply.headers.get("Content-Type", ""), params=params
         )
     except SourceError:

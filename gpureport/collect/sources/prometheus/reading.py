@@ -1,4 +1,4 @@
-"""Read a group of series by whichever path the server has, in pieces that it will answer.
+"""Read a group of series by whichever path the server has, in parts that it will answer.
 
 VictoriaMetrics' ``/api/v1/export`` is one JSON line per series or part of one, streamed.
 """
@@ -15,13 +15,13 @@ import numpy as np
 import orjson
 import requests
 
-from gpureport.collect.sources.exchange import LargeError, decoded, pieces
+from gpureport.collect.sources.exchange import LargeError, body_parts, decoded
 from gpureport.collect.sources.prometheus.connection import Connection, TooMuchError
 from gpureport.collect.sources.prometheus.outline import Matcher, selector
 from gpureport.collect.sources.prometheus.probe import ReadPath, Server
 from gpureport.collect.sources.prometheus.remote_read import OtherEncodingError, read_remote
 from gpureport.values.errors import SourceError
-from gpureport.values.series import METRIC_LABEL, STALE_BITS, Labels, SeriesBatch, concatenate, of_pieces
+from gpureport.values.series import METRIC_LABEL, STALE_BITS, Labels, SeriesBatch, concatenate, series_batch
 from gpureport.values.window import Window
 
 _MOST_BYTES = 256 << 20
@@ -38,13 +38,13 @@ def read_export(connection: Connection, matchers: Sequence[Matcher], window: Win
     """
     # Milliseconds as integers would be read as seconds when small; as a fraction they are never mistaken.
     form = {"match[]": selector(matchers), "start": window.start_ms / 1000, "end": (window.end_ms - 1) / 1000}
-    return connection.ask("POST", "/api/v1/export", lambda response: _exported(response, connection.url), data=form)
+    return connection.request("POST", "/api/v1/export", lambda response: _exported(response, connection.url), data=form)
 
 
 def _exported(response: requests.Response, url: str) -> SeriesBatch:
     labels, times, values = [], [], []
     sample_count = 0
-    for line in _lines(pieces(response.raw, _MOST_BYTES)):
+    for line in _lines(body_parts(response.raw, _MOST_BYTES)):
         series = _parse(line, url)
         found = np.array(series["values"], dtype=np.float64)
         found.view(np.uint64)[np.isnan(found)] = STALE_BITS
@@ -54,7 +54,7 @@ def _exported(response: requests.Response, url: str) -> SeriesBatch:
         sample_count += found.size
         if len(labels) > _MOST_SERIES or sample_count > _MOST_EXPORTED:
             raise LargeError(f"more than {_MOST_SERIES:,} series or {_MOST_EXPORTED:,} samples")
-    return of_pieces(labels, times, values)
+    return series_batch(labels, times, values)
 
 
 def _lines(parts: Iterator[bytes]) -> Iterator[bytes]:
@@ -118,13 +118,13 @@ def _batch(result: list[dict[str, Any]], window: Window) -> SeriesBatch:
         times.append(found[inside])
         values.append(np.array([point[1] for point in points], dtype=np.float64)[inside])
         labels.append({METRIC_LABEL: "", **series["metric"]})
-    return of_pieces(labels, times, values)
+    return series_batch(labels, times, values)
 
 
 _SHORTEST = timedelta(minutes=1)
 _SAMPLES_PER_REQUEST = 1_000_000
 _MOST_SAMPLES = 10_000_000
-"""Samples of one question: several times what the largest group that can be configured holds."""
+"""Samples of one query: several times what the largest group that can be configured holds."""
 
 
 @dataclass
@@ -140,9 +140,9 @@ class Reading:
 def read(
     connection: Connection, server: Server, matchers: Sequence[Matcher], window: Window, expected_samples: int = 0
 ) -> Reading:
-    """Raw samples of the window; pieces of time are disjoint, so no sample comes twice.
+    """Raw samples of the window; parts of time are disjoint, so no sample comes twice.
 
-    The window is cut by the sample budget first, and in halves wherever the server says that it is too much. SourceError
+    The window is cut by the sample budget first, and in halves wherever the server reports that it is too much. SourceError
     when even a minute is.
     """
     try:
@@ -159,24 +159,22 @@ def _read_by(
     reading = Reading(concatenate([]), path)
     batches = []
     # Chunks are a tenth of JSON's size and need no evaluation: only the other paths are cut ahead of time.
-    pieces = 1 if path == "remote-read" else max(1, -(-expected_samples // _SAMPLES_PER_REQUEST))
+    part_count = 1 if path == "remote-read" else max(1, -(-expected_samples // _SAMPLES_PER_REQUEST))
     sample_count = 0
-    for piece in _cut(window, pieces):
-        for batch in _read_or_halve(reading, connection, server, matchers, piece):
+    for part in _cut(window, part_count):
+        for batch in _read_or_halve(reading, connection, server, matchers, part):
             batches.append(batch)
             sample_count += batch.sample_count
             if sample_count > _MOST_SAMPLES:
-                raise SourceError(
-                    f"{connection.url} answers a question with more than {_MOST_SAMPLES:,} samples; check the server"
-                )
+                raise SourceError(f"{connection.url} answers a query with more than {_MOST_SAMPLES:,} samples; check the server")
     reading.batch = concatenate(batches)
     return reading
 
 
-def _cut(window: Window, pieces: int) -> Iterator[Window]:
-    step = (window.end_at - window.start_at) / pieces
-    for number in range(pieces):
-        end = window.end_at if number == pieces - 1 else window.start_at + (number + 1) * step
+def _cut(window: Window, count: int) -> Iterator[Window]:
+    step = (window.end_at - window.start_at) / count
+    for number in range(count):
+        end = window.end_at if number == count - 1 else window.start_at + (number + 1) * step
         yield Window(window.start_at + number * step, end)
 
 

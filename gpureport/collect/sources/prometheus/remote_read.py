@@ -16,7 +16,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError
 from numpy.typing import NDArray
 
-from gpureport.collect.sources.exchange import LargeError, pieces
+from gpureport.collect.sources.exchange import LargeError, body_parts
 from gpureport.collect.sources.prometheus.connection import Answer, Connection, TooMuchError
 from gpureport.collect.sources.prometheus.outline import Matcher
 from gpureport.values.errors import SourceError
@@ -99,11 +99,11 @@ class TruncatedError(SourceError):
     """The body ended in the middle of a frame."""
 
 
-def frames(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """The messages of a body that arrives in pieces; SourceError for a broken frame or one cut short."""
+def frames(parts: Iterator[bytes]) -> Iterator[bytes]:
+    """The messages of a body that arrives in parts; SourceError for a broken frame or one cut short."""
     buffer = bytearray()
-    for piece in pieces:
-        buffer += piece
+    for part in parts:
+        buffer += part
         at = 0
         while (found := _frame(buffer, at)) is not None:
             message, at = found
@@ -164,7 +164,7 @@ def post_read(
 ) -> Answer:
     """Result of ``read`` for the streamed reply of [start_ms, end_ms], both included."""
     body = read_request(matchers, start_ms, end_ms)
-    return connection.ask("POST", "/api/v1/read", read, data=body, headers=_HEADERS)
+    return connection.request("POST", "/api/v1/read", read, data=body, headers=_HEADERS)
 
 
 def read_remote(
@@ -178,7 +178,7 @@ def read_remote(
     def messages(response: requests.Response) -> list[bytes]:
         if not is_streamed(response):
             raise OtherEncodingError(f"{connection.url} does not stream chunks; set prometheus.read_path to matrix")
-        return list(frames(pieces(response.raw, _MOST_BYTES)))
+        return list(frames(body_parts(response.raw, _MOST_BYTES)))
 
     found = post_read(connection, matchers, window.start_ms, window.end_ms - 1, messages)
     try:
@@ -188,7 +188,7 @@ def read_remote(
 
 
 def batch_of(messages: Sequence[bytes], window: Window, external_labels: Mapping[str, str], url: str) -> SeriesBatch:
-    """Decode everything at once; chunks reach beyond the window, so what lies outside is cut off."""
+    """Decode everything at once; chunks reach beyond the window, so what is outside is cut off."""
     from gpureport.collect.sources.prometheus.wire import layout
     from gpureport.collect.sources.prometheus.xor import PADDING, announced_samples, decode
 

@@ -1,7 +1,7 @@
 """Positions of labels and chunks in remote read's answers: one pass over the octets, nothing copied.
 
 ChunkedReadResponse holds ChunkedSeries (field 1); that holds labels (1: name 1, value 2) and chunks (2: times 1 and 2,
-encoding 3, data 4). Fields that are not known are stepped over, as protobuf asks.
+encoding 3, data 4). Fields that are not known are stepped over, as protobuf requires.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _chunk(octets: Octets, at: Number, end: Number) -> tuple[Number, Number, Num
 
 @compiled
 def _series(
-    octets: Octets, at: Number, end: Number, asked: Number, row: Places, chunks: Places, chunk_count: Number
+    octets: Octets, at: Number, end: Number, wanted: Number, row: Places, chunks: Places, chunk_count: Number
 ) -> tuple[Number, Number]:
     """(chunks so far, what is wrong: an encoding, DAMAGED or 0) after filling one series' row."""
     row[:4] = at
@@ -113,7 +113,7 @@ def _series(
             row[3] = after
         elif tag == 2 << 3 | 2:
             encoding, first, last = _chunk(octets, start, after)
-            if encoding != asked:
+            if encoding != wanted:
                 return chunk_count, encoding if encoding else DAMAGED
             if chunk_count == len(chunks):
                 return chunk_count, DAMAGED
@@ -125,7 +125,7 @@ def _series(
 
 
 @compiled
-def _find(octets: Octets, message_ends: Places, asked: Number, series: Places, chunks: Places) -> tuple[Number, Number, Number]:
+def _find(octets: Octets, message_ends: Places, wanted: Number, series: Places, chunks: Places) -> tuple[Number, Number, Number]:
     """(series found, chunks found, what is wrong)."""
     series_count, chunk_count, at = 0, 0, 0
     for end in message_ends:
@@ -136,7 +136,7 @@ def _find(octets: Octets, message_ends: Places, asked: Number, series: Places, c
             if tag == 1 << 3 | 2:
                 if series_count == len(series):
                     return series_count, chunk_count, DAMAGED
-                chunk_count, wrong = _series(octets, start, after, asked, series[series_count], chunks, chunk_count)
+                chunk_count, wrong = _series(octets, start, after, wanted, series[series_count], chunks, chunk_count)
                 if wrong:
                     return series_count, chunk_count, wrong
                 series_count += 1

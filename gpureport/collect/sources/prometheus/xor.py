@@ -33,7 +33,7 @@ class CorruptChunkError(SourceError):
 
 
 def announced_samples(octets: Octets, chunks: Ints) -> int:
-    """Samples of all chunks, as their headers say; CorruptChunkError for one without a header."""
+    """Samples of all chunks, as their headers count them; CorruptChunkError for one without a header."""
     if chunks.size and (chunks[:, 1] - chunks[:, 0]).min() < 2:
         raise CorruptChunkError(f"a chunk is shorter than its own header; {_DAMAGED}")
     starts = chunks[:, 0]
@@ -132,7 +132,7 @@ def _next_xor(
         width = np.int64(word >> np.uint64(51)) & 63
         if width == 0:
             width = np.int64(64)
-        # A chunk may claim more bits than a value has; it is damaged, and its end will tell.
+        # A chunk may claim more bits than a value has; it is damaged, and its end will show it.
         trailing = max(64 - leading - width, 0)
         bit += 11
     return _bits(octets, bit, width) << np.uint64(trailing), bit + width, width, trailing
@@ -142,7 +142,7 @@ def _next_xor(
 def _decode_one(
     octets: Octets, start: Number, end: Number, low_ms: Number, high_ms: Number, times: Ints, bits: Bits, at: Number
 ) -> Number:
-    """Put one chunk's samples that lie within the window from ``at`` on; the place after them, -1 for a corrupt one."""
+    """Put one chunk's samples within the window from ``at`` on; the place after them, -1 for a corrupt one."""
     count = np.int64(octets[start]) << 8 | np.int64(octets[start + 1])
     bit, last_bit = (start + 2) * 8, end * 8
     time_ms, delta, value = np.int64(0), np.int64(0), np.uint64(0)
