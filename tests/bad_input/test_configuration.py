@@ -52,7 +52,7 @@ def test_a_cluster_name_that_is_no_folder_is_a_usage_error(cluster: str, refused
 
 
 @pytest.mark.parametrize(
-    ("statement", "said"),
+    ("statement", "printed"),
     [
         ("selec 1", "SQL"),
         ("select nonsense from lake.device_sample", "SQL"),
@@ -61,8 +61,8 @@ def test_a_cluster_name_that_is_no_folder_is_a_usage_error(cluster: str, refused
         ("from lake.nothing", "there is no table lake.nothing; did you mean"),
     ],
 )
-def test_sql_that_is_wrong_is_a_usage_error(statement: str, said: str, refused: Refused) -> None:
-    assert said in refused(USAGE, "sql", statement)
+def test_sql_that_is_wrong_is_a_usage_error(statement: str, printed: str, refused: Refused) -> None:
+    assert printed in refused(USAGE, "sql", statement)
 
 
 @pytest.mark.parametrize(
@@ -89,8 +89,8 @@ def test_only_a_statement_that_may_want_the_report_waits_for_it(
     """Facts of another threshold make none, which is said where a statement names one, in the log's own form."""
     config = write(tmp_path / "half.toml", 'log_format = "json"\n[saturation]\nmemory_threshold_ratio = 0.5\n')
     main(["--config", str(config), "sql", statement, "--lake", str(lake)], environ={}, now=NOW)
-    said = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
-    assert any("were computed with" in each["message"] for each in said) == wants_a_report
+    printed = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    assert any("were computed with" in each["message"] for each in printed) == wants_a_report
 
 
 def test_an_empty_place_does_not_mean_this_folder(refused: Refused) -> None:

@@ -53,9 +53,9 @@ def test_sigterm_ends_a_night_with_one_sentence_and_the_metrics_of_a_run_that_fa
             with question:
                 question.recv(1)
                 process.terminate()
-                said = process.communicate(timeout=PATIENCE_SECONDS)[1]
+                printed = process.communicate(timeout=PATIENCE_SECONDS)[1]
     assert process.returncode == 143
-    assert [line for line in said.splitlines() if line] == [TERMINATED.strip()]
+    assert [line for line in printed.splitlines() if line] == [TERMINATED.strip()]
     assert re.search(r"gpureport_run_exit_code\S* 143\b", metrics.read_text())
     assert not list((tmp_path / "lake").glob(".staging-*"))
 
@@ -77,5 +77,5 @@ def test_sigterm_ends_work_in_threads_too(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout and process.stdout.readline() == "at work\n"
         process.terminate()
-        said = process.communicate(timeout=PATIENCE_SECONDS)[1]
-    assert (process.returncode, said) == (143, TERMINATED)
+        printed = process.communicate(timeout=PATIENCE_SECONDS)[1]
+    assert (process.returncode, printed) == (143, TERMINATED)

@@ -21,12 +21,12 @@ def test_a_lake_that_is_not_there_is_named_and_not_made(command: list[str], refu
     assert not nowhere.exists()
 
 
-@pytest.mark.parametrize(("place", "said"), [("nowhere", "there is no lake at"), ("notes", "is not a gpureport lake")])
+@pytest.mark.parametrize(("place", "message"), [("nowhere", "there is no lake at"), ("notes", "is not a gpureport lake")])
 def test_a_place_without_a_lake_is_not_migrated_and_says_whether_it_is_there(
-    place: str, said: str, refused: Refused, tmp_path: Path
+    place: str, message: str, refused: Refused, tmp_path: Path
 ) -> None:
     (tmp_path / "notes").mkdir()
-    assert said in refused(FAILURE, "migrate", at=tmp_path / place)
+    assert message in refused(FAILURE, "migrate", at=tmp_path / place)
 
 
 COMMANDS = [["import", "good.txt"], ["compute", "--date", DAY], ["report", "--since", DAY], ["sql", "select 1"]]

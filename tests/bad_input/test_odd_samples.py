@@ -28,9 +28,9 @@ def test_labels_that_lack_and_clocks_that_differ_cost_no_more_than_what_they_are
     lake = tmp_path / "lake"
     file = write(tmp_path / "half.txt", metrics(*GOOD, *bare, *nobodys, *used, *free))
     assert main(["import", str(file), "--lake", str(lake)], environ={}, now=NOW) == 0
-    said = capsys.readouterr().err
-    assert "DCGM_FI_DEV_POWER_USAGE" in said
-    assert "UUID" in said
+    printed = capsys.readouterr().err
+    assert "DCGM_FI_DEV_POWER_USAGE" in printed
+    assert "UUID" in printed
     assert main(["compute", "--date", DAY, "--lake", str(lake)], environ={}, now=NOW) == 0
     with report_tables(lake, DAY, now=NOW) as found:
         watts = found.rows("select device_uuid, power_watts_avg from report.device")

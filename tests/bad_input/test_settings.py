@@ -220,9 +220,9 @@ def test_a_name_that_matches_no_gpu_is_a_warning_and_of_a_long_window_it_is_said
     file.write_text("[prices.gpu_hour]\n'NVIDIA-H200' = 3.6\nall = 1.2\n[power.idle_watts]\n'GPU-gone' = 50\n")
     flags = ["--since", "2025-11-20", "--until", "2027-11-20", "--lake", str(lake), "--out", str(tmp_path / "out")]
     assert main(["--config", str(file), "report", *flags, "--only", "html"], environ={}, now=NOW) == 0
-    told = capsys.readouterr().err
-    assert "warning: prices.gpu_hour names 'NVIDIA-H200', which is no GPU of the period" in told
-    assert "warning: power.idle_watts names 'GPU-gone'" in told
+    printed = capsys.readouterr().err
+    assert "warning: prices.gpu_hour names 'NVIDIA-H200', which is no GPU of the period" in printed
+    assert "warning: power.idle_watts names 'GPU-gone'" in printed
     assert "the lake has 1 of the period's 367 UTC days" in (tmp_path / "out" / "summary.md").read_text()
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from kube.api_server import api_server, kubeconfig, listing, recorded_routes, status
 from kube.lake import NOW
-from prometheus.replay import Answer, Asked, Reply, as_json
+from prometheus.replay import Answer, Reply, Request, as_json
 
 from gpureport.cli import main
 from gpureport.collect.state import KINDS
@@ -107,12 +107,12 @@ def held_to(rules: Rules, calls: set[Permission]) -> dict[str, Reply | Answer]:
     built_in = BUILT_IN if rules.is_namespaced else set()
 
     def guarded(path: str, route: Reply | Answer) -> Answer:
-        def answer(asked: Asked) -> Reply:
+        def answer(request: Request) -> Reply:
             wanted = permission(path)
             calls.add(wanted)
             if wanted not in rules.permitted | built_in:
                 return status(403, "Forbidden", f"cannot {wanted}")
-            return route if isinstance(route, Reply) else route(asked)
+            return route if isinstance(route, Reply) else route(request)
 
         return answer
 
@@ -153,15 +153,15 @@ def test_the_authoriser_of_this_test_refuses(tmp_path: Path, capsys: pytest.Capt
 
 def test_a_namespace_alone_gives_the_rows_of_that_namespace(tmp_path: Path) -> None:
     """The replay gives every namespace's list the same objects, so rows say which lists were read, and how often."""
-    from kube.lake import ask
+    from kube.lake import query
 
     environ = {"GPUREPORT_LAKE": str(tmp_path / "lake"), "GPUREPORT_KUBERNETES__NAMESPACES": '["research"]'}
     with api_server(in_namespaces(recorded_routes())) as server:
         environ["KUBECONFIG"] = str(kubeconfig(tmp_path, server.url))
         assert main(["snapshot"], environ, NOW) == 0
-        lists = [asked.path for asked in server.asked if "limit" in asked.target]
+        lists = [request.path for request in server.requests if "limit" in request.target]
     assert all("/namespaces/research/" in path for path in lists)
-    assert ask(tmp_path / "lake", "select namespace from lake.namespace") == [("research",)]
-    reasons = dict(ask(tmp_path / "lake", "select asked, reason from lake.source"))
+    assert query(tmp_path / "lake", "select namespace from lake.namespace") == [("research",)]
+    reasons = dict(query(tmp_path / "lake", "select asked, reason from lake.source"))
     assert "kubernetes.namespaces is set" in reasons["nodes"]
     assert reasons["pods"] == ""

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import yaml
-from kube.api_server import PODS, api_server, forbidden, kubeconfig, question, recorded_routes, version_routes
+from kube.api_server import PODS, api_server, forbidden, kubeconfig, query_of, recorded_routes, version_routes
 from kube.lake import RECORDING
 from prometheus.replay import Replay, Reply, Routes, as_json
 
@@ -104,13 +104,13 @@ def test_the_servers_version_and_that_of_its_claims_are_told(look: Look) -> None
 def test_lists_are_asked_for_one_object_and_only_nodes_and_slices_are_read_whole(look: Look) -> None:
     looked = look(recorded_routes())
     limits: dict[str, list[str]] = {}
-    for asked in looked.server.asked:
-        if limit := question(asked).get("limit"):
-            limits.setdefault(asked.path, []).append(limit)
+    for request in looked.server.requests:
+        if limit := query_of(request).get("limit"):
+            limits.setdefault(request.path, []).append(limit)
     assert limits.pop(NODES) == limits.pop(SLICES) == ["1", "500"]
     assert len(limits) == len(RECORDED) - 2 + len(NOT_THERE)
     assert {tuple(each) for each in limits.values()} == {("1",)}
-    assert {asked.method for asked in looked.server.asked} == {"GET"}
+    assert {request.method for request in looked.server.requests} == {"GET"}
 
 
 def test_refused_slices_and_pods_are_losses_with_the_rules_to_add(look: Look) -> None:
@@ -154,7 +154,7 @@ def test_a_cluster_without_resource_claims_lacks_nothing(look: Look) -> None:
     looked = look({**recorded_routes(), "/apis": as_json(groups)})
     assert (looked.told.code, looked.told.losses) == (0, {})
     assert looked.of("resource.k8s.io")["status"] == "note"
-    assert not [asked for asked in looked.server.asked if "resource.k8s.io" in asked.path]
+    assert not [request for request in looked.server.requests if "resource.k8s.io" in request.path]
     assert {row["subject"] for row in looked.told.of("kubernetes_list")} == {
         name for name in RECORDED if not name.endswith("resource.k8s.io")
     }

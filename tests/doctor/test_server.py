@@ -220,13 +220,13 @@ def test_samples_are_not_fetched_in_bulk(doctor: Doctor, server: str) -> None:
 
     with replaying({}, forwarding(server)) as replay:
         assert doctor("--prometheus-url", replay.url, now=INSTANTS["whole"]).code == 0
-    queries = [asked.form["query"] for asked in replay.asked if asked.path == "/api/v1/query"]
+    queries = [request.form["query"] for request in replay.requests if request.path == "/api/v1/query"]
     ranges = [query for query in queries if "[" in query]
     assert ranges and all('Hostname="n1"' in query for query in ranges)
     assert all(query.startswith(("count by", "max by")) for query in queries if query not in ranges)
     assert replay.count("/api/v1/query_range") == 0
     assert replay.count("/api/v1/read") == 1
-    assert len(replay.asked) < 25
+    assert len(replay.requests) < 25
 
 
 def test_a_server_that_is_not_there_is_exit_code_5(doctor: Doctor) -> None:

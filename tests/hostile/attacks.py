@@ -113,13 +113,13 @@ def hostile_server() -> Iterator[str]:
             for header, value in {"Content-Type": "application/json", **headers}.items():
                 self.send_header(header, value)
             self.end_headers()
-            for piece in body(self.path):
-                self.wfile.write(piece)
+            for part in body(self.path):
+                self.wfile.write(part)
 
         def _drip_headers(self) -> None:
             self.wfile.write(b"HTTP/1.1 200 OK\r\nX: ")
-            for piece in drip():
-                self.wfile.write(piece)
+            for part in drip():
+                self.wfile.write(part)
 
         def log_message(self, *_: object) -> None:
             """Not on the tests' output."""

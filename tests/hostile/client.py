@@ -23,20 +23,20 @@ from gpureport.values.errors import GpureportError
 from gpureport.values.window import Window, parse_instant
 
 WINDOW = Window(parse_instant("2026-11-20T00:00:00Z"), parse_instant("2026-11-20T00:02:00Z"))
-ASKED = [Matcher("__name__", "=", "DCGM_FI_DEV_GPU_UTIL")]
+MATCHERS = [Matcher("__name__", "=", "DCGM_FI_DEV_GPU_UTIL")]
 IMPATIENT_SECONDS, PATIENT_SECONDS = 1.0, 30.0
 DRIPS = ("drip", "headers")
 
 
-def ask_prometheus(url: str, path: str, seconds: float) -> None:
+def query_prometheus(url: str, path: str, seconds: float) -> None:
     connection = open_connection(Prometheus(url=url, read_timeout_seconds=seconds), {})
     if path == "series":
-        list_series(connection, ASKED, WINDOW)
+        list_series(connection, MATCHERS, WINDOW)
     else:
-        read(connection, Server("", "", path), ASKED, WINDOW)  # type: ignore[arg-type]
+        read(connection, Server("", "", path), MATCHERS, WINDOW)  # type: ignore[arg-type]
 
 
-def ask_kubernetes(url: str, folder: Path, seconds: float) -> None:
+def query_kubernetes(url: str, folder: Path, seconds: float) -> None:
     kubernetes._READ_SECONDS = seconds
     cluster = open_cluster(Kubernetes(kubeconfig=str(kubeconfig(folder, url))), {})
     if failure := take_snapshot(folder / "lake", cluster, "c", WINDOW.start_at).failure:
@@ -58,9 +58,9 @@ def main(url: str, folder: Path, attacks: list[str]) -> None:
             if what == "pushgateway":
                 push(f"{url}/{name}")
             elif what == "kubernetes":
-                ask_kubernetes(f"{url}/{name}", folder, seconds)
+                query_kubernetes(f"{url}/{name}", folder, seconds)
             else:
-                ask_prometheus(f"{url}/{name}", what, seconds)
+                query_prometheus(f"{url}/{name}", what, seconds)
             print(json.dumps([attack, 0, ""]))
         except GpureportError as error:
             print(json.dumps([attack, error.exit_code, str(error)]))

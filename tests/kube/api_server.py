@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from prometheus.replay import Answer, Asked, Replay, Reply, Routes, as_json, replaying
+from prometheus.replay import Answer, Replay, Reply, Request, Routes, as_json, replaying
 
 from gpureport.cli import main
 from kube.lake import NOW, RECORDING, VERSIONS
@@ -25,41 +25,41 @@ def status(code: int, reason: str, message: str, **metadata: str) -> Reply:
     return as_json({"kind": "Status", "status": "Failure", "reason": reason, "message": message, "metadata": metadata}, code)
 
 
-def forbidden(_: Asked) -> Reply:
+def forbidden(_: Request) -> Reply:
     return status(403, "Forbidden", 'User "system:anonymous" cannot list this at the cluster scope')
 
 
-def not_found(_: Asked) -> Reply:
+def not_found(_: Request) -> Reply:
     return status(404, "NotFound", "the server could not find the requested resource")
 
 
-def header(asked: Asked, name: str) -> str:
-    return next((value for each, value in asked.headers.items() if each.lower() == name.lower()), "")
+def header(request: Request, name: str) -> str:
+    return next((value for each, value in request.headers.items() if each.lower() == name.lower()), "")
 
 
-def question(asked: Asked) -> dict[str, str]:
-    return {name: values[-1] for name, values in parse_qs(urlsplit(asked.target).query).items()}
+def query_of(request: Request) -> dict[str, str]:
+    return {name: values[-1] for name, values in parse_qs(urlsplit(request.target).query).items()}
 
 
 def listing(recorded: Mapping[str, Any]) -> Answer:
     """The list in pages of few objects, compressed as asked."""
 
-    def answer(asked: Asked) -> Reply:
-        query = question(asked)
+    def answer(request: Request) -> Reply:
+        query = query_of(request)
         items = recorded["items"]
         start, limit = int(query.get("continue", "at-0").removeprefix("at-")), min(int(query["limit"]), 7)
         metadata: dict[str, Any] = {"resourceVersion": "455"}
         if items and start + limit < len(items):
             metadata |= {"continue": f"at-{start + limit}", "remainingItemCount": len(items) - start - limit}
         page = {**recorded, "metadata": metadata, "items": items and items[start : start + limit]}
-        return compressed(page, asked)
+        return compressed(page, request)
 
     return answer
 
 
-def compressed(page: Any, asked: Asked) -> Reply:
+def compressed(page: Any, request: Request) -> Reply:
     body = json.dumps(page).encode()
-    if "gzip" not in header(asked, "Accept-Encoding"):
+    if "gzip" not in header(request, "Accept-Encoding"):
         return Reply(body=body)
     return Reply(body=gzip.compress(body), headers={"Content-Encoding": "gzip"})
 
@@ -93,11 +93,11 @@ def version_routes(*served: str) -> dict[str, Reply | Answer]:
 def api_server(routes: Routes) -> Iterator[Replay]:
     """A server with these routes by path, to whoever has the token; all else is not found."""
 
-    def answer(asked: Asked) -> Reply:
-        if header(asked, "Authorization") != f"Bearer {TOKEN}":
+    def answer(request: Request) -> Reply:
+        if header(request, "Authorization") != f"Bearer {TOKEN}":
             return status(401, "Unauthorized", "Unauthorized")
-        route = routes.get(asked.path, not_found)
-        return route if isinstance(route, Reply) else route(asked)
+        route = routes.get(request.path, not_found)
+        return route if isinstance(route, Reply) else route(request)
 
     with replaying({}, answer) as server:
         yield server

@@ -11,7 +11,7 @@ from typing import Any
 from gpureport.cli import main
 
 MIDNIGHT = datetime(2026, 3, 1, tzinfo=UTC)
-LOOKS = range(0, 60, 10)
+SNAPSHOTS = range(0, 60, 10)
 """Minutes at which the state is looked at."""
 Object = dict[str, Any]
 
@@ -76,7 +76,7 @@ def pod(name: str, uid: str, since: float, claim_name: str = "", requests: Objec
 
 
 def state(minute: int) -> dict[str, Any]:
-    """The replies of one look, by file."""
+    """The replies of one snapshot, by file."""
     gang = [{"apiGroup": "scheduling.k8s.io", "resource": "podgroups", "name": "gang", "uid": "g"}]
     claims = [
         claim("gang-claim", 0, 0, consumers=gang if minute < 30 else None),
@@ -162,12 +162,14 @@ def build(folder: Path) -> Path:
     """The lake of the cluster."""
     (folder / "metrics.txt").write_text("\n".join(telemetry()))
     run("import", str(folder / "metrics.txt"), "--cluster", "c", "--lake", str(folder / "lake"))
-    for minute in LOOKS:
-        look = folder / f"look-{minute}"
-        look.mkdir()
+    for minute in SNAPSHOTS:
+        snapshot = folder / f"snapshot-{minute}"
+        snapshot.mkdir()
         for name, reply in state(minute).items():
-            (look / name).write_text(json.dumps(reply))
-        run("import", "--kubernetes", str(look), "--observed-at", at(minute), "--cluster", "c", "--lake", str(folder / "lake"))
+            (snapshot / name).write_text(json.dumps(reply))
+        run(
+            "import", "--kubernetes", str(snapshot), "--observed-at", at(minute), "--cluster", "c", "--lake", str(folder / "lake")
+        )
     run("compute", "--date", "2026-03-01", "--lake", str(folder / "lake"))
     return folder / "lake"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kube.lake import ask
+from kube.lake import query
 
 GPU, MIG_1G, MIG_3G = "nvidia.com/gpu", "nvidia.com/mig-1g.5gb", "nvidia.com/mig-3g.20gb"
 CORE, RATIO = "koordinator.sh/gpu-core", "koordinator.sh/gpu-memory-ratio"
@@ -132,20 +132,20 @@ def assert_decided(lake: Path) -> None:
     _assert_pods(lake)
     _assert_claims(lake)
     _assert_devices(lake)
-    quotas = ask(lake, "select system, kind, namespace, name from lake.quota")
+    quotas = query(lake, "select system, kind, namespace, name from lake.quota")
     assert len(quotas) == len(QUOTAS)
     assert set(quotas) == QUOTAS
 
 
 def _assert_pods(lake: Path) -> None:
-    pods = ask(lake, "select pod, namespace, node_name, phase, effective_requests from lake.pod")
+    pods = query(lake, "select pod, namespace, node_name, phase, effective_requests from lake.pod")
     accelerators = {
         pod: (namespace, node, phase, {name: amount for name, amount in requests.items() if "/" in name})
         for pod, namespace, node, phase, requests in pods
     }
     assert accelerators == PODS
     assert len(pods) == len(PODS)
-    containers = ask(lake, "select pod, container, [c.claim for c in claims] from lake.pod_container")
+    containers = query(lake, "select pod, container, [c.claim for c in claims] from lake.pod_container")
     assert {(pod, container): claims for pod, container, claims in containers} == {
         **{name: [claim] for name, claim in CONTAINER_CLAIMS.items()},
         **{key: [] for key in OTHER_CONTAINERS},
@@ -154,17 +154,17 @@ def _assert_pods(lake: Path) -> None:
 
 
 def _assert_claims(lake: Path) -> None:
-    asked = ask(lake, "select claim, requests, is_allocated from lake.claim")
-    assert {claim: [tuple(each.values())[:6] for each in requests] for claim, requests, _ in asked} == CLAIMS
-    assert {claim for claim, _, is_allocated in asked if is_allocated} == CLAIM_DEVICES.keys()
+    claims = query(lake, "select claim, requests, is_allocated from lake.claim")
+    assert {claim: [tuple(each.values())[:6] for each in requests] for claim, requests, _ in claims} == CLAIMS
+    assert {claim for claim, _, is_allocated in claims if is_allocated} == CLAIM_DEVICES.keys()
     statement = """
         select claim, any_value(pool), list(device order by device), any_value(subrequest), bool_and(is_admin_access)
         from lake.claim_device group by claim
     """
-    assert {claim: tuple(rest) for claim, *rest in ask(lake, statement)} == CLAIM_DEVICES
-    consumers = ask(lake, "select claim, list(consumer order by consumer) from lake.claim_consumer group by claim")
+    assert {claim: tuple(rest) for claim, *rest in query(lake, statement)} == CLAIM_DEVICES
+    consumers = query(lake, "select claim, list(consumer order by consumer) from lake.claim_consumer group by claim")
     assert dict(consumers) == CONSUMERS
-    assert ask(lake, "select distinct consumer_resource, consumer_group from lake.claim_consumer") == [("pods", "")]
+    assert query(lake, "select distinct consumer_resource, consumer_group from lake.claim_consumer") == [("pods", "")]
 
 
 def _assert_devices(lake: Path) -> None:
@@ -172,5 +172,5 @@ def _assert_devices(lake: Path) -> None:
         select pool || '/' || device, driver, node_name, pool_generation, device_type, profile, capacities['memory']
         from lake.device where is_pool_complete and is_name_unique
     """
-    assert {name: tuple(rest) for name, *rest in ask(lake, statement)} == DEVICES
-    assert ask(lake, "select count(*) from lake.device") == [(len(DEVICES),)]
+    assert {name: tuple(rest) for name, *rest in query(lake, statement)} == DEVICES
+    assert query(lake, "select count(*) from lake.device") == [(len(DEVICES),)]

@@ -1,4 +1,4 @@
-"""Asking a lake of state."""
+"""Queries of a lake of state."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 DAY = "2026-11-21"
 
 
-def ask(lake: Place, statement: str) -> list[tuple[Any, ...]]:
+def query(lake: Place, statement: str) -> list[tuple[Any, ...]]:
     """The rows of a statement over ``lake.*``; maps as dictionaries."""
     with duckdb.connect() as con:
         views(con, open_lake(lake), set(re.findall(r"lake\.(\w+)", statement)))

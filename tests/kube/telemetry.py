@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from kube.lake import ask
+from kube.lake import query
 
 _FIRST = int(datetime(2026, 11, 21, 1, 30, tzinfo=UTC).timestamp())
 _MINUTES = 60
@@ -20,7 +20,7 @@ INSTANCES = {"3": "3g.40gb", "11": "1g.10gb", "12": "1g.10gb", "13": "1g.10gb"}
 
 def write_telemetry(lake: Path, file: Path) -> None:
     """OpenMetrics text of every GPU that the recording's slices and Koordinator's devices name."""
-    gpus = ask(
+    gpus = query(
         lake,
         """select node_name, device_uuid from lake.device where device_type = 'gpu'
            union select node_name, device_id from lake.koordinator_device where device_type = 'gpu' order by all""",

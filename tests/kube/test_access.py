@@ -14,7 +14,7 @@ from gpureport.collect.sources.kubernetes.connection import is_in_cluster, open_
 from gpureport.config import Kubernetes
 from gpureport.values.errors import UsageError
 from kube.api_server import TOKEN, api_server, kubeconfig, recorded_routes, snapshot
-from kube.lake import NOW, ask
+from kube.lake import NOW, query
 
 USAGE, SOURCE = 2, 5
 
@@ -71,7 +71,7 @@ def test_the_environment_names_the_kubeconfig(variable: str, tmp_path: Path) -> 
         file = kubeconfig(tmp_path / ".kube", server.url, "config")
         environ = {variable: str(file if variable == "KUBECONFIG" else tmp_path)}
         assert main(["snapshot", "--lake", str(tmp_path / "lake")], environ=environ, now=NOW) == 0
-    assert ask(tmp_path / "lake", "select count(*) from lake.pod") == [(21,)]
+    assert query(tmp_path / "lake", "select count(*) from lake.pod") == [(21,)]
 
 
 def plugin(folder: Path, code: str) -> dict[str, object]:

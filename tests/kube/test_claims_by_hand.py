@@ -25,7 +25,7 @@ def test_a_group_reserves_a_claim_and_is_no_pod(report: Report) -> None:
     statement = """select use, consumers, pod_count, podgroup_count, container_count,
                           allocated_seconds, reserved_seconds, used_seconds
                    from report.dra_claim where claim = 'gang-claim'"""
-    # The last look, at 00:50, stands for 15 minutes; the group was gone at 00:30.
+    # The last snapshot, at 00:50, stands for 15 minutes; the group was gone at 00:30.
     assert rows(report, statement) == [("no container", "podgroups/gang", 0, 1, 0, 3900, 1800, 0)]
 
 
@@ -44,7 +44,7 @@ def test_what_is_reserved_and_idle_is_a_bucket_of_the_ledger(report: Report) -> 
 def test_two_lives_of_one_name_are_two_pods(report: Report) -> None:
     statement = """select pod_uid, device_uuid, claims, allocated_seconds
                    from report.device_allocation where pod = 'sts-0' order by all"""
-    # The first was gone at the look at 00:20; the second ran from 00:18:30 and is known until 01:05.
+    # The first was gone at the snapshot at 00:20; the second ran from 00:18:30 and is known until 01:05.
     assert rows(report, statement) == [("first", uuid(2), "sts-0-x1", 1200), ("second", uuid(3), "sts-0-x2", 2790)]
 
 
@@ -68,7 +68,7 @@ def test_claims_that_were_never_looked_at_are_known_by_the_exporters_labels_or_k
 
 def test_a_gpu_that_a_claim_and_the_kubelet_gave_out_is_a_finding_and_counts_once(report: Report) -> None:
     statement = "select device_uuid, gpu_hours, evidence from report.finding where code = 'GR108'"
-    # Both surely had it until the last look at 00:50.
+    # Both surely had it until the last snapshot at 00:50.
     evidence = "allocated up to 2.0 times, for 0.8 h: claim ns/twice, kubelet-checkpoint ns/plug-0"
     assert rows(report, statement) == [(uuid(5), pytest.approx(50 / 60), evidence)]
     hours = rows(
@@ -90,7 +90,7 @@ def test_a_gpu_that_claims_have_parts_of_is_theirs_by_these_parts(report: Report
 
 
 def test_gpus_that_only_their_drivers_slices_tell_of_are_there_and_unknown(report: Report) -> None:
-    # Two GPUs, whatever could be made of them, from the first look of the day to its end.
+    # Two GPUs, whatever could be made of them, from the first snapshot of the day to its end.
     ledger = "select bucket, cause, gpu_hours from report.gpu_hour_ledger where node_name = 'quiet'"
     assert rows(report, ledger) == [("unknown", "no_exporter", 48)]
     coverage = "select reason, evidence from report.coverage where node_name = 'quiet' and signal = 'any'"

@@ -14,7 +14,7 @@ from gpureport.lake import open_lake, views
 from kube.decided import CLAIM_DEVICES, CONSUMERS
 
 UNTIL = datetime(2026, 11, 21, 2, 1, 21)
-"""A look stands for fifteen minutes where none follows."""
+"""A snapshot counts for fifteen minutes where none follows."""
 RUNNING = datetime(2026, 11, 21, 1, 46, 18)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from lake_rows import seen
-from prometheus.replay import Answer, Asked
+from prometheus.replay import Answer, Request
 
 from gpureport.cli import main
 from gpureport.collect.sources.kubernetes import connection
@@ -24,7 +24,7 @@ from kube.api_server import (
     as_json,
     forbidden,
     kubeconfig,
-    question,
+    query_of,
     raw_server,
     recorded_routes,
     snapshot,
@@ -32,7 +32,7 @@ from kube.api_server import (
     version_routes,
 )
 from kube.decided import assert_decided
-from kube.lake import NOW, RECORDING, ask
+from kube.lake import NOW, RECORDING, query
 
 SOURCE = 5
 
@@ -41,9 +41,9 @@ def refused(capsys: pytest.CaptureFixture[str], config: Path, lake: Path) -> str
     """The one sentence of a snapshot that fails, and that nothing was written of the pods."""
     capsys.readouterr()
     assert snapshot(config, lake) == SOURCE
-    *_, sentence = (said := capsys.readouterr().err).splitlines()
+    *_, sentence = (printed := capsys.readouterr().err).splitlines()
     assert sentence.startswith("gpureport: ")
-    assert "Traceback" not in said
+    assert "Traceback" not in printed
     assert not (lake / "pod").exists()
     return sentence
 
@@ -52,9 +52,9 @@ def first(failure: Answer, count: int, then: Reply | Answer) -> Answer:
     """A failure some times, then the real answer."""
     left = [failure] * count
 
-    def answer(asked: Asked) -> Reply:
+    def answer(request: Request) -> Reply:
         chosen = left.pop() if left else then
-        return chosen if isinstance(chosen, Reply) else chosen(asked)
+        return chosen if isinstance(chosen, Reply) else chosen(request)
 
     return answer
 
@@ -67,8 +67,8 @@ def test_what_may_not_be_listed_is_unknown_and_said(tmp_path: Path, capsys: pyte
         assert snapshot(kubeconfig(tmp_path, server.url), tmp_path / "lake") == 0
     assert "not allowed to list resourceclaims.resource.k8s.io" in capsys.readouterr().err
     assert not (tmp_path / "lake" / "claim").exists()
-    assert ask(tmp_path / "lake", "select count(*) from lake.pod") == [(21,)]
-    [(reason, count)] = ask(
+    assert query(tmp_path / "lake", "select count(*) from lake.pod") == [(21,)]
+    [(reason, count)] = query(
         tmp_path / "lake", "select reason, series_count from lake.source where asked = 'resourceclaims.resource.k8s.io'"
     )
     assert reason.startswith("not allowed (403")
@@ -102,15 +102,15 @@ def test_a_server_that_does_not_come_to_start_is_an_error(tmp_path: Path, capsys
 def test_a_server_that_hides_its_groups_still_gives_its_pods(tmp_path: Path) -> None:
     with api_server(recorded_routes() | {"/apis": forbidden, "/version": forbidden}) as server:
         assert snapshot(kubeconfig(tmp_path, server.url), tmp_path / "lake") == 0
-    assert ask(tmp_path / "lake", "select count(*) from lake.pod") == [(21,)]
-    assert ask(tmp_path / "lake", "select distinct server from lake.source") == [("Kubernetes",)]
+    assert query(tmp_path / "lake", "select count(*) from lake.pod") == [(21,)]
+    assert query(tmp_path / "lake", "select distinct server from lake.source") == [("Kubernetes",)]
 
 
 def test_a_cluster_without_dra_has_no_claims_and_says_why(tmp_path: Path) -> None:
     with api_server(recorded_routes() | {"/apis": as_json({"kind": "APIGroupList", "groups": None})}) as server:
         assert snapshot(kubeconfig(tmp_path, server.url), tmp_path / "lake") == 0
-    assert not [each for each in server.asked if each.path.startswith("/apis/")]
-    reasons = ask(tmp_path / "lake", "select distinct reason from lake.source where asked like '%.resource.k8s.io'")
+    assert not [each for each in server.requests if each.path.startswith("/apis/")]
+    reasons = query(tmp_path / "lake", "select distinct reason from lake.source where asked like '%.resource.k8s.io'")
     assert reasons == [("the server does not serve resource.k8s.io",)]
 
 
@@ -119,7 +119,7 @@ def test_a_snapshot_is_of_the_time_at_which_a_server_answered(tmp_path: Path) ->
     routes = recorded_routes()
     with api_server(routes | {"/version": first(lambda _: starting, 1, routes["/version"])}) as server:
         assert snapshot(kubeconfig(tmp_path, server.url), tmp_path / "lake") == 0
-    [(late,)] = ask(tmp_path / "lake", f"select distinct observed_at > timestamp '{NOW:%Y-%m-%d %H:%M:%S}' from lake.pod")
+    [(late,)] = query(tmp_path / "lake", f"select distinct observed_at > timestamp '{NOW:%Y-%m-%d %H:%M:%S}' from lake.pod")
     assert late
 
 
@@ -145,13 +145,13 @@ def pods_that_expire(count: int, token: str = "") -> Answer:
     real = recorded_routes()[PODS]
     assert callable(real)
     later = first(expiring(token), count, real)
-    return lambda asked: later(asked) if question(asked).get("continue", "at-0") != "at-0" else real(asked)
+    return lambda request: later(request) if query_of(request).get("continue", "at-0") != "at-0" else real(request)
 
 
 def test_a_list_that_expires_starts_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with api_server(recorded_routes() | {PODS: pods_that_expire(2)}) as server:
         assert snapshot(kubeconfig(tmp_path, server.url), tmp_path / "lake") == 0
-    assert [question(each).get("continue") for each in server.asked if each.path == PODS] == [
+    assert [query_of(each).get("continue") for each in server.requests if each.path == PODS] == [
         *(None, "at-7"),
         *(None, "at-7"),
         *(None, "at-7", "at-14"),
@@ -165,11 +165,11 @@ def test_what_a_list_said_before_it_started_again_does_not_count(tmp_path: Path)
     recorded = json.loads((RECORDING / "pods.json").read_text())["items"]
     before = as_json({"kind": "PodList", "apiVersion": "v1", "metadata": {"continue": "old"}, "items": recorded[:2]})
     after = as_json({"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": recorded[1:]})
-    answers = [before, expiring("")(Asked("GET", "", {}, b"")), after]
+    answers = [before, expiring("")(Request("GET", "", {}, b"")), after]
     with api_server(recorded_routes() | {PODS: lambda _: answers.pop(0)}) as server:
         assert snapshot(kubeconfig(tmp_path, server.url), tmp_path / "lake") == 0
     gone, stays = (pod["metadata"]["name"] for pod in recorded[:2])
-    names = [name for (name,) in ask(tmp_path / "lake", "select pod from lake.pod")]
+    names = [name for (name,) in query(tmp_path / "lake", "select pod from lake.pod")]
     assert (names.count(gone), names.count(stays), len(names)) == (0, 1, 20)
 
 
@@ -180,7 +180,7 @@ def test_a_list_that_always_expires_ends_with_a_later_moment_and_says_so(
         assert snapshot(kubeconfig(tmp_path, server.url), tmp_path / "lake") == 0
     assert_decided(tmp_path / "lake")
     assert "warning: pods: the list expired" in capsys.readouterr().err
-    [(warnings,)] = ask(tmp_path / "lake", "select warnings from lake.source where asked = 'pods'")
+    [(warnings,)] = query(tmp_path / "lake", "select warnings from lake.source where asked = 'pods'")
     assert len(warnings) == 1
 
 
@@ -190,19 +190,19 @@ def test_a_namespace_whose_list_always_expires_is_said_also_where_the_next_one_i
     with api_server(routes | paths) as server:
         flags = ["--kubeconfig", str(kubeconfig(tmp_path, server.url)), "--cluster", "lab", "--lake", str(tmp_path / "lake")]
         main(["snapshot", *flags], environ={"GPUREPORT_KUBERNETES__NAMESPACES": '["a", "b"]'}, now=NOW)
-    [(warnings,)] = ask(tmp_path / "lake", "select warnings from lake.source where asked = 'pods'")
+    [(warnings,)] = query(tmp_path / "lake", "select warnings from lake.source where asked = 'pods'")
     assert len(warnings) == 1
 
 
 def test_a_namespace_that_is_gone_does_not_cost_the_labels_of_the_others(tmp_path: Path) -> None:
-    """Its team is told by a label of the one that is there; of one that was deleted there is nothing to tell."""
+    """Its team is a label of the one that is there; of one that was deleted nothing is known."""
     there = {"kind": "Namespace", "metadata": {"name": "a", "uid": "a", "labels": {"team": "vision"}}}
     routes, none = recorded_routes(), as_json({"kind": "PodList", "apiVersion": "v1", "items": []})
     pods = {"/api/v1/namespaces/gone/pods": none, "/api/v1/namespaces/a/pods": routes[PODS]}
     with api_server(routes | pods | {"/api/v1/namespaces/a": as_json(there)}) as server:
         flags = ["--kubeconfig", str(kubeconfig(tmp_path, server.url)), "--lake", str(tmp_path / "lake")]
         main(["snapshot", *flags], environ={"GPUREPORT_KUBERNETES__NAMESPACES": '["gone", "a"]'}, now=NOW)
-    assert ask(tmp_path / "lake", "select namespace, labels['team'] from lake.namespace") == [("a", "vision")]
+    assert query(tmp_path / "lake", "select namespace, labels['team'] from lake.namespace") == [("a", "vision")]
 
 
 @pytest.mark.parametrize("token", ["", "at-7"])
@@ -350,8 +350,8 @@ def test_a_list_that_fails_costs_itself_and_the_exit_code(tmp_path: Path) -> Non
     broken = status(500, "InternalError", "conversion webhook for nodes failed")
     with api_server(recorded_routes() | {"/api/v1/nodes": broken}) as server:
         assert snapshot(kubeconfig(tmp_path, server.url), tmp_path / "lake") == SOURCE
-    assert ask(tmp_path / "lake", "select count(*) from lake.pod") == [(21,)]
-    [(reason,)] = ask(tmp_path / "lake", "select reason from lake.source where asked = 'nodes'")
+    assert query(tmp_path / "lake", "select count(*) from lake.pod") == [(21,)]
+    [(reason,)] = query(tmp_path / "lake", "select reason from lake.source where asked = 'nodes'")
     assert "conversion webhook" in reason
 
 
@@ -365,7 +365,7 @@ def test_the_next_version_is_tried_where_one_fails(tmp_path: Path) -> None:
     broken = status(500, "InternalError", "conversion webhook failed")
     with api_server(routes | {"/apis/resource.k8s.io/v1/resourceclaims": broken}) as server:
         assert snapshot(kubeconfig(tmp_path, server.url), tmp_path / "lake") == 0
-    assert ask(tmp_path / "lake", "select count(*) > 0 from lake.claim") == [(True,)]
+    assert query(tmp_path / "lake", "select count(*) > 0 from lake.claim") == [(True,)]
 
 
 def test_a_cluster_that_is_gone_does_not_cost_the_others(tmp_path: Path) -> None:
@@ -377,7 +377,7 @@ def test_a_cluster_that_is_gone_does_not_cost_the_others(tmp_path: Path) -> None
         (tmp_path / "two.toml").write_text(f"[metrics]\nfile = '{tmp_path}/job.prom'\n{clusters}")
         arguments = ["--config", str(tmp_path / "two.toml"), "snapshot", "--lake", str(tmp_path / "lake")]
         assert main(arguments, environ={}, now=NOW) == SOURCE
-    assert ask(tmp_path / "lake", "select distinct cluster from lake.pod") == [("b",)]
+    assert query(tmp_path / "lake", "select distinct cluster from lake.pod") == [("b",)]
     assert 'gpureport_snapshot_success{cluster="a"} 0.0' in (tmp_path / "job-snapshot-a.prom").read_text()
     assert 'gpureport_snapshot_success{cluster="b"} 1.0' in (tmp_path / "job-snapshot-b.prom").read_text()
 
@@ -385,12 +385,12 @@ def test_a_cluster_that_is_gone_does_not_cost_the_others(tmp_path: Path) -> None
 def test_a_snapshot_beside_an_export_that_fails_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It is in the lake; an export that says nothing of it looks as if neither were."""
     with api_server(recorded_routes()) as server:
-        asked = ["export", "--date", "2026-11-20", "--prometheus-url", "http://127.0.0.1:1", "--lake", str(tmp_path / "lake")]
-        assert main([*asked, "--kubeconfig", str(kubeconfig(tmp_path, server.url))], environ={}, now=NOW) == SOURCE
-    said = capsys.readouterr().err
-    assert f"from {server.url}: " in said
-    assert "127.0.0.1:1" in said.splitlines()[-1]
-    assert ask(tmp_path / "lake", "select count(*) > 0 from lake.pod") == [(True,)]
+        arguments = ["export", "--date", "2026-11-20", "--prometheus-url", "http://127.0.0.1:1", "--lake", str(tmp_path / "lake")]
+        assert main([*arguments, "--kubeconfig", str(kubeconfig(tmp_path, server.url))], environ={}, now=NOW) == SOURCE
+    printed = capsys.readouterr().err
+    assert f"from {server.url}: " in printed
+    assert "127.0.0.1:1" in printed.splitlines()[-1]
+    assert query(tmp_path / "lake", "select count(*) > 0 from lake.pod") == [(True,)]
 
 
 def test_a_configuration_without_any_kubernetes_takes_no_snapshot_and_says_so(tmp_path: Path) -> None:
@@ -403,6 +403,6 @@ def test_a_folder_that_is_no_lake_is_named_before_anything_is_asked(tmp_path: Pa
     (tmp_path / "mine" / "notes.txt").write_text("mine")
     with api_server(recorded_routes()) as server:
         assert snapshot(kubeconfig(tmp_path, server.url), tmp_path / "mine") == 1
-    assert server.asked == []
+    assert server.requests == []
     assert "not a gpureport lake" in capsys.readouterr().err
     assert [file.name for file in (tmp_path / "mine").iterdir()] == ["notes.txt"]

@@ -19,7 +19,7 @@ from gpureport.lake import open_lake
 from gpureport.values.catalog import load_catalog
 from gpureport.values.window import Window
 from kube.api_server import api_server, kubeconfig, recorded_routes
-from kube.lake import DAY, NOW, RECORDING, VERSIONS, ask, import_state
+from kube.lake import DAY, NOW, RECORDING, VERSIONS, import_state, query
 
 USAGE, SOURCE = 2, 5
 
@@ -70,7 +70,7 @@ def test_observations_of_a_day_stand_side_by_side_and_of_another_day_apart(tmp_p
     import_state(tmp_path / "lake", RECORDING, "--observed-at", "2026-11-21T01:51:21Z")
     import_state(tmp_path / "lake", RECORDING, "--observed-at", "2026-11-20T23:59:59.999+00:00")
     assert digests(tmp_path / "lake").items() >= first.items()
-    assert ask(tmp_path / "lake", "select date::varchar, observed_at, count(*) from lake.pod group by all order by 2") == [
+    assert query(tmp_path / "lake", "select date::varchar, observed_at, count(*) from lake.pod group by all order by 2") == [
         ("2026-11-20", datetime(2026, 11, 20, 23, 59, 59, 999_000), 21),
         (DAY, datetime(2026, 11, 21, 1, 46, 21), 21),
         (DAY, datetime(2026, 11, 21, 1, 51, 21), 21),
@@ -90,7 +90,7 @@ def test_the_same_instant_with_less_leaves_nothing_of_before(tmp_path: Path, fol
     import_state(tmp_path / "lake", folder)
     (folder / "nodes.json").unlink()
     import_state(tmp_path / "lake", folder)
-    assert ask(tmp_path / "lake", "select (select count(*) from lake.pod), (select count(*) from lake.node)") == [(1, 0)]
+    assert query(tmp_path / "lake", "select (select count(*) from lake.pod), (select count(*) from lake.node)") == [(1, 0)]
 
 
 def test_a_new_export_of_the_day_leaves_its_observations(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_a_new_export_of_the_day_leaves_its_observations(tmp_path: Path) -> None
             origin = Origin("prometheus", "Prometheus 3", "remote-read")
             change.write("source", "lab", day, source_table({}, load_catalog(), origin, Window.of_day(day)))
     assert digests(tmp_path / "lake").items() >= before.items()
-    kinds = ask(tmp_path / "lake", "select kind, count(distinct start_at) from lake.source group by kind order by kind")
+    kinds = query(tmp_path / "lake", "select kind, count(distinct start_at) from lake.source group by kind order by kind")
     assert kinds == [("kubernetes", 1), ("prometheus", 1)]
 
 
@@ -115,8 +115,8 @@ def test_an_observation_does_not_wait_for_an_export_nor_is_it_lost_to_it(tmp_pat
         other.start()
         other.join(300)
         assert not other.is_alive()
-    assert ask(tmp_path / "lake", "select count(distinct start_at) from lake.source where kind = 'kubernetes'") == [(2,)]
-    assert ask(tmp_path / "lake", "select count(distinct observed_at) from lake.pod") == [(2,)]
+    assert query(tmp_path / "lake", "select count(distinct start_at) from lake.source where kind = 'kubernetes'") == [(2,)]
+    assert query(tmp_path / "lake", "select count(distinct observed_at) from lake.pod") == [(2,)]
 
 
 def an_earlier_folder(tmp_path: Path) -> Path:
@@ -138,8 +138,8 @@ def test_pages_of_a_list_are_one_list_and_the_list_beside_them_is_the_same(tmp_p
     for file in [*RECORDING.glob("pods-page*.json"), RECORDING / "observed_at.txt"]:
         shutil.copy(file, pages / file.name)
     import_state(tmp_path / "lake", pages)
-    assert ask(tmp_path / "lake", "select count(*), count(distinct pod_uid) from lake.pod") == [(21, 21)]
-    assert ask(tmp_path / "lake", "select warnings, series_count from lake.source where asked = 'pods'") == [([], 21)]
+    assert query(tmp_path / "lake", "select count(*), count(distinct pod_uid) from lake.pod") == [(21, 21)]
+    assert query(tmp_path / "lake", "select warnings, series_count from lake.source where asked = 'pods'") == [([], 21)]
 
 
 @pytest.mark.parametrize("missing", ["2", "3"])
@@ -150,7 +150,7 @@ def test_a_page_that_is_missing_is_said(missing: str, tmp_path: Path, capsys: py
     (pages / f"pods-page{missing}.json").unlink()
     import_state(tmp_path / "lake", pages)
     assert "warning: pods: the folder lacks 7 of 21 objects" in capsys.readouterr().err
-    assert ask(tmp_path / "lake", "select count(*) from lake.pod") == [(14,)]
+    assert query(tmp_path / "lake", "select count(*) from lake.pod") == [(14,)]
 
 
 def test_names_of_files_mean_nothing(tmp_path: Path, folder: Path) -> None:
@@ -158,8 +158,8 @@ def test_names_of_files_mean_nothing(tmp_path: Path, folder: Path) -> None:
     (folder / "pods.json").write_text(listed("Namespace", {"metadata": {"name": "ns", "uid": "n"}}))
     (folder / "other.json").write_text(listed("Secret", {"metadata": {"name": "s"}}))
     import_state(tmp_path / "lake", folder)
-    assert ask(tmp_path / "lake", "select pod from lake.pod") == [("p",)]
-    assert ask(tmp_path / "lake", "select namespace from lake.namespace") == [("ns",)]
+    assert query(tmp_path / "lake", "select pod from lake.pod") == [("p",)]
+    assert query(tmp_path / "lake", "select namespace from lake.namespace") == [("ns",)]
 
 
 def test_kubectls_own_list_of_mixed_kinds_is_read(tmp_path: Path, folder: Path) -> None:
@@ -169,11 +169,11 @@ def test_kubectls_own_list_of_mixed_kinds_is_read(tmp_path: Path, folder: Path) 
     ]
     (folder / "all.json").write_text(json.dumps({"kind": "List", "apiVersion": "v1", "metadata": {}, "items": mixed}))
     import_state(tmp_path / "lake", folder)
-    assert ask(tmp_path / "lake", "select (select pod from lake.pod), (select node_name from lake.node)") == [("p", "n")]
+    assert query(tmp_path / "lake", "select (select pod from lake.pod), (select node_name from lake.node)") == [("p", "n")]
 
 
 def test_kubelets_files_complete_the_pods_and_leave_koordinators_out(tmp_path: Path) -> None:
-    """train-llm-0 by the checkpoint of one node, wants-1-0 by a dump of another; koord-half-0 is told by its annotation."""
+    """train-llm-0 by the checkpoint of one node, wants-1-0 by a dump of another; koord-half-0 is known by its annotation."""
     folder = tmp_path / "state"
     shutil.copytree(RECORDING, folder)
     train, koord = "47de1083-d52a-4023-a89b-f5cef7638eae", "70775f1f-4190-4e90-94b9-fb7e0fe893d7"
@@ -190,11 +190,11 @@ def test_kubelets_files_complete_the_pods_and_leave_koordinators_out(tmp_path: P
     import_state(tmp_path / "lake", folder)
     columns = "source, pod, container, device_id, replica, node_name"
     statement = f"select {columns} from lake.pod_device where source <> 'koordinator' order by source"
-    assert ask(tmp_path / "lake", statement) == [
+    assert query(tmp_path / "lake", statement) == [
         ("kubelet-checkpoint", "train-llm-0", "trainer", "GPU-h200", "2", "gpu-node-0"),
         ("pod-resources", "wants-1-0", "main", "GPU-a100", "", "gpu-node-3"),
     ]
-    assert ask(tmp_path / "lake", "select count(*) from lake.pod_device where source = 'koordinator'") == [(3,)]
+    assert query(tmp_path / "lake", "select count(*) from lake.pod_device where source = 'koordinator'") == [(3,)]
 
 
 # What is wrong with a folder
@@ -267,7 +267,9 @@ ENERGY = 'DCGM_FI_DEV_POWER_USAGE{UUID="GPU-a",Hostname="n1"} 100 1795252800\n# 
 def test_samples_and_state_are_imported_together(tmp_path: Path) -> None:
     (tmp_path / "metrics.txt").write_text(ENERGY)
     import_state(tmp_path / "lake", RECORDING, str(tmp_path / "metrics.txt"))
-    assert ask(tmp_path / "lake", "select (select count(*) from lake.pod), count(*) > 0 from lake.device_sample") == [(21, True)]
+    assert query(tmp_path / "lake", "select (select count(*) from lake.pod), count(*) > 0 from lake.device_sample") == [
+        (21, True)
+    ]
 
 
 def test_an_export_that_fails_has_taken_its_snapshot_and_one_without_a_cluster_says_so(
@@ -277,8 +279,8 @@ def test_an_export_that_fails_has_taken_its_snapshot_and_one_without_a_cluster_s
     with api_server(recorded_routes()) as server:
         config = kubeconfig(tmp_path, server.url)
         assert main([*nowhere, "--kubeconfig", str(config)], environ={}, now=NOW.astimezone(UTC)) == SOURCE
-        asked = len(server.asked)
-        assert asked > 10
-        assert ask(tmp_path / "lake", "select count(*) from lake.pod") == [(21,)]
+        count = len(server.requests)
+        assert count > 10
+        assert query(tmp_path / "lake", "select count(*) from lake.pod") == [(21,)]
         assert main([*nowhere, "--kubeconfig", str(config), "--no-kubernetes"], environ={}, now=NOW) == SOURCE
-        assert len(server.asked) == asked
+        assert len(server.requests) == count

@@ -15,7 +15,7 @@ from gpureport.lake.root import ROOT
 from gpureport.values.catalog import load_catalog
 from gpureport.values.errors import LakeError
 from gpureport.values.window import Window, to_ms
-from kube.lake import RECORDING, ask, everything, import_state
+from kube.lake import RECORDING, everything, import_state, query
 
 TIMES = ("2026-11-21T01:46:21Z", "2026-11-21T01:51:21Z", "2026-11-21T01:56:21Z")
 DAY, NEXT = date(2026, 11, 21), date(2026, 11, 22)
@@ -77,7 +77,7 @@ def test_an_observation_that_comes_late_is_joined_the_next_time(lake: Path) -> N
     late = ms("2026-11-21T02:01:21Z")
     assert names(lake, "pod") == [f"{ms(TIMES[0])}-{ms(TIMES[2])}", f"{late}-{late}"]
     assert pack(lake) == 2 * filled(everything(lake))
-    assert ask(lake, "select count(*), count(distinct observed_at) from lake.pod") == [(4 * 21, 4)]
+    assert query(lake, "select count(*), count(distinct observed_at) from lake.pod") == [(4 * 21, 4)]
 
 
 def test_an_observation_that_was_packed_and_comes_again_is_there_once(lake: Path) -> None:
@@ -87,7 +87,7 @@ def test_an_observation_that_was_packed_and_comes_again_is_there_once(lake: Path
     after = everything(lake)
     assert all(sorted(map(str, after[name])) == sorted(map(str, before[name])) for name in before)
     pack(lake)
-    assert ask(lake, "select observed_at, count(*) from lake.claim_device group by 1 order by 1") == [
+    assert query(lake, "select observed_at, count(*) from lake.claim_device group by 1 order by 1") == [
         (datetime.fromisoformat(time).astimezone(UTC).replace(tzinfo=None), 18) for time in TIMES
     ]
 
@@ -96,7 +96,7 @@ def test_an_export_leaves_what_was_packed(lake: Path) -> None:
     pack(lake)
     with open_lake(lake).change() as change:
         change.write("source", "lab", DAY, source_table({}, load_catalog(), Origin("file", "", ""), Window.of_day(DAY)))
-    kinds = ask(lake, "select kind, count(distinct start_at) from lake.source group by kind order by kind")
+    kinds = query(lake, "select kind, count(distinct start_at) from lake.source group by kind order by kind")
     assert kinds == [("file", 1), ("kubernetes", 3)]
 
 

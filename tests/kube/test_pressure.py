@@ -1,4 +1,4 @@
-"""What the recorded cluster was asked for and had, and how long its pods waited, by one look at its state."""
+"""What the recorded cluster had requests for and had, and how long its pods waited, by one snapshot of its state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Snapshots alone are a day: it is computed and reported, and what no exporter told is unknown."""
+"""Snapshots alone are a day: it is computed and reported, and what no exporter reported is unknown."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def test_a_lake_of_snapshots_alone_computes_and_reports(tmp_path: Path) -> None:
     hours = 15 * (22 + 13 / 60 + 39 / 3600)
     # Three snapshots stand for 15 minutes each. Allocated: seven GPUs by claims, four quarters of a shared one, and on gpu-node-3
     # wants-1-0's, slices of 1/7 and 3/7, and 0.5 + 2 by Koordinator. Free: gpu-6 and gpu-7 of gpu-node-1.
-    told = 3 * 0.25 * (7 + 1 + 1 + 4 / 7 + 2.5 + 2)
-    assert found == (15, pytest.approx(hours), pytest.approx(hours - told), None, "no_exporter")
+    known = 3 * 0.25 * (7 + 1 + 1 + 4 / 7 + 2.5 + 2)
+    assert found == (15, pytest.approx(hours), pytest.approx(hours - known), None, "no_exporter")
     assert is_current(tmp_path / "lake")
     assert open_lake(tmp_path / "lake").pack_observations(NOW.date() + timedelta(days=1)) > 0
     assert is_current(tmp_path / "lake")

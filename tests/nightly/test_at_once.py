@@ -11,7 +11,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from kube.lake import ask
+from kube.lake import query
 from lake_rows import files
 from prometheus.replay import replaying
 from prometheus.test_export_killed import Gate, kill_session
@@ -46,7 +46,7 @@ def test_a_second_run_leaves_and_two_snapshots_come_through(
         assert not (tmp_path / "out").exists()
         gate.may_go_on.set()
         assert ended(first) == 0
-    observed = ask(tmp_path / "lake", "select observed_at, count(*) from lake.pod group by all order by all")
+    observed = query(tmp_path / "lake", "select observed_at, count(*) from lake.pod group by all order by all")
     assert [(at.hour, at.minute) for at, _ in observed] == [(1, 30), (1, 35), (1, 40)]
     assert len({count for _, count in observed}) == 1
     # Two GPUs take 30 J in each of 20 steps; a day that two runs had written would hold them twice, or parts of both.

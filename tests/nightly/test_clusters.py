@@ -12,7 +12,7 @@ from typing import Any
 import duckdb
 import pytest
 from kube.api_server import api_server, kubeconfig, recorded_routes
-from kube.lake import ask
+from kube.lake import query
 from prometheus.programs import fill_blocks, program, prometheus
 from report_tables import report_tables
 
@@ -84,7 +84,7 @@ def test_what_fails_costs_no_other_cluster_its_day_and_one_that_is_not_read_on_t
         """
         assert run(tmp_path, config, "--date", "2026-11-20", command="export") == 5
         counts = "select cluster, count(distinct device_uuid) from lake.device_sample group by all order by all"
-        assert ask(tmp_path / "lake", counts) == [("ap", 1), ("eu", 1), ("us", 2)]
+        assert query(tmp_path / "lake", counts) == [("ap", 1), ("eu", 1), ("us", 2)]
         assert capsys.readouterr().err.count("connection refused") == 4
 
         with monkeypatch.context() as patch:
@@ -96,7 +96,7 @@ def test_what_fails_costs_no_other_cluster_its_day_and_one_that_is_not_read_on_t
         assert fleet(tmp_path) == {"ap": (1, seen), "eu": (1, pytest.approx(1, abs=1e-3)), "us": (2, of_us)}
         # Others name no Kubernetes. Before ap came an export, and snapshot, export and compute of two: seven stages.
         looks = "select cluster, max(observed_at)::time::varchar from lake.pod group by all"
-        assert ask(tmp_path / "lake", looks) == [("ap", "05:00:00")]
+        assert query(tmp_path / "lake", looks) == [("ap", "05:00:00")]
 
         flags = ["--date", "2026-11-21", "--cluster", "eu", "--prometheus-url", labeled, "--no-kubernetes", *lake]
         environ = {"GPUREPORT_PROMETHEUS__MATCH": json.dumps({"k8s_cluster": "eu"})}
@@ -124,7 +124,7 @@ def test_a_server_names_its_cluster_by_its_external_label_else_the_sentence_says
     with prometheus(program("PROMETHEUS_BIN"), tmp_path / "blocks", tmp_path / "server", config=labels) as url:
         config = f'[prometheus]\nurl = "{url}"\ncluster_label = "region"\n'
         assert run(tmp_path, config, "--no-kubernetes", "--date", "2026-11-20", command="export") == 0
-        assert ask(tmp_path / "lake", "select distinct cluster from lake.device_sample") == [("eu-west",)]
+        assert query(tmp_path / "lake", "select distinct cluster from lake.device_sample") == [("eu-west",)]
         capsys.readouterr()
         assert run(tmp_path, config.replace("region", "site"), "--no-kubernetes") == 2
     assert "its external labels have 'site'; set cluster" in capsys.readouterr().err
@@ -179,7 +179,7 @@ def test_snapshot_reads_every_cluster_that_names_its_kubernetes(tmp_path: Path) 
         shared = f'lake = "{tmp_path}/lake"\n[kubernetes]\nkubeconfig = "{tmp_path}/kubeconfig"\n'
         file.write_text(f'{shared}{clusters}[[clusters]]\nname = "dark"\n')
         assert main(["--config", str(file), "snapshot"], environ={}, now=NOW) == 0
-    assert ask(tmp_path / "lake", "select distinct cluster from lake.pod order by all") == [("eu",), ("us",)]
+    assert query(tmp_path / "lake", "select distinct cluster from lake.pod order by all") == [("eu",), ("us",)]
 
 
 def test_a_finding_that_does_not_exist_is_refused_before_any_server_is_asked(

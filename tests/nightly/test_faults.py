@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from full_disk import full_disk
-from prometheus.replay import Asked, Reply, forwarding, replaying
+from prometheus.replay import Reply, Request, forwarding, replaying
 
 from .killed_run import TONIGHT, Night
 from .wholeness import assert_nothing_is_half_there, lake_files, report_files
@@ -43,9 +43,9 @@ def test_a_server_that_answers_by_halves_is_told_and_what_the_lake_has_is_report
 ) -> None:
     answer = forwarding(night.prometheus)
 
-    def half(asked: Asked) -> Reply:
-        whole = answer(asked)
-        kept = len(whole.body) // 2 if asked.path == "/api/v1/read" else len(whole.body)
+    def half(request: Request) -> Reply:
+        whole = answer(request)
+        kept = len(whole.body) // 2 if request.path == "/api/v1/read" else len(whole.body)
         return replace(whole, body=whole.body[:kept], missing_bytes=len(whole.body) - kept)
 
     with replaying({}, otherwise=half) as server:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from golden_case import MINUTES
-from kube.lake import ask
+from kube.lake import query
 from lake_rows import seen
 
 from gpureport.cli import main
@@ -77,7 +77,7 @@ def test_one_of_this_schema_without_a_root_is_told_to_be_migrated_and_is(lake: P
     assert f"run 'gpureport migrate --lake {lake}' once" in capsys.readouterr().err
     assert command(lake, "migrate") == 0
     assert f"from schema {SCHEMA_VERSION} to {SCHEMA_VERSION}" in capsys.readouterr().err
-    assert ask(lake, "select count(*) from lake.pod") == [(21,)]
+    assert query(lake, "select count(*) from lake.pod") == [(21,)]
 
 
 def test_migrated_it_holds_the_same_files(lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -89,8 +89,8 @@ def test_migrated_it_holds_the_same_files(lake: Path, capsys: pytest.CaptureFixt
     found = seen(lake)  # samples and their source gained columns
     assert files(lake).items() >= before.items()
     assert len(found) == len(before) == len(set(found.values()) & set(before.values())) + 2
-    assert ask(lake, "select cluster, count(*) from lake.source group by all order by all")[0][0] == "h200-recording"
-    assert ask(lake, "select count(*), count(distinct observed_at) from lake.pod") == [(21, 1)]
+    assert query(lake, "select cluster, count(*) from lake.source group by all order by all")[0][0] == "h200-recording"
+    assert query(lake, "select count(*), count(distinct observed_at) from lake.pod") == [(21, 1)]
     assert command(lake, "migrate") == 0
     assert "already" in capsys.readouterr().err
 
@@ -132,7 +132,7 @@ def test_a_snapshot_that_was_packed_and_comes_again_is_there_once(lake: Path) ->
     assert command(lake, "migrate") == 0
     recording = OLDER.parents[1] / "data" / "fixtures" / "k8s-1.36-recording"
     assert command(lake, "import", "--kubernetes", str(recording), "--cluster", "lab") == 0
-    assert ask(lake, "select count(*), count(distinct observed_at) from lake.pod") == [(21, 1)]
+    assert query(lake, "select count(*), count(distinct observed_at) from lake.pod") == [(21, 1)]
 
 
 def test_what_a_killed_writer_left_complete_is_part_of_the_lake(lake: Path) -> None:
@@ -151,11 +151,11 @@ def test_columns_that_it_lacks_are_unknown(lacking: Path, capsys: pytest.Capture
     assert command(lacking, "migrate") == 0
     # device_sample of one day, pod of one, source of both.
     assert "from schema 1 to 3: 4 files" in capsys.readouterr().err
-    [(watts, temperatures, count)] = ask(
+    [(watts, temperatures, count)] = query(
         lacking, "select count(power_watts), count(gpu_temp_celsius), count(*) from lake.device_sample"
     )
     assert (watts, temperatures) == (count, 0)
-    assert ask(lacking, "select count(*), count(priority), max(scheduler) from lake.pod") == [(21, 0, "")]
+    assert query(lacking, "select count(*), count(priority), max(scheduler) from lake.pod") == [(21, 0, "")]
 
 
 def test_one_that_was_killed_is_run_again(lacking: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,7 +173,7 @@ def test_one_that_was_killed_is_run_again(lacking: Path, monkeypatch: pytest.Mon
     monkeypatch.undo()
     assert (lacking / MARKER).exists() and not (lacking / ROOT).exists()
     assert command(lacking, "migrate") == 0
-    assert ask(lacking, "select count(*), count(priority), max(scheduler) from lake.pod") == [(21, 0, "")]
+    assert query(lacking, "select count(*), count(priority), max(scheduler) from lake.pod") == [(21, 0, "")]
 
 
 def test_what_cannot_be_unknown_is_refused_and_nothing_is_changed(lake: Path, capsys: pytest.CaptureFixture[str]) -> None:

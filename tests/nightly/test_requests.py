@@ -13,7 +13,7 @@ from uuid import uuid4
 import obstore
 import pytest
 from obstore.store import S3Store
-from prometheus.replay import Asked, Reply, forwarding, replaying
+from prometheus.replay import Reply, Request, forwarding, replaying
 from store.conftest import moto_url  # noqa: F401
 from store.servers import BUCKET, KEYS
 
@@ -44,18 +44,18 @@ def test_a_night_on_s3_with_a_slow_and_busy_server_is_as_any_and_puts_at_most_si
         names.append(name)
         return put(store, name, *rest, **more)
 
-    answer, asked_of = forwarding(night.prometheus), Counter[str]()
+    answer, request_count = forwarding(night.prometheus), Counter[str]()
 
-    def busy(asked: Asked) -> Reply:
-        asked_of[asked.path] += 1
+    def busy(request: Request) -> Reply:
+        request_count[request.path] += 1
         time.sleep(0.05)
-        is_first = asked_of[asked.path] == 1
-        return Reply(503, b"Service Unavailable", "text/plain") if is_first else answer(asked)
+        is_first = request_count[request.path] == 1
+        return Reply(503, b"Service Unavailable", "text/plain") if is_first else answer(request)
 
     monkeypatch.setattr(obstore, "put", counted)
     with replaying({}, otherwise=busy) as server:
         assert replace(night, prometheus=server.url, lake=str(bucket.place), environ=environ).run(tmp_path) == 0
-    assert min(asked_of.values()) > 1
+    assert min(request_count.values()) > 1
     assert {"node", "claim", "quota", "device_sample", "facts/ledger_hour"} <= {each.split("/cluster=")[0] for each in names}
     assert len(names) + PACKED_A_NIGHT + 1 <= 60  # with what packs a month, and its root
     assert_as_never_disturbed(tmp_path, nights, bucket.place)

@@ -6,7 +6,7 @@ from datetime import date
 from pathlib import Path
 
 import duckdb
-from kube.lake import ask
+from kube.lake import query
 from lake_rows import seen
 
 from gpureport.lake import open_lake
@@ -53,9 +53,9 @@ def assert_nothing_is_half_there(folder: Path, nights: Path, is_reported_anew: b
     before, after = (lake_files(each) for each in (nights / "before", nights / "after"))
     for tables in (("device_sample", "sample", "series", "owner_label"), ("facts/",)):
         assert _days_of(files, *tables) in (_days_of(before, *tables), _days_of(after, *tables))
-    found = set(ask(lake or folder / "lake", _OBSERVED))
-    assert found >= set(ask(nights / "before" / "lake", _OBSERVED))
-    assert found <= set(ask(nights / "after" / "lake", _OBSERVED))
+    found = set(query(lake or folder / "lake", _OBSERVED))
+    assert found >= set(query(nights / "before" / "lake", _OBSERVED))
+    assert found <= set(query(nights / "after" / "lake", _OBSERVED))
     old, new = (report_files(nights / each) for each in ("before", "after"))
     for name, data in report_files(folder).items():
         assert is_reported_anew or name == NOTICE or data in (old.get(name), new.get(name)), name

@@ -10,7 +10,7 @@ from gpureport.collect.sources.prometheus.remote_read import ChunkedReadResponse
 from gpureport.values.series import METRIC_LABEL, Labels
 from gpureport.values.window import Window, from_ms
 
-from .replay import BUILD_INFO, Answer, Asked, Reply, Routes, failure, success
+from .replay import BUILD_INFO, Answer, Reply, Request, Routes, failure, success
 from .samples import Sample, bits
 from .xor_oracle import encode
 
@@ -32,8 +32,8 @@ def matrix(times_ms: Sequence[int], **more: object) -> Reply:
 def query(**more: object) -> Answer:
     """Instant queries: the left-open range of a selector, or how many samples an hour holds."""
 
-    def answer(asked: Asked) -> Reply:
-        text, at_ms = asked.form["query"], round(float(asked.form["time"]) * 1000)
+    def answer(request: Request) -> Reply:
+        text, at_ms = request.form["query"], round(float(request.form["time"]) * 1000)
         if text.startswith("max("):
             return success({"resultType": "vector", "result": [{"metric": {}, "value": [at_ms / 1000, "120"]}]}, **more)
         length_ms = int(text.rpartition("[")[2].removesuffix("ms]"))
@@ -45,9 +45,9 @@ def query(**more: object) -> Answer:
 def refusing_above(longest_ms: int, status: int, kind: str, message: str) -> Answer:
     """A server that answers no range longer than this."""
 
-    def answer(asked: Asked) -> Reply:
-        length_ms = int(asked.form["query"].rpartition("[")[2].removesuffix("ms]"))
-        return query()(asked) if length_ms <= longest_ms else failure(status, kind, message)
+    def answer(request: Request) -> Reply:
+        length_ms = int(request.form["query"].rpartition("[")[2].removesuffix("ms]"))
+        return query()(request) if length_ms <= longest_ms else failure(status, kind, message)
 
     return answer
 

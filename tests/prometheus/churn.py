@@ -21,13 +21,13 @@ SERIES = [
             "Hostname": "node-churn",
             "UUID": f"GPU-churn-{card}",
             "job": "dcgm",
-            "pod": f"sweep-{card}-{turn}",
+            "pod": f"sweep-{card}-{number}",
         },
-        [(_START_MS + (turn * _STEPS_OF_A_POD + step) * _STEP_MS, str(step)) for step in range(_STEPS_OF_A_POD)],
+        [(_START_MS + (number * _STEPS_OF_A_POD + step) * _STEP_MS, str(step)) for step in range(_STEPS_OF_A_POD)],
     )
     for metric in METRICS
     for card in range(2)
-    for turn in range(12)
+    for number in range(12)
 ]
 SAMPLE_COUNT = 2 * 2 * 288
 TEXT = text_of(SERIES)

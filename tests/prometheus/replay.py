@@ -1,4 +1,4 @@
-"""Small servers on real sockets that answer as real ones have been seen to, and remember what they were asked."""
+"""Small servers on real sockets that answer as real ones have been seen to, and record the requests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import requests
 
 
 @dataclass(frozen=True)
-class Asked:
+class Request:
     """One request as it came."""
 
     method: str
@@ -25,7 +25,7 @@ class Asked:
 
     @property
     def path(self) -> str:
-        """The target without its question."""
+        """The target without its query."""
         return urlsplit(self.target).path
 
     @property
@@ -49,13 +49,13 @@ class Replay:
     """A running server."""
 
     url: str
-    asked: list[Asked]
+    requests: list[Request]
 
     def count(self, path: str) -> int:
-        return sum(each.path == path for each in self.asked)
+        return sum(each.path == path for each in self.requests)
 
 
-Answer = Callable[[Asked], Reply]
+Answer = Callable[[Request], Reply]
 Routes = Mapping[str, Reply | Answer]
 
 NOT_FOUND = Reply(404, b"404 page not found\n", "text/plain; charset=utf-8")
@@ -86,9 +86,9 @@ _PASSED_ON = ("Content-Type", "Content-Encoding", "X-Prometheus-Remote-Read-Vers
 def forwarding(server: str) -> Answer:
     """What another server answers."""
 
-    def answer(asked: Asked) -> Reply:
-        headers = {name: asked.headers[name] for name in _PASSED_ON if name in asked.headers}
-        found = requests.request(asked.method, server + asked.target, data=asked.body, headers=headers, timeout=60)
+    def answer(request: Request) -> Reply:
+        headers = {name: request.headers[name] for name in _PASSED_ON if name in request.headers}
+        found = requests.request(request.method, server + request.target, data=request.body, headers=headers, timeout=60)
         return Reply(found.status_code, found.content, found.headers["Content-Type"])
 
     return answer
@@ -104,13 +104,13 @@ class _Server(ThreadingHTTPServer):
 @contextmanager
 def replaying(routes: Routes, otherwise: Reply | Answer = NOT_FOUND) -> Iterator[Replay]:
     """A server with these routes, and another answer (Go's 404) for everything else."""
-    asked: list[Asked] = []
+    received: list[Request] = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            request = Asked(self.command, self.path, dict(self.headers), body)
-            asked.append(request)
+            request = Request(self.command, self.path, dict(self.headers), body)
+            received.append(request)
             route = routes.get(request.path, otherwise)
             self._send(route if isinstance(route, Reply) else route(request))
 
@@ -132,7 +132,7 @@ def replaying(routes: Routes, otherwise: Reply | Answer = NOT_FOUND) -> Iterator
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
     try:
-        yield Replay(f"http://127.0.0.1:{server.server_address[1]}", asked)
+        yield Replay(f"http://127.0.0.1:{server.server_address[1]}", received)
     finally:
         server.shutdown()
         thread.join()

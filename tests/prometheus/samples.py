@@ -33,8 +33,8 @@ def rows_of(batch: SeriesBatch) -> dict[Series, list[Sample]]:
     """The batch's samples by series; the pieces of a series one after the other."""
     rows: dict[Series, list[Sample]] = {}
     for number, labels in enumerate(batch.labels):
-        piece = slice(int(batch.offsets[number]), int(batch.offsets[number + 1]))
-        times, values = batch.times_ms[piece].tolist(), batch.values.view("u8")[piece].tolist()
+        part = slice(int(batch.offsets[number]), int(batch.offsets[number + 1]))
+        times, values = batch.times_ms[part].tolist(), batch.values.view("u8")[part].tolist()
         if times:
             rows.setdefault(frozenset(labels.items()), []).extend(zip(times, values, strict=True))
     return rows

@@ -105,7 +105,7 @@ def test_a_question_that_is_too_large_is_halved_until_it_is_answered(limit: tupl
     with replaying({"/api/v1/query": backends.refusing_above(quarter_ms, *limit)}) as server:
         reading = read(connect(server.url, retries=3), BY_MATRIX, [GPU], WINDOW)
     assert rows_of(reading.batch) == {frozenset(DEVICE.items()): SAMPLES}
-    assert reading.request_count == len(server.asked) == 7  # the whole, two halves, four quarters
+    assert reading.request_count == len(server.requests) == 7  # the whole, two halves, four quarters
 
 
 @pytest.mark.parametrize("limit", LIMITS.values(), ids=LIMITS)
@@ -140,8 +140,8 @@ def test_the_attempts_of_a_question_outlast_a_restart_and_a_reader_is_told_that_
     with replaying({"/api/v1/series": Reply(503, b"starting", "text/plain")}) as server, pytest.raises(SourceError):
         list_series(connect(server.url, retries=retries), [GPU], WINDOW)
     assert 60 <= sum(waits) <= 150
-    [said] = caplog.messages
-    assert said.startswith("trying again, for up to two minutes: ") and "answered 503: starting" in said
+    [message] = caplog.messages
+    assert message.startswith("trying again, for up to two minutes: ") and "answered 503: starting" in message
 
 
 def test_a_server_that_stays_busy_is_an_error_in_its_own_words() -> None:

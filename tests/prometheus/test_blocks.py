@@ -94,11 +94,11 @@ def test_blocks_of_several_clusters_are_read_for_the_one_that_is_named(
     for path in with_meta(blocks, tmp_path / "others", labels={"region": "west"}).iterdir():
         path.rename(place / f"{path.name}-west")
     (tmp_path / "several.toml").write_text(text)
-    asked = ["--config", str(tmp_path / "several.toml"), "export", "--blocks", str(place), "--date", str(DAY)]
+    arguments = ["--config", str(tmp_path / "several.toml"), "export", "--blocks", str(place), "--date", str(DAY)]
     now = datetime(2026, 11, 23, tzinfo=UTC)
-    assert main([*asked, "--lake", str(tmp_path / "lake")], environ={}, now=now) == 2
+    assert main([*arguments, "--lake", str(tmp_path / "lake")], environ={}, now=now) == 2
     assert "--cluster" in capsys.readouterr().err
-    assert main([*asked, "--lake", str(tmp_path / "lake"), "--cluster", "east"], environ={}, now=now) == 0
+    assert main([*arguments, "--lake", str(tmp_path / "lake"), "--cluster", "east"], environ={}, now=now) == 0
     [held] = open_lake(tmp_path / "lake").partitions("source")
     assert held.cluster == "east"
     assert f"{alone.sample_count:,} samples of {alone.series_count:,} series" in capsys.readouterr().err
@@ -125,7 +125,7 @@ def test_a_folder_without_blocks_and_a_damaged_block_are_named(blocks: Path, tmp
 
 
 @pytest.mark.parametrize(
-    ("meta", "said"),
+    ("meta", "message"),
     [
         ('{"version": 1}', "01/meta.json is damaged .'minTime'.; remove the block"),
         ('{"version": 1, "minTime": 0, "maxTime": 1, "thanos": {"labels": ["lab"]}}', "is damaged"),
@@ -135,10 +135,10 @@ def test_a_folder_without_blocks_and_a_damaged_block_are_named(blocks: Path, tmp
         ('{"version": 1, "minTime": 0, "maxTime": 1, "thanos": null}', "holds no series"),
     ],
 )
-def test_a_block_that_does_not_say_what_it_is_of_is_named(tmp_path: Path, meta: str, said: str) -> None:
+def test_a_block_that_does_not_say_what_it_is_of_is_named(tmp_path: Path, meta: str, message: str) -> None:
     (tmp_path / "01").mkdir()
     (tmp_path / "01" / "meta.json").write_text(meta)
-    with pytest.raises(SourceError, match=said):
+    with pytest.raises(SourceError, match=message):
         exported(tmp_path, tmp_path / "lake")
 
 

@@ -1,4 +1,4 @@
-"""[start, end) on servers with closed ranges (2.x) and left-open ones (3.x), whole and in pieces; odd values bit for bit."""
+"""[start, end) on servers with closed ranges (2.x) and left-open ones (3.x), whole and in parts; odd values bit for bit."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def test_a_window_of_one_millisecond_holds_the_sample_at_its_start(path_and_url:
     assert rows[frozenset(edges.REGULAR.items())] == [(edges.START_MS, bits(0.5))]
 
 
-@pytest.mark.parametrize("pieces", [2, 7, 40])
-def test_pieces_of_a_window_lose_and_double_nothing(path_and_url: tuple[str, str], pieces: int) -> None:
-    cut = read_edges(path_and_url, edges.WINDOW, expected_samples=pieces * 1_000_000)
+@pytest.mark.parametrize("parts", [2, 7, 40])
+def test_parts_of_a_window_lose_and_double_nothing(path_and_url: tuple[str, str], parts: int) -> None:
+    cut = read_edges(path_and_url, edges.WINDOW, expected_samples=parts * 1_000_000)
     assert cut == read_edges(path_and_url, edges.WINDOW)
 
 

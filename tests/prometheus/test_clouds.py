@@ -18,7 +18,7 @@ import requests
 from gpureport.collect.sources.prometheus.access import Signed
 from gpureport.values.errors import AuthError, UsageError
 
-from .replay import BUILD_INFO, Asked, Replay, Reply, as_json, one_after_the_other, replaying, success
+from .replay import BUILD_INFO, Replay, Reply, Request, as_json, one_after_the_other, replaying, success
 from .samples import connect
 
 auth = pytest.importorskip("awscrt.auth")
@@ -57,13 +57,15 @@ def test_signatures_are_those_that_aws_publishes(name: str) -> None:
     )
 
 
-def signature_of(asked: Asked, names: list[str], secret: str, scope: str) -> str:
+def signature_of(request: Request, names: list[str], secret: str, scope: str) -> str:
     """Signature Version 4 of a request as it came, from its definition."""
-    query = sorted(f"{quote(name, '-_.~')}={quote(value, '-_.~')}" for name, value in parse_qsl(urlsplit(asked.target).query))
-    sent = {name.lower(): value for name, value in asked.headers.items()}
+    query = sorted(f"{quote(name, '-_.~')}={quote(value, '-_.~')}" for name, value in parse_qsl(urlsplit(request.target).query))
+    sent = {name.lower(): value for name, value in request.headers.items()}
     signed = "".join(f"{name}:{sent[name]}\n" for name in names)
-    path = quote(unquote(asked.path))
-    canonical = "\n".join([asked.method, path, "&".join(query), signed, ";".join(names), hashlib.sha256(asked.body).hexdigest()])
+    path = quote(unquote(request.path))
+    canonical = "\n".join(
+        [request.method, path, "&".join(query), signed, ";".join(names), hashlib.sha256(request.body).hexdigest()]
+    )
     text = "\n".join(["AWS4-HMAC-SHA256", sent["x-amz-date"], scope, hashlib.sha256(canonical.encode()).hexdigest()])
     key = f"AWS4{secret}".encode()
     for part in scope.split("/"):
@@ -71,11 +73,11 @@ def signature_of(asked: Asked, names: list[str], secret: str, scope: str) -> str
     return hmac.new(key, text.encode(), "sha256").hexdigest()
 
 
-def verified(asked: Asked, secret: str) -> bool:
-    parts = dict(part.split("=", 1) for part in asked.headers["Authorization"].removeprefix("AWS4-HMAC-SHA256 ").split(", "))
+def verified(request: Request, secret: str) -> bool:
+    parts = dict(part.split("=", 1) for part in request.headers["Authorization"].removeprefix("AWS4-HMAC-SHA256 ").split(", "))
     scope = parts["Credential"].partition("/")[2]
     assert scope.endswith("/eu-central-1/aps/aws4_request")
-    return parts["Signature"] == signature_of(asked, parts["SignedHeaders"].split(";"), secret, scope)
+    return parts["Signature"] == signature_of(request, parts["SignedHeaders"].split(";"), secret, scope)
 
 
 @pytest.fixture
@@ -92,19 +94,19 @@ def test_every_request_to_aws_is_signed_as_it_is_sent(aws: dict[str, str]) -> No
         connection = connect(f"{server.url}/workspaces/ws-1", aws, identity="aws", retries=1)
         connection.json(BUILD_INFO, params={"match[]": 'up{job="a b+c", x=~"ä|/"}', "limit": "1"})
         connection.json("/api/v1/series", {"match[]": 'up{job="a b"}'})
-    assert len(server.asked) == 3
-    assert all(verified(asked, SECRET) for asked in server.asked)
-    assert not any(verified(asked, "another") for asked in server.asked)
+    assert len(server.requests) == 3
+    assert all(verified(request, SECRET) for request in server.requests)
+    assert not any(verified(request, "another") for request in server.requests)
 
 
 def test_a_session_token_of_aws_is_sent_and_signed(aws: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_SESSION_TOKEN", "session")
     with replaying({BUILD_INFO: success({})}) as server:
         connect(server.url, aws, identity="aws").json(BUILD_INFO)
-    [asked] = server.asked
-    assert asked.headers["X-Amz-Security-Token"] == "session"
-    assert "x-amz-security-token" in asked.headers["Authorization"]
-    assert verified(asked, SECRET)
+    [request] = server.requests
+    assert request.headers["X-Amz-Security-Token"] == "session"
+    assert "x-amz-security-token" in request.headers["Authorization"]
+    assert verified(request, SECRET)
 
 
 def test_the_region_is_that_of_the_workspace_or_of_the_environment() -> None:
@@ -119,7 +121,7 @@ def test_without_credentials_of_aws_one_sentence_says_so(monkeypatch: pytest.Mon
         monkeypatch.setenv(name, value)
     with replaying({BUILD_INFO: success({})}) as server, pytest.raises(AuthError, match="no credentials of aws") as caught:
         connect(server.url, {"AWS_REGION": "eu-central-1"}, identity="aws").json(BUILD_INFO)
-    assert server.asked == []
+    assert server.requests == []
     assert "\n" not in str(caught.value)
 
 
@@ -151,9 +153,9 @@ def test_a_token_of_google_is_asked_for_once_and_sent_with_each_request(google: 
         connection = connect(server.url, identity="google")
         connection.json(BUILD_INFO)
         connection.json(BUILD_INFO)
-    assert [asked.headers["Authorization"] for asked in server.asked] == ["Bearer of-google"] * 2
-    [asked] = google.asked
-    assert asked.form["grant_type"] == "urn:ietf:params:oauth:grant-type:jwt-bearer"
+    assert [request.headers["Authorization"] for request in server.requests] == ["Bearer of-google"] * 2
+    [request] = google.requests
+    assert request.form["grant_type"] == "urn:ietf:params:oauth:grant-type:jwt-bearer"
 
 
 def test_without_an_account_of_google_one_sentence_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -172,9 +174,9 @@ def test_a_token_of_azure_is_the_managed_identitys(monkeypatch: pytest.MonkeyPat
         connection = connect(server.url, identity="azure")
         connection.json(BUILD_INFO)
         connection.json(BUILD_INFO)
-    assert [asked.headers["Authorization"] for asked in server.asked] == ["Bearer of-azure"] * 2
-    [asked] = service.asked
-    assert "prometheus.monitor.azure.com" in unquote(asked.target)
+    assert [request.headers["Authorization"] for request in server.requests] == ["Bearer of-azure"] * 2
+    [request] = service.requests
+    assert "prometheus.monitor.azure.com" in unquote(request.target)
 
 
 def test_without_its_extra_a_cloud_is_a_usage_error() -> None:

@@ -77,7 +77,9 @@ def headers_sent(http: str) -> Mapping[str, str]:
         connection = connect(server.url, http=http)
         connection.json(BUILD_INFO)
         connection.json("/api/v1/series", {"match[]": "up"})
-    first, second = ({name: each.headers.get(name, "") for name in ("Authorization", "X-Scope-OrgID")} for each in server.asked)
+    first, second = (
+        {name: each.headers.get(name, "") for name in ("Authorization", "X-Scope-OrgID")} for each in server.requests
+    )
     assert first == second
     return first
 

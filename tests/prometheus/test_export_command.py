@@ -41,8 +41,8 @@ def export_here(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch:
     def run(url: str, *more: str, day: str = fleet.DAY.isoformat(), **settings: str) -> Outcome:
         arguments = export_command(url, tmp_path / "lake", *more, day=day)
         code = main(arguments[arguments.index("export") :], environ=environment(**settings))
-        said = capsys.readouterr()
-        return Outcome(code, said.out, said.err)
+        printed = capsys.readouterr()
+        return Outcome(code, printed.out, printed.err)
 
     return run
 
@@ -82,7 +82,7 @@ def test_a_refused_token_is_exit_code_5_and_not_shown(tmp_path: Path) -> None:
         outcome = run_export(server.url, tmp_path / "lake", GPUREPORT_PROMETHEUS__HTTP_CONFIG_FILE=str(http))
     assert_one_sentence(outcome, 5, "refuses these credentials")
     assert TOKEN not in outcome.stderr
-    assert {asked.headers["Authorization"] for asked in server.asked} == {f"Bearer {TOKEN}"}
+    assert {request.headers["Authorization"] for request in server.requests} == {f"Bearer {TOKEN}"}
 
 
 WRONG_USE = {

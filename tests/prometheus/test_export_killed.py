@@ -24,7 +24,7 @@ from gpureport.lake.root import ROOT
 
 from . import fleet
 from .fleet import environment, export_command
-from .replay import Asked, Reply, forwarding, replaying
+from .replay import Reply, Request, forwarding, replaying
 
 READ = "/api/v1/read"
 READS = fleet.NODE_COUNT + 1
@@ -45,10 +45,10 @@ class Gate:
         self._lock = threading.Lock()
         self._reads = 0
 
-    def __call__(self, asked: Asked) -> Reply:
-        if asked.path == READ:
+    def __call__(self, request: Request) -> Reply:
+        if request.path == READ:
             self._pass()
-        return self.answer(asked)
+        return self.answer(request)
 
     def _pass(self) -> None:
         with self._lock:

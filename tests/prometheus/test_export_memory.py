@@ -15,7 +15,7 @@ from gpureport.values.window import Window
 
 from . import fleet
 from .backends import STREAMED, chunked, frame
-from .replay import BUILD_INFO, Asked, Reply, Routes, replaying, success
+from .replay import BUILD_INFO, Reply, Request, Routes, replaying, success
 from .samples import bits
 from .xor_oracle import encode
 
@@ -32,7 +32,7 @@ from gpureport.cli import main
 from gpureport.collect import export
 from gpureport.commands import collecting
 from gpureport.commands.work import observing
-for group, *flags in {asked!r}:
+for group, *flags in {groups!r}:
     if child := os.fork():
         assert os.waitpid(child, 0)[1] == 0
         continue
@@ -62,9 +62,9 @@ def routes(node_count: int, chunks: list[bytes]) -> Routes:
     nodes = [f"node-{number:02d}" for number in range(node_count)]
     bodies = {node: b"".join(frame(chunked(labels, chunks)) for labels in labels_of(node)) for node in nodes}
 
-    def read(asked: Asked) -> Reply:
+    def read(request: Request) -> Reply:
         """The nodes that the request's condition names."""
-        named = re.findall(r"node-\d\d", bytes(cramjam.snappy.decompress_raw(asked.body)).decode("latin-1"))
+        named = re.findall(r"node-\d\d", bytes(cramjam.snappy.decompress_raw(request.body)).decode("latin-1"))
         return Reply(body=b"".join(bodies[node] for node in named), content_type=STREAMED)
 
     return {
@@ -79,12 +79,12 @@ def routes(node_count: int, chunks: list[bytes]) -> Routes:
 def test_memory_is_bounded_by_the_group_and_not_by_the_fleet(chunks: list[bytes], tmp_path: Path) -> None:
     """Peaks of exports of a node, of a fleet in groups, and of a fleet at once, each in a fork of one process."""
     with replaying(routes(1, chunks)) as alone, replaying(routes(12, chunks)) as fleet_of_12:
-        asked = [
+        groups = [
             [str(SAMPLES_PER_NODE * group), *fleet.export_command(server.url, tmp_path / f"lake-{number}")[3:]]
             for number, (server, group) in enumerate(((alone, 1), (fleet_of_12, 1), (fleet_of_12, 12)))
         ]
         done = subprocess.run(
-            [sys.executable, "-c", MAIN.format(asked=asked)],
+            [sys.executable, "-c", MAIN.format(groups=groups)],
             env=fleet.environment(GPUREPORT_PROMETHEUS__MAX_CONCURRENCY="1"),
             cwd=tmp_path,
             capture_output=True,

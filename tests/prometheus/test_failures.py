@@ -165,7 +165,7 @@ def test_a_password_in_the_address_is_used_and_not_shown() -> None:
         url = server.url.replace("//", f"//me:{PASSWORD}@")
         with one_sentence(AuthError, "refuses"):
             probe(connect(url))
-        assert server.asked[0].headers["Authorization"] == "Basic bWU6aHVudGVyMmh1bnRlcjI="  # me:hunter2hunter2
+        assert server.requests[0].headers["Authorization"] == "Basic bWU6aHVudGVyMmh1bnRlcjI="  # me:hunter2hunter2
     with one_sentence(SourceError, "cannot reach"):
         probe(connect(f"http://me:{PASSWORD}@127.0.0.1:{free_port()}"))
 

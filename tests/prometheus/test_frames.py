@@ -1,4 +1,4 @@
-"""The framing of a stream, in whatever pieces the network delivers it."""
+"""The framing of a stream, in whatever parts the network delivers it."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ MESSAGES = st.lists(st.one_of(st.binary(max_size=40), st.integers(0, 40_000).map
 def test_messages_come_out_whole_however_the_body_is_cut(messages: list[bytes], cuts: list[int]) -> None:
     body = b"".join(frame(message) for message in messages)
     edges = [0, *sorted(min(cut, len(body)) for cut in cuts), len(body)]
-    pieces = [body[left:right] for left, right in pairwise(edges)]
-    assert list(frames(pieces)) == messages
+    parts = [body[left:right] for left, right in pairwise(edges)]
+    assert list(frames(parts)) == messages
 
 
 def test_messages_come_out_whole_octet_by_octet() -> None:

@@ -1,4 +1,4 @@
-"""Real servers with low limits: the window is halved until each piece is answered, and nothing is lost."""
+"""Real servers with low limits: the window is halved until each part is answered, and nothing is lost."""
 
 from __future__ import annotations
 

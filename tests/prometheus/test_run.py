@@ -58,8 +58,17 @@ def joules(folder: Path) -> dict[date, float]:
 def from_blocks(folder: Path, blocks: Path, *days: int) -> None:
     """Samples of days of November out of blocks into the folder's lake."""
     for day in days:
-        asked = ["export", "--date", f"2026-11-{day}", "--blocks", str(blocks), "--no-kubernetes", "--lake", str(folder / "lake")]
-        assert main(asked, environ={}, now=NOW) == 0
+        arguments = [
+            "export",
+            "--date",
+            f"2026-11-{day}",
+            "--blocks",
+            str(blocks),
+            "--no-kubernetes",
+            "--lake",
+            str(folder / "lake"),
+        ]
+        assert main(arguments, environ={}, now=NOW) == 0
 
 
 def compute(folder: Path, since: int, until: int) -> None:
@@ -112,10 +121,10 @@ def test_a_night_fills_every_day_from_the_first_one_held_publishes_what_it_did_a
         for _ in range(2):
             capsys.readouterr()
             assert run(url, lagging, environ=environ) == 3
-            said = capsys.readouterr().err
-            assert "has findings that fail the run" in said
-            assert "warning: the job's metrics are not published: the Pushgateway http://127.0.0.1:9" in said
-            assert re.search("2026-11-19 stays missing: .* holds no series", said)
+            printed = capsys.readouterr().err
+            assert "has findings that fail the run" in printed
+            assert "warning: the job's metrics are not published: the Pushgateway http://127.0.0.1:9" in printed
+            assert re.search("2026-11-19 stays missing: .* holds no series", printed)
             written.append(_written(lagging / "lake"))
             texts.append(file.read_text())
             monkeypatch.setattr("gpureport.collect.export._Export.by", lambda *_: pytest.fail("samples are fetched again"))
@@ -167,12 +176,12 @@ def test_a_gpu_that_late_samples_show_is_expected_on_the_days_after_them(tmp_pat
 
 def test_an_export_of_less_than_the_lake_held_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Of 21 samples the server has dropped ten by now."""
-    said = []
+    printed = []
 
     def export(*source: str) -> None:
-        asked = ["export", "--date", "2026-11-20", "--no-kubernetes", "--lake", str(tmp_path / "lake")]
-        assert main([*asked, *source], environ={}, now=NOW) == 0
-        said.append(capsys.readouterr().err)
+        arguments = ["export", "--date", "2026-11-20", "--no-kubernetes", "--lake", str(tmp_path / "lake")]
+        assert main([*arguments, *source], environ={}, now=NOW) == 0
+        printed.append(capsys.readouterr().err)
 
     for count in (21, 11, 6):
         fill_blocks(tmp_path / f"blocks-{count}", energy(0, count))
@@ -181,9 +190,9 @@ def test_an_export_of_less_than_the_lake_held_says_so(tmp_path: Path, capsys: py
             export("--prometheus-url", url)
     for count in (6, 21):
         export("--blocks", str(tmp_path / f"blocks-{count}"))
-    assert ["may be partial" in each for each in said] == [False, True, True, False]
-    assert "2026-11-20 may be partial: the lake had 21 samples of the day" in said[1]
-    assert "2026-11-20 may be partial: the lake had 11 samples of the day" in said[2]
+    assert ["may be partial" in each for each in printed] == [False, True, True, False]
+    assert "2026-11-20 may be partial: the lake had 21 samples of the day" in printed[1]
+    assert "2026-11-20 may be partial: the lake had 11 samples of the day" in printed[2]
 
 
 def test_a_day_without_any_series_is_exit_code_5(three_days: str, tmp_path: Path) -> None:
@@ -198,8 +207,8 @@ def test_a_file_is_not_merged_into_a_day_that_was_exported_over_what_was_importe
     file, lake = tmp_path / "few.txt", ["--lake", str(tmp_path / "lake")]
     file.write_text(energy(0, 5))
     assert main(["import", str(file), *lake], environ={}, now=NOW) == 0
-    asked = ["export", "--date", "2026-11-20", "--prometheus-url", three_days, "--no-kubernetes"]
-    assert main([*asked, *lake], environ={}, now=NOW) == 0
+    arguments = ["export", "--date", "2026-11-20", "--prometheus-url", three_days, "--no-kubernetes"]
+    assert main([*arguments, *lake], environ={}, now=NOW) == 0
     assert main(["import", str(file), *lake], environ={}, now=NOW) == 1
     assert "was exported without its raw samples" in capsys.readouterr().err
     [held] = open_lake(tmp_path / "lake").partitions("device_sample")
@@ -221,8 +230,8 @@ def test_a_report_is_made_again_when_it_would_say_something_else(
     assert "2026-11-22" in (tmp_path / "out/report.html").read_text()
     before = _written(tmp_path)
     assert run(three_days, tmp_path) == 0
-    told = capsys.readouterr().out.splitlines()
-    assert told == ["Nothing has changed since the report was made.", str(tmp_path / "out" / "report.html")]
+    printed = capsys.readouterr().out.splitlines()
+    assert printed == ["Nothing has changed since the report was made.", str(tmp_path / "out" / "report.html")]
     assert _written(tmp_path) == before
 
     out = tmp_path / "out"

@@ -13,7 +13,7 @@ from gpureport.collect.shape.identity import Provenance
 
 TARGETS = [Provenance("dcgm", instance, "") for instance in ("a", "b")]
 INSTANTS = st.lists(st.integers(0, 60), min_size=1, max_size=12, unique=True).map(lambda found: np.array(sorted(found), np.int64))
-PIECES = st.lists(st.tuples(st.sampled_from(TARGETS), INSTANTS, st.booleans()), min_size=1, max_size=4)
+COPIES = st.lists(st.tuples(st.sampled_from(TARGETS), INSTANTS, st.booleans()), min_size=1, max_size=4)
 
 
 def alone(copies: list[tuple[Provenance, Points]]) -> Points:
@@ -24,22 +24,22 @@ def alone(copies: list[tuple[Provenance, Points]]) -> Points:
 
 
 @settings(max_examples=200)
-@given(PIECES, st.lists(st.integers(0, 1000), min_size=2, max_size=3))
+@given(COPIES, st.lists(st.integers(0, 1000), min_size=2, max_size=3))
 def test_signals_that_share_instants_are_merged_as_each_alone(
-    pieces: list[tuple[Provenance, np.ndarray, bool]], seeds: list[int]
+    drawn: list[tuple[Provenance, np.ndarray, bool]], seeds: list[int]
 ) -> None:
     merges, shared = Merges(), []
-    stale = [times[-1:] + 1 if is_marked else times[:0] for _, times, is_marked in pieces]
+    stale = [times[-1:] + 1 if is_marked else times[:0] for _, times, is_marked in drawn]
     for seed in seeds:
         values = np.random.default_rng(seed)
         copies = [
             (target, Points(times, values.integers(0, 9, times.size).astype(float), marked))
-            for (target, times, _), marked in zip(pieces, stale, strict=True)
+            for (target, times, _), marked in zip(drawn, stale, strict=True)
         ]
         found, expected = merges.of(copies), alone(copies)
         for name in ("times_ms", "values", "stale_ms"):
             np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
         shared.append(found.times_ms)
-    spans = sorted((target, times[0], times[-1]) for target, times, _ in pieces)
-    is_apart = all(one[0] != two[0] or one[2] < two[1] for one, two in pairwise(spans))
+    ranges = sorted((target, times[0], times[-1]) for target, times, _ in drawn)
+    is_apart = all(one[0] != two[0] or one[2] < two[1] for one, two in pairwise(ranges))
     assert not is_apart or all(times is shared[0] for times in shared)

@@ -264,8 +264,8 @@ def test_a_share_that_may_be_percent_is_decided_by_the_day(
 ) -> None:
     series = (dcgm("DEV_GPU_UTIL_RATIO"), values)
     found = shaped(series, reading=reading_of(shaped(series).tallies, PLAIN))
-    told = [value for value in found.device_sample["gpu_util_ratio"].to_pylist() if value is not None]
-    assert told == pytest.approx(read)
+    kept = [value for value in found.device_sample["gpu_util_ratio"].to_pylist() if value is not None]
+    assert kept == pytest.approx(read)
     assert signals(found)["GPU-1", "", "gpu_util_ratio"]["dropped"] == dropped
 
 

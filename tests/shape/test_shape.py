@@ -267,8 +267,8 @@ def test_a_counter_that_stands_still_is_one_interval_and_keeps_what_it_grows_at_
     times = np.array([0, 30, 60, 90, 390, 420], np.int64) * 1000 + NOON * 1000
     values = np.array([7, 7, 7, 9, 12, 12], np.float64)
     found = long_rows(Points(times, values, np.empty(0, np.int64)), True, True, lambda: 30_000, Window.of_day(DAY))
-    told = zip(found.values, found.held_ms // 1000, found.increase, found.gap_increase, strict=True)
-    assert [tuple(None if np.isnan(each) else float(each) for each in row) for row in told] == [
+    rows = zip(found.values, found.held_ms // 1000, found.increase, found.gap_increase, strict=True)
+    assert [tuple(None if np.isnan(each) else float(each) for each in row) for row in rows] == [
         (7, 90, 2, None),
         (9, 90, None, None),
         (12, 30, 0, 3),

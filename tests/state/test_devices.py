@@ -13,8 +13,8 @@ Row = dict[str, Any]
 def a_slice(
     devices: list[Row] | None, driver: str = "gpu.nvidia.com", pool: str = "n1", generation: int = 1, count: int = 1, **spec: Any
 ) -> Row:
-    said = {"name": pool, "generation": generation, "resourceSliceCount": count}
-    return {"spec": {"driver": driver, "pool": said, "devices": devices, **spec}}
+    reported = {"name": pool, "generation": generation, "resourceSliceCount": count}
+    return {"spec": {"driver": driver, "pool": reported, "devices": devices, **spec}}
 
 
 def named(name: str, **attributes: Any) -> Row:
@@ -109,8 +109,8 @@ IDENTITIES = [
 
 @pytest.mark.parametrize(("driver", "attributes", "expected"), IDENTITIES)
 def test_identity_comes_from_the_best_attribute_there_is(driver: str, attributes: Row, expected: Row) -> None:
-    said = {name: text(value) for name, value in attributes.items()}
-    row = only(a_slice([{"name": "d", "attributes": said}], driver=driver))
+    reported = {name: text(value) for name, value in attributes.items()}
+    row = only(a_slice([{"name": "d", "attributes": reported}], driver=driver))
     assert {name: row[name] for name in expected} == expected
 
 

@@ -84,13 +84,13 @@ def test_the_first_start_is_unknown_where_a_container_had_more_runs_than_its_sta
 
 def test_a_container_between_two_runs_shows_the_one_before_and_why_it_waits() -> None:
     last = {"startedAt": "2026-11-20T10:00:00Z", "finishedAt": "2026-11-20T10:04:00Z", "exitCode": 1, "reason": "Error"}
-    said = {
+    reported = {
         "name": "a",
         "state": {"waiting": {"reason": "CrashLoopBackOff"}},
         "lastState": {"terminated": last},
         "restartCount": 4,
     }
-    [row] = container_rows(pod({"containers": [{"name": "a"}]}, {"containerStatuses": [said]}))
+    [row] = container_rows(pod({"containers": [{"name": "a"}]}, {"containerStatuses": [reported]}))
     assert (row["state"], row["reason"], row["exit_code"]) == ("waiting", "CrashLoopBackOff", 1)
     assert row["finished_at"] == ms("2026-11-20T10:04:00")
 
@@ -107,8 +107,8 @@ def test_init_containers_and_sidecars_are_told_apart_and_come_first() -> None:
 
 def test_what_the_kubelet_allocated_keeps_its_health() -> None:
     resources = [{"resourceID": "GPU-a", "health": "Healthy"}, {"resourceID": "GPU-b", "health": "Unhealthy"}]
-    said = {"name": "a", "allocatedResourcesStatus": [{"name": "nvidia.com/gpu", "resources": resources}]}
-    [row] = container_rows(pod({"containers": [{"name": "a"}]}, {"containerStatuses": [said]}))
+    reported = {"name": "a", "allocatedResourcesStatus": [{"name": "nvidia.com/gpu", "resources": resources}]}
+    [row] = container_rows(pod({"containers": [{"name": "a"}]}, {"containerStatuses": [reported]}))
     assert row["allocated_devices"] == [
         {"resource": "nvidia.com/gpu", "device_id": "GPU-a", "health": "Healthy"},
         {"resource": "nvidia.com/gpu", "device_id": "GPU-b", "health": "Unhealthy"},

@@ -29,7 +29,7 @@ def recorded(file: str, kind: Kind) -> dict[tuple[str, str], Row]:
     return {(row["quota"], row.get("resource", "")): row for item in items for row in rows(kind.name, item)}
 
 
-def said(row: Row, *names: str) -> tuple[Any, ...]:
+def values_of(row: Row, *names: str) -> tuple[Any, ...]:
     return tuple(row.get(name) for name in names)
 
 
@@ -37,30 +37,35 @@ def test_nos_quotas_govern_their_namespace_and_composites_those_they_list() -> N
     elastic = recorded("nos-elasticquotas", BY_NAME["elasticquotas.nos.nebuly.com"])
     composite = recorded("nos-compositeelasticquotas", BY_NAME["compositeelasticquotas.nos.nebuly.com"])
     memory = "nos.nebuly.com/gpu-memory"
-    assert said(elastic["research/quota-a", memory], "guaranteed", "cap", "delivered", "namespaces") == (
+    assert values_of(elastic["research/quota-a", memory], "guaranteed", "cap", "delivered", "namespaces") == (
         40,
         None,
         64,
         ["research"],
     )
-    assert said(elastic["serving/quota-b", memory], "guaranteed", "cap", "delivered", "namespaces") == (10, None, 57, ["serving"])
-    found = said(composite["data/quota-c", memory], "guaranteed", "cap", "delivered", "namespaces")
+    assert values_of(elastic["serving/quota-b", memory], "guaranteed", "cap", "delivered", "namespaces") == (
+        10,
+        None,
+        57,
+        ["serving"],
+    )
+    found = values_of(composite["data/quota-c", memory], "guaranteed", "cap", "delivered", "namespaces")
     assert found == (30, 70, 64, ["data", "notebooks"])
 
 
 def test_koordinator_says_its_fair_share_and_request_in_annotations() -> None:
     quotas = recorded("koordinator-elasticquotas", BY_NAME["elasticquotas.scheduling.sigs.k8s.io"])
     row = quotas["team-data", "koordinator.sh/gpu-core"]
-    assert said(row, "guaranteed", "cap", "weight", "delivered", "demanded", "fair_share") == (200, 400, 400, 250, 250, 250)
-    assert said(row, "parent", "is_parent", "may_lend", "namespaces") == ("koordinator-root-quota", False, True, None)
+    assert values_of(row, "guaranteed", "cap", "weight", "delivered", "demanded", "fair_share") == (200, 400, 400, 250, 250, 250)
+    assert values_of(row, "parent", "is_parent", "may_lend", "namespaces") == ("koordinator-root-quota", False, True, None)
 
 
 def test_kueue_queues_have_their_reservations_and_limits_per_flavor() -> None:
     queues = recorded("kueue-clusterqueues", BY_NAME["clusterqueues.kueue.x-k8s.io"])
     research, serving = queues["cq-research", "nvidia.com/gpu"], queues["cq-serving", "nvidia.com/gpu"]
     names = ("guaranteed", "delivered", "weight", "lending_limit", "cap", "parent", "flavor")
-    assert said(research, *names) == (5, 7, 1, None, None, "cohort/all", "h100")
-    assert said(serving, *names) == (5, 1, 1, 4, None, "cohort/all", "h100")
+    assert values_of(research, *names) == (5, 7, 1, None, None, "cohort/all", "h100")
+    assert values_of(serving, *names) == (5, 1, 1, 4, None, "cohort/all", "h100")
 
 
 def test_kueue_v1beta1_names_the_cohort_otherwise() -> None:
@@ -68,7 +73,7 @@ def test_kueue_v1beta1_names_the_cohort_otherwise() -> None:
     spec = {"cohort": "all", "resourceGroups": [{"flavors": [{"name": "a100", "resources": [limits]}]}]}
     queue = {"apiVersion": "kueue.x-k8s.io/v1beta1", "metadata": {"name": "old"}, "spec": spec}
     (row,) = rows("clusterqueues.kueue.x-k8s.io", queue)
-    assert said(row, "parent", "guaranteed", "borrowing_limit", "lending_limit", "cap") == ("cohort/all", 4, 2, 1, 6)
+    assert values_of(row, "parent", "guaranteed", "borrowing_limit", "lending_limit", "cap") == ("cohort/all", 4, 2, 1, 6)
 
 
 def test_a_kueue_queue_outside_of_cohorts_cannot_go_beyond_its_nominal_quota() -> None:
@@ -76,45 +81,56 @@ def test_a_kueue_queue_outside_of_cohorts_cannot_go_beyond_its_nominal_quota() -
     (row,) = rows(
         "clusterqueues.kueue.x-k8s.io", {"metadata": {"name": "alone"}, "spec": {"resourceGroups": [{"flavors": flavors}]}}
     )
-    assert said(row, "parent", "guaranteed", "cap") == (None, 4, 4)
+    assert values_of(row, "parent", "guaranteed", "cap") == (None, 4, 4)
 
 
 def test_a_kueue_cohort_brings_its_own_quota_and_contains_queues() -> None:
     flavors = [{"name": "h100", "resources": [{"name": "nvidia.com/gpu", "nominalQuota": "3"}]}]
     spec = {"parentName": "root", "fairSharing": {"weight": "2"}, "resourceGroups": [{"flavors": flavors}]}
     place, row = rows("cohorts.kueue.x-k8s.io", {"metadata": {"name": "all"}, "spec": spec})
-    assert said(row, "quota", "parent", "is_parent", "guaranteed", "weight") == ("cohort/all", "cohort/root", True, 3, 2)
-    assert said(place, "quota", "parent", "is_parent", "resource", "flavor") == ("cohort/all", "cohort/root", True, None, None)
+    assert values_of(row, "quota", "parent", "is_parent", "guaranteed", "weight") == ("cohort/all", "cohort/root", True, 3, 2)
+    assert values_of(place, "quota", "parent", "is_parent", "resource", "flavor") == (
+        "cohort/all",
+        "cohort/root",
+        True,
+        None,
+        None,
+    )
 
 
 def test_a_kueue_cohort_without_quotas_of_its_own_has_a_place_in_the_tree() -> None:
     (place,) = rows("cohorts.kueue.x-k8s.io", {"metadata": {"name": "all"}, "spec": {"parentName": "root"}})
-    assert said(place, "quota", "parent", "resource", "guaranteed") == ("cohort/all", "cohort/root", None, None)
+    assert values_of(place, "quota", "parent", "resource", "guaranteed") == ("cohort/all", "cohort/root", None, None)
 
 
 def test_a_volcano_queue_without_a_guarantee_guarantees_nothing() -> None:
     queues = recorded("volcano-queues", BY_NAME["queues.scheduling.volcano.sh"])
     names = ("guaranteed", "deserved", "cap", "weight", "delivered")
-    assert said(queues["vol-a", "nvidia.com/gpu"], *names) == (1, 2, 8, 1, 4)
+    assert values_of(queues["vol-a", "nvidia.com/gpu"], *names) == (1, 2, 8, 1, 4)
     every, row = rows("queues.scheduling.volcano.sh", {"metadata": {"name": "b"}, "spec": {"capability": {"nvidia.com/gpu": 8}}})
-    assert said(row, *names) == (0, None, 8, 1, None)
-    assert said(every, "quota", "resource", *names) == ("b", None, 0, None, None, 1, None)  # its weight, for all others too
+    assert values_of(row, *names) == (0, None, 8, 1, None)
+    assert values_of(every, "quota", "resource", *names) == ("b", None, 0, None, None, 1, None)  # its weight, for all others too
 
 
 def test_kai_says_minus_one_for_no_limit_and_nothing_for_a_limit_of_nothing() -> None:
     queues = recorded("kai-queues", BY_NAME["queues.scheduling.run.ai"])
     names = ("guaranteed", "cap", "weight", "priority", "delivered", "demanded", "display_name")
-    assert said(queues["kai-team-a", "gpu"], *names) == (2, None, 1, 100, 3, 10, "Team A")
-    assert said(queues["kai-team-b", "gpu"], *names) == (2, None, 4, 100, 8, 10, None)
+    assert values_of(queues["kai-team-a", "gpu"], *names) == (2, None, 1, 100, 3, 10, "Team A")
+    assert values_of(queues["kai-team-b", "gpu"], *names) == (2, None, 4, 100, 8, 10, None)
     (row,) = rows("queues.scheduling.run.ai", {"metadata": {"name": "c"}, "spec": {"resources": {"gpu": {"quota": -1}}}})
-    assert said(row, "guaranteed", "cap", "weight") == (inf, 0, 0)
+    assert values_of(row, "guaranteed", "cap", "weight") == (inf, 0, 0)
 
 
 def test_a_resource_quota_is_a_cap_and_no_guarantee() -> None:
     quotas = recorded("resourcequotas", BY_NAME["resourcequotas"])
     names = ("guaranteed", "cap", "delivered", "namespaces")
-    assert said(quotas["research/gpu", "requests.nvidia.com/gpu"], *names) == (None, 24, 5, ["research"])
-    assert said(quotas["serving/gpu", "gpu.nvidia.com.deviceclass.resource.k8s.io/devices"], *names) == (None, 6, 2, ["serving"])
+    assert values_of(quotas["research/gpu", "requests.nvidia.com/gpu"], *names) == (None, 24, 5, ["research"])
+    assert values_of(quotas["serving/gpu", "gpu.nvidia.com.deviceclass.resource.k8s.io/devices"], *names) == (
+        None,
+        6,
+        2,
+        ["serving"],
+    )
 
 
 def test_the_last_change_of_the_spec_is_the_last_write_that_was_not_of_the_status() -> None:

@@ -43,8 +43,8 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(answer.status_code, {"ETag": made.get("etag", ""), "x-goog-generation": made.get("generation", "")}, b"")
 
     def do_GET(self) -> None:
-        told = {name: value for name, value in self.headers.items() if name.lower() == "range"}
-        answer = _SESSION.request(self.command, self.url + self.path, headers=told, timeout=60)
+        headers = {name: value for name, value in self.headers.items() if name.lower() == "range"}
+        answer = _SESSION.request(self.command, self.url + self.path, headers=headers, timeout=60)
         kept = {name: value for name, value in answer.headers.items() if name.lower() not in _OF_A_CONNECTION}
         [after] = parse_qs(urlsplit(self.path).query).get("start-after", [""])
         body = answer.content

@@ -59,9 +59,9 @@ def azurite(folder: Path) -> Iterator[str]:
 def _make_container(url: str) -> None:
     """Signed by hand: nothing that the tests have makes containers."""
     account, at = AZURE["AZURE_STORAGE_ACCOUNT_NAME"], formatdate(usegmt=True)
-    told = "PUT" + "\n" * 12 + f"x-ms-date:{at}\nx-ms-version:2021-08-06\n/{account}/{account}/{BUCKET}\nrestype:container"
+    to_sign = "PUT" + "\n" * 12 + f"x-ms-date:{at}\nx-ms-version:2021-08-06\n/{account}/{account}/{BUCKET}\nrestype:container"
     key = base64.b64decode(AZURE["AZURE_STORAGE_ACCOUNT_KEY"])
-    signature = base64.b64encode(hmac.digest(key, told.encode(), "sha256")).decode()
+    signature = base64.b64encode(hmac.digest(key, to_sign.encode(), "sha256")).decode()
     headers = {"x-ms-date": at, "x-ms-version": "2021-08-06", "Authorization": f"SharedKey {account}:{signature}"}
     requests.put(f"{url}/{BUCKET}?restype=container", headers=headers, timeout=60).raise_for_status()
 

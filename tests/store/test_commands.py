@@ -202,9 +202,9 @@ def test_nights_fill_it_of_two_at_once_the_second_leaves_and_one_that_would_say_
 
     monkeypatch.setattr(Lake, "_commit", while_another_runs)
     assert night(environ, str(tmp_path / "second"), 20) == 0
-    said = capfd.readouterr()
-    assert "is at work; this one leaves" in said.err
-    assert KEYS["AWS_SECRET_ACCESS_KEY"] not in said.out + said.err
+    printed = capfd.readouterr()
+    assert "is at work; this one leaves" in printed.err
+    assert KEYS["AWS_SECRET_ACCESS_KEY"] not in printed.out + printed.err
     assert not (tmp_path / "second" / "report.html").exists()
     assert seen(place(environ, lake)) == nested[1]
     assert open_lake(place(environ, lake)).partitions("facts/device_hour")
@@ -224,10 +224,10 @@ def test_blocks_in_a_bucket_are_exported(moto_url: str, tmp_path: Path, capsys: 
     bucket = Bucket(place(environ, f"{HERE}/blocks"))  # type: ignore[arg-type]
     for file in sorted(each for each in blocks.rglob("*") if each.is_file()):
         bucket.upload(file, file.relative_to(blocks).as_posix())
-    said = []
+    printed = []
     for where in (str(blocks), f"{HERE}/blocks"):
         day = ["--date", "2026-11-20", "--lake", str(tmp_path / where[:2].strip("/"))]
         assert main(["export", "--blocks", where, *day], environ=environ, now=NIGHT) == 0
-        said.append(capsys.readouterr().err.partition(" of /")[0].partition(" of s3:")[0])
-    assert said[0] == said[1]
-    assert "samples of" in said[0]
+        printed.append(capsys.readouterr().err.partition(" of /")[0].partition(" of s3:")[0])
+    assert printed[0] == printed[1]
+    assert "samples of" in printed[0]

@@ -40,7 +40,7 @@ def silent_url() -> Iterator[str]:
         yield f"http://127.0.0.1:{server.getsockname()[1]}"
 
 
-def said(capfd: pytest.CaptureFixture[str], environ: dict[str, str], *arguments: str, code: int = 1) -> str:
+def error_of(capfd: pytest.CaptureFixture[str], environ: dict[str, str], *arguments: str, code: int = 1) -> str:
     """What a command says that must fail."""
     assert main(arguments, environ=environ, now=NOW) == code
     out, err = capfd.readouterr()
@@ -55,23 +55,23 @@ def compute(where: str = f"s3://{BUCKET}/lake") -> tuple[str, ...]:
 
 
 def test_a_bucket_that_is_not_there(capfd: pytest.CaptureFixture[str], environ: dict[str, str]) -> None:
-    assert "has no bucket no-such-bucket; make it" in said(capfd, environ, *compute("s3://no-such-bucket/lake"))
+    assert "has no bucket no-such-bucket; make it" in error_of(capfd, environ, *compute("s3://no-such-bucket/lake"))
 
 
 def test_a_lake_that_is_not_there(capfd: pytest.CaptureFixture[str], environ: dict[str, str]) -> None:
-    assert "there is no lake at s3://lake-bucket/lake; fill one" in said(capfd, environ, *compute())
+    assert "there is no lake at s3://lake-bucket/lake; fill one" in error_of(capfd, environ, *compute())
 
 
 @pytest.mark.parametrize("name", ["AWS_SECRET_ACCESS_KEY", "AWS_ACCESS_KEY_ID"])
 def test_wrong_credentials(capfd: pytest.CaptureFixture[str], environ: dict[str, str], name: str) -> None:
-    text = said(capfd, environ | {name: "wrong-planted-value"}, *compute())
+    text = error_of(capfd, environ | {name: "wrong-planted-value"}, *compute())
     assert "refuses these credentials for s3://lake-bucket/lake" in text
     assert "wrong-planted-value" not in text
 
 
 def test_no_connection(capfd: pytest.CaptureFixture[str], environ: dict[str, str]) -> None:
     own = environ | {"GPUREPORT_OBJECT_STORE__ENDPOINT_URL": "http://127.0.0.1:9"}
-    assert "cannot reach http://127.0.0.1:9 for s3://lake-bucket/lake (no connection)" in said(capfd, own, *compute())
+    assert "cannot reach http://127.0.0.1:9 for s3://lake-bucket/lake (no connection)" in error_of(capfd, own, *compute())
 
 
 def test_no_answer(environ: dict[str, str], silent_url: str) -> None:
@@ -101,8 +101,8 @@ def answering(reply: Callable[[BaseHTTPRequestHandler], tuple[bytes, int]]) -> I
         def do_GET(self) -> None:
             body, size = reply(self)
             self.send_response(200)
-            told = {"Content-Length": str(size), "ETag": '"x"', "Last-Modified": "Fri, 20 Nov 2026 00:00:00 GMT"}
-            for name, value in told.items():
+            headers = {"Content-Length": str(size), "ETag": '"x"', "Last-Modified": "Fri, 20 Nov 2026 00:00:00 GMT"}
+            for name, value in headers.items():
                 self.send_header(name, value)
             self.end_headers()
             with suppress(OSError):
@@ -126,7 +126,7 @@ def test_a_root(capfd: pytest.CaptureFixture[str], environ: dict[str, str], name
     make, size, sentence = ANSWERS[name]
     body = make()
     with answering(lambda _: (body, size or len(body))) as url:
-        assert sentence in said(capfd, environ | {"GPUREPORT_OBJECT_STORE__ENDPOINT_URL": url}, *compute())
+        assert sentence in error_of(capfd, environ | {"GPUREPORT_OBJECT_STORE__ENDPOINT_URL": url}, *compute())
 
 
 def test_a_list_that_does_not_end(environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,24 +149,26 @@ def test_a_list_that_does_not_end(environ: dict[str, str], monkeypatch: pytest.M
 
 @pytest.mark.parametrize("address", ["gcs://bucket/lake", "abfss://bucket/lake", "file:///lake"])
 def test_other_schemes(capfd: pytest.CaptureFixture[str], environ: dict[str, str], address: str) -> None:
-    assert "is nothing that gpureport reads or writes; give a folder, or s3://" in said(capfd, environ, *compute(address), code=2)
+    assert "is nothing that gpureport reads or writes; give a folder, or s3://" in error_of(
+        capfd, environ, *compute(address), code=2
+    )
 
 
 @pytest.mark.parametrize("address", ["s3://", "s3://KEY:planted@bucket/x", "s3://b/a/../c", "s3://bucket/x?planted", "s3:///x"])
 def test_addresses_that_are_none(capfd: pytest.CaptureFixture[str], environ: dict[str, str], address: str) -> None:
-    text = said(capfd, environ, *compute(address), code=2)
+    text = error_of(capfd, environ, *compute(address), code=2)
     assert "an address on object storage is s3://BUCKET/PREFIX" in text
     assert "planted" not in text
 
 
 @pytest.mark.parametrize("command", [["demo"], ["simulate", "--gpus", "8"]], ids=lambda command: command[0])
 def test_what_must_be_a_folder(capfd: pytest.CaptureFixture[str], environ: dict[str, str], command: list[str]) -> None:
-    assert "is object storage; give a folder here" in said(capfd, environ, *command, "--out", "s3://bucket/out", code=2)
+    assert "is object storage; give a folder here" in error_of(capfd, environ, *command, "--out", "s3://bucket/out", code=2)
 
 
 def test_an_endpoint_with_a_password_is_not_repeated(capfd: pytest.CaptureFixture[str], environ: dict[str, str]) -> None:
     own = environ | {"GPUREPORT_OBJECT_STORE__ENDPOINT_URL": "http://me:planted@127.0.0.1:9"}
-    text = said(capfd, own, *compute(), code=2)
+    text = error_of(capfd, own, *compute(), code=2)
     assert "object_store.endpoint_url is http(s)://HOST" in text
     assert "planted" not in text
 
@@ -175,7 +177,7 @@ def test_a_cache_that_cannot_be_written(capfd: pytest.CaptureFixture[str], envir
     (tmp_path / "file").touch()
     own = environ | {"XDG_CACHE_HOME": str(tmp_path / "file"), "GPUREPORT_LAKE": f"s3://{BUCKET}/new"}
     fixture = Path(__file__).parents[2] / "data" / "fixtures" / "h200-recording" / "metrics.openmetrics.txt.gz"
-    assert "set XDG_CACHE_HOME to another folder" in said(capfd, own, "import", str(fixture))
+    assert "set XDG_CACHE_HOME to another folder" in error_of(capfd, own, "import", str(fixture))
 
 
 def _profile(folder: Path, *lines: str) -> dict[str, str]:
@@ -187,26 +189,26 @@ def _profile(folder: Path, *lines: str) -> dict[str, str]:
 def test_a_profiles_keys_do(capfd: pytest.CaptureFixture[str], environ: dict[str, str], tmp_path: Path) -> None:
     profile = _profile(tmp_path, *(f"{name.lower()} = {value}" for name, value in KEYS.items()))
     own = {name: value for name, value in environ.items() if name not in KEYS} | profile
-    assert "there is no lake" in said(capfd, own, *compute())
-    assert "no profile 'day'" in said(capfd, own | {"AWS_PROFILE": "day"}, *compute())
+    assert "there is no lake" in error_of(capfd, own, *compute())
+    assert "no profile 'day'" in error_of(capfd, own | {"AWS_PROFILE": "day"}, *compute())
 
 
 def test_what_a_profiles_process_prints_does(capfd: pytest.CaptureFixture[str], environ: dict[str, str], tmp_path: Path) -> None:
-    told = {"Version": 1, "AccessKeyId": KEYS["AWS_ACCESS_KEY_ID"], "SecretAccessKey": KEYS["AWS_SECRET_ACCESS_KEY"]}
+    credentials = {"Version": 1, "AccessKeyId": KEYS["AWS_ACCESS_KEY_ID"], "SecretAccessKey": KEYS["AWS_SECRET_ACCESS_KEY"]}
     script = tmp_path / "login"
-    script.write_text(f"#!/bin/sh\necho '{json.dumps(told)}'\n")
+    script.write_text(f"#!/bin/sh\necho '{json.dumps(credentials)}'\n")
     script.chmod(script.stat().st_mode | stat.S_IXUSR)
     own = {name: value for name, value in environ.items() if name not in KEYS}
     own |= _profile(tmp_path, f"credential_process = {script}")
-    assert "there is no lake" in said(capfd, own, *compute())
+    assert "there is no lake" in error_of(capfd, own, *compute())
     script.write_text("#!/bin/sh\necho planted >&2; exit 1\n")
-    text = said(capfd, own, *compute())
+    text = error_of(capfd, own, *compute())
     assert "credential_process gives no credentials" in text
     assert "planted" not in text
 
 
 def test_an_account_that_is_not_named(capfd: pytest.CaptureFixture[str], environ: dict[str, str]) -> None:
-    text = said(capfd, environ, *compute("az://bucket/lake"))
+    text = error_of(capfd, environ, *compute("az://bucket/lake"))
     assert "az://bucket/lake cannot be read or written" in text and "check object_store and the environment" in text
 
 

@@ -1,4 +1,4 @@
-"""One lake and one report for all tests of this folder that a run looks at."""
+"""One lake and one report for all tests of this folder that a run needs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from golden_case import gpureport
 from report_tables import keep_tables
 
 from traps.notation import openmetrics, series_lines
-from traps.telling import Said
+from traps.results import Results
 
 SHARED = "shared"
 READ = (
@@ -19,7 +19,7 @@ READ = (
     *("report.energy", "report.energy_balance", "report.finding", "report.gpu_hour_ledger", "report.kepler_pod"),
     "facts.ownership",
 )
-"""The tables that tests look at."""
+"""The tables that tests read."""
 Trap = Callable[..., None]
 
 
@@ -31,12 +31,12 @@ def traps(request: pytest.FixtureRequest) -> list[Trap]:
 
 
 @pytest.fixture(scope="session")
-def told(traps: list[Trap], request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def built(traps: list[Trap], request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder with their lake, and tables of its report."""
-    return built_once("traps", lambda folder: tell(traps, folder), request, tmp_path_factory)
+    return built_once("traps", lambda folder: build(traps, folder), request, tmp_path_factory)
 
 
-def tell(traps: Sequence[Trap], folder: Path) -> None:
+def build(traps: Sequence[Trap], folder: Path) -> None:
     lake = folder / "lake"
     for cluster, text in clusters(traps).items():
         file = folder / f"{cluster}.txt"
@@ -64,7 +64,7 @@ def places(traps: Sequence[Trap]) -> list[tuple[str, str]]:
 
 
 @pytest.fixture
-def said(request: pytest.FixtureRequest, traps: list[Trap], told: Path) -> Said:
-    """What the report says of the test's own samples."""
+def results(request: pytest.FixtureRequest, traps: list[Trap], built: Path) -> Results:
+    """What the report shows of the test's own samples."""
     place = places(traps)[traps.index(request.function)]
-    return Said(told / "lake", told / "tables.duckdb", *place)
+    return Results(built / "lake", built / "tables.duckdb", *place)

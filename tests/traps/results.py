@@ -1,4 +1,4 @@
-"""A test's samples, and what the report says of them."""
+"""A test's samples, and what the report shows of them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Samples:
 
 
 def samples(text: str, step_seconds: float = 60, is_alone: bool = False) -> Callable[[Test], Test]:
-    """Gives a test its samples."""
+    """A test with its samples."""
 
     def with_samples(test: Test) -> Test:
         test.samples = Samples(text, step_seconds, is_alone)  # type: ignore[attr-defined]
@@ -41,14 +41,14 @@ def about(value: float) -> Any:
 
 
 @dataclass(frozen=True)
-class Said:
+class Results:
     """What was made of one test's samples."""
 
     lake: Path
     database: Path
     cluster: str
     mark: str
-    """Stands behind the names of this test's devices, nodes, namespaces and jobs; '' where the cluster is its own."""
+    """The mark behind the names of this test's devices, nodes, namespaces and jobs; '' where the cluster is its own."""
 
     def rows(self, table: str) -> list[Row]:
         """Rows of a table of the report's database, as ``report.device``."""
