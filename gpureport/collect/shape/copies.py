@@ -59,7 +59,7 @@ def in_order_of_preference(targets: Mapping[Provenance, Points]) -> list[Points]
 
 
 def merge_targets(targets: list[Points]) -> Points:
-    """Targets in order of preference, as one: a sample counts unless a better target was speaking then."""
+    """Targets in order of preference, as one: a sample counts unless a better target had samples then."""
     if len(targets) == 1:
         return targets[0]
     times, values = targets[0].times_ms, targets[0].values

@@ -174,7 +174,7 @@ def model_of(by_signal: Mapping[str, list[Prepared]]) -> str:
 
 
 def _known_under_mig(signal: str, series: Prepared) -> Prepared:
-    """The series, without its points where they speak of a whole GPU's utilization under an instance's name."""
+    """The series, without its points where they are of a whole GPU's utilization under an instance's name."""
     identity = series.identity
     is_instance = identity.holder_device is not None and identity.holder_device.gpu_instance_id != ""
     if signal not in _UNKNOWN_UNDER_MIG or not is_instance or identity.meaning.exporter != "dcgm-exporter":
@@ -281,7 +281,7 @@ def _origin(served: list[Prepared], sources: Sequence[list[Prepared]], dropped: 
 
 
 def _without_pod_scope(signal: str, series: list[Prepared]) -> tuple[list[Prepared], list[Prepared]]:
-    """The device's own series, and the pods': labelled ones are pods' where an unlabelled twin speaks at the same instant."""
+    """The device's own series, and the pods': labelled ones are pods' where an unlabelled twin has the same instant."""
     owned = [each for each in series if each.identity.is_owned and each.points.count]
     bare = [each for each in series if not each.identity.is_owned and each.points.count]
     if signal not in _MAY_BE_POD_SCOPE or not owned or not bare:
