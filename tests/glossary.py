@@ -63,8 +63,8 @@ NAMES = {
     "earlier ungiven overgrant": "previous; not allocated; over-allocation",
 }
 """Words that are no part of a name in code, and what to write instead."""
-STORED = {"asked", "look_back"}
-"""A column of lakes, and the field's own term."""
+STORED = {"asked", "look_back", "tell"}
+"""A column of lakes, the field's own term, and a method of Python's files."""
 DOCSTRINGS = ("gpureport/commands/", "gpureport/report/page/")
 """Where docstrings are help, or are read as documents; others are of the code."""
 

@@ -23,7 +23,7 @@ from gpureport.compute.look_back import (
     window_before,
     without,
 )
-from gpureport.compute.look_back import parameters as look_back_parameters
+from gpureport.compute.look_back import parameters as window_parameters
 from gpureport.compute.query import Failure, Query, build, hold_to_checks, load, needed, of_life, ordered, run_checks, with_values
 from gpureport.config.findings import Thresholds
 from gpureport.config.findings import parameters as finding_parameters
@@ -194,7 +194,7 @@ def _is_of_pods(query: Query) -> bool:
 
 def _report_parameters(window: Window, previous: Window, settings: ReportSettings) -> dict[str, Any]:
     return {
-        **look_back_parameters(window, previous),
+        **window_parameters(window, previous),
         "figure_min_coverage_ratio": settings.figure_min_coverage_ratio,
         "saturation_enabled": settings.saturation_enabled,
         "idle_policy": settings.idle_policy,
