@@ -1,8 +1,8 @@
 """Report: the report.* tables of an open database → report.html, summary.md, csv/, tables/, report.json, gpureport.duckdb.
 
-Files are written aside and moved into their folder together, by one report at a time: nobody reads half of a file,
-or finds a file of a previous report beside the new ones. While files of two reports may lie there,
-one more file says so; where a report was killed amid the moves it stays until the next.
+Files are written into a temporary folder and then moved together, by one report at a time. So nobody reads half of a file, or
+finds a file of a previous report beside the new ones. During the moves a notice file says that files may be of two reports.
+It stays until the next report if this one is killed during the moves.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from gpureport.values.window import rfc3339
 
 @dataclass(frozen=True)
 class Forms:
-    """Rows and bytes of a report's files."""
+    """Forms of the report to write, and their limits."""
 
     csv_rows: int = 100_000
     """Tables with more rows than this have no CSV; Parquet has them all."""
     has_facts: bool = False
-    """Whether gpureport.duckdb has the hourly facts too."""
+    """Whether gpureport.duckdb also has the hourly facts."""
     only: Collection[str] = ()
-    """html, csv, parquet, json or duckdb; all where it is empty."""
+    """Forms to write: html, csv, parquet, json, duckdb; all if empty."""
 
     def has(self, form: str) -> bool:
-        """Whether files of this form are written."""
+        """Return whether files of this form are written."""
         return not self.only or form in self.only
 
 
@@ -57,8 +57,8 @@ def write_report(
 ) -> Written:
     """Write every form of the report into a folder. Figures are rounded once, for all files.
 
-    With ``owners`` (of namespaces) also a page for each owner, in ``by/``. The database's report tables are gone then.
-    Files are written aside and then moved, so that no reader meets half of one.
+    With ``owners`` (of namespaces), also write a page for each owner in ``by/``. The database's report tables are then dropped.
+    Files are moved only when all are written, so that no reader sees half of one.
     """
     with aside(out) as folder:
         database = folder / "gpureport.duckdb"
@@ -81,18 +81,18 @@ def write_report(
 
 _SERIES, _INDEX = "series.json", "index.html"
 KEPT = 400
-"""Reports that the index remembers: a year of nights."""
+"""Largest number of reports in the index: a year of nights."""
 
 
 def write_series(answers: Sequence[Answer], header: Header, previous: Path, folder: Path) -> list[Path]:
-    """Write ``series.json`` and ``index.html``: what ``previous`` remembers of past reports, and this one in its place."""
+    """Write ``series.json`` and ``index.html``: the past reports listed in ``previous``, and this report added or replaced."""
     entry = {
         "clusters": list(header.clusters),
         "since": rfc3339(header.window.start_at),
         "until": rfc3339(header.window.end_at),
         "answers": {each.title: [each.headline, each.tone] for each in answers},
     }
-    # Reports of other clusters are another series: also those with names, where this one has pseudonyms.
+    # Only reports of the same clusters are one series; cluster names and pseudonyms count as different.
     others = [each for each in _read(previous / _SERIES) if each["clusters"] == entry["clusters"] and _key(each) != _key(entry)]
     entries = sorted([entry, *others], key=_key, reverse=True)[:KEPT]
     (folder / _SERIES).write_text(json.dumps(entries, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -106,7 +106,7 @@ def _key(entry: dict[str, Any]) -> tuple[str, str, str]:
 
 
 def _read(path: Path) -> list[dict[str, Any]]:
-    """Past reports; none where the file is not there or is somebody else's."""
+    """Return past reports; none where the file is missing or has another format."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         return [each for each in found if _key(each) and each["answers"]]
@@ -118,7 +118,7 @@ NOTICE = "FILES-OF-TWO-REPORTS.txt"
 _ASIDE = ".writing"
 _FORMS = ("report.html", "report.json", "gpureport.duckdb")
 _FORMER = ("gpu_hour_course",)
-"""Tables by the names that older versions gave them."""
+"""Table names of older versions."""
 _NOTICED = (
     "The files here may be from two reports: one is being moved here, or was killed during the move. If none is running, write "
     "the report again.\n"
@@ -127,9 +127,9 @@ _NOTICED = (
 
 @contextmanager
 def aside(out: Path) -> Iterator[Path]:
-    """An empty folder within ``out``, gone when the block ends; what a report that was killed left there is removed first.
+    """Create an empty folder in ``out`` and remove it when the block ends. First remove such a folder of a killed report.
 
-    Another report that writes into the same folder is waited for.
+    Wait for any other report that writes into the same folder.
     """
     out.mkdir(parents=True, exist_ok=True)
     with _alone(out):
@@ -144,10 +144,10 @@ def aside(out: Path) -> Iterator[Path]:
 
 
 def place(written: Sequence[Path], folder: Path, out: Path) -> list[Path]:
-    """Move the files into ``out``, the first of them last, for it leads to the others; their new paths in the given order.
+    """Move the files into ``out``, the first file last because it links to the others. Return their new paths in the given order.
 
-    Tables and pages that a previous report had and this one has not are removed: nobody is to take them for this one's.
-    Until all of that is done ``NOTICE`` lies beside them.
+    Tables and pages of a previous report that this one lacks are removed, so that nobody takes them for new ones.
+    The file ``NOTICE`` exists until all of that is done.
     """
     (out / NOTICE).write_text(_NOTICED, encoding="utf-8")
     placed = [out / path.relative_to(folder) for path in written]
@@ -163,7 +163,7 @@ def place(written: Sequence[Path], folder: Path, out: Path) -> list[Path]:
 
 
 def _of_previous(out: Path) -> set[Path]:
-    """The forms and pages that a report may lack, and tables by the names that it knows; other files are somebody's."""
+    """Return files of the previous report that a new one may lack: forms, pages and known tables; no other files."""
     tables = {*_FORMER, *(table.removeprefix("report.") for table in load())}
     found = (path for name in ("csv/*.csv", "tables/*.parquet") for path in out.glob(name))
     forms = {path for name in _FORMS if (path := out / name).is_file()}

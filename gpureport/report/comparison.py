@@ -28,7 +28,7 @@ SECTIONS = {
     "periods": "period",
     "restated": "restated_day",
 }
-"""Printed table, and the report table that it comes from."""
+"""Name of each printed section, and its report table."""
 _RESTATED = "report.restated_day"
 _IN_TERMINAL = {
     "namespace_change": (
@@ -46,16 +46,16 @@ _Rows = tuple[Sequence[str], Sequence[Sequence[Any]]]
 
 
 def read_comparison(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query]) -> dict[str, Result]:
-    """The tables that compare two windows, by section, from a database in which they are built."""
+    """Return the tables that compare two windows, by section. The database must have them."""
     return {section: Result(queries[f"report.{table}"], con) for section, table in SECTIONS.items()}
 
 
 def compare_reports(con: duckdb.DuckDBPyConnection, old: Path, now: Path, judged_by: Mapping[str, Any]) -> dict[str, Query]:
-    """Build the tables that compare two reports in an empty database; their queries.
+    """Build the tables that compare two reports in an empty database; return their queries.
 
-    ``old`` and ``now`` are folders of reports or their ``gpureport.duckdb``; ``judged_by`` are the parameters of findings and
-    coverage. Clusters of one of them only, or whose data begin within the first, are left out, and logged. LakeError for a file
-    that is no report of this version, or where no cluster is left.
+    ``old`` and ``now`` are folders of reports or their ``gpureport.duckdb``; ``judged_by`` has the parameters of findings and
+    coverage. Clusters that are in one report only, or whose data begin within the first period, are left out and logged.
+    LakeError for a file that is no report of this version, or where no cluster is left.
     """
     queries = load()
     given, previous = set(compared_tables(queries)), of_life(queries, "previous")
@@ -71,7 +71,7 @@ def compare_reports(con: duckdb.DuckDBPyConnection, old: Path, now: Path, judged
 
 
 def _begun_within(con: duckdb.DuckDBPyConnection, window: Window) -> set[str]:
-    """The clusters of which no GPU is exported from the window's beginning: what they did before is unknown, not nothing."""
+    """Return the clusters without GPU data from the start of the window: their earlier hours are unknown, not zero."""
     first = window.start_at.date()
     there = min(window.end_at, day_start(first + timedelta(days=1))) - window.start_at - FIRST_SCRAPE
     late = (
@@ -84,7 +84,7 @@ def _begun_within(con: duckdb.DuckDBPyConnection, window: Window) -> set[str]:
 def _keep_common_clusters(
     con: duckdb.DuckDBPyConnection, previous: Collection[str], old: Path, now: Path, late: Collection[str]
 ) -> None:
-    """Leave out of ``previous.*`` what is of no cluster of the later report; that of the later one is left out by the queries."""
+    """Delete late clusters, and those that the later report lacks, from ``previous.*``; queries skip those only in the later."""
     before, after = (
         {cluster for (cluster,) in con.execute(f"select distinct cluster from {table}").fetchall()}
         for table in ("previous.capacity", "period.capacity")
@@ -113,7 +113,7 @@ def _keep_common_clusters(
 
 
 def _take(con: duckdb.DuckDBPyConnection, path: Path, wanted: Collection[str]) -> Window:
-    """Copy what a report's file holds of its window (``wanted``); the window."""
+    """Copy the ``wanted`` tables of a report's file; return the report's window."""
     file = path / "gpureport.duckdb" if path.is_dir() else path
     try:
         con.execute(f"attach '{str(file).replace(chr(39), chr(39) * 2)}' as taken (read_only)")
@@ -136,7 +136,7 @@ def _take(con: duckdb.DuckDBPyConnection, path: Path, wanted: Collection[str]) -
 
 
 def print_comparison(sections: Mapping[str, Result], only: str | None, output: Output, out: TextIO) -> None:
-    """Print all sections, or one: in a terminal the gist of each, else all rows. CSV holds one, the bridge if none is named."""
+    """Print all sections or one: main rows and columns in a terminal, else all. CSV has one section, by default the bridge."""
     if output == "csv":
         print_rows(*_whole(sections[only or "bridge"]), output, out)
         return
@@ -163,7 +163,7 @@ def _print_gist(gists: Mapping[str, _Rows], out: TextIO) -> None:
 
 
 def _periods(result: Result) -> _Rows:
-    """Figures down, the two windows across; clusters added, and quantiles, which do not add up, of one alone."""
+    """Return figures as rows and windows as columns, summed over clusters. Quantiles are only shown for a single cluster."""
     rows = result.rows
     alone = ("_p95",) if rows["cluster"].n_unique() == 1 else ()
     figures = [
@@ -179,7 +179,7 @@ def _periods(result: Result) -> _Rows:
 
 
 def _bridge(result: Result) -> _Rows:
-    """Clusters and models added; all steps of a measure are unknown where a step of one of them is."""
+    """Sum the steps over clusters and models; all steps of a measure are unknown if any one is."""
     unknown = pl.col("gpu_hours").is_null().any().over("measure")
     rows = result.rows.with_columns(pl.when(~unknown).then("gpu_hours"))
     steps = rows.group_by("measure", "position", "step", maintain_order=True).agg("gpu_hours").sort("measure", "position")
@@ -192,14 +192,14 @@ def _namespaces(result: Result) -> _Rows:
 
 
 def _findings(result: Result) -> _Rows:
-    """New and resolved findings, the most severe first."""
+    """Return new and resolved findings, the most severe first."""
     gravity = pl.col("severity").replace_strict({"critical": 0, "warning": 1, "info": 2}, default=3)
     rows = result.rows.filter(pl.col("change") != "stayed").sort("change", gravity, "code", "cluster", "namespace", "pod")
     return _chosen(result.name, rows)
 
 
 def _chosen(table: str, rows: pl.DataFrame) -> _Rows:
-    """The gist of a table; with the cluster where rows are of several, for they have names in common."""
+    """Return the main columns; also the cluster if there are several, because their namespaces may have the same names."""
     names = [*(["cluster"] if rows["cluster"].n_unique() > 1 else []), *_IN_TERMINAL[table]]
     return names, rows.select(names).rows()
 

@@ -1,4 +1,4 @@
-"""gpureport.duckdb: the report's tables, and on request the facts behind them, so that the file can be mailed."""
+"""gpureport.duckdb: the report's tables. Facts are included only on request, so that the file is small enough for mail."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from gpureport.report.results import MANY_ROWS, Result, rounded_rows
 from gpureport.values.text.safe import quoted
 
 _BLOCK_BYTES, _MANY_BLOCK_BYTES = 16_384, 65_536
-"""A column takes a block or more, and most tables are small; of many rows larger blocks are written in two thirds of the time."""
+"""A column takes at least one block, and most tables are small. Larger blocks write many rows in two thirds of the time."""
 
 
 def begin(con: duckdb.DuckDBPyConnection, path: Path, has_many: bool) -> None:
-    """Attach a new file as ``file``, for ``move`` and then ``finished``; its blocks suit many rows in all tables, or few."""
+    """Attach a new file as ``file``, for ``move`` and then ``finished``. ``has_many`` selects larger blocks, for many rows."""
     path.unlink(missing_ok=True)
     block_bytes = _MANY_BLOCK_BYTES if has_many else _BLOCK_BYTES
     con.execute(f"attach {quoted(path)} as file (block_size {block_bytes})")
@@ -40,9 +40,9 @@ def move(
     values: Mapping[str, Any] = MappingProxyType({}),
     is_more: bool = False,
 ) -> int:
-    """A report table into the file, rounded, in the order of its keys, and a view of it in its place; its number of rows.
+    """Move a report table into the file, rounded and in key order; replace it with a view of the file. Return its row count.
 
-    Given ``rows``, which nothing else reads, are written there at once, or added to what is there.
+    With ``rows`` (SQL), those rows are written instead; no other code reads them. ``is_more`` adds them to the file's table.
     """
     table, source = query.table, rows or f"from {query.table}"
     shape = con.execute(f"from ({source}) limit 0", dict(values)).description or ()
@@ -65,10 +65,10 @@ def finished(
     has_facts: bool = False,
     is_kept: bool = True,
 ) -> Iterator[list[Result]]:
-    """Every report table by name, moved into the file, which is at its path when the block ends, or gone if it is not kept.
+    """Move every report table into the file; yield the tables by name. At the end the file is at ``path``, or deleted.
 
     Within the block ``report.*`` are views of the file, so that memory holds no table twice. After it they are gone. A kept file
-    also has what the report says of itself (meta), what a later report is compared with, and on request all facts.
+    also has the report's metadata (meta), the tables for comparison with a later report, and on request all facts.
     """
     results = [Result(queries[table], con) for table in sorted(queries)]
     attached = "select path from duckdb_databases() where database_name = 'file'"
@@ -98,24 +98,24 @@ def finished(
 
 @contextmanager
 def _at_once(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    """One transaction a table: all tables in one would wait in memory."""
+    """Run the block in one transaction. One transaction for all tables would keep them all in memory."""
     con.begin()
     try:
         yield
         con.commit()
     except BaseException:
-        with suppress(duckdb.Error):  # where the disk is full there may be nothing left to roll back
+        with suppress(duckdb.Error):  # with a full disk there may be nothing left to roll back
             con.rollback()
         raise
 
 
 def _facts(con: duckdb.DuckDBPyConnection, has_facts: bool) -> dict[str, str]:
-    """Tables of the facts to be written, and the columns that order each as all would: the first ones up to the last key.
+    """Return the fact tables to write, each with its columns to sort by: the first ones, up to the last key column.
 
-    A row's key is its own where a query built the table, and among hours. Other facts of several days may repeat one: all decide.
+    A key is unique in tables that a query built and in hourly facts. Other facts may repeat a key on several days: sort by all.
     """
     queries, found = load(), dict[str, str]()
-    read = {*compared_tables(queries), "period.workload"}  # by a later report; by the statements of findings
+    read = {*compared_tables(queries), "period.workload"}  # for comparison with a later report; for the statements of findings
     rows = con.execute(
         "select table_schema || '.' || table_name, table_type = 'BASE TABLE' from information_schema.tables "
         "where table_catalog = current_database() and table_schema in ('facts', 'period') order by 1"
@@ -129,20 +129,20 @@ def _facts(con: duckdb.DuckDBPyConnection, has_facts: bool) -> dict[str, str]:
 
 
 def _write_meta(con: duckdb.DuckDBPyConnection, header: Header) -> None:
-    """Report's facts about itself, one row per thing, as JSON text."""
+    """Write the report's metadata, one row per subject, as JSON text."""
     con.execute("create table file.main.meta (name varchar primary key, value json)")
     rows = [(name, orjson.dumps(found).decode()) for name, found in header.as_dict().items()]
     con.executemany("insert into file.main.meta values (?, ?)", rows)
 
 
 def _document(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query]) -> None:
-    """A comment on each table and column, and a view in ``main`` of each report table, so that its bare name is enough.
+    """Comment each table and column; add a view in ``main`` for each report table, so that its bare name is enough.
 
-    The views' own columns have none: two thousand comments take a fifth of a second.
+    Columns of these views have no comments: two thousand comments take a fifth of a second.
     """
     texts = {"table main.meta": "The report about itself", "column main.meta.name": "subject", "column main.meta.value": "JSON"}
     there = "select schema_name || '.' || table_name, list(column_name) from duckdb_columns() where database_name = 'file' "
-    con.execute("use file")  # a view is bound when it is made
+    con.execute("use file")  # a view resolves names when it is created
     for name, columns in con.execute(f"{there} and schema_name != 'main' group by 1 order by 1").fetchall():
         query, bare = queries[name], name.replace("report.", "main.")
         docs = {"date": "UTC day of the rows", **dictionary(), **query.columns}

@@ -15,12 +15,12 @@ from gpureport.values.tables import SCHEMA_VERSION
 from gpureport.values.window import Window, rfc3339
 
 _NO_SIGNALS = ("any", "workload")
-"""Rows of report.coverage about devices and their holders."""
+"""Values of report.coverage.signal that mean devices and their holders, not a signal."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """Sources, and how complete their answers were."""
+    """A source, and how complete its answers were."""
 
     cluster: str
     day: str
@@ -34,7 +34,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Unseen:
-    """Device time of which nothing is known, by its likely reason."""
+    """Device time without data, by its likely reason."""
 
     reason: str
     seconds: float
@@ -43,7 +43,7 @@ class Unseen:
 
 @dataclass(frozen=True)
 class Absent:
-    """Signals that no device of the report has at any time, by their likely reason."""
+    """Signals that no device of the report ever has, by their likely reason."""
 
     reason: str
     signals: tuple[str, ...]
@@ -51,7 +51,7 @@ class Absent:
 
 @dataclass(frozen=True)
 class Header:
-    """The facts of the first screen; coverage is over the devices and time of which there is evidence (report.coverage)."""
+    """Metadata for the first screen; coverage refers to devices and time with evidence that they exist (report.coverage)."""
 
     window: Window
     generated_at: datetime
@@ -68,26 +68,26 @@ class Header:
     absent: tuple[Absent, ...] = ()
     signal_count: int = 0
     notes: tuple[str, ...] = ()
-    """Days whose facts were made otherwise than they would be now."""
+    """Days whose facts were computed with other versions or settings."""
     agreements: tuple[str, ...] = ()
-    """In how many snapshots the counts of a cluster agree with its API server."""
+    """Number of snapshots in which the counts of each cluster agree with its API server."""
     version: str = __version__
 
     @property
     def versions(self) -> dict[str, Any]:
-        """Versions behind the numbers: program, signal catalogs in force at export, schema of the lake."""
+        """Versions behind the figures: program, signal catalogs at the time of export, schema of the lake."""
         return {"gpureport": self.version, "catalog": list(self.catalog_versions), "lake_schema": SCHEMA_VERSION}
 
     @property
     def timezone(self) -> str:
-        """Name of the time zone of its days and hours."""
+        """Time zone of the report's days and hours."""
         return str(self.settings.get("timezone", "UTC"))
 
     @property
     def coverage_ratio(self) -> float | None:
-        """Seen ÷ expected device-seconds; None without a device.
+        """Observed ÷ expected device-seconds; None without a device.
 
-        An hour that the window cuts counts fully, so that more may be seen than the window holds: then it is 1.
+        An hour that the window cuts counts fully, so observed time may exceed expected time: the ratio is then 1.
         """
         if not self.expected_seconds:
             return None
@@ -96,12 +96,12 @@ class Header:
 
     @property
     def unknown_ratio(self) -> float | None:
-        """The share that nobody saw."""
+        """Share of expected device-seconds without data; None without a device."""
         return None if self.coverage_ratio is None else max(0.0, 1.0 - self.coverage_ratio)
 
     @property
     def sample_count(self) -> int:
-        """Samples that were read for it."""
+        """Number of samples behind the report."""
         return sum(source.sample_count for source in self.sources)
 
     @property
@@ -111,7 +111,7 @@ class Header:
 
     @property
     def lacks(self) -> tuple[str, ...]:
-        """A sentence for each cluster of which the lake has not all days."""
+        """A sentence for each cluster with missing days in the lake."""
         day_count = len(list(self.window.days()))
         held = {cluster: len({each.day for each in self.sources if each.cluster == cluster}) for cluster in self.clusters}
         texts = {
@@ -126,7 +126,7 @@ class Header:
         return self.window.is_whole_hours
 
     def as_dict(self) -> dict[str, Any]:
-        """For report.json; without the clock, so that the same lake gives the same bytes."""
+        """Return the header for report.json; without the current time, so that the same lake gives the same bytes."""
         return {
             "window": {"start_at": rfc3339(self.window.start_at), "end_at": rfc3339(self.window.end_at)},
             "clusters": list(self.clusters),
@@ -161,7 +161,7 @@ def read_header(
     """Read the header's figures from report.device, report.coverage and lake.source of an open report database."""
     ((device_count,),) = con.execute("select count(*) from report.device where gpu_instance_id = ''").fetchall()
     found = "select cluster from report.device union select cluster from report.coverage order by cluster"
-    # Without a GPU, those of the sources.
+    # Without a GPU, take the clusters of the sources.
     clusters = con.execute(found).fetchall() or con.execute("select distinct cluster from lake.source order by all").fetchall()
     catalogs = con.execute("select distinct catalog_version from lake.source order by all").fetchall()
     expected, observed = _device_time(con)
@@ -185,7 +185,7 @@ def read_header(
 
 
 def _device_time(con: duckdb.DuckDBPyConnection) -> tuple[float, float]:
-    """Device-seconds expected and observed, at all."""
+    """Return expected and observed device-seconds of the whole report."""
     ((expected, observed),) = con.execute(
         """
         select coalesce(sum(expected_device_seconds), 0), coalesce(sum(observed_device_seconds), 0)
@@ -196,7 +196,7 @@ def _device_time(con: duckdb.DuckDBPyConnection) -> tuple[float, float]:
 
 
 def _unseen(con: duckdb.DuckDBPyConnection) -> tuple[Unseen, ...]:
-    """Rows of whole nodes and days whose unknown time has a reason, the longest first."""
+    """Return unknown device time by reason, the longest first; rows without a reason are left out."""
     rows = con.execute(
         """
         select reason, round(sum(unknown_device_seconds), 3) as seconds, count(distinct (cluster, node_name))

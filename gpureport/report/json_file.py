@@ -1,7 +1,7 @@
-"""report.json: a summary of at most 5 MB, whatever the size of the report, in the shapes that other tools read; and summary.md.
+"""report.json: a summary of at most 5 MB for a report of any size, in the formats that other tools read; and summary.md.
 
-It has the header, the ledger, namespaces, findings, data coverage by signal, the largest containers in OpenCost's and cAdvisor's
-shapes and their energy, and which files have all rows of each table. Each list ends at its size.
+It has the header, the ledger, namespaces, findings and data coverage by signal. It has the largest containers in the formats of
+OpenCost and cAdvisor, with their energy, and names the files with all rows of each table. Each list has a size limit.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _TAG = re.compile(r"<(?=\S)")
 
 
 def write_summary(answers: Sequence[Answer], header: Header, whole: Sequence[str], path: Path) -> Path:
-    """Write the file (Markdown, UTF-8), without a clock in it; ``whole`` are the forms beside it that have all rows."""
+    """Write summary.md (Markdown, UTF-8), without the current time; ``whole`` names the other forms that have all rows."""
     path.write_text("\n".join(_lines(answers, header, whole)) + "\n", encoding="utf-8")
     return path
 
@@ -48,7 +48,7 @@ def _lines(answers: Sequence[Answer], header: Header, whole: Sequence[str]) -> l
 
 
 def escaped(text: str) -> str:
-    """Text in which nothing is markup or a control character, on one line that is not endless; "< 0.1" is no tag and stays."""
+    """Return text as one line of limited length, without markup or control characters. "< 0.1" is no tag and stays."""
     line = printable(" ".join(text.split()))
     kept = line if len(line) <= _LINE_CHARACTERS else f"{line[:_LINE_CHARACTERS]} …"
     return _TAG.sub("&lt;", _MARKUP.sub(r"\\\1", kept))
@@ -75,12 +75,12 @@ _FIGURES = {
 
 
 def allocations(rows: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """One entry per row of report.container_saturation; what is unknown is absent, its reason under ``coverage``."""
+    """Yield an entry per row of report.container_saturation; an unknown value is absent, and its reason is under ``coverage``."""
     return map(_allocation, rows)
 
 
 def accelerators(rows: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """One entry per container of report.accelerator with cAdvisor's ``accelerators[]``: integers, absent where unknown."""
+    """Yield an entry per container of report.accelerator with cAdvisor's ``accelerators[]``: integers, absent where unknown."""
     return (
         {**dict(zip(CONTAINER, names, strict=True)), "accelerators": [_accelerator(row) for row in found]}
         for names, found in groupby(rows, key=lambda row: tuple(row[name] for name in CONTAINER))
@@ -120,7 +120,7 @@ def _known(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _accelerator(row: Mapping[str, Any]) -> dict[str, Any]:
-    """cAdvisor's fields, and beside them whose each figure is, so that nobody adds a device's up over its sharers."""
+    """Return cAdvisor's fields and the scope of each figure: a figure of a shared device must not be summed over containers."""
     duty_cycle = row["duty_cycle_percent"]
     fields = {
         "make": row["make"] or None,
@@ -141,7 +141,7 @@ SCHEMA_VERSION = 2
 _ROWS_MAX = 5000
 _CONTAINERS_MAX = 1000
 _INSTANTS = orjson.OPT_NAIVE_UTC | orjson.OPT_UTC_Z
-"""Times are UTC without a zone in SQL; in JSON they say so."""
+"""Times have no zone in SQL, where all are UTC; in JSON they are marked as UTC."""
 _BYTES = {"sources": 500_000, "findings": 1_000_000, "allocations": 1_000_000}
 _OTHER_BYTES = 400_000
 _NAMESPACES = """
@@ -157,7 +157,7 @@ _POWER = (
     *("idle_watts", "idle_source", "method", "energy_method", "energy_accuracy_ratio", "unknown_reasons"),
 )
 _NODES_LAST = "dimension = 'node_name', cluster, dimension, value"
-"""Order of rows: the nodes of one large cluster must not displace the totals of another."""
+"""Order of rows with nodes last: many nodes of one cluster must not displace the totals of another."""
 _GRAVITY = "array_position(['critical', 'warning', 'info'], severity), gpu_hours desc nulls last"
 _SIGNALS = """
     select
@@ -169,10 +169,10 @@ _SIGNALS = """
 
 
 def write_json(results: Sequence[Result], header: Header, files: Iterable[Path], path: Path) -> Path:
-    """Write the file; keys in a fixed order, no clock in it. ``files`` are those of the tables."""
+    """Write report.json, with keys in a fixed order and without the current time. ``files`` are the files of the tables."""
     head = header.as_dict()
     lists = {"sources": head.pop("sources"), **_lists({result.name: result for result in results})}
-    whole = ("sources", "namespaces", "signals")  # of the others "tables" has the count
+    whole = ("sources", "namespaces", "signals")  # for other lists, "tables" has the count
     document = {
         "schema_version": SCHEMA_VERSION,
         **head,
@@ -196,7 +196,7 @@ def _within_size(name: str, entries: Iterable[Mapping[str, Any]]) -> list[orjson
 
 
 def _lists(tables: Mapping[str, Result]) -> dict[str, Iterable[Mapping[str, Any]]]:
-    """Listed rows; none where the report has no such table."""
+    """Return rows of each list; none where the report lacks the table."""
     finding = tables.get("finding")
     gravest = f"{_GRAVITY}, {', '.join(finding.query.grain)}" if finding else ""
     return {
@@ -211,7 +211,7 @@ def _lists(tables: Mapping[str, Result]) -> dict[str, Iterable[Mapping[str, Any]
 
 
 def _largest(result: Result | None, columns: Sequence[str] = ("*",)) -> list[dict[str, Any]]:
-    """The rows of the containers that were seen on devices for longest."""
+    """Return the rows of the containers with the longest observed time on devices."""
     if result is None:
         return []
     keys, table = ", ".join(CONTAINER), result.query.table
@@ -221,7 +221,7 @@ def _largest(result: Result | None, columns: Sequence[str] = ("*",)) -> list[dic
 
 
 def _rows(tables: Mapping[str, Result], table: str, sql: str) -> list[dict[str, Any]]:
-    """Rows of SQL over a report table, by column; none where the report has no such table."""
+    """Return rows of SQL over a report table as dicts; [] where the report lacks the table."""
     if table not in tables:
         return []
     found = tables[table].con.execute(sql)
@@ -230,7 +230,7 @@ def _rows(tables: Mapping[str, Result], table: str, sql: str) -> list[dict[str, 
 
 
 def _tables(results: Sequence[Result], files: Sequence[Path]) -> dict[str, Any]:
-    """Of each table how many rows it has and in which files they are; gpureport.duckdb has all tables."""
+    """Return the row count and the files of each table; gpureport.duckdb has all tables."""
     return {
         result.name: {
             "row_count": result.row_count,

@@ -1,8 +1,8 @@
-"""Report tables as they leave the database: rows in the order of their keys, figures at nine significant digits.
+"""Report tables as they leave the database: rows in key order, figures at nine significant digits.
 
-``finish`` writes them once, into the report's own file. Every other form is made from there, by SQL and only as far as it shows
-rows: a month of a large cluster has hundreds of thousands of containers, which never are in Python together. In CSV unknown is
-empty, a time is RFC 3339, a list is separated by spaces, and a map (reasons among them) is JSON.
+``finished`` writes them once, into the report's own file. SQL makes all other forms from that file, with only the rows that they
+show: a month of a large cluster has hundreds of thousands of containers, too many for Python at once. In CSV, unknown is empty,
+a time is RFC 3339, a list is separated by spaces, and a map (such as reasons) is JSON.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from gpureport.values.text.safe import csv_cell_sql, quoted
 SIGNIFICANT_DIGITS = 9
 MANY_ROWS = 100_000
 _UPWARD = 1 + 1e-13
-"""Factor that rounds halves away from zero, whichever side of the half the order of a sum leaves them on."""
+"""Factor that rounds halves away from zero. Sums in another order may be on the other side of the half."""
 Maps = Mapping[str, tuple[Mapping[str, Any], ...]]
-"""By column, row by row."""
+"""Maps of each column, one per row."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """One report table. ``read`` gives the rows that are requested; ``rows`` and ``maps`` hold all in memory."""
+    """A report table. ``read`` returns chosen rows; ``rows`` and ``maps`` hold all rows in memory."""
 
     query: Query
     kept: duckdb.DuckDBPyConnection | pl.DataFrame
-    """The database that has the table, or rows that are of none."""
+    """The database that has the table, or the rows themselves."""
     given: Maps = field(default_factory=dict)
-    """Columns of maps beside such rows."""
+    """Columns of maps, if ``kept`` is rows."""
 
     @property
     def name(self) -> str:
@@ -55,7 +55,7 @@ class Result:
 
     @cached_property
     def kinds(self) -> Mapping[str, str]:
-        """SQL's type of each column, in the table's order."""
+        """SQL type of each column, in the table's order."""
         return {name: str(kind) for name, kind, *_ in self.con.execute(f"describe {self.query.table}").fetchall()}
 
     @cached_property
@@ -67,9 +67,9 @@ class Result:
     def read(
         self, columns: Sequence[str] = ("*",), *, where: str = "true", order: str = "", limit: int | None = None, **values: Any
     ) -> list[dict[str, Any]]:
-        """Chosen rows, by column (or ``expression as name``); ``where`` and ``order`` are SQL, ``values`` their $parameters.
+        """Return rows by column (name or ``expression as name``); ``where`` and ``order`` are SQL, ``values`` their $parameters.
 
-        Without ``order`` they come in the order of the table's keys. A map is a dict.
+        Without ``order``, rows are in key order. A map is a dict.
         """
         keys, at_most = order or ", ".join(self.query.grain), "" if limit is None else f"limit {limit:d}"
         found = self.con.execute(
@@ -92,21 +92,21 @@ class Result:
 
     @property
     def rows(self) -> pl.DataFrame:
-        """All rows without the columns of maps."""
+        """All rows, without the columns of maps."""
         return self._read[0]
 
     @property
     def maps(self) -> Maps:
-        """The columns of maps, which are the table's last."""
+        """Columns of maps, which are the table's last."""
         return self._read[1]
 
 
 def rounded_rows(kinds: Mapping[str, str], rows: str, has_many: bool) -> str:
-    """Rows with floats at nine significant digits (doing so twice changes nothing), other columns as they are."""
+    """Return SQL for rows with floats at nine significant digits, other columns unchanged. Rounding twice changes nothing."""
     floats = [name for name, kind in kinds.items() if kind in ("DOUBLE", "FLOAT")]
     if has_many or not floats:
         cells, source = {name: _rounded(name) for name in floats}, f"({rows})"
-    else:  # compiled once, not for each column: of few rows that is a third of the time, of many a fifth more
+    else:  # compiled once for all columns: a third of the time with few rows, a fifth more with many
         cells = {name: f"_figures[{number}]" for number, name in enumerate(floats, 1)}
         source = (
             f"(select *, list_transform([{', '.join(floats)}], lambda figure: {_rounded('figure')}) as _figures from ({rows}))"
@@ -120,7 +120,7 @@ def _rounded(name: str) -> str:
 
 
 def _maps(column: pa.ChunkedArray) -> Iterable[dict[str, Any]]:
-    """Each map with its keys in order; equal ones are one object, for they weigh more than the rows."""
+    """Yield each map with its keys in order; equal maps are one object, because maps need more memory than the other columns."""
     one = dict[tuple[tuple[str, Any], ...], dict[str, Any]]()
     for entries in column.to_pylist():
         pairs = tuple(sorted((entry["key"], entry["value"]) for entry in entries or []))
@@ -128,7 +128,7 @@ def _maps(column: pa.ChunkedArray) -> Iterable[dict[str, Any]]:
 
 
 def write_csv(results: Iterable[Result], folder: Path, rows_at_most: int) -> list[Path]:
-    """Files ``<folder>/<table>.csv`` (RFC 4180, UTF-8, line feeds) of the tables that are not too large, in order."""
+    """Write ``<folder>/<table>.csv`` (RFC 4180, UTF-8, line feeds) of tables that are not too large; return paths in order."""
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for result in results:
@@ -140,7 +140,7 @@ def write_csv(results: Iterable[Result], folder: Path, rows_at_most: int) -> lis
 
 
 def write_parquet(results: Iterable[Result], folder: Path) -> list[Path]:
-    """Files ``<folder>/<table>.parquet`` of all tables, in order."""
+    """Write ``<folder>/<table>.parquet`` of all tables; return paths in order."""
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for result in results:
@@ -151,20 +151,20 @@ def write_parquet(results: Iterable[Result], folder: Path) -> list[Path]:
 
 
 def csv_select(result: Result) -> str:
-    """The table as CSV holds it, maps last."""
+    """Return SQL for the table as CSV has it, maps last."""
     names = sorted(result.kinds, key=lambda name: result.kinds[name].startswith("MAP("))
     texts = [name for name in names if result.kinds[name] == "VARCHAR"]
-    if not result.row_count:  # as most tables of a small lake: nothing to guard
+    if not result.row_count:  # usual in a small lake: no text to make safe
         return f"select {', '.join(names)} from {result.query.table}"
     cells = {name: _cell(name, result.kinds[name]) for name in names}
     cells |= {name: f"nullif(_texts[{number}], '')" for number, name in enumerate(texts, 1)}
-    safe = f"list_transform([{', '.join(texts)}], lambda text: {csv_cell_sql('text')})"  # compiled once, not for each column
+    safe = f"list_transform([{', '.join(texts)}], lambda text: {csv_cell_sql('text')})"  # compiled once for all columns
     listed = ", ".join(f"{cell} as {name}" for name, cell in cells.items())
     return f"select {listed} from (select *, {safe} as _texts from {result.query.table})"
 
 
 def _cell(name: str, kind: str) -> str:
-    """SQL for a value as CSV holds it."""
+    """Return SQL for a value as CSV has it."""
     if kind == "TIMESTAMP":
         whole, cut = (f"strftime({name}, '%Y-%m-%dT%H:%M:%S{rest}Z')" for rest in ("", ".%g"))
         return f"if(millisecond({name}) % 1000 = 0, {whole}, {cut})"

@@ -1,4 +1,4 @@
-"""report.html: one file with tabs and all rows, no request leaves it; readable without scripts, one tab after the other."""
+"""report.html: one file with tabs and all rows, without network requests. Without scripts it shows one tab after the other."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ CHARTS = {
     "cost": ("energy", "team_cost", "Cost by team"),
     "energy": ("energy", "energy_balance", "Energy by day"),
 }
-"""Drawn by the page's script where its table is there."""
+"""Charts that the page's script draws if their table exists: tab, table, title."""
 
 _OF_TEAM = (
     "select distinct cluster, namespace from page.team where team = $team",
     "select cluster, scheduler, quota from report.quota_pod join page.team using (cluster, namespace) where team = $team",
 )
-"""Namespaces of a team, and the quotas of its pods."""
+"""Statements: namespaces of a team, and quotas of its pods."""
 
 
 @dataclass(frozen=True)
 class Written:
-    """Files, the page first if there is one, and the answers of the whole report."""
+    """Written files, the page first if there is one, and the answers of the whole report."""
 
     files: list[Path]
     answers: tuple[Answer, ...]
@@ -58,7 +58,7 @@ def write_pages(
     owners: Mapping[Namespace, str] | None = None,
     has_files: bool = True,
 ) -> Written:
-    """Write ``report.html``, and with ``owners`` of namespaces ``by/<owner>.html`` for each of them; or answer only."""
+    """Write ``report.html`` and, with ``owners`` of namespaces, ``by/<owner>.html``. Without ``has_files``, only answer."""
     with opened_tables(con, owners or {}) as tables:
         money = Money(str(header.settings.get("currency", "")))
         if not has_files:
@@ -76,27 +76,27 @@ def write_pages(
 
 
 def ranked_teams(tables: Tables) -> list[str]:
-    """Every team with an allocated or reserved GPU, the largest first."""
+    """Return every team with an allocated or reserved GPU, the largest first."""
     rows = tables.rows("select team from page.use where team != '' group by team order by sum(gpu_hours) desc, team")
     return [row["team"] for row in rows]
 
 
 def file_name(team: str) -> str:
-    """The team as a file's name: letters, digits and hyphens; a digest distinguishes what became alike by that."""
+    """Return a team's file name: letters, digits and hyphens. A changed name gets a digest, so that it stays unique."""
     kept = re.sub(r"[^a-z0-9]+", "-", team.lower()).strip("-")[:_NAME_MAX] or "team"
     return kept if kept == team else f"{kept}-{hashlib.sha256(team.encode()).hexdigest()[:8]}"
 
 
 @dataclass(frozen=True)
 class _Page:
-    """Writes pages from one database."""
+    """Writer of pages from one database."""
 
     tables: Tables
     header: Header
     money: Money
 
     def of_team(self, team: str, number: int, ranked: Sequence[str], found: Sequence[Grid], path: Path) -> Path:
-        """The page of one team: its answers, and its rows of the tables that know teams."""
+        """Write the page of one team: its answers, and its rows of the tables that identify teams."""
         path.parent.mkdir(exist_ok=True)
         keys = [self.tables.frame(sql, team=team) for sql in _OF_TEAM if self.tables.can(sql)]
         own = [grid for each in found if (grid := of_team(each, team, keys)) is not None]
@@ -114,7 +114,7 @@ class _Page:
         team: str = "",
         rank: str = "",
     ) -> Path:
-        """Fill the template."""
+        """Write a page from the template."""
         context = {
             "header": self.header, "overview": first, "team": team, "rank": rank, "files": files or {}, "buckets": BUCKETS,
             "tabs": {tab: title for tab, title in TABS.items() if _has(tab, found, first, team)},
@@ -130,7 +130,7 @@ class _Page:
 
 
 def _has(tab: str, found: Sequence[Grid], first: Overview, team: str) -> bool:
-    """Whether a tab has anything to show."""
+    """Return whether a tab has content."""
     if tab in ("overview", "about") or any(grid.words.tab == tab for grid in found):
         return True
     return not team and (tab == "data" or (tab == "teams" and bool(first.teams)))
@@ -142,13 +142,13 @@ def _charts(tab: str, found: Sequence[Grid]) -> list[tuple[str, str, str]]:
 
 
 def _formulas(found: Sequence[Grid]) -> dict[str, str]:
-    """By column the formula behind it, of the columns that are on the page."""
+    """Return the formulas of the columns on the page, by column."""
     shown = {column.name for grid in found for column in grid.columns}
     return {name: FIGURES[name].formula for name in sorted(shown) if name in FIGURES and FIGURES[name].formula}
 
 
 def _trends(tables: Tables, header: Header, found: Sequence[Grid]) -> dict[str, Any]:
-    """Of the grids whose rows open one: those with a finding first, then in the grid's order."""
+    """Return trends of tables whose rows open one: rows with a finding first, then in the table's order."""
     shown = {}
     for grid in found:
         if grid.words.trend and grid.frame.height:

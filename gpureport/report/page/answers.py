@@ -1,4 +1,4 @@
-"""The six answers of a report: one line each with a name, a number, money where prices are known, confidence and a link."""
+"""The six answers of a report, one line each: name, number, money where prices are known, confidence and link."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from gpureport.report.page.words import ALLOCATED, IDLE, TABS, Hours, Money, hou
 from gpureport.values.text import formats
 
 _TRACE = 0.0005
-"""Share of capacity from which hours are worth a word."""
+"""Smallest share of capacity that an answer mentions."""
 UNMEASURED = 0.005
-"""Share of the hours from which on a sum that lacks them is a lower bound."""
+"""Share of hours above which missing hours make a sum a lower bound."""
 _HIGH, _MEDIUM = 0.99, 0.9
 _SIZES = {"share": "share of a GPU", "1": "1 GPU", "2-4": "2–4 GPUs", "5-8": "5–8 GPUs", "more": "more than 8 GPUs"}
-"""Size classes of requests."""
+"""Names of the size classes of requests."""
 _GIVE_BACK = """
     with fit as (
         select cluster, namespace, workload, workload_kind as kind, sum(freed_gpu_hours) as freed from report.rightsizing
@@ -38,14 +38,14 @@ _GIVE_BACK = """
     from workload left join fit using (cluster, namespace, workload, kind) where held > 0
     group by team order by sum(unused + coalesce(fit.freed, 0) * (1 - unused / held)) desc, team
 """
-"""GPU-hours that each team can give back: idle ones, and what a smaller size frees of the others; an hour counts once."""
+"""GPU-hours that each team can return: idle ones, and active ones that a smaller size would free. An hour counts once."""
 _HEALTH = "substr(code, 1, 3) in ('GR3', 'GR4') and code not in ('GR310', 'GR402')"
-"""Findings of sick or throttled GPUs; those of programs on healthy ones left out."""
+"""Findings of faulty or throttled GPUs, without those that programs cause on healthy GPUs."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A line of the overview; ``tone`` is '' (fine or unknown), warn or bad, ``tab`` and ``query`` (of GPUs) the evidence."""
+    """An answer. ``tone`` is '' (fine or unknown), warn or bad; ``tab`` and ``query`` (for GPUs) locate the evidence."""
 
     title: str
     headline: str
@@ -64,13 +64,13 @@ class Answer:
 
 
 def answers(tables: Tables, header: Header, money: Money, team: str = "") -> tuple[Answer, ...]:
-    """The six answers of the whole report, or of one team."""
+    """Return the six answers of the whole report, or of one team."""
     answers = _Answers(tables, header, money, team)
     return (answers.use(), answers.waste(), answers.return_(), answers.pending(), answers.health(), answers.cost())
 
 
 def ledger(tables: Tables, team: str = "") -> Hours:
-    """All GPU-hours by category, or a team's."""
+    """Return GPU-hours by category, of the whole report or of a team."""
     sql = "select '' as whole, bucket, sum(gpu_hours) as gpu_hours from page.use where $team in ('', team) group by all"
     return hours_by(tables.rows(sql, team=team), "whole").get("", Hours({}))
 
@@ -79,10 +79,10 @@ _UTILIZATION = """
     select sum(weighted_gpu_hours) / sum(known_gpu_hours) as mean from report.distribution
     where signal = 'gpu_util_ratio' and scope = if($team = '', 'cluster', 'team') and $team in ('', team)
 """
-"""Mean GPU utilization of all GPU-hours in which it is known."""
+"""Mean GPU utilization over the GPU-hours for which it is known."""
 
 _IDLE_ENERGY = {"separate": " without idle energy", "pool": " with idle energy by pool"}
-"""How a team's emissions differ from its energy, in which the idle energy of its own GPUs is."""
+"""Suffix of a team's emissions, by idle policy. A team's energy always includes the idle energy of its own GPUs."""
 
 
 def _per(amount: float, hours: float) -> str:
@@ -114,12 +114,12 @@ class _Answers:
 
     @property
     def unmeasured(self) -> float:
-        """Allocated GPU-hours whose use is not known."""
+        """Allocated GPU-hours without measured use."""
         return self.whole.of("allocated_unmeasured")
 
     @property
     def is_unmeasured(self) -> bool:
-        """Whether that is all of them, or the allocation of all GPUs is unknown, or no GPU is in the data."""
+        """Whether no use is known: all allocated hours are unmeasured, all allocation is unknown, or the data have no GPU."""
         capacity = self.whole.capacity
         is_unknown = self.whole.of("unknown") > (1 - UNMEASURED) * capacity or not (capacity or self.team)
         return is_unknown or 0 < self.unmeasured == self.whole.of(*ALLOCATED)
@@ -131,11 +131,11 @@ class _Answers:
         return self.tables.row(sql, team=self.team)
 
     def where(self, found: Mapping[str, Any]) -> str:
-        """The cluster, where there are several: names of namespaces, nodes and queues may be those of another."""
+        """Return the cluster if there are several, because their namespaces, nodes and queues may have the same names."""
         return f" ({found['cluster']})" if len(self.header.clusters) > 1 else ""
 
     def use(self) -> Answer:
-        """Share of the capacity that was used well."""
+        """Answer: share of the capacity that was used effectively."""
         hours = self.whole
         if not hours.capacity:
             return Answer("Capacity use", "No data", "No GPU-hour is in the data of this period.")
@@ -176,7 +176,7 @@ class _Answers:
         """)
 
     def waste(self) -> Answer:
-        """Largest waste: the workload with the most idle hours, and the one with the most underutilized ones."""
+        """Answer: the workload with the most idle GPU-hours, and the one with the most underutilized GPU-hours."""
         idle, under = self._worst(*IDLE), self._worst("underutilized")
         worst = [
             (found["gpu_hours"], found, f"{formats.gpu_hours(found['gpu_hours'])} {word}")
@@ -208,7 +208,7 @@ class _Answers:
         return Answer("Largest waste", named[0], detail, "warn", self.confidence, "workloads", link="Workloads")
 
     def return_(self) -> Answer:
-        """GPUs that could be returned: idle ones on average, smaller sizes, and those free on average of each hour."""
+        """Answer: GPUs to return: idle ones on average, smaller sizes, and those free in every hour (hourly average)."""
         teams = self.tables.rows(_GIVE_BACK, team=self.team)
         idle, freed = (sum(each[name] or 0.0 for each in teams) for name in ("idle", "freed"))
         spare = self.row("""
@@ -225,10 +225,10 @@ class _Answers:
             parts.append(f"use of {_per(self.unmeasured, self.hours)} not measured")
         if self.is_notable(freed):
             parts.append(f"{_per(freed, self.hours)} by a MIG profile or smaller model")
-        # The ledger also has GPUs that no exporter shows.
+        # The ledger also has GPUs without an exporter.
         count = max(self.header.device_count, round(self.whole.capacity / self.hours) if self.hours else 0)
         is_partial = self.whole.of("unknown") > UNMEASURED * self.whole.capacity
-        is_lower = is_partial or self.unmeasured > UNMEASURED * self.whole.of(*ALLOCATED)  # idle or active: not known
+        is_lower = is_partial or self.unmeasured > UNMEASURED * self.whole.of(*ALLOCATED)  # may be idle or active
         if is_partial:
             parts.append(f"allocation of {_per(self.whole.of('unknown'), self.hours)} unknown")
         if whole_spare := int(spare.get("gpus") or 0):
@@ -236,7 +236,7 @@ class _Answers:
         need = {} if self.team else self.row("select * from report.gpu_need where gpu_model = '(all)' and $team = ''")
         if need.get("active_gpus_p95") is not None and len(self.header.clusters) == 1:
             active = [need[f"active_gpus_{which}"] for which in ("p95", "max")]
-            p95, peak = (formats.rounded(each, 1, is_lower and round(each, 1) < count) for each in active)  # all are no bound
+            p95, peak = (formats.rounded(each, 1, is_lower and round(each, 1) < count) for each in active)  # no ≥ for all GPUs
             parts.append(f"active, hourly average: p95 {p95}, peak {peak}")
         gpus = (idle + freed) / self.hours + whole_spare if self.hours else 0.0
         largest = [each for each in teams if each["team"] and self.is_notable(each["idle"] + each["freed"])]
@@ -253,7 +253,7 @@ class _Answers:
         return Answer("GPUs to return", headline, detail, tone, self.confidence, "workloads", link="Workloads")
 
     def pending(self) -> Answer:
-        """Waiting or starved teams, and the cause."""
+        """Answer: pending or starved teams, and the cause."""
         title, tab = "Pending and starved", self.tab_of_waits
         waits = self.tables.rows(
             """
@@ -296,7 +296,7 @@ class _Answers:
         return "quotas" if self.row("select 1 from report.quota_fair_share where $team is not null limit 1") else "capacity"
 
     def _because(self, first: Mapping[str, Any]) -> str:
-        """Hours that could have served the wait: of its own cluster, idle ones of other teams; without a wait all."""
+        """Return GPU-hours that could have served the longest wait: of its cluster and of other teams; without a wait, all."""
         cluster = first.get("cluster", "")
         statement = """
             select cluster, scheduler, resource, quota, borrower, sum(contested_gpu_hours) as gpu_hours from report.quota_pair
@@ -323,7 +323,7 @@ class _Answers:
         return "; ".join(parts)[:1].upper() + "; ".join(parts)[1:] + ("." if parts else "")
 
     def health(self) -> Answer:
-        """Whether any GPU is sick: node, GPU and error of the gravest."""
+        """Answer: faulty GPUs, with node, GPU and error of the most severe findings."""
         found = self.tables.rows(
             f"""
             select * from page.finding
@@ -352,7 +352,7 @@ class _Answers:
         return Answer("GPU health", headline, detail, tone, found[0]["confidence"], "gpus", query, "GPUs")
 
     def _no_trouble(self) -> tuple[str, str]:
-        """Headline and detail without a finding: signals that no exporter reports are unknown, not absent."""
+        """Return headline and detail without a finding. A signal that no exporter reports is unknown, not absent."""
         known = self.row("""
             select count(*) as gpus, count(xid_error_count) as errors,
                 count(coalesce(any_throttle_ratio, thermal_violation_ratio, power_violation_ratio)) as slowdowns
@@ -367,7 +367,7 @@ class _Answers:
         return "No sick GPU found" if any(count for *_, count in found) else "No data", " ".join(parts)
 
     def cost(self) -> Answer:
-        """Cost, and its certainty."""
+        """Answer: cost, and its certainty."""
         priced = self.tables.rows(
             """
             select part, sum(cost) as cost, if(bool_or(cost is null), '≥ ', '') as least,
@@ -429,7 +429,7 @@ class _Answers:
 
 
 def difference(tables: Tables) -> str:
-    """GPU-hours by which the categories of any cluster miss its capacity."""
+    """Return the absolute difference between the sum of categories and capacity, over all clusters, in GPU-hours."""
     sql = "select sum(abs(difference_gpu_hours)) as off from report.gpu_hour_balance where dimension = 'cluster'"
     off = tables.row(sql).get("off")
     return formats.UNKNOWN if off is None else formats.significant(round(off, 3))

@@ -1,4 +1,4 @@
-"""The few drawings that are in the file as they are: the ledger's bar, the trend, sparklines. Colors are the template's."""
+"""Static drawings of the page: the ledger's bar, the trend, sparklines. Their colors are in the style sheet."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Column:
 
 
 def bar(hours: Hours) -> Markup:
-    """The categories as one bar; each part says its share under the pointer."""
+    """Draw the categories as one bar; each part has its share as a tooltip."""
     parts, left = [], 0.0
     for bucket in BUCKETS:
         width = 100 * (hours.share(bucket.name) or 0.0)
@@ -39,7 +39,7 @@ def bar(hours: Hours) -> Markup:
 
 
 def spark(values: Sequence[float]) -> Markup:
-    """A trend as a small line; '' for fewer than two values."""
+    """Draw values as a small line; '' for fewer than two values."""
     if len(values) < 2:
         return Markup("")
     low, high = min(values), max(values)
@@ -52,7 +52,7 @@ def spark(values: Sequence[float]) -> Markup:
 
 
 def trend(columns: Sequence[Column], capacity: float) -> Markup:
-    """GPUs by category over time, stacked, with pending requests above; '' for fewer than two columns."""
+    """Draw GPUs by category over time, stacked, with pending requests above; '' for fewer than two columns."""
     if len(columns) < 2:
         return Markup("")
     top = _ceiling(max([capacity, *(each.gpus.capacity + each.pending for each in columns)]) or 1.0)
@@ -77,7 +77,7 @@ def trend(columns: Sequence[Column], capacity: float) -> Markup:
 
 
 def _column(column: Column, left: float, width: float, top: float) -> list[str]:
-    """Its parts from the bottom up; pending requests are an outline of their own above what there is."""
+    """Draw one column from the bottom up; pending requests are an outline above the categories."""
     parts = [f"{each.title} {formats.significant(column.gpus.of(each.name))}" for each in BUCKETS if column.gpus.of(each.name)]
     parts += [f"Pending requests {formats.significant(column.pending)}"] if column.pending else []
     title = escape(f"{column.label} (GPUs on average): {', '.join(parts) or 'no data'}")
@@ -103,13 +103,13 @@ def _y(gpus: float, top: float) -> str:
 
 
 def _ceiling(value: float) -> float:
-    """A round number at or above a value, which whole steps divide."""
+    """Return the smallest multiple of the round step at or above a value."""
     step = _step(value)
     return step * ceil(value / step - 1e-9)
 
 
 def _step(value: float) -> float:
-    """A round step, of which a value has three to six."""
+    """Return a round step that fits three to six times into a value."""
     if value <= 0:
         return 1.0
     size = 10.0 ** floor(log10(value / 4))

@@ -1,7 +1,7 @@
-"""What a page is made of: templates, style, script and tables.
+"""Parts of a page: templates, style, script and tables.
 
-Tables are by column, texts as numbers of a dictionary, numbers at four digits, money at six, shares at three if enough, packed
-(gzip, base64).
+Tables are stored by column. Texts are numbers of a dictionary. Numbers have four digits, money six, shares three if enough.
+The result is compressed (gzip, base64).
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ _SCRIPTS = ("data.js", "grid.js", "charts.js", "page.js")
 
 @cache
 def script() -> str:
-    """Everything that runs in the page."""
+    """Return all scripts of the page."""
     return "\n".join((TEMPLATES / name).read_text(encoding="utf-8").strip() for name in _SCRIPTS)
 
 
 @cache
 def stylesheet() -> str:
-    """The style of all pages."""
+    """Return the style sheet of all pages."""
     return (TEMPLATES / "style.css").read_text(encoding="utf-8")
 
 
 @cache
 def digest() -> str:
-    """The script as a content security policy names it: no other runs, whatever a label brings into the page."""
+    """Return the script's digest for the content security policy: no other script runs, whatever a label contains."""
     return f"sha256-{base64.b64encode(hashlib.sha256(script().encode()).digest()).decode()}"
 
 
-@cache  # with its templates: compiling them takes longer than filling them, and teams have pages of their own
+@cache  # keeps its templates: compiling them takes longer than filling them, and each team has a page
 def environment() -> Environment:
-    """The templates with the filters that they use."""
+    """Return the template environment with its filters."""
     made = Environment(
         loader=FileSystemLoader(TEMPLATES), undefined=StrictUndefined, autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
@@ -68,8 +68,8 @@ DIGITS = 4
 class Column:
     """A column as the page shows it.
 
-    ``kind`` decides how it is written: text, number, share, hours, bytes, kwh, watts, celsius, duration, money, severity, list.
-    ``total`` is how a group adds it up: sum, mean (weighted by the grid's weight), max, or '' for none.
+    ``kind`` is its format: text, number, share, hours, bytes, kwh, watts, celsius, duration, money, severity, list.
+    ``total`` is how a group combines it: sum, mean (weighted by the grid's weight), max, or '' for none.
     """
 
     name: str
@@ -78,23 +78,23 @@ class Column:
     total: str = ""
     doc: str = ""
     is_hidden: bool = False
-    """Only shown where a row is opened."""
+    """Whether it is shown only in an opened row."""
 
 
 def payload(value: Any) -> str:
-    """A value as JSON, compressed, as text that no HTML parser stumbles over; the same bytes for the same value."""
+    """Return a value as compressed JSON in base64, which is safe in HTML. The same value gives the same bytes."""
     return base64.b64encode(gzip.compress(orjson.dumps(value), 6, mtime=0)).decode()
 
 
 def packed(columns: Sequence[Column], frame: pl.DataFrame, **more: Any) -> str:
-    """The frame's rows as the page's tables read them."""
+    """Return the frame's rows in the format of the page's script."""
     fractions = frame.select(pl.selectors.float() | pl.selectors.decimal()).columns
     shown = frame.with_columns(_rounded(each.kind, each.name) for each in columns if each.name in fractions)
     return payload({**more, "rows": frame.height, "columns": [_packed(each, frame, shown[each.name]) for each in columns]})
 
 
 def lower_bounds(column: Column, frame: pl.DataFrame) -> list[bool]:
-    """Whether each row's cost, or its part of a budget, is without that of hours that have no price."""
+    """Return for each row whether its cost, or its part of a budget, lacks hours without a price."""
     hours = "gpu_hours" if "gpu_hours" in frame.columns else "allocated_gpu_hours"
     is_cost = column.name.endswith(("_cost", "budget_ratio")) and column.name != "budget_cost"
     if not is_cost or not {hours, "priced_gpu_hours"} <= {*frame.columns}:
@@ -118,7 +118,7 @@ def _packed(column: Column, frame: pl.DataFrame, series: pl.Series) -> Mapping[s
 
 
 def _rounded(kind: str, name: str) -> pl.Expr:
-    """As many digits as are needed: more where these are midway between two that are shown, as 30.95 for 30.9497, or all."""
+    """Round to few digits; to seven where rounding again would change the digits shown (30.9497 → 30.95), or show a part as 1."""
     numbers = pl.col(name).cast(pl.Float64)
     digits, bound, places = {"share": (3, 0.99, 4), "money": (6, 10**6, 0)}.get(kind, (DIGITS, 10**DIGITS, 0))
     few = pl.when(numbers.abs() < bound).then(numbers.round_sig_figs(digits)).otherwise(numbers.round(places))
@@ -130,7 +130,7 @@ def _rounded(kind: str, name: str) -> pl.Expr:
 
 
 def text(value: Any) -> str | None:
-    """A value that is no number as the page writes it; None is unknown."""
+    """Return a value that is not a number as the page writes it; None is unknown."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""The tables of the page: columns, words, first rows, and the curves of a container or a GPU that is opened."""
+"""Tables of the page: columns, texts, first rows, and the trends of a container or a GPU in an opened row."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from gpureport.values.text.safe import quoted
 from gpureport.values.window import Window, plain, rfc3339
 
 POINTS_MAX = 168
-"""A longer window has steps of several hours, so that a trend stays as small as a week's."""
+"""Points of a trend at most. In a longer window a point covers several hours, so that trends stay as small as a week's."""
 VALUES_MAX = 250_000
-"""Of all trends of a kind; what does not fit has none in the page, the facts have them all."""
+"""Values of all trends of a kind at most. Rows beyond that have no trend on the page; the facts have all of them."""
 KEYS = {"container": ("cluster", "namespace", "pod", "container"), "device": ("cluster", "device_uuid", "gpu_instance_id")}
 _FIGURES = ("sm", "engine", "memory")
 
 
 def step_hours(window: Window) -> int:
-    """Hours to a point."""
+    """Return the hours per point of a trend."""
     return -(-max(1, round(window.seconds / 3600)) // POINTS_MAX)
 
 
 def trends(tables: Tables, kind: str, window: Window, wanted: pl.DataFrame) -> dict[str, Any]:
-    """Percent by step of the rows of a frame, the first ones first, as far as they fit; {} without the facts."""
+    """Return percentages by step for the first rows of a frame, as many as fit; {} without the facts."""
     table, step = f"facts.{kind}_hour", step_hours(window)
     if not tables.has(table):
         return {}
@@ -56,7 +56,7 @@ def trends(tables: Tables, kind: str, window: Window, wanted: pl.DataFrame) -> d
 
 
 def _by_key(rows: list[tuple[Any, ...]], width: int) -> dict[str, list[Any]]:
-    """By key the first step, and from there on a list for each figure; null where nothing is known."""
+    """Return by key the first step, and from there on a list for each figure; null where unknown."""
     steps: dict[str, list[tuple[int, tuple[Any, ...]]]] = {}
     for row in rows:
         steps.setdefault("\n".join(row[:width]), []).append((row[width], row[width + 1 :]))
@@ -69,7 +69,7 @@ def _filled(found: list[tuple[int, tuple[Any, ...]]]) -> list[Any]:
     return [first, *map(list, zip(*whole, strict=True))]
 
 
-# All classes of a cluster have the same free GPUs: one of them is enough.
+# All classes of a cluster share the same free GPUs, so only one class is counted.
 _FREE = """
     with class as (
         select * from report.supply_demand where waiting_pod_count > 0
@@ -86,7 +86,7 @@ _WANTED = {"any": "may be of any model", "unknown": "are of no known model", "no
 
 
 def supply_sentence(tables: Tables) -> str:
-    """Free and waiting GPUs at the period's end; '' where nothing waits."""
+    """Return a sentence on free and pending GPUs at the end of the period; '' where nothing is pending."""
     free, waiting = _largest(tables, _FREE), _largest(tables, _WAITING)
     if waiting is None or not waiting[1]:
         return ""
@@ -99,7 +99,7 @@ def supply_sentence(tables: Tables) -> str:
 
 
 def _largest(tables: Tables, sql: str) -> tuple[str, str] | None:
-    """The model with most GPUs and "some of all"; '' for none at all, None where unknown."""
+    """Return the model with most GPUs and the text "some of all", '' without any GPU; None where unknown."""
     rows = [row for row in tables.rows(sql) if row["gpus"] is not None]
     if not rows:
         return None
@@ -111,9 +111,9 @@ def _largest(tables: Tables, sql: str) -> tuple[str, str] | None:
 ROWS_FIRST = 20
 _OTHER_ROWS_MAX = 5_000
 _CODES = frozenset({"dimension", "hours_method", "idle_source", "outage", "reason", "signal", "step"})
-"""Columns whose values are codes in the files, and words on the page."""
+"""Columns that have codes in the files, and words on the page."""
 _CONCERNED = "concerned"
-"""Teams that a row concerns beside its own."""
+"""Column of the other teams that a row concerns."""
 _CAUSES = {"size": "too few on one node", "share": "only shares free", "model": "other model", "mig": "split into MIG instances"}
 
 
@@ -126,13 +126,13 @@ class Grid:
     columns: Sequence[Column]
     frame: pl.DataFrame
     row_count: int
-    """Rows that there are; more than the frame's where only the largest are in the page."""
+    """Number of all rows; more than in the frame where the page has only the largest."""
     query: Query | None = field(default=None, repr=False)
     money: Money = field(default_factory=Money)
 
     @property
     def first(self) -> list[list[tuple[str, str]]]:
-        """The first rows as text, each cell with its class, for readers without scripts and for the first paint."""
+        """The first rows as text, each cell with its CSS class, for readers without scripts and for the first paint."""
         shown = [each for each in self.columns if not each.is_hidden]
         frame = self.frame.head(ROWS_FIRST)
         columns = [(each.kind, frame[each.name].to_list(), lower_bounds(each, frame)) for each in shown]
@@ -140,7 +140,7 @@ class Grid:
         return [list(row) for row in zip(*cells, strict=True)]
 
     def written(self, kind: str, found: object, is_least: bool) -> str:
-        """A cell's text; the page's script writes the same."""
+        """Return a cell's text; the page's script writes the same."""
         if found is None or found == "":
             return formats.UNKNOWN if found is None else ""
         write = self.money if kind == "money" else _WRITTEN.get(kind, text)
@@ -148,7 +148,7 @@ class Grid:
 
     @property
     def data(self) -> str:
-        """All rows, packed."""
+        """All rows, compressed."""
         return packed(self.columns, self.frame, groups=list(self.words.groups), trend=self.words.trend)
 
 
@@ -165,14 +165,14 @@ _WRITTEN: Mapping[str, Callable[[Any], str | None]] = {
 
 
 def css(kind: str, found: object) -> str:
-    """A cell's class: numbers to the right, severities in their color."""
+    """Return a cell's CSS class: numbers to the right, severities in their color."""
     if kind == "severity":
         return f"severity {found}"
     return "" if kind in ("text", "list", "long") else "number"
 
 
 def grids(tables: Tables, queries: Mapping[str, Query], hours: float, money: Money) -> list[Grid]:
-    """Those that the page shows, in the order of its tabs: its own, then the report's tables as they are."""
+    """Return the tables that the page shows, in the order of its tabs: its own ones, and report tables unchanged."""
     found = (
         _own(tables, name, words, hours) if name in OWN else _of_report(tables, queries.get(f"report.{name}"), words)
         for name, words in tables_of_page().items()
@@ -181,7 +181,7 @@ def grids(tables: Tables, queries: Mapping[str, Query], hours: float, money: Mon
 
 
 def _of_clusters(grid: Grid) -> Grid:
-    """The cluster is the first column where there are several, for they have names in common; else an opened row has it."""
+    """Make the cluster the first column if there are several, because names may repeat; else show it only in an opened row."""
     is_same = "cluster" not in grid.frame.columns or grid.frame["cluster"].n_unique() == 1
     columns = [replace(each, is_hidden=is_same) if each.name == "cluster" else each for each in grid.columns]
     return replace(grid, columns=sorted(columns, key=lambda each: is_same or each.name != "cluster"))
@@ -202,7 +202,7 @@ def _own(tables: Tables, name: str, words: Words, hours: float) -> Grid | None:
     columns = [each for each in shown if _has_data(frame, each.name)]
     count = frame.height
     if count == ROWS_MAX:
-        rows = "report.container" if name == "containers" else f"({sql})"  # a row each: no need to work them all out
+        rows = "report.container" if name == "containers" else f"({sql})"  # has as many rows, and is faster to count
         count = tables.row(f"select count(*) as count from {rows}", **({} if name == "containers" else params))["count"]
     return Grid(name, words, columns, frame, count) if count else None
 
@@ -212,7 +212,7 @@ def _of_report(tables: Tables, query: Query | None, words: Words) -> Grid | None
         return None
     ((count,),) = tables.con.execute(f"select count(*) from {query.table}").fetchall()
     order = words.order or ", ".join(query.grain)
-    limit = ROWS_MAX if "hour_start_at" in query.grain else _OTHER_ROWS_MAX  # charts are drawn from all hours
+    limit = ROWS_MAX if "hour_start_at" in query.grain else _OTHER_ROWS_MAX  # charts need all hours
     frame = tables.frame(f"select * from {query.table} order by {order} limit {limit}") if count else None
     name = query.table.removeprefix("report.")
     if name == "supply_demand":
@@ -221,9 +221,9 @@ def _of_report(tables: Tables, query: Query | None, words: Words) -> Grid | None
 
 
 def _columns(table: str, query: Query, frame: pl.DataFrame) -> list[Column]:
-    """The query's columns that hold anything: columns with words of the page, and hidden ones.
+    """Return the query's columns that have data: those with texts of the page, and hidden ones.
 
-    Maps, statements and the seconds behind each ratio are in the files beside.
+    Maps, statements and the seconds behind each ratio are only in the files.
     """
     found, own = [], {each.name: each for each in own_columns().get(table, ())}
     for name in (*own, *(each for each in query.columns if each not in own)):
@@ -236,20 +236,20 @@ def _columns(table: str, query: Query, frame: pl.DataFrame) -> list[Column]:
 
 
 def _title(name: str, kind: str) -> str:
-    """A column's title with its unit, where no cell shows one."""
+    """Return a column's title, with its unit if no cell shows one."""
     title, unit = formats.title(name), formats.unit(name).replace("-", "\u2011")
     return f"{title[:1].upper()}{title[1:]}{f', {unit}' if unit and kind == 'number' else ''}"
 
 
 def _has_data(frame: pl.DataFrame, name: str) -> bool:
-    """Whether any row has a value: a column that no device or pod of the report has is left out once for all."""
+    """Return whether any row has a value; a column without one is left out."""
     if name not in frame.columns or frame[name].null_count() == frame.height:
         return False
     return frame.schema[name] != pl.String or bool((frame[name] != "").any())
 
 
 def of_team(grid: Grid, team: str, keys: Sequence[pl.DataFrame]) -> Grid | None:
-    """The grid's rows that name a team or concern it, or have one of its keys; None without any, or where rows are left out."""
+    """Return the rows that name or concern a team, or have its key. None without any, or if rows with keys are left out."""
     frame, key = grid.frame, next((each for each in keys if {*each.columns} <= {*grid.frame.columns}), None)
     if "team" in frame.columns:
         concerns = pl.col(_CONCERNED).list.contains(team) if _CONCERNED in frame.columns else pl.lit(False)

@@ -1,4 +1,4 @@
-"""The overview: answers, ledger, trend, teams and the findings of most weight."""
+"""The overview: answers, ledger, trend, teams and the most severe findings."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _HOURLY_DAYS_MAX = 3
 
 @dataclass(frozen=True)
 class Team:
-    """A team's row."""
+    """A row of the team table."""
 
     name: str
     gpus: str
@@ -37,7 +37,7 @@ class Team:
     change: str
     spark: Markup
     findings: tuple[tuple[str, int], ...]
-    """Severity and how many."""
+    """Severities with their number of findings."""
     file: str = ""
 
 
@@ -48,7 +48,7 @@ class Overview:
     answers: tuple[Answer, ...]
     bar: Markup
     legend: Sequence[tuple[Bucket, str, str]]
-    """Categories that there are, each with its share and hours."""
+    """Categories with GPU-hours, each with its share and hours."""
     capacity: str
     reconciled: str
     trend: Markup
@@ -56,7 +56,7 @@ class Overview:
     trend_zone: str
     teams: tuple[Team, ...]
     rest: Sequence[tuple[str, str, str]]
-    """Of no team: what it is, GPUs and cost."""
+    """GPU-hours of no team: title, GPUs and cost."""
     has_cost: bool
     has_change: bool
     findings: Sequence[Mapping[str, Any]]
@@ -66,7 +66,7 @@ class Overview:
 
 
 def overview(tables: Tables, header: Header, money: Money, files: Mapping[str, str], team: str = "") -> Overview:
-    """All of it, of the whole report or of one team; ``files`` are the pages of teams by name."""
+    """Return the overview of the whole report or of one team; ``files`` are the pages of teams by name."""
     whole = ledger(tables, team)
     teams = [] if team else _teams(tables, header, money, files)
     findings = _findings(tables, team)
@@ -131,7 +131,7 @@ def _compared(tables: Tables, zone: str) -> str:
 
 
 def _findings(tables: Tables, team: str) -> list[dict[str, Any]]:
-    """The gravest first; those of one code, detail and severity on GPUs of a pod, or of the platform on a node, are a line."""
+    """Return findings, most severe first. Equal ones (code, detail, severity) on GPUs of a pod, or of a node, are one line."""
     return tables.rows(
         """
         select
@@ -163,9 +163,9 @@ def _impact(finding: Mapping[str, Any], money: Money) -> str:
 
 
 def _trend(tables: Tables, header: Header, whole: Hours, team: str) -> tuple[Markup, str]:
-    """By day, or by hour where the window has few days; a team's always by day."""
+    """Draw the trend by day, or by hour if the window has few days; a team's always by day. Return it with the unit."""
     is_daily = bool(team) or len(list(header.window.days())) > _HOURLY_DAYS_MAX
-    is_local = header.timezone != "UTC" and not team  # days of the ledger are UTC's: other days are added from hours
+    is_local = header.timezone != "UTC" and not team  # the ledger has UTC days; other days are sums of hours
     unit = "day" if is_daily else "hour"
     drawn = _daily(tables, header, team) if is_daily and not is_local else _from_hours(tables, header, whole, unit)
     capacity = max(whole.capacity / (header.window.seconds / 3600), *(each.gpus.capacity for each in drawn), 0.0)
@@ -176,7 +176,7 @@ _PENDING = """
     sum(unscheduled_units_avg) / count(distinct hour_start_at) filter (where unscheduled_units_avg is not null) as gpus
     from report.scheduler_pressure
 """
-"""Units of pods that wait for a place, on average over the hours in which that is known."""
+"""Pending units on average, over the hours in which they are known."""
 
 
 def _daily(tables: Tables, header: Header, team: str) -> list[drawings.Column]:
@@ -197,7 +197,7 @@ def _daily(tables: Tables, header: Header, team: str) -> list[drawings.Column]:
 
 
 def _days(header: Header) -> dict[date, float]:
-    """The days of the window, each with the hours of the window that are in it."""
+    """Return the days of the window, each with its hours within the window."""
     start, end = plain(header.window.start_at), plain(header.window.end_at)
     midnights = {day: datetime.combine(day, time()) for day in header.window.days()}
     hours = {day: min(end, at + timedelta(days=1)) - max(start, at) for day, at in midnights.items()}
@@ -205,7 +205,7 @@ def _days(header: Header) -> dict[date, float]:
 
 
 def _from_hours(tables: Tables, header: Header, whole: Hours, unit: str) -> list[drawings.Column]:
-    """From the hours' own table, which shows allocated, active, effective and idle hours."""
+    """Return columns from the hourly table, which has allocated, active, effective and idle GPU-hours."""
     zone, is_measured = header.timezone, whole.of("active_unmeasured") <= whole.of("effective", "underutilized")
     rows = tables.rows(
         """
@@ -243,12 +243,12 @@ def _from_hours(tables: Tables, header: Header, whole: Hours, unit: str) -> list
 
 
 def _column(label: str, buckets: Mapping[str, float], pending: float | None, hours: float) -> drawings.Column:
-    """GPU-hours of a time as GPUs on average, and what is pending above them."""
+    """Return a column: GPU-hours as GPUs on average, and pending GPUs above them."""
     return drawings.Column(label, Hours({name: found / hours for name, found in buckets.items()}), pending or 0.0)
 
 
 def _teams(tables: Tables, header: Header, money: Money, files: Mapping[str, str]) -> list[Team]:
-    """Every team, the largest first."""
+    """Return every team, the largest first."""
     hours = header.window.seconds / 3600
     use = hours_by(
         tables.rows("select team, bucket, sum(gpu_hours) as gpu_hours from page.use where team != '' group by all"), "team"
@@ -302,18 +302,18 @@ _BY_TEAM = {
         for severity in ("critical", "warning", "info")
     },
 }
-"""Figures of teams that are in tables of their own: pending hours, cost, energy, the previous period, findings by severity."""
+"""Figures of teams from other tables: pending hours, cost, energy, the previous period, findings by severity."""
 
 
 def _by_team(tables: Tables) -> dict[str, dict[str, Any]]:
-    """By figure, by team."""
+    """Return figure → team → value."""
     queries = {figure: sql for figure, sql in _BY_TEAM.items() if tables.can(sql)}
     known = {figure: {row[0]: row[1] for row in tables.con.execute(sql).fetchall()} for figure, sql in queries.items()}
     return {figure: known.get(figure, {}) for figure in _BY_TEAM}
 
 
 def _trends(tables: Tables, hours: Mapping[date, float]) -> dict[str, list[float]]:
-    """GPUs allocated on each day for which some allocation is known, by team; ``hours`` of the days."""
+    """Return by team the GPUs allocated on each day with a known allocation; ``hours`` are the hours of each day."""
     rows = tables.rows("""
         select team, day, coalesce(sum(gpu_hours) filter (where bucket != 'reserved_idle'), 0) as gpu_hours
         from (select distinct team from page.use where team != '')
@@ -328,7 +328,7 @@ def _trends(tables: Tables, hours: Mapping[date, float]) -> dict[str, list[float
 
 
 def since_text(header: Header) -> str:
-    """The window as people say it: a month, days, or from a time to a time."""
+    """Return the window in words: a month, days, or from a time to a time."""
     start, end = local(header.window.start_at, header.timezone), local(header.window.end_at, header.timezone)
     last = end - timedelta(seconds=1)
     if start.day == 1 and (start.hour, start.minute) == (0, 0) and end == (start + timedelta(days=32)).replace(day=1):

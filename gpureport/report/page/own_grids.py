@@ -1,4 +1,4 @@
-"""The page's own tables: findings, teams, workloads, containers and GPUs, each joined from several of the report's."""
+"""The page's own tables: findings, teams, workloads, containers and GPUs. Each joins several report tables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gpureport.report.page.answers import UNMEASURED
 from gpureport.report.page.tables import opened_tables
 
 ROWS_MAX = 100_000
-"""Rows of a table at most: of more containers the largest."""
+"""Rows of a table at most; of more containers, the largest."""
 _FINDINGS = "select *, at_stake_cost as cost from page.finding order by number"
 _SUMS = """
             sum(if(bucket like '%unmeasured', -gpu_hours, gpu_hours)) filter (where bucket != 'reserved_idle') as measured,
@@ -23,7 +23,7 @@ _SUMS = """
             coalesce(sum(gpu_hours) filter (where bucket in ('allocated_idle', 'reserved_idle')), known_idle) as idle_gpu_hours,
             if(bool_and(cost is not null), sum(cost), null) as cost
 """
-"""Hours by use: unknown and not 0 where most use is not measured. A cost is unknown where hours lack a price."""
+"""GPU-hours by use; unknown, not 0, where most use is not measured. A cost is unknown where some hours have no price."""
 _TEAMS = f"""
     select team, {_SUMS}, allocated_gpu_hours / $hours as gpus
     from page.use where team != '' group by team order by allocated_gpu_hours desc nulls last, team
@@ -32,7 +32,7 @@ _ENERGY = f"""
             if(sum(if(measured_seconds >= 0.95 * observed_seconds, 0, observed_seconds - measured_seconds))
                 <= {UNMEASURED} * sum(observed_seconds), sum(energy_joules), null) / 3.6e6 as energy_kwh
 """
-"""Energy of containers: unknown where that of some time is, for a part of it is no sum. A GPU's last sample measures nothing."""
+"""Energy of containers; unknown where some time is not measured: a part is not a sum. A GPU's last sample measures no time."""
 _WORKLOADS = f"""
     with hours as (
         select
@@ -170,7 +170,7 @@ OWN: Mapping[str, str] = {
     "devices": _DEVICES,
     "distributions": _DISTRIBUTIONS,
 }
-"""The statement behind each."""
+"""Statement of each table."""
 
 TOP: Mapping[str, tuple[str, str]] = {
     "teams": (_TEAMS, "team gpus allocated_gpu_hours effective_gpu_hours underutilized_gpu_hours idle_gpu_hours cost"),
@@ -185,11 +185,11 @@ TOP: Mapping[str, tuple[str, str]] = {
 }
 """Tables of ``gpureport top``: the statement and its columns."""
 TOP_TABLES = tuple(f"report.{name}" for name in ("gpu_hour_ledger", "container", "container_power", "device", "finding"))
-"""The report's tables that these read, ``period.workload`` among those behind them."""
+"""Report tables that ``TOP`` reads; one of them is built from ``period.workload``."""
 
 
 def top(con: duckdb.DuckDBPyConnection, what: str, hours: float, count: int) -> tuple[Sequence[str], Sequence[Sequence[Any]]]:
-    """Names and rows of one of ``TOP``, from a database with its tables; with the cluster where rows are of several."""
+    """Return columns and rows of a table of ``TOP``, with the cluster if there are several. The database must have its tables."""
     with opened_tables(con, {}) as tables:
         sql, named = TOP[what]
         columns = named.split()
@@ -200,5 +200,5 @@ def top(con: duckdb.DuckDBPyConnection, what: str, hours: float, count: int) -> 
 
 
 def _short(found: Any) -> Any:
-    """A number as far as a terminal needs it."""
+    """Round a number to the digits that a terminal needs."""
     return float(f"{found:.4g}") if isinstance(found, float) else found

@@ -1,4 +1,4 @@
-"""The report's tables in an open database as the page queries them, with the team and the workload of each pod."""
+"""Tables of a report database as the page queries them, with the team and the workload of each pod."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ Namespace = tuple[str, str]
 
 
 class Tables:
-    """The tables ``report.*`` and ``facts.*`` of a database, and the page's: ``page.pod``, ``use``, ``price``, ``finding``."""
+    """Tables ``report.*`` and ``facts.*`` of a database, and the page's own: ``page.pod``, ``use``, ``price``, ``finding``."""
 
     def __init__(self, con: duckdb.DuckDBPyConnection) -> None:
         self.con = con
@@ -92,15 +92,15 @@ class Tables:
         return dict(rows)
 
     def has(self, *tables: str) -> bool:
-        """Whether the report has these tables."""
+        """Return whether the report has these tables."""
         return all(table in self.columns for table in tables)
 
     def can(self, sql: str) -> bool:
-        """Whether all tables that a statement names are there."""
+        """Return whether all tables that a statement names exist."""
         return self.has(*_NAMED.findall(sql))
 
     def rows(self, sql: str, **params: Any) -> list[dict[str, Any]]:
-        """The rows of a statement; [] where the report lacks a table that it names."""
+        """Return the rows of a statement; [] where the report lacks one of its tables."""
         if not self.can(sql):
             return []
         result = self.con.execute(sql, params)
@@ -108,18 +108,18 @@ class Tables:
         return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
 
     def frame(self, sql: str, **params: Any) -> pl.DataFrame:
-        """The rows of a statement as columns; sums of counts are integers."""
+        """Return the rows of a statement as a frame; sums of counts are integers."""
         found = pl.DataFrame(pl.from_arrow(self.con.sql(sql, params=params).to_arrow_table()))
         return found.with_columns(pl.selectors.decimal().cast(pl.Int64, strict=False))
 
     def row(self, sql: str, **params: Any) -> dict[str, Any]:
-        """The one row of a statement; {} where there is none."""
+        """Return the first row of a statement; {} where there is none."""
         return next(iter(self.rows(sql, **params)), {})
 
     def add_use(self, owners: Mapping[Namespace, str]) -> None:
-        """Build ``page.pod``, ``page.use``, ``page.price`` and ``page.finding`` where the report has what they read.
+        """Build ``page.pod``, ``page.use``, ``page.price`` and ``page.finding`` where the report has the tables that they read.
 
-        ``owners`` of namespaces go before the teams that the facts know.
+        ``owners`` of namespaces take precedence over the teams in the facts.
         """
         self.con.execute("create table page.owner (cluster varchar, namespace varchar, owner varchar)")
         self.con.execute("create table page.team (cluster varchar, namespace varchar, team varchar)")
@@ -140,7 +140,7 @@ class Tables:
 
 @contextmanager
 def opened_tables(con: duckdb.DuckDBPyConnection, owners: Mapping[Namespace, str]) -> Iterator[Tables]:
-    """The tables of an open report database; what the page adds is gone afterwards."""
+    """Open the tables of a report database; drop the page's own tables afterwards."""
     con.execute("create schema if not exists page")
     try:
         tables = Tables(con)

@@ -1,6 +1,6 @@
-"""Names of the report's tables on the page, their tabs, the text of their columns, and the ten categories of the ledger.
+"""Texts of the page: titles of tables and columns, tabs, and the ten categories of the ledger.
 
-The categories' names, words and order are the same on every bar, table and chart.
+The categories have the same names, words and order on every bar, table and chart.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def _read(name: str) -> list[dict[str, str]]:
 
 @dataclass(frozen=True)
 class Bucket:
-    """A category of the ledger, as people read it."""
+    """A category of the ledger, with its title and meaning."""
 
     name: str
     title: str
@@ -44,28 +44,28 @@ class Hours:
     by_bucket: Mapping[str, float]
 
     def of(self, *names: str) -> float:
-        """GPU-hours of these categories together."""
+        """Return the GPU-hours of these categories together."""
         return sum(self.by_bucket.get(name, 0.0) for name in names)
 
     @property
     def capacity(self) -> float:
-        """All of them."""
+        """GPU-hours of all categories."""
         return sum(self.by_bucket.values())
 
     def share(self, *names: str) -> float | None:
-        """The share of capacity in these categories; None without capacity."""
+        """Return the share of capacity in these categories; None without capacity."""
         return self.of(*names) / self.capacity if self.capacity else None
 
     @property
     def effective_share(self) -> float | None:
-        """The effective part of what was allocated; None where SM activity is not measured or nothing is allocated."""
+        """Effective share of allocated hours; None without any, or where SM activity is not measured in most of them."""
         known = self.of("effective", "underutilized", "allocated_idle")
         unmeasured = self.of("active_unmeasured", "allocated_unmeasured")
         return self.of("effective") / self.of(*ALLOCATED) if known and unmeasured <= known else None
 
 
 def hours_by(rows: Iterable[Mapping[str, Any]], key: str) -> dict[str, Hours]:
-    """Rows of ``bucket`` and ``gpu_hours`` as hours by the value of a column, in the rows' order."""
+    """Sum rows of ``bucket`` and ``gpu_hours`` by the value of a column, in the order of the rows."""
     found: dict[str, dict[str, float]] = {}
     for row in rows:
         buckets = found.setdefault(str(row[key]), {})
@@ -78,12 +78,12 @@ _BEFORE = "$€£¥"
 
 @dataclass(frozen=True)
 class Money:
-    """Writes amounts; ``currency`` is a symbol, which goes before, or a word or code, which goes behind; '' for neither."""
+    """Writer of amounts; ``currency`` is a symbol, written before the amount, or a word or code, written after it, or ''."""
 
     currency: str = ""
 
     def __call__(self, amount: float | None) -> str:
-        """The amount; a dash where it is unknown."""
+        """Return the amount; a dash where it is unknown."""
         if amount is None:
             return formats.UNKNOWN
         text = f"{amount:,.0f}" if abs(amount) >= 100 else formats.significant(amount)
@@ -92,7 +92,7 @@ class Money:
         return f"{text} {self.currency}".rstrip()
 
     def tail(self, amount: float | None, before: str = ", ", behind: str = "", is_least: bool = False) -> str:
-        """The amount as the end of a sentence, '' where there is none; without a currency the word cost goes before."""
+        """Return the amount as the end of a sentence; '' without an amount. Without a currency it begins with the word cost."""
         return f"{before}{'' if self.currency else 'cost '}{'≥ ' if is_least else ''}{self(amount)}{behind}" if amount else ""
 
 
@@ -110,7 +110,7 @@ TABS = {
 
 
 class Words(NamedTuple):
-    """A table on the page: tab, title, sentence, the order that puts first what matters, columns to group by, trend of a row."""
+    """A table on the page: tab, title, sentence, order (most important rows first), columns to group by, trend of a row."""
 
     tab: str
     title: str
@@ -119,12 +119,12 @@ class Words(NamedTuple):
     groups: tuple[str, ...]
     trend: str
     is_open: bool
-    """Whether its rows are in sight, or behind its title."""
+    """Whether its rows are visible at first, or folded under its title."""
 
 
 @cache
 def tables_of_page() -> Mapping[str, Words]:
-    """Every table that the page shows, in its order; other tables are in the files beside it."""
+    """Return every table of the page, in order; other tables are only in the files."""
     return {
         table: Words(tab, title, sentence, order, tuple(groups.split()), trend, bool(is_open))
         for table, tab, title, sentence, order, groups, trend, is_open in map(dict.values, _read("tables.csv"))
@@ -133,7 +133,7 @@ def tables_of_page() -> Mapping[str, Words]:
 
 @cache
 def own_columns() -> Mapping[str, tuple[Column, ...]]:
-    """The columns of the page's own tables."""
+    """Return the columns of the page's own tables."""
     found: dict[str, tuple[Column, ...]] = {}
     for row in _read("columns.csv"):
         column = Column(row["column"], row["title"], row["kind"], row["total"], is_hidden=bool(row["is_hidden"]))
@@ -148,7 +148,7 @@ _KINDS = {"%": "share", "B": "bytes", "s": "duration", "W": "watts", "°C": "cel
 
 
 def kind_of(name: str, dtype: pl.DataType) -> str:
-    """Format of a column; '' for one that is only in the files."""
+    """Return the format of a column; '' if it is only in the files."""
     if name in _FILES_ONLY or dtype == pl.List(pl.Struct) or (name.endswith("_seconds") and name not in _KEPT_SECONDS):
         return ""
     if name in _LONG:
