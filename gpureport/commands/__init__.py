@@ -1,1 +1,1 @@
-"""The commands, by what they are for, and the options that they share."""
+"""Commands by purpose, and the options that they share."""

@@ -1,4 +1,4 @@
-"""The commands that fill a lake: export, snapshot, import, simulate."""
+"""Commands that fill a lake: export, snapshot, import, simulate."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def export(invocation: options.Invocation, /, day: str | None, no_kubernetes: bo
         return
     failures = list[SourceError]()
     sources = [*collecting.each_source(config, invocation.environ, chosen, failures)]
-    seen = [] if no_kubernetes else [each for each in sources if each.kubernetes.enabled]  # all now: exports take hours
+    seen = [] if no_kubernetes else [each for each in sources if each.kubernetes.enabled]  # before exports, which take hours
     taken = {each.cluster: observing.snapshot_beside(each, invocation.environ, invocation.now) for each in seen}
     for each in sources:
         beside = taken.get(each.cluster)
@@ -58,7 +58,7 @@ def export(invocation: options.Invocation, /, day: str | None, no_kubernetes: bo
             collecting.log_export(collecting.export(each, invocation.environ, chosen))
         except SourceError as error:
             failures.append(error)
-            beside = None if isinstance(beside, UsageError) else beside  # that no cluster is named is no matter then
+            beside = None if isinstance(beside, UsageError) else beside  # the export's error matters more than a missing cluster
         failures += observing.log_beside(beside) if beside else []
     collecting.raise_first(failures)
     click.echo(str(config.lake))

@@ -1,4 +1,4 @@
-"""``gpureport doctor``: what is to be read, into one pipeline call."""
+"""``gpureport doctor``: turns its options into one call of ``work.examining``."""
 
 from __future__ import annotations
 

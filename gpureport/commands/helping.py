@@ -1,4 +1,4 @@
-"""The commands that help with the others: shell completion and help."""
+"""Commands about commands: shell completion and help."""
 
 from __future__ import annotations
 

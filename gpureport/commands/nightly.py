@@ -1,4 +1,4 @@
-"""The commands of the nightly job and of a lake that grows old: run, prune, migrate."""
+"""Commands of the nightly job and of lake maintenance: run, prune, migrate."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LOG = logging.getLogger(__name__)
 
 
 def retention_options(command: Any) -> Any:
-    """Options of retention."""
+    """Add the options of retention to a command."""
     for option in (
         click.option(
             "--keep-facts", "retention__keep_facts", help="Remove facts older than this, such as 2y (default: keep all)."

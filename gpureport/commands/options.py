@@ -1,4 +1,4 @@
-"""Options common to all commands: the configuration with its flags, the clock, the log, and groups of options."""
+"""Options common to all commands: configuration and its flags, clock, log, and groups of options."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FORMATS = click.Choice(["table", "wide", "md", "json", "csv"])
 
 
 class Invocation:
-    """Context of a command: configuration file, environment, the clock read once, and the form of the log."""
+    """Context of a command: configuration file, environment, time (read once) and form of the log."""
 
     def __init__(self, config_path: Path | None, environ: Mapping[str, str], now: datetime, lines: Lines) -> None:
         self.config_path = config_path
@@ -38,8 +38,8 @@ class Invocation:
         self.lines = lines
 
     def config(self, **flags: Any) -> Config:
-        """The configuration with these flags over it; a double underscore stands for the dot of a section."""
-        from gpureport.config import load_config  # help should not wait for it
+        """Return the configuration, overridden by these flags. A double underscore in a name is the dot of a section."""
+        from gpureport.config import load_config  # slow to import, and help does not need it
 
         dotted = {name.replace("__", "."): value for name, value in flags.items()}
         config, warnings = load_config(self.config_path, self.environ, dotted)
@@ -49,7 +49,7 @@ class Invocation:
         return config
 
     def changing(self, **flags: Any) -> Config:
-        """The configuration for a command that changes the lake: where wanted, a Delta log follows when it ends."""
+        """Return the configuration for a command that changes the lake. If configured, a Delta log is written when it ends."""
         config = self.config(**flags)
         if config.lake_delta:
             from gpureport.lake.delta import bring_level
@@ -58,8 +58,8 @@ class Invocation:
         return config
 
     def publish_refusal(self, flags: Mapping[str, Any], error: UsageError) -> None:
-        """Metrics of a run that a wrong configuration ended, where its part on metrics can be read."""
-        from gpureport.commands.work.job_metrics import Night, publish  # no one else should wait for it
+        """Publish metrics of a run that a wrong configuration ended, if its settings of metrics can be read."""
+        from gpureport.commands.work.job_metrics import Night, publish  # slow to import, and only used here
         from gpureport.config import load_config
 
         chosen = {name: value for name, value in flags.items() if name.startswith("metrics__") or name == "cluster"}
@@ -71,12 +71,12 @@ class Invocation:
 
 
 class PlaceType(click.ParamType[Place]):
-    """A folder, or an address on object storage."""
+    """Type of an option: a folder, or an address on object storage."""
 
     name = "place"
 
     def convert(self, value: str | Place, param: click.Parameter | None, ctx: click.Context | None) -> Place:
-        """See ``parse_place``; UsageError for '', which would mean the folder that one happens to be in."""
+        """Return ``parse_place`` of the value; UsageError for '', which would mean the current folder."""
         if value == "":
             raise UsageError(
                 f"{param.opts[0] if param else 'a place'} is empty; give a folder (. is this one), or s3://BUCKET/PREFIX"
@@ -85,12 +85,12 @@ class PlaceType(click.ParamType[Place]):
 
 
 class FolderType(click.ParamType[Path]):
-    """A folder of this machine, for what cannot be on object storage."""
+    """Type of an option: a folder of this machine, for output that cannot be on object storage."""
 
     name = "folder"
 
     def convert(self, value: str | Path, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        """The path; UsageError for an address."""
+        """Return the path; UsageError for an address."""
         place = parse_place(value)
         if isinstance(place, Path):
             return place
@@ -110,7 +110,7 @@ FORMAT = click.option("-o", "--output", type=FORMATS, default="table", show_defa
 
 
 def _together(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Options as one decorator, in the order in which help lists them."""
+    """Return one decorator for several options; help lists them in this order."""
     return lambda command: reduce(lambda wrapped, option: option(wrapped), reversed(options), command)
 
 
@@ -121,14 +121,14 @@ connection_options = _together(
         "--http-config-file", "prometheus__http_config_file", help="An HTTP client file as promtool reads it: tokens, users, TLS."
     ),
 )
-"""Which Prometheus is read; everything else is configuration."""
+"""Options that select the Prometheus server; its other settings are in the configuration."""
 cluster_options = _together(
     click.option(
         "--kubeconfig", "kubernetes__kubeconfig", help="Kubeconfig (default: KUBECONFIG, ~/.kube/config, or the pod's own)."
     ),
     click.option("--context", "kubernetes__context", help="Context of the kubeconfig (default: its current one)."),
 )
-"""Which Kubernetes cluster is read."""
+"""Options that select the Kubernetes cluster."""
 report_options = _together(
     click.option(
         "--idle-policy",
@@ -160,12 +160,12 @@ report_options = _together(
     click.option("--only", "report__only", help="Forms to write: html, csv, parquet, json, duckdb (default: all)."),
     click.option("--csv-rows", "report__csv_rows", type=int, help="Largest table, in rows, that gets a CSV (default: 100000)."),
 )
-"""Options of a report, of ``run`` too."""
+"""Options of a report; also for ``run``."""
 KEEP_RAW = click.option("--keep-raw", "export__keep_raw", is_flag=True, default=None, help="Also keep every raw sample.")
 
 
 def finished_day(invocation: Invocation, /, text: str | None) -> date:
-    """The day requested, or yesterday; a day that has not begun is a UsageError."""
+    """Return the given day, or yesterday without one; UsageError for a day that has not begun."""
     today = invocation.now.date()
     named = {None: today - timedelta(days=1), "yesterday": today - timedelta(days=1), "today": today}
     day = named.get(text) or parse_date(text or "")
@@ -175,13 +175,13 @@ def finished_day(invocation: Invocation, /, text: str | None) -> date:
 
 
 def print_paths(paths: Sequence[Place]) -> None:
-    """Paths, a line each, on standard output."""
+    """Print paths on standard output, one a line."""
     for path in paths:
         click.echo(str(path))
 
 
 def period(invocation: Invocation, /, config: Config, since: str | None, until: str | None) -> Window:
-    """The period requested; without one the last complete week, or what the lake has of it."""
+    """Return the given period; without one, the last complete week, or the part of it in the lake."""
     if since is None:
         if until:
             raise UsageError("--until needs --since. Give both, or neither for the last complete week.")
@@ -194,7 +194,7 @@ def period(invocation: Invocation, /, config: Config, since: str | None, until: 
 
 
 def print_report(invocation: Invocation, reported: Reported) -> None:
-    """The report's answers, and last where its page is; its warnings into the log. After that its failure is raised."""
+    """Print the report's answers, then the path of its page; log its warnings. At the end raise its failure, if any."""
     for warning in reported.warnings:
         _LOG.warning(warning)
     for line in reported.answers:
@@ -205,7 +205,7 @@ def print_report(invocation: Invocation, reported: Reported) -> None:
 
 
 def read_salt(file: Path | None) -> str:
-    """The secret of a file, or a new one that no one keeps; UsageError where the file holds none worth the name."""
+    """Return the secret in a file, or a new random one that is not stored. UsageError where the file's secret is too short."""
     if file is None:
         return secrets.token_hex(32)
     try:

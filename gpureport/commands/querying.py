@@ -1,4 +1,4 @@
-"""The commands that answer a question on the terminal: sql, diff, schema."""
+"""Commands that answer a question on the terminal: sql, diff, top, schema."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def diff(
 
 
 def _compared_windows(invocation: Invocation, config: Config, times: Mapping[str, str | None]) -> tuple[Window, Window | None]:
-    """The later window, and the earlier one where it is named."""
+    """Return the later window, and the earlier one if it is given."""
     if not times["since"]:
         raise UsageError("nothing to compare; give --since for a window of the lake, or two folders of reports")
     window = period(invocation, config, times["since"], times["until"]).over_by(invocation.now)

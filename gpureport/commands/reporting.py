@@ -1,4 +1,4 @@
-"""The commands that make a report: compute, report, demo."""
+"""Commands that make a report: compute, report, demo."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``gpureport whatif``: what somebody would change, into one pipeline call."""
+"""``gpureport whatif``: turns its options into one call of ``work.comparing``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prometheus into the lake."""
+"""Export from Prometheus into the lake."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LOG = logging.getLogger(__name__)
 
 
 def export(config: Config, environ: Mapping[str, str], day: date, only_if_grown: bool = False) -> Exported:
-    """One day of the configured server into the lake."""
+    """Export one day of the configured server into the lake."""
     if not config.prometheus.url:
         raise UsageError("no Prometheus to read; give --prometheus-url, or prometheus.url in gpureport.toml")
     with progress_bar(f"export {day}") as progress:
@@ -24,7 +24,7 @@ def export(config: Config, environ: Mapping[str, str], day: date, only_if_grown:
 
 
 def export_blocks(config: Config, blocks: str, environ: Mapping[str, str], day: date) -> None:
-    """One day of a folder or bucket of blocks into the lake; of those of several clusters the named one's."""
+    """Export one day of blocks, in a folder or bucket, into the lake. Of several clusters, only the named one is read."""
     from gpureport.collect.export.blocks import export_blocks
     from gpureport.store import parse_place
 
@@ -58,14 +58,14 @@ def log_export(exported: Exported) -> None:
 
 
 def log_unread(unread: Mapping[str, int]) -> None:
-    """Log metrics of accelerators that nothing reads, if there are any."""
+    """Log accelerator metrics that the catalog does not know, if there are any."""
     if unread:
         named = ", ".join(f"{metric} ({count:,} series)" for metric, count in unread.items())
         _LOG.info(f"note: not read, because the catalog does not know them: {named}; add rows under [[signals]]")
 
 
 def each_source(config: Config, environ: Mapping[str, str], day: date, failures: list[SourceError]) -> Iterator[Config]:
-    """A configuration per cluster, or per value of its ``prometheus.cluster_label``; what cannot be read is a failure."""
+    """Yield a configuration per cluster, or per value of its ``prometheus.cluster_label``; append read errors to ``failures``."""
     for each in config.each_cluster():
         try:
             yield from clusters_by_label(each, environ, day) if each.prometheus.cluster_label else [each]
@@ -74,7 +74,7 @@ def each_source(config: Config, environ: Mapping[str, str], day: date, failures:
 
 
 def raise_first(failures: Sequence[GpureportError]) -> None:
-    """Raise the failure whose exit code comes first, when all else is done; the others are warnings."""
+    """Raise the failure whose exit code has priority; log the others as warnings. Call this when all else is done."""
     ordered = sorted(failures, key=lambda each: (2, 5, 1, 4, 3).index(each.exit_code))
     for failure in ordered[1:]:
         _LOG.warning(failure)
@@ -83,9 +83,9 @@ def raise_first(failures: Sequence[GpureportError]) -> None:
 
 
 def clusters_by_label(config: Config, environ: Mapping[str, str], day: date) -> list[Config]:
-    """A configuration per cluster of a server that holds several, by ``prometheus.cluster_label``: of all, or the one named.
+    """Return a configuration per cluster of a server with several, by ``prometheus.cluster_label``; or only the named cluster.
 
-    A server whose series do not have the label is one cluster, which its external labels name. UsageError where they do not.
+    A server whose series lack the label is one cluster, named by its external labels. UsageError where these lack it too.
     """
     from gpureport.collect.sources.prometheus import external_labels, label_values, open_connection
 
@@ -101,6 +101,6 @@ def clusters_by_label(config: Config, environ: Mapping[str, str], day: date) -> 
 
 
 def _of_label(config: Config, label: str, name: str) -> Config:
-    """The cluster that a label names, on a server of several."""
+    """Return the configuration of the cluster that a label names, on a server with several."""
     server = config.prometheus.model_copy(update={"match": {**config.prometheus.match, label: name}})
     return config.model_copy(update={"cluster": name, "prometheus": server})

@@ -1,4 +1,4 @@
-"""Changes between two periods or reports, and quotas' outcomes under other settings."""
+"""Changes between two periods or reports, and outcomes with other quotas, nodes or pods."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _LOG = logging.getLogger(__name__)
 
 
 def diff_windows(config: Config, window: Window, previous: Window | None, only: str | None, output: Output) -> None:
-    """Print what changed between two windows of the lake; without the previous one against the period before it.
+    """Print the changes between two windows of the lake. Without ``previous``, compare with the period just before.
 
-    LakeError where the lake does not hold all days of both, made alike.
+    LakeError where the lake lacks days of either window, or their facts were computed differently.
     """
     from gpureport.report.comparison import print_comparison, read_comparison
 
@@ -46,9 +46,9 @@ def diff_windows(config: Config, window: Window, previous: Window | None, only: 
 
 
 def diff_reports(config: Config, previous: Place, now: Place, only: str | None, output: Output) -> None:
-    """Print what changed between two reports (folders, their gpureport.duckdb, or addresses); no lake is needed.
+    """Print the changes between two reports (folders, their gpureport.duckdb, or addresses); no lake is needed.
 
-    LakeError where one is no report of this version, or no cluster is in both.
+    LakeError where one is not a report of this version, or no cluster is in both.
     """
     from gpureport.report.comparison import compare_reports, print_comparison, read_comparison
 
@@ -61,7 +61,7 @@ def diff_reports(config: Config, previous: Place, now: Place, only: str | None, 
 
 
 def what_if_nodes(config: Config, window: Window, question: NodeQuestion, output: Output) -> None:
-    """Print the outcome with other nodes or pods; LakeError where the lake knows no pods of the window."""
+    """Print the outcome with other nodes or pods; LakeError where the lake has no pods of the window."""
     from gpureport.whatif.nodes import NAMES, rows_of
 
     lake = open_lake(config.lake)
@@ -77,7 +77,7 @@ def what_if_nodes(config: Config, window: Window, question: NodeQuestion, output
 
 
 def what_if(config: Config, window: Window, question: Question, output: Output) -> None:
-    """Print the outcome with other quotas; LakeError where the lake knows no quota of the window."""
+    """Print the outcome with other quotas; LakeError where the lake has no quota of the window."""
     from gpureport.whatif import answer as answer_question
     from gpureport.whatif import notes, past_use, print_answer
 

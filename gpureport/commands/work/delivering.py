@@ -1,4 +1,4 @@
-"""A report into its folder, or onto object storage; and one that lies there brought here."""
+"""Delivery of a report to its folder or to object storage, and download of a report from there."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gpureport.values.errors import OutputError, first_line
 
 @contextmanager
 def out_errors(out: Path, instead: str = "give another --out") -> Iterator[None]:
-    """Error of the disk as one sentence; DuckDB and Python have their own texts."""
+    """Raise disk errors of DuckDB and Python as an OutputError of one sentence."""
     if out.is_file():
         raise OutputError(f"{out} is a file; give a folder with --out")
     try:
@@ -39,10 +39,10 @@ _CONTENT_TYPES = {
 
 
 def deliver(out: Place, write: Callable[[Path], list[Path]]) -> list[Place]:
-    """Have a report written into a folder and brought to its place; where its files are then.
+    """Let ``write`` make a report in a folder, and bring its files to ``out``. Return their paths there.
 
-    On object storage the page goes last: who sees the new one finds everything else new too.
-    OutputError where the disk refuses, StoreError where the storage does not serve; the page there is then the previous one.
+    On object storage the page is uploaded last: who sees the new page finds all other files new too.
+    OutputError where the disk fails, StoreError where the storage fails. The page there is then still the previous one.
     """
     if not isinstance(out, ObjectAddress):
         with out_errors(out):
@@ -51,7 +51,7 @@ def deliver(out: Place, write: Callable[[Path], list[Path]]) -> list[Place]:
     with store_errors(out):
         out.cache.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=out.cache, prefix="report-") as folder:
-        _bring(out, Path(folder), _SERIES)  # this report continues the index of past ones
+        _bring(out, Path(folder), _SERIES)  # the new report continues the index of past ones
         with out_errors(out.cache):
             written = write(Path(folder))
         names = [file.relative_to(folder).as_posix() for file in written]
@@ -66,11 +66,11 @@ def _upload(bucket: Bucket, folder: Path, names: list[str]) -> None:
 
     bucket.each(send, [name for name in names if name != _PAGE])
     bucket.each(send, [name for name in names if name == _PAGE])
-    bucket.delete(each.name for each in bucket.objects(_OWNER_PAGES) if each.name not in names)  # of a previous report
+    bucket.delete(each.name for each in bucket.objects(_OWNER_PAGES) if each.name not in names)  # from a previous report
 
 
 def remember(place: Place, made_of: str) -> None:
-    """Write beside a report what it is made of; before the next one is written there it is removed."""
+    """Write the digest of a report's inputs beside it; ``deliver`` removes it before the next report is written."""
     if isinstance(place, ObjectAddress):
         Bucket(place).put(_MADE_OF, made_of.encode())
         return
@@ -79,7 +79,7 @@ def remember(place: Place, made_of: str) -> None:
 
 
 def is_made_of(place: Place, made_of: str) -> bool:
-    """Whether the report that lies whole at a place is remembered as made of this."""
+    """Return whether a complete report at ``place`` was made from these inputs."""
     with report_here(place, _PAGE, _MADE_OF) as folder:
         is_there = all((folder / name).is_file() for name in (_PAGE, _MADE_OF)) and not (folder / _NOTICE).exists()
         return is_there and (folder / _MADE_OF).read_bytes() == made_of.encode()
@@ -87,7 +87,7 @@ def is_made_of(place: Place, made_of: str) -> bool:
 
 @contextmanager
 def report_here(place: Place, *names: str) -> Iterator[Path]:
-    """A report's folder or database as a path of this machine; of an address, a folder with these of the report's files."""
+    """Yield a report's folder or database as a local path; for an address, a folder with the named files of the report."""
     if not isinstance(place, ObjectAddress):
         yield place
         return

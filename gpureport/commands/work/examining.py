@@ -28,7 +28,7 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class LakeDay:
-    """A day of a lake to be read; without a cluster the only one that it holds."""
+    """A day of a lake; without ``cluster`` the lake must have only one."""
 
     day: date
     cluster: str | None
@@ -36,7 +36,7 @@ class LakeDay:
 
 @dataclass(frozen=True)
 class Scope:
-    """Target of ``doctor``: a lake's day, or the servers at an instant, with the state also Kubernetes."""
+    """Target of ``doctor``: a day of a lake, or the servers at an instant; ``with_state`` adds Kubernetes."""
 
     at: datetime
     lake_day: LakeDay | None = None
@@ -45,7 +45,7 @@ class Scope:
 
 @dataclass(frozen=True)
 class _Examined:
-    """Findings on a cluster; ``failure`` is the part that could not be read."""
+    """Findings on a cluster; ``failure`` is the error of a part that could not be read."""
 
     cluster: str
     findings: tuple[Finding, ...] = ()
@@ -54,11 +54,11 @@ class _Examined:
 
 
 def doctor(config: Config, environ: Mapping[str, str], scope: Scope, output: Output) -> str:
-    """Print what each configured cluster (or a lake's day) has and lacks; the verdict.
+    """Print what each configured cluster (or a lake's day) has and lacks; return the verdict.
 
-    IncompleteError, with the verdict, where a report would lack figures. What cannot be read is raised when the rest is printed.
+    IncompleteError, with the verdict, where a report would lack figures. Read errors are raised after everything is printed.
     """
-    # Imported here: no other command should wait for it.
+    # Slow to import, and only used here.
     from gpureport.doctor import print_findings
 
     found = list(_each_examined(config, environ, scope))
@@ -77,7 +77,7 @@ def doctor(config: Config, environ: Mapping[str, str], scope: Scope, output: Out
 
 
 def _each_examined(config: Config, environ: Mapping[str, str], scope: Scope) -> Iterator[_Examined]:
-    """The clusters as a run takes them, one after the other."""
+    """Examine the clusters one by one, as a run reads them."""
     for each in [config] if scope.lake_day else config.each_cluster():
         has_cluster_label = each.prometheus.url and each.prometheus.cluster_label and not scope.lake_day
         try:
@@ -91,7 +91,7 @@ def _each_examined(config: Config, environ: Mapping[str, str], scope: Scope) -> 
 
 
 def _examine(config: Config, environ: Mapping[str, str], scope: Scope) -> _Examined:
-    """One cluster's findings and verdict. UsageError where none of its servers is named."""
+    """Return one cluster's findings and verdict. UsageError where none of its servers is configured."""
     from gpureport.doctor import beside, conclusion, examine
 
     try:
@@ -111,7 +111,7 @@ def _examine(config: Config, environ: Mapping[str, str], scope: Scope) -> _Exami
 
 
 def _examine_telemetry(config: Config, environ: Mapping[str, str], scope: Scope) -> Evidence | None:
-    """Signals of a lake's day or of the configured server; None where neither is named."""
+    """Return the signals of a lake's day or of the configured server; None without either."""
     from gpureport.collect.sources.prometheus import open_connection
     from gpureport.doctor import examine_lake, examine_server
 
@@ -125,7 +125,7 @@ def _examine_telemetry(config: Config, environ: Mapping[str, str], scope: Scope)
 
 
 def _examine_state(config: Config, environ: Mapping[str, str]) -> tuple[Evidence | None, SourceError | None]:
-    """Kubernetes' state, or the reason why it cannot be read; neither where no cluster is named."""
+    """Return the state of Kubernetes, or the reason why it cannot be read; neither where no cluster is configured."""
     from gpureport.doctor import examine_cluster
 
     try:
@@ -137,10 +137,10 @@ def _examine_state(config: Config, environ: Mapping[str, str]) -> tuple[Evidence
 
 
 def examine_files(config: Config, is_repairing: bool, output: Output) -> str:
-    """Print the files of the lake that are damaged or missing, and what repairs each; the verdict.
+    """Print damaged or missing files of the lake, and the repair of each; return the verdict.
 
-    IncompleteError, with the verdict, where some are and stay. A repair computes facts again, and takes damaged snapshots and all
-    samples of a day with damaged ones out of the lake.
+    IncompleteError, with the verdict, where damaged files remain. A repair computes facts again. It removes damaged snapshots
+    from the lake, and all samples of a day with damaged samples.
     """
     lake = open_lake(config.lake)
     found = damaged_files(lake.storage, lake.root)
@@ -158,7 +158,7 @@ def examine_files(config: Config, is_repairing: bool, output: Output) -> str:
 
 
 def repair(config: Config, lake: Lake, damaged: Sequence[Damage]) -> str:
-    """Remove unreadable files from the lake, all samples of such a day, and compute facts again; the verdict."""
+    """Remove unreadable files from the lake, and all samples of their day; compute facts again. Return the verdict."""
     sampled = {each.key for each in damaged if each.is_samples}
     lake.remove(
         each
@@ -177,7 +177,7 @@ def repair(config: Config, lake: Lake, damaged: Sequence[Damage]) -> str:
 
 
 def _computed_again(config: Config, days: Sequence[tuple[str, date]]) -> Iterator[str]:
-    """Compute days; those that cannot be."""
+    """Compute the days; yield those that cannot be computed."""
     for cluster, day in days:
         try:
             for line in compute(config, [day], cluster):

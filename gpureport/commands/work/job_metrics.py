@@ -1,7 +1,7 @@
-"""The jobs watched from outside: gauges of the last run and snapshot, as a Prometheus textfile and to a Pushgateway.
+"""Metrics about the jobs: gauges of the last run and snapshot, as a Prometheus textfile and to a Pushgateway.
 
-All of them are gauges, also what is named ``_total``: they say what one run saw, and do not grow from run to run. What is not
-known is left out, never 0. The text is valid both as OpenMetrics and in Prometheus' older format, which node_exporter reads.
+All of them are gauges, even those named ``_total``: they describe one run, and do not grow from run to run. An unknown value
+is left out, never 0. The text is valid both as OpenMetrics and in Prometheus' older format, which node_exporter reads.
 """
 
 from __future__ import annotations
@@ -40,33 +40,33 @@ class Value(NamedTuple):
 
 @dataclass(frozen=True)
 class Night:
-    """Result of a run; ``database`` is the report's DuckDB file where one was written."""
+    """Result of a run; ``database`` is the report's DuckDB file, if one was written."""
 
     instance: str
     ended_at: datetime
     exit_code: int
     stage_seconds: Mapping[str, float] = field(default_factory=dict)
     sample_counts: Mapping[str, int] = field(default_factory=dict)
-    """Samples that were fetched, by cluster."""
+    """Number of fetched samples, by cluster."""
     database: Path | None = None
     failure: str = ""
-    """Kind of what went wrong, such as SourceError."""
+    """Kind of the failure, such as SourceError; '' for none."""
 
     @property
     def is_success(self) -> bool:
-        """The report is written, and every source was read; findings and coverage that end a run with 3 or 4 are its news."""
+        """Whether the report is written and every source was read. Exit codes 3 and 4 are results of the report, not failures."""
         return self.exit_code in (0, 3, 4)
 
 
 def publish(night: Night, settings: Metrics) -> None:
-    """Write and push what is configured; a failure is a warning, for the night's work is done."""
+    """Write and push the configured metrics of a run. A failure is only a warning, because the run itself is done."""
     if not settings.is_wanted:
         return
     _publish(_Job("gpureport", night.instance, LAST_SUCCESS, night.is_success), settings, list(_values(night)))
 
 
 def publish_snapshot(settings: Metrics, cluster: str, ended_at: datetime, failure: GpureportError | None) -> None:
-    """Write and push whether a snapshot was taken whole; its textfile lies beside that of the run."""
+    """Write and push whether a snapshot was complete; its textfile is in the folder of the run's textfile."""
     if not settings.is_wanted:
         return
     values = [Value(f"{_SNAPSHOT}_success", {"cluster": cluster}, float(failure is None))]
@@ -80,7 +80,7 @@ def publish_snapshot(settings: Metrics, cluster: str, ended_at: datetime, failur
 
 
 class _Job(NamedTuple):
-    """A job as it is published: the Pushgateway's job and instance, the gauge that a failure leaves alone, and how it ended."""
+    """A job in the metrics: the Pushgateway's job and instance, the gauge that a failure leaves unchanged, and its success."""
 
     name: str
     instance: str
@@ -126,7 +126,7 @@ _BY_RESOURCE = {
     "cluster_gpu_pending_request_total": "pending_request_units_avg",
     "cluster_gpu_requested_allocatable_ratio": "requested_allocatable_ratio_avg",
 }
-"""OpenCost's gauges: the mean of the last hour of the report in which it was known."""
+"""OpenCost's gauges: the mean of the report's last hour for which it is known."""
 
 
 def _of_report(con: duckdb.DuckDBPyConnection) -> Iterator[Value]:
@@ -178,13 +178,13 @@ def _text(registry: CollectorRegistry) -> bytes:
 
 
 def _write(job: _Job, settings: Metrics, values: Sequence[Value]) -> None:
-    """The textfile, whole or not at all; a failure keeps the time of the last success."""
+    """Write the textfile completely or not at all; a failed run keeps the time of the last success."""
     if not settings.file:
         return
     path = Path(settings.file)
     if not job.is_success:
         values = [*values, *_last_success(path, job.last_success)]
-    draft = path.with_name(f".{path.name}.draft")  # node_exporter reads *.prom alone
+    draft = path.with_name(f".{path.name}.draft")  # node_exporter reads only *.prom
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         draft.write_bytes(_text(_registry(values)))
@@ -195,7 +195,7 @@ def _write(job: _Job, settings: Metrics, values: Sequence[Value]) -> None:
 
 
 def _last_success(path: Path, name: str) -> list[Value]:
-    """From the file of a previous run; none where there is none, or something else is there."""
+    """Return the last success from the previous run's file; none where the file is missing or has other content."""
     try:
         families = list(text_string_to_metric_families(path.read_text(encoding="utf-8")))
     except (OSError, ValueError):
@@ -204,7 +204,7 @@ def _last_success(path: Path, name: str) -> list[Value]:
 
 
 def _push(job: _Job, settings: Metrics, values: Sequence[Value]) -> None:
-    """All that stood there is replaced, or an old coverage would outlive a failure; the last success is a group of its own."""
+    """Replace all values of the job, so that no old coverage outlives a failure; the last success is a separate group."""
     if not settings.pushgateway_url:
         return
     groups = {job.name: [each for each in values if each.metric != job.last_success]}
@@ -225,7 +225,7 @@ def _push(job: _Job, settings: Metrics, values: Sequence[Value]) -> None:
 
 
 def _handler(settings: Metrics) -> Callable[..., Any]:
-    """Requests with the credentials of the HTTP client file, and a deadline whatever the answer."""
+    """Return a request function with the credentials of the HTTP client file, and with a time limit in every case."""
     from gpureport.collect.sources.exchange import Deadline, excerpt, shortened
     from gpureport.collect.sources.prometheus import http_access, session
 

@@ -1,4 +1,4 @@
-"""The nightly job: every cluster's state and samples into the lake, their facts, the report, and what becomes of old days."""
+"""The nightly job: state and samples of every cluster into the lake, their facts, the report, and upkeep of old days."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _DAYS_AT_ONCE = 7
 _RECOMPUTE_SECONDS = 3600
 _SNAPSHOT_MS = 600_000
 PACKED_A_NIGHT = 5
-"""Tables of a night into a bucket, where each costs a request to write; the others wait."""
+"""Fact tables packed per night in a bucket at most, because each costs a write request; the others wait."""
 _FEWEST_SNAPSHOTS = 3
-"""Of a table and day that are joined in a bucket: to join two costs a request and saves one file."""
+"""Fewest snapshots of a table and day that are joined in a bucket: joining two costs a request and saves only one file."""
 
 
 @dataclass
 class Watch:
-    """Duration of each stage, and its result."""
+    """Duration of each stage, and the result of the run."""
 
     clock: Callable[[], float]
     stage_seconds: dict[str, float] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class Watch:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Add the time of the block to a stage."""
+        """Add the duration of the block to a stage."""
         start = self.clock()
         try:
             yield
@@ -56,7 +56,7 @@ class Watch:
 
 @dataclass(frozen=True)
 class NightPlan:
-    """Plan of a night: its day, and whether Kubernetes is read."""
+    """Plan of a nightly run: its day, and whether Kubernetes is read."""
 
     config: Config
     environ: Mapping[str, str]
@@ -66,9 +66,9 @@ class NightPlan:
 
 
 def run(plan: NightPlan, clock: Callable[[], float]) -> reporting.Reported | None:
-    """Export and compute the day, the days missing before it and the recent ones that grew; then the report of the day.
+    """Export and compute the day, the missing days before it and recent days that grew; then write the report of the day.
 
-    Then metrics of the run are published, whatever came of it; a second run at the same time leaves at once and publishes none.
+    Metrics of the run are published in any case. A second run at the same time ends at once and publishes none.
     """
     watch = Watch(clock)
     try:
@@ -83,7 +83,7 @@ def run(plan: NightPlan, clock: Callable[[], float]) -> reporting.Reported | Non
 
 @contextmanager
 def _published(plan: NightPlan, watch: Watch) -> Iterator[None]:
-    """Metrics of the night that the block is, however it ends; none of one that leaves to another run."""
+    """Publish metrics when the block ends, also with an error; not where the run ends because another run has the lake."""
     start = watch.clock()
 
     def finish(exit_code: int, failure: str = "") -> None:
@@ -96,7 +96,7 @@ def _published(plan: NightPlan, watch: Watch) -> Iterator[None]:
         yield
     except BaseException as error:
         if isinstance(error, LakeBusyError) and isinstance(plan.config.lake, ObjectAddress):
-            raise  # by a run of another machine; in a folder there is no other one
+            raise  # a run of another machine has the lake; a folder has only this run
         watch.exit_code = EXIT_CODE if is_terminated() else getattr(error, "exit_code", GpureportError.exit_code)
         finish(watch.exit_code, "Terminated" if is_terminated() else type(error).__name__)
         raise
@@ -104,12 +104,12 @@ def _published(plan: NightPlan, watch: Watch) -> Iterator[None]:
 
 
 def _work(plan: NightPlan, watch: Watch) -> reporting.Reported:
-    """One cluster that cannot be read does not keep the others from their report; its failure is given after it."""
-    reporting.check(plan.config)  # hours of fetching should not come before it
+    """Read all clusters and report. A cluster that cannot be read does not stop the report; its error is raised afterwards."""
+    reporting.check(plan.config)  # before hours of fetching
     failures: list[SourceError] = []
     found_day = False
     for config in collecting.each_source(plan.config, plan.environ, plan.last_day, failures):
-        gone_by = timedelta(seconds=sum(watch.stage_seconds.values()))  # a snapshot is of its own time: others came first
+        gone_by = timedelta(seconds=sum(watch.stage_seconds.values()))  # the snapshot's own time, after other clusters
         found_day = _Cluster(replace(plan, config=config, now=plan.now + gone_by), watch).read(failures) or found_day
     if not found_day:
         collecting.raise_first(failures)
@@ -124,7 +124,7 @@ def _work(plan: NightPlan, watch: Watch) -> reporting.Reported:
 
 
 def report_and_tidy(plan: NightPlan, watch: Watch) -> reporting.Reported:
-    """The report, then what becomes of old days, whatever the report says of this one."""
+    """Write the report, then do the upkeep of old days, even if the report fails."""
     try:
         with watch.stage("report"):
             written = _reported(plan)
@@ -138,7 +138,7 @@ def report_and_tidy(plan: NightPlan, watch: Watch) -> reporting.Reported:
 
 
 def _reported(plan: NightPlan) -> reporting.Reported:
-    """The report of the day; the one that lies there where it would say the same, and nothing is amiss."""
+    """Return the report of the day; the existing one is kept if it would not change and had no failure or warning."""
     config, window = plan.config, Window.of_day(plan.last_day)
     made_of = reporting.made_of(config, window.over_by(plan.now))
     if delivering.is_made_of(config.out, made_of):
@@ -163,13 +163,13 @@ def _tidy(plan: NightPlan, watch: Watch) -> None:
 
 @dataclass(frozen=True)
 class _Cluster:
-    """A night of one cluster."""
+    """The nightly run of one cluster."""
 
     plan: NightPlan
     watch: Watch
 
     def read(self, failures: list[SourceError]) -> bool:
-        """State, samples and facts into the lake; whether the night's day is there. What cannot be read goes to the failures."""
+        """Read state and samples, compute facts; return whether the plan's day is read. Append read errors to ``failures``."""
         self._snapshot(failures)
         days, last, read = self._days_to_do(), self.plan.last_day, list[date]()
         while days:
@@ -178,11 +178,11 @@ class _Cluster:
                 read += [day] if self._read_samples(day) else []
             except SourceError as error:
                 failures += [error] if str(error) not in map(str, failures) else []
-                days = days[-1:]  # the report's own day is fetched whatever became of older ones
+                days = days[-1:]  # the report's own day is fetched even if older ones fail
         if last not in read and last in self._days_of("device_sample"):
-            read.append(last)  # of samples that were fetched before
+            read.append(last)  # its samples were fetched before
         self._compute(*(day for day in read if not reporting.has_facts(self.plan.config, day)))
-        self._compute(*read)  # a day that has facts may rest on one that has just got its own
+        self._compute(*read)  # a day with facts may depend on a day that was just computed
         self._compute_older_days()
         return last in read
 
@@ -195,13 +195,13 @@ class _Cluster:
         failures += observing.log_beside(taken)
 
     def _is_seen_lately(self) -> bool:
-        """Whether a snapshot of the cluster is so new that another one says nothing more."""
+        """Return whether a snapshot of the cluster is so recent that another one adds nothing."""
         found = open_lake(self.plan.config.lake, create=True).partitions(SOURCE.name)
         times = (each.last_ms or 0 for held in found if held.cluster == self.plan.config.cluster for each in held.stored)
         return 0 < to_ms(self.plan.now) - max(times, default=0) < _SNAPSHOT_MS
 
     def _days_to_do(self) -> list[date]:
-        """Days without facts as far back as may be filled from the first one held, and the recent ones for late data."""
+        """Return days without facts since the lake's first day, within the backfill limit, and recent days for late data."""
         last, export = self.plan.last_day, self.plan.config.export
         held = self._days_of()
         recent = [last - timedelta(days=back) for back in range(export.restate_days + 1)]
@@ -215,7 +215,7 @@ class _Cluster:
         return {each.date for each in held if each.cluster == self.plan.config.cluster}
 
     def _read_samples(self, day: date) -> bool:
-        """Whether the lake has what a day's facts are made of; not of an earlier day of which the server knows nothing."""
+        """Export a day; return whether the lake has its data. False for an earlier day without data anywhere."""
         config = self.plan.config
         try:
             with self.watch.stage("export"):
@@ -234,7 +234,7 @@ class _Cluster:
         return True
 
     def _compute_older_days(self) -> None:
-        """Facts of an older revision again, the oldest day first, for as long as a night may take for that."""
+        """Compute facts of an older revision again, the oldest day first, within the time limit of a night."""
         start = self.watch.clock()
         days = sorted(self._days_of() & (self._days_of("device_sample") | self._days_of("pod")))
         for number in range(0, len(days), _DAYS_AT_ONCE):
@@ -243,7 +243,7 @@ class _Cluster:
             self._compute(*days[number : number + _DAYS_AT_ONCE])
 
     def _compute(self, *days: date) -> None:
-        """Facts of days from the first that lacks those of its samples, or of what was left to it; a run may have been killed."""
+        """Compute the days from the first one whose facts are missing or outdated; a killed run may have left such days."""
         if due := [*dropwhile(partial(reporting.has_facts, self.plan.config), days)]:
             with self.watch.stage("compute"):
                 for line in reporting.compute(self.plan.config, due, self.plan.config.cluster):
@@ -252,7 +252,7 @@ class _Cluster:
 
 @contextmanager
 def _database(plan: NightPlan, has_report: bool) -> Iterator[Path | None]:
-    """The report's DuckDB file where metrics are to be had from it; one that cannot be fetched only costs those."""
+    """Yield the report's DuckDB file for metrics, or None. A file that cannot be fetched costs only its metrics."""
     if not (has_report and plan.config.metrics.is_wanted):
         yield None
         return

@@ -1,4 +1,4 @@
-"""The answers of a report, sent to a chat and by mail. The report is written by then: what cannot be sent is a warning."""
+"""Answers of a report, sent to a chat and by mail. The report is already written, so a failure is only a warning."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from gpureport.values.text.safe import printable
 
 _SECONDS = 30
 _IN_MARKUP = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "`": "'"})
-"""Names are data: in a block of code, with these written otherwise, none of them calls people or is a link."""
+"""Replacements in a block of code: with them, no name in the data mentions people or becomes a link."""
 
 
 def notify(settings: Notify, title: str, lines: Sequence[str]) -> list[str]:
-    """Send the lines wherever is configured; a sentence for each way on which they did not arrive."""
+    """Send the lines to every configured destination; return a sentence for each destination that failed."""
     failures = []
     title, lines = _line(title), [_line(each) for each in lines]
     for way, is_wanted, send in (("webhook", settings.webhook_url_file, _post), ("mail", settings.mail_to, _mail)):
@@ -38,7 +38,7 @@ def _line(text: str) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """Reason of failure; of a request its kind alone, for its text has the URL, and whoever has that can write to the chat."""
+    """Return the reason of a failure; of a request only its kind: its text has the URL, which lets anyone write to the chat."""
     if isinstance(error, requests.RequestException):
         return type(error).__name__
     return getattr(error, "strerror", None) or _line(str(error))
@@ -49,7 +49,7 @@ def _secret(file: str) -> str:
 
 
 def _post(settings: Notify, title: str, lines: Sequence[str]) -> None:
-    """JSON with a text, as Slack, Mattermost, Google Chat and Rocket.Chat take it."""
+    """Post JSON with a text, as Slack, Mattermost, Google Chat and Rocket.Chat accept it."""
     text = "\n".join([title.translate(_IN_MARKUP), "```", *(each.translate(_IN_MARKUP) for each in lines), "```"])
     url = _secret(settings.webhook_url_file)
     with (
@@ -62,7 +62,7 @@ def _post(settings: Notify, title: str, lines: Sequence[str]) -> None:
 
 
 def _mail(settings: Notify, title: str, lines: Sequence[str]) -> None:
-    """Plain text; encrypted where the server can, and a password never goes without that."""
+    """Send plain text, encrypted if the server can do it. A password is never sent without encryption."""
     message = EmailMessage()
     message["Subject"], message["From"], message["To"] = title, settings.mail_from, ", ".join(settings.mail_to)
     message.set_content("\n".join(lines) + "\n")

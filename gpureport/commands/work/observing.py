@@ -1,4 +1,4 @@
-"""Files, and the state of Kubernetes, into the lake."""
+"""Import of files and of the state of Kubernetes into the lake."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _LOG = logging.getLogger(__name__)
 
 
 def import_files(config: Config, files: Sequence[Path], now: datetime) -> Imported:
-    """OpenMetrics files into the lake."""
+    """Import OpenMetrics files into the lake."""
     return file_import.import_files(config.lake, files, config.cluster, catalog_of(config), now)
 
 
 def import_state(config: Config, folder: Path, observed_at: datetime | None, now: datetime) -> Snapshot:
-    """A folder of Kubernetes replies into the lake; without a time, that of its ``observed_at.txt``."""
+    """Import a folder of Kubernetes replies into the lake; without a time, use that of its ``observed_at.txt``."""
     return snapshot.import_folder(config.lake, folder, config.cluster, observed_at or read_observed_at(folder), now)
 
 
 def take_snapshots(configs: Sequence[Config], environ: Mapping[str, str], now: datetime) -> None:
-    """The state of each cluster of now into the lake; a failure of one is raised when the others are read."""
-    from gpureport.commands.work.job_metrics import publish_snapshot  # a snapshot beside an export should not wait for it
+    """Take a snapshot of each cluster into the lake; raise a failure after all clusters are read."""
+    from gpureport.commands.work.job_metrics import publish_snapshot  # slow to import, and only used here
 
     failures = list[GpureportError]()
     for config in configs:
@@ -52,7 +52,7 @@ def _take(config: Config, environ: Mapping[str, str], now: datetime) -> Snapshot
 
 
 def snapshot_beside(config: Config, environ: Mapping[str, str], now: datetime) -> Snapshot | SourceError | NoClusterError:
-    """A snapshot beside a larger job; an error is kept, so that the job is done first."""
+    """Take a snapshot as part of a larger job; return an error instead of raising it, so that the job goes on."""
     try:
         return _take(config, environ, now)
     except (NoClusterError, SourceError) as error:
@@ -60,7 +60,7 @@ def snapshot_beside(config: Config, environ: Mapping[str, str], now: datetime) -
 
 
 def log_beside(taken: Snapshot | SourceError | NoClusterError) -> list[SourceError]:
-    """Log a snapshot beside a larger job; its failure, to raise when all is done. A cluster that is not there is none."""
+    """Log a snapshot of a larger job; return its failure, to be raised at the end. A missing cluster is no failure."""
     if isinstance(taken, NoClusterError):
         _LOG.info(
             f"no Kubernetes cluster to read, so claims and quotas stay unknown; {HOW_TO_NAME_A_CLUSTER}, or --no-kubernetes"

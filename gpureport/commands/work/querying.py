@@ -1,4 +1,4 @@
-"""SQL over a lake and its report, and the largest of its teams, workloads and GPUs."""
+"""SQL over a lake and its report, and its largest teams, workloads and GPUs."""
 
 from __future__ import annotations
 
@@ -33,25 +33,25 @@ _SHOW_TABLES = re.compile(r"\s*(show\s+(all\s+)?tables|describe)\s*;?\s*", re.IG
 _DESCRIBE = re.compile(r"""\s*desc(?:ribe)?\s+"?(lake|facts|report)"?\."?(\w+)"?\s*;?\s*""", re.IGNORECASE)
 _ON_TERMINAL = 1000
 _WRITING = re.compile(r'\b(copy|export|import|attach)\b|\b(query|json_execute_serialized_sql)"?\s*\(', re.IGNORECASE)
-"""Statements that write files, also within another statement, or run a text that might."""
+"""Statements that write files, also within another statement, or that run a text which may write files."""
 
 
 @dataclass(frozen=True)
 class Session:
-    """A database whose tables are made as statements name them, and where rows are printed."""
+    """A database whose tables are built when statements name them, and the output of rows."""
 
     con: duckdb.DuckDBPyConnection
     prepare: Callable[[str], None]
-    """Told of each statement before it runs."""
+    """Called with each statement before it runs."""
     output: Output
     out: TextIO
     rows_at_most: int | None = None
-    """None: 1,000 in a table, all as CSV and JSON."""
+    """Limit of rows; None means 1,000 in a table, and all as CSV and JSON."""
     may_write: bool = False
     """Whether statements may write files."""
 
     def answer(self, text: str) -> None:
-        """Run statements and print the rows of each as they come; UsageError, in DuckDB's words, for what it refuses."""
+        """Run statements and print the rows of each. UsageError, with DuckDB's message, for a statement that it refuses."""
         try:
             if not self.may_write and _WRITING.search(_without_texts(text)):
                 raise UsageError("SQL: gpureport sql only reads; give --allow-files to write files")
@@ -78,7 +78,7 @@ class Session:
                 print(f"only the first {limit:,} rows are shown; give --rows for more", file=sys.stderr)
 
     def prompt(self, lines: TextIO) -> None:
-        """Answer statements until the input ends. At a terminal the prompt goes on after one that fails; a script stops."""
+        """Answer statements until the input ends. After a statement that fails, a terminal continues and a script stops."""
         is_terminal = lines.isatty()
         if is_terminal:
             print(_GREETING, file=sys.stderr)
@@ -99,14 +99,14 @@ class Session:
 
 
 def _without_texts(statement: str) -> str:
-    """A statement's words and signs, without strings and comments."""
+    """Return a statement without strings and comments."""
     data, texts = statement.encode(), (duckdb.token_type.string_const, duckdb.token_type.comment)
     ends = [*duckdb.tokenize(statement), (len(data), texts[0])]
     return " ".join(data[start:end].decode() for (start, kind), (end, _) in pairwise(ends) if kind not in texts)
 
 
 def confine(con: duckdb.DuckDBPyConnection, folders: Iterable[Path]) -> None:
-    """Let a database use files of these folders, and of its own temporary one, alone; it stays so, and writes no log."""
+    """Let a database use only files of these folders and of its temporary folder. The settings are locked; no log is written."""
     [(temporary,)] = con.execute("select current_setting('temp_directory')").fetchall()
     paths = (str(path).replace("'", "''") for each in (*folders, Path(temporary)) for path in (each, each.resolve()))
     allowed = ", ".join(f"'{path}'" for path in paths)
@@ -114,7 +114,7 @@ def confine(con: duckdb.DuckDBPyConnection, folders: Iterable[Path]) -> None:
 
 
 def _tables() -> list[tuple[str, str]]:
-    """Every table that a statement may name, and the first sentence on it."""
+    """Return every table that a statement may name, with the first sentence of its description."""
     texts = {**{f"lake.{table.name}": table.doc for table in TABLES}, **{name: query.purpose for name, query in load().items()}}
     return [
         (name, text.partition(".")[0]) for name, text in sorted(texts.items()) if name.startswith(("lake.", "facts.", "report."))
@@ -122,7 +122,7 @@ def _tables() -> list[tuple[str, str]]:
 
 
 def _meanings(schema: str, table: str) -> Mapping[str, str]:
-    """Meaning of each column of a table, unit included, and of the columns that folders add."""
+    """Return the meaning of each column of a table, with its unit, and of the columns from folder names."""
     is_raw = schema.lower() == "lake"
     columns = TABLE_BY_NAME[table.lower()].columns if is_raw else ()
     meanings = {each.name: each.doc for each in columns} if is_raw else load()[f"{schema}.{table}".lower()].columns
@@ -154,10 +154,10 @@ def sql(
     rows_at_most: int | None,
     allow_files: bool = False,
 ) -> None:
-    """One statement's rows on standard output, or a prompt; tables are opened and built as statements name them.
+    """Print the rows of one statement, or open a prompt; tables are opened and built when statements name them.
 
-    Without a window report.* spans all days that have facts, as far as they are over, and the others all that the lake holds.
-    Files other than the lake's can be neither read nor written, unless that is allowed.
+    Without a window, report.* covers all days with facts up to now, and other tables cover the whole lake.
+    Files other than the lake's can be neither read nor written, unless ``allow_files`` is set.
     """
     lake = reported_lake(config)
     with connection(config.compute.memory_limit, config.compute.threads) as con:
@@ -172,7 +172,7 @@ def sql(
 
 @dataclass
 class Tables:
-    """The tables that a database has of a lake: views over its files, and what is built over the facts of a window."""
+    """Tables of a lake in a database: views over its files, and tables built from the facts of a window."""
 
     con: DuckDBPyConnection
     config: Config
@@ -182,7 +182,7 @@ class Tables:
     opened: set[str] = field(default_factory=set)
 
     def open_named(self, statement: str) -> None:
-        """Open or build those that a statement names, and are not there."""
+        """Open or build the tables that a statement names, if they are not open yet."""
         named = _named(self.con, statement) - self.opened
         if not named:
             return
@@ -197,7 +197,7 @@ class Tables:
             self._window_tables.build(made)
             for table in [] if "gpu_hour" in report_settings(self.config).prices else sorted(_PRICED.intersection(made)):
                 print(f"{table} has no cost of GPU-hours: configure gpu_hour and currency under [prices]", file=sys.stderr)
-            kept = sorted(self.opened.intersection(facts).union(kept))  # of a whole history some were opened
+            kept = sorted(self.opened.intersection(facts).union(kept))  # some were opened before, over all days
         files = [*(table.removeprefix("lake.") for table in lake), *(table.replace(".", "/") for table in kept)]
         views(self.con, self.lake, files, dates=None if self.given is None else list(self.given.days()))
         self.opened.update(lake, kept, made)
@@ -208,7 +208,7 @@ class Tables:
         return WindowTables(self.con, self.lake, window, report_settings(self.config), facts_made_with(self.config))
 
     def _whole(self) -> Window:
-        """All days that have facts."""
+        """Return the window of all days with facts."""
         days: list[date] = [each.date for each in self.lake.computed_days()]
         if not days:
             raise LakeError(f"the lake at {self.lake} has no facts yet; run 'gpureport compute --since DAY --until today'")
@@ -216,7 +216,7 @@ class Tables:
 
 
 def _named(con: DuckDBPyConnection, statement: str) -> set[str]:
-    """Tables of the lake that a statement names, as DuckDB parses it; of one that is no query its words decide."""
+    """Return the lake's tables that a statement names, by DuckDB's parser; by its words if it is not a query."""
     [(serialized,)] = con.execute("select json_serialize_sql($sql)::varchar", {"sql": statement}).fetchall()
     is_no_query = '"error_type":"not implemented"' in serialized[:60]
     pattern, text = (_WORDS, statement) if is_no_query else (_SERIALIZED, serialized)
@@ -224,7 +224,7 @@ def _named(con: DuckDBPyConnection, statement: str) -> set[str]:
 
 
 def top(config: Config, what: str, window: Window, output: Output, count: int) -> None:
-    """The largest teams or workloads, or the GPUs with findings first, on standard output."""
+    """Print the largest teams or workloads, or the GPUs with findings first."""
     from gpureport.commands.work.reporting import refuse_cut_hours
     from gpureport.report.page.own_grids import TOP_TABLES
     from gpureport.report.page.own_grids import top as rows_of

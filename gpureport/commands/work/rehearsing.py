@@ -1,4 +1,4 @@
-"""Reports without a cluster: the bundled recording, a simulated month, and simulated clusters of any size."""
+"""Reports without a cluster: of the bundled recording, a simulated month, or simulated clusters of any size."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ DEMO_WINDOW = Window(parse_instant("2026-11-20T23:51:40Z"), parse_instant("2026-
 
 
 def demo(config: Config, out: Path, now: datetime) -> Reported:
-    """The bundled recording through every stage. The lake is ``out/lake``."""
-    # With facts: the cookbook's questions are answered from the one file. Nobody is notified of a demo.
+    """Run the bundled recording through every stage. The lake is ``out/lake``."""
+    # With facts, so that one file answers the cookbook's questions. A demo sends no notifications.
     quiet = config.report.model_copy(update={"facts": True, "notify": Notify()})
     own = config.model_copy(update={"lake": out / "lake", "cluster": DEMO_CLUSTER, "report": quiet})
     _renew(out / "lake")
@@ -37,15 +37,15 @@ def demo(config: Config, out: Path, now: datetime) -> Reported:
 
 
 def _renew(lake: Path) -> None:
-    """Bring a lake that an older version left to this one's form; a demo needs no migration."""
+    """Migrate the demo's lake of an older version, so that nobody has to run a migration."""
     if lake.exists():
         migrate(lake)
 
 
 def demo_cluster(config: Config, out: Path, now: datetime, days: int = 7, gpus: int = 56) -> Reported:
-    """A simulated cluster's last days and as many before, with prices, quotas and trouble in known places, reported by team.
+    """Report by team on the last days of a simulated cluster with prices, quotas and known problems; as many days come before.
 
-    ``truth.json`` says what was planted.
+    ``truth.json`` lists the simulated problems.
     """
     from gpureport.simulate import demo_plan, fill_lake, write_states, write_truth
 
@@ -67,7 +67,7 @@ def demo_cluster(config: Config, out: Path, now: datetime, days: int = 7, gpus: 
 
 
 def _demo_settings(config: Config) -> dict[str, Any]:
-    """Prices and carbon as examples, and a page for each team."""
+    """Return example prices and carbon factors, and settings for a page per team."""
     by_model = {"NVIDIA H200": 3.6, "NVIDIA H100 80GB HBM3": 2.5, "NVIDIA A100-SXM4-80GB": 1.6, "NVIDIA L40S": 0.9}
     return {
         "prices": config.prices.model_copy(update={"gpu_hour": by_model, "kwh": 0.21, "currency": "$"}),
@@ -77,14 +77,14 @@ def _demo_settings(config: Config) -> dict[str, Any]:
 
 
 def simulate(config: Config, options: Mapping[str, Any], out: Path | None, lake: Place | None, today: date) -> list[Place]:
-    """A synthetic cluster as files, as a lake, or both; what was written."""
-    # Imported here: no other command should wait for it.
+    """Write a synthetic cluster as files, as a lake, or both; return the written paths."""
+    # Slow to import, and only used here.
     from gpureport.simulate import SimulationPlan, choose_signals, fill_lake, write_kubernetes, write_openmetrics, write_truth
 
     start = parse_date(options["start"]) if options["start"] else today - timedelta(days=options["days"])
     chosen = {name: found for name, found in options.items() if name not in ("start", "signals")}
     signals = choose_signals(options["signals"])
-    # A cluster that keeps finished pods for ever makes each day of a month longer than the one before it.
+    # With finished pods listed for ever, each day of a month would be larger than the day before.
     plan = SimulationPlan(start_date=start, signals=signals, finished_listed_hours=24, **chosen)
     written: list[Place] = []
     if out is not None:

@@ -1,4 +1,4 @@
-"""The lake's days into facts, and the facts of a window into every form of its report."""
+"""Facts from days of the lake, and every form of a report from the facts of a window."""
 
 from __future__ import annotations
 
@@ -66,11 +66,11 @@ _NAMESPACE_OWNERS = """
     )
     select cluster, namespace, arg_max(owner, (labeled_at, owner)) from labeled where owner != '' group by cluster, namespace
 """
-"""Team of a namespace: the label's value as the last snapshot or, of namespaces that held GPUs, the last day's facts have it."""
+"""Team of a namespace: its label in the last snapshot or, for namespaces with GPUs, in the facts of the last day."""
 
 
 def check(config: Config) -> None:
-    """UsageError for what would end a report after hours of work: its settings, the files in them, and its folder."""
+    """Raise UsageError for settings, files in them, or a folder that would end a report after hours of work."""
     findings.check_fail_on(config.report.fail_on)
     report_settings(config)
     catalog_of(config)
@@ -83,7 +83,7 @@ def check(config: Config) -> None:
 
 
 def held_days(config: Config, window: Window) -> list[date]:
-    """The days of a window that the lake has for a cluster; LakeError where it has none."""
+    """Return the days of a window that the lake has for any cluster; LakeError for none."""
     days = sorted({each.date for each in open_lake(config.lake).partitions("source")}.intersection(window.days()))
     if not days:
         raise LakeError(f"the lake at {config.lake} holds nothing for {window}; export or import those days first")
@@ -91,9 +91,9 @@ def held_days(config: Config, window: Window) -> list[date]:
 
 
 def compute(config: Config, days: Collection[date], only: str | None = None) -> list[str]:
-    """Facts of days for every cluster that has them, or one; failed checks, and later days made without them, a line each.
+    """Compute facts of days for all clusters, or one; return a line per failed check and per later day computed without them.
 
-    Facts of a day whose samples were removed stay as they are, and have a line too. LakeError where no cluster has a day, or
+    Facts of a day whose samples were removed stay unchanged, and get a line too. LakeError where no cluster has a day, or
     none of the days can be computed.
     """
     lake, settings = open_lake(config.lake), compute_settings(config)
@@ -116,7 +116,7 @@ def compute(config: Config, days: Collection[date], only: str | None = None) -> 
 
 
 def outdated(config: Config) -> list[str]:
-    """A line for each cluster of which days are to be computed again."""
+    """Return a line for each cluster with days to be computed again."""
     return [
         f"{cluster}: facts of {', '.join(map(str, sorted(days)))} rest on samples that have changed; "
         "run 'gpureport compute --date' for each of them again, the oldest first"
@@ -125,7 +125,7 @@ def outdated(config: Config) -> list[str]:
 
 
 def _batches(lake: Lake, due: Sequence[ClusterDay]) -> list[list[ClusterDay]]:
-    """Days that are computed at once: those with few rows, and of each cluster one, or several that follow each other."""
+    """Return batches of days to compute at once: days with few rows, of several clusters or in sequence for one cluster."""
     batches, row_count = list[list[ClusterDay]](), 0
     for cluster, day in due:
         parts = [lake.partition(table, cluster, day) for table in ("device_sample", "sample")]
@@ -141,12 +141,12 @@ def _batches(lake: Lake, due: Sequence[ClusterDay]) -> list[list[ClusterDay]]:
 
 
 def _has_samples(lake: Lake, cluster: str, day: date) -> bool:
-    """Whether samples or state are left of a day: ``source`` stays when they are removed."""
+    """Return whether a day still has samples or state; ``source`` stays when they are removed."""
     return any(lake.partition(table.name, cluster, day) for table in TABLES if table != SOURCE)
 
 
 def _failures(lake: Lake, batch: Sequence[ClusterDay], settings: ComputeSettings) -> list[str]:
-    """Compute days at once; each alone if that cannot be done, for one of them is why."""
+    """Compute days at once; if that fails, each alone, because one of them is the cause. Return their failed checks."""
     try:
         failures = compute_days(lake, batch, settings).failures
     except (QueryError, LakeError):
@@ -157,12 +157,12 @@ def _failures(lake: Lake, batch: Sequence[ClusterDay], settings: ComputeSettings
 
 
 def has_facts(config: Config, day: date) -> bool:
-    """Whether the cluster's facts of the day are made from the samples that the lake holds now, with this configuration."""
+    """Return whether the cluster's facts of the day match the present samples of the lake and this configuration."""
     return are_current(open_lake(config.lake), config.cluster, day, facts_made_with(config))
 
 
 def has_no_accelerators(config: Config, day: date) -> bool:
-    """Whether Kubernetes was listed on the day and none of the cluster's nodes had an accelerator."""
+    """Return whether Kubernetes was listed on the day and no node of the cluster had an accelerator."""
     with connection(config.compute.memory_limit) as con:
         nodes = needed(load(), ["day.node_snapshot"])
         Batch([(config.cluster, day)]).open_lake(con, open_lake(config.lake, create=True), nodes, timedelta())
@@ -176,21 +176,21 @@ def has_no_accelerators(config: Config, day: date) -> bool:
 
 @dataclass(frozen=True)
 class Reported:
-    """A report's files, the page first, its answers, a line each, and what the operator should check."""
+    """Files of a report (the page first), its answers (a line each), and warnings for the operator."""
 
     files: list[Place]
     answers: tuple[str, ...]
     warnings: tuple[str, ...] = ()
     failure: CoverageError | FindingError | None = None
-    """Reason for an exit code other than 0 though the report is written."""
+    """Reason for an exit code other than 0, although the report is written."""
 
 
 def report(config: Config, window: Window, out: Place, now: datetime, salt: str = "") -> Reported:
-    """Every form of the report of a window; with a salt without names, each by a pseudonym that the salt decides.
+    """Write every form of the report of a window. With a salt, pseudonyms that depend on it replace all names.
 
-    The failure is about too little data, or about a finding that is to fail the run.
+    ``failure`` of the result is about too little data, or about a finding that must fail the run.
     """
-    from gpureport.report import Forms, write_report  # polars and jinja2: an export should not wait for them
+    from gpureport.report import Forms, write_report  # polars and jinja2 are slow to import; an export does not need them
 
     check(config)
     lake, whole, window = reported_lake(config), window, window.over_by(now)
@@ -217,7 +217,7 @@ def report(config: Config, window: Window, out: Place, now: datetime, salt: str 
         written = deliver(out, write)
     unsent = list[str]()
     if config.report.notify.model_fields_set:
-        from gpureport.commands.work.notifying import notify  # requests and smtplib: most reports are sent nowhere
+        from gpureport.commands.work.notifying import notify  # slow to import; most reports are not sent
 
         title = f"GPU usage report: {', '.join(header.clusters)}, {window}"
         unsent = notify(config.report.notify, title, [*answers, str(written[0])])
@@ -225,7 +225,7 @@ def report(config: Config, window: Window, out: Place, now: datetime, salt: str 
 
 
 def made_of(config: Config, window: Window) -> str:
-    """Digest that other facts, settings or owners of namespaces, another version or another window change."""
+    """Return a digest that changes with the facts, settings, owners of namespaces, version and window."""
     lake, days = reported_lake(config), {*window.days(), window.end_at.date()}
     state = [each.stored for table in ("source", "namespace") for each in lake.partitions(table) if each.date in days]
     settings = (config.model_dump_json(), facts_made_with(config), report_settings(config))
@@ -233,7 +233,7 @@ def made_of(config: Config, window: Window) -> str:
 
 
 def _into_file(con: DuckDBPyConnection, lake: Lake, window: Window) -> Make:
-    """Begin the report's database beside what is spilled: moves each table there that memory need not hold any longer.
+    """Begin the report's database in the temporary folder; return a function that moves a table there to free memory.
 
     All tables together have about six times the ledger's rows.
     """
@@ -261,7 +261,7 @@ def _failure(config: Config, out: Place, ratio: float, failing: Mapping[str, int
 
 
 def refuse_cut_hours(con: DuckDBPyConnection, lake: Lake, window: Window) -> None:
-    """UsageError for a window that cuts an hour in which GPUs were seen on both sides: facts are hourly."""
+    """Raise UsageError for a window that cuts an hour with GPU data on both sides: facts are hourly."""
     first, last = full_hour(window.start_at), full_hour(window.end_at + timedelta(hours=1, milliseconds=-1))
     for edge in {window.start_at, window.end_at} - {first, last}:
         wanted = {"facts.device_signal": load()["facts.device_signal"].columns}
@@ -274,11 +274,11 @@ def refuse_cut_hours(con: DuckDBPyConnection, lake: Lake, window: Window) -> Non
 
 
 def _unmatched(con: DuckDBPyConnection, config: Config) -> list[str]:
-    """A sentence for each configured name that nothing of the window has: it would silently count for none."""
+    """Return a sentence for each configured name that nothing in the window has: it would silently have no effect."""
     rows = con.execute("select distinct gpu_model, device_uuid from period.capacity").fetchall()
     models, uuids = {model for model, _ in rows}, {uuid for _, uuid in rows}
     labeled = con.execute("select distinct team, namespace from period.workload").fetchall()
-    teams = {team or namespace for team, namespace in labeled}  # as the costs have them
+    teams = {team or namespace for team, namespace in labeled}  # named as in the costs
     clusters = {each.cluster for each in open_lake(config.lake).partitions("source")}
     label, is_chosen = config.owners.team_label, "team_label" in config.owners.model_fields_set
     sentence = f"owners.team_label is {label!r}, which no namespace with GPUs in the period has"
@@ -298,15 +298,15 @@ def _unmatched(con: DuckDBPyConnection, config: Config) -> list[str]:
 
 
 def _owners(con: DuckDBPyConnection, config: Config, lake: Lake, window: Window) -> dict[tuple[str, str], str] | None:
-    """Teams of namespaces, by the label as last seen in the window (report.by); None without team pages.
+    """Return the teams of namespaces, by their last label in the window (report.by); None without team pages.
 
-    UsageError where no namespace is known to have the label.
+    UsageError where no namespace has the label.
     """
     label = config.report.by
     if not label:
         return None
     days = list(window.days())
-    views(con, lake, ["namespace"], dates=[*days, days[-1] + timedelta(days=1)])  # state of the window's end is the next day's
+    views(con, lake, ["namespace"], dates=[*days, days[-1] + timedelta(days=1)])  # the next day has the state at the window's end
     views(con, lake, ["facts/pod_workload"], dates=days)
     if label == "namespace":
         rows = con.execute("select distinct cluster, namespace, namespace from facts.pod_workload").fetchall()
@@ -323,7 +323,7 @@ def _owners(con: DuckDBPyConnection, config: Config, lake: Lake, window: Window)
 def open_report(
     con: DuckDBPyConnection, config: Config, lake: Lake, window: Window, now: datetime, salt: str = "", leave: Make | None = None
 ) -> tuple[Header, dict[str, Query]]:
-    """report.* built over the facts of the window (``leave``: see ``report_tables``), and what the report says of itself."""
+    """Build report.* from the facts of the window (``leave``: see ``report_tables``); return the header and the queries."""
     from gpureport.report.header import read_header
 
     settings = report_settings(config)
@@ -332,37 +332,37 @@ def open_report(
     queries = report_tables(tables, leave)
     views(con, lake, ["source"], dates=list(window.days()))
     if salt:
-        from gpureport.compute.period.anonymous import anonymise  # nobody else should wait for it
+        from gpureport.compute.period.anonymous import anonymise  # slow to import, and only used here
 
         anonymise(con, load(), salt)
-        queries = {table: load()[table] for table in queries}  # their values name namespaces that are suppressed
+        queries = {table: load()[table] for table in queries}  # the values of the others name suppressed namespaces
     shown = _without_names(_shown_settings(config, settings)) if salt else _shown_settings(config, settings)
     header = read_header(con, window, now, _digest(made_with, shown), tuple(failed_checks(con, tables.params)), shown)
     return replace(header, notes=differing_days(lake, window, made_with, has_names=not salt)), queries
 
 
 def _without_names(shown: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings without the label of teams, paths of files, and what is retired, of which the days stay."""
+    """Return settings without the team label, paths of files, and names of retired objects; their dates stay."""
     files = {name: "a file" for name, found in shown.items() if name.startswith("carbon") and isinstance(found, str)}
     retired = {name: [each["since"] for each in shown[name]] for name in ("retired",) if name in shown}
     return {**shown, **files, **retired, "team_label": "a label"}
 
 
 def _digest(made_with: MadeWith, shown: Mapping[str, Any]) -> str:
-    """Twelve hex digits that change with any setting that changes the page, and with a revision of its facts."""
+    """Return twelve hex digits that change with the settings on the page, and with a revision of its facts."""
     everything = json.dumps([made_with.entries, shown], sort_keys=True, default=str)
     return hashlib.sha256(everything.encode()).hexdigest()[:12]
 
 
 def default_window(config: Config, now: datetime) -> Window:
-    """The last complete week with facts, Monday to Sunday; else what there is of the last seven days. LakeError without."""
+    """Return the last full week with facts, Monday to Sunday; else the days with facts of the last seven. LakeError for none."""
     days = {each.date for each in reported_lake(config).computed_days()}
     if not days:
         raise LakeError(f"The lake at {config.lake} has no facts. Run gpureport export and gpureport compute first.")
     zone = parse_zone(config.report.timezone)
-    # A day of a zone behind UTC ends on the next day of UTC.
+    # In a zone behind UTC, the last day ends on the next UTC day, which has no facts.
     last = max(days) - timedelta(days=int(day_start(max(days), zone) > day_start(max(days)) and len(days) > 1))
-    over = last - timedelta(days=int(day_start(last + timedelta(days=1), zone) > now))  # a run of today has facts of a part
+    over = last - timedelta(days=int(day_start(last + timedelta(days=1), zone) > now))  # today's facts are partial
     monday = over - timedelta(days=(over.weekday() + 1) % 7 + 6)
     if days.issuperset(monday + timedelta(days=number) for number in range(7)):
         return Window(day_start(monday, zone), day_start(monday + timedelta(days=7), zone))
@@ -370,7 +370,7 @@ def default_window(config: Config, now: datetime) -> Window:
 
 
 def _shown_settings(config: Config, settings: ReportSettings) -> dict[str, Any]:
-    """The settings that its figures stand on, as the page names them; prices and factors only where there are any."""
+    """Return the settings behind the figures, as the page names them; prices and factors only if there are any."""
     prices = config.prices.model_dump(mode="json")
     carbon = config.carbon.model_dump(mode="json") if settings.carbon else {}
     return {

@@ -1,4 +1,4 @@
-"""Tables and columns as Markdown, from the lake's tables and the SQL's headers: docs/schema.md."""
+"""Tables and columns as Markdown (docs/schema.md), from the lake's tables and the headers of the SQL."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ _UNITS = re.compile(
     r"^UTC, |^0\.\.1, |; several are listed"
     r"|[;,] '' (?:where|while)[^;]*$|; null (?:where|while)[^;]*(?:not|no|none|un\w+)\b[^;]*$"
 )
-"""Introduction about all columns."""
+"""Phrases that the introduction states for all columns."""
 _SMALL = ("at", "by", "for", "in", "its", "it", "name", "names", "of", "on", "pods", "the", "that", "was", "when", "workload")
-"""Words that say no more than a column's name."""
+"""Words that add nothing to a column's name."""
 
 Columns = Mapping[str, str]
 """Meaning of each column."""
 
 
 def render_schema(queries: Mapping[str, Query]) -> str:
-    """docs/schema.md."""
+    """Return the text of docs/schema.md."""
     read = {name: query for name, query in sorted(queries.items()) if query.life in _FLOORS}
     lake = {f"lake.{table.name}": {column.name: column.doc for column in table.columns} for table in TABLES}
     columns: dict[str, Columns] = lake | {name: query.columns for name, query in read.items()}
@@ -59,7 +59,7 @@ def render_schema(queries: Mapping[str, Query]) -> str:
 
 
 def _shared(tables: Iterable[Columns]) -> Columns:
-    """Columns that several tables describe alike, with the description that most of them have."""
+    """Return columns that several tables describe alike, with their most common description."""
     found: dict[str, Counter[str]] = defaultdict(Counter)
     for columns in tables:
         for name, text in columns.items():
@@ -69,14 +69,14 @@ def _shared(tables: Iterable[Columns]) -> Columns:
 
 
 def _own(table: str, columns: Mapping[str, Columns], shared: Columns) -> str:
-    """The columns that mean something particular in this table; of a day's table, in its hours' one neither."""
+    """Return lines on columns with a particular meaning in this table; a daily table does not repeat its hourly one."""
     figures = _FIGURES if table.startswith("report.") else set()
     known = {**shared, **columns.get(f"{table.removesuffix('_day')}_hour", {})}
     return _lines({name: text for name, text in columns[table].items() if name not in figures and known.get(name) != text})
 
 
 def _lines(columns: Columns) -> str:
-    """A line for each meaning, with the columns that have it and do not say it by their names."""
+    """Return a line per meaning, with its columns; a column whose name says the meaning is left out."""
     names: dict[str, list[str]] = defaultdict(list)
     for name, meaning in columns.items():
         text = _UNITS.sub("", meaning)
@@ -86,18 +86,18 @@ def _lines(columns: Columns) -> str:
 
 
 def _listed(names: list[str]) -> str:
-    """Names as code; a common ending of several once."""
+    """Return names as code; a common ending of several is written once."""
     if len(names) > 3 and (alike := re.fullmatch(r"\w+?(_\w+)(?: \w+?\1)*", " ".join(names))):
         return f"`…{alike[1]}` of {', '.join(name.removesuffix(alike[1]) for name in names)}"
     return ", ".join(f"`{name}`" for name in names)
 
 
 def _purpose(query: Query) -> str:
-    """All of it of a report's table, of facts what they are: the rest is for those who read their SQL."""
+    """Return the whole purpose of a report table, but only the first paragraph for facts; the SQL has the rest."""
     return query.purpose if query.life == "report" else query.purpose.partition("\n\n")[0]
 
 
 def _text(doc: str, grain: tuple[str, ...]) -> str:
-    """A table's purpose and key, without what is part of every key."""
+    """Return a table's purpose and key, without columns that are part of every key."""
     key = [name for name in grain if name not in ("cluster", "observed_at")]
     return f"{' '.join(doc.split())}\nKey: `{', '.join(key) or 'cluster'}`.\n"

@@ -1,4 +1,4 @@
-"""Settings of each stage from a configuration, grams of CO2e per kWh among them, and the progress bar of a long stage."""
+"""Settings of each stage from a configuration, including grams of CO2e per kWh, and the progress bar of a long stage."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 @contextmanager
 def progress_bar(title: str) -> Iterator[Progress]:
-    """A bar on a terminal's stderr, nothing elsewhere."""
+    """Show a progress bar if stderr is a terminal."""
     if not sys.stderr.isatty():
         yield quiet
         return
-    from rich.console import Console  # a fiftieth of a second that a nightly job need not wait for
+    from rich.console import Console  # takes a fiftieth of a second, and a nightly job does not need it
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
 
@@ -43,23 +43,23 @@ def progress_bar(title: str) -> Iterator[Progress]:
 
 
 REPORT_THREADS = 1
-"""Several threads add in any order, and the ninth digit of a sum would depend on it: the same lake gives the same bytes."""
+"""Threads of a report: several would vary the order, and so the ninth digit, of sums. The same lake gives the same bytes."""
 
 
 def catalog_of(config: Config) -> Catalog:
-    """The catalog, with the configured rows and labels."""
+    """Return the catalog, with the configured rows and labels."""
     return load_catalog(config.signals, config.labels)
 
 
 def reported_lake(config: Config) -> Lake:
-    """The lake, or what it holds of the one cluster that the configuration names (report.cluster)."""
+    """Return the lake, or its part of the one configured cluster (report.cluster)."""
     lake = open_lake(config.lake)
     return lake.of_cluster(config.report.cluster) if config.report.cluster else lake
 
 
 def compute_settings(config: Config) -> ComputeSettings:
-    """Settings that facts depend on."""
-    from gpureport.compute.day import ComputeSettings  # a question to the lake should not wait for what computes
+    """Return the settings that facts depend on."""
+    from gpureport.compute.day import ComputeSettings  # slow to import; queries of a lake do not need it
 
     return ComputeSettings(
         memory_threshold_ratio=config.saturation.memory_threshold_ratio,
@@ -71,12 +71,12 @@ def compute_settings(config: Config) -> ComputeSettings:
 
 
 def facts_made_with(config: Config) -> MadeWith:
-    """Versions and settings of facts under this configuration."""
+    """Return versions and settings of facts under this configuration."""
     return made_with(load(), compute_settings(config).meaning)
 
 
 def quota_rules(config: Config) -> Rules:
-    """Settings of the quota systems."""
+    """Return the settings of the quota systems."""
     quota = config.quota
     return Rules(
         quota.nos.gpu_memory_gb_per_gpu,
@@ -86,7 +86,7 @@ def quota_rules(config: Config) -> Rules:
 
 
 def report_settings(config: Config) -> ReportSettings:
-    """Settings that the figures of a report depend on, beside the facts."""
+    """Return the settings that the figures of a report depend on, apart from the facts."""
     links = {model: link.model_dump() for model, link in sorted(config.links.items())}
     return ReportSettings(
         config.report.figure_min_coverage_ratio,
@@ -105,19 +105,19 @@ def report_settings(config: Config) -> ReportSettings:
 
 
 def _prices(config: Config) -> dict[str, Any]:
-    """The price book, each price by the days from which it is in force; empty where nothing is configured."""
+    """Return the prices, each by the days from which it is in force; empty if none is configured."""
     hours = {model: _dated(price) for model, price in config.prices.gpu_hour.items()}
     kwh = config.prices.kwh
     return {**({"gpu_hour": hours} if hours else {}), **({"kwh": _dated(kwh)} if kwh is not None else {})}
 
 
 def _dated(price: Price) -> dict[str, float]:
-    """Amounts by day; the only one is in force since ever."""
+    """Return amounts by day; a single amount is in force from the earliest date."""
     return {str(day): amount for day, amount in (price if isinstance(price, dict) else {date.min: price}).items()}
 
 
 def _carbon(config: Config) -> dict[str, Any]:
-    """Factors of energy; empty where nothing that needs them is configured."""
+    """Return the factors of energy; empty if nothing that needs them is configured."""
     carbon = config.carbon
     grams = [*intensities("location", carbon.grams_per_kwh), *intensities("market", carbon.market_grams_per_kwh)]
     return {"pue": carbon.pue, "grams_per_kwh": grams} if grams or _prices(config) or carbon.pue != 1 else {}
@@ -128,9 +128,9 @@ _ALWAYS = "0001-01-01T00:00:00"
 
 
 def intensities(basis: str, given: float | Path | None) -> list[dict[str, str | float]]:
-    """Rows of basis, start_at (UTC) and grams_per_kwh, each in force until the next; none where nothing is given.
+    """Return rows of basis, start_at (UTC) and grams_per_kwh, each in force until the next; none if nothing is given.
 
-    A CSV file has the columns time (RFC 3339) and grams_per_kwh. UsageError where it cannot be read so.
+    A CSV file has the columns time (RFC 3339) and grams_per_kwh. UsageError where it has not, or cannot be read.
     """
     if given is None:
         return []
