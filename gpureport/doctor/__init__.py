@@ -1,7 +1,7 @@
-"""``gpureport doctor``: what is there and what is not, what each absence costs in the report, and the lines to add.
+"""``gpureport doctor``: what exists and what is missing, what each gap costs in the report, and the lines to add.
 
-Evidence is gathered from a server (``prometheus``), from a lake (``lake``) or from an API server (``kubernetes``) into the same
-plain values; the checks are pure functions from those to findings.
+Evidence comes from a server (``prometheus``), a lake (``lake``) or an API server (``kubernetes``), as the same plain values.
+The checks are pure functions from evidence to findings.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from gpureport.values.text.safe import printable, to_json
 COLUMNS = ("status", "code", "subject", "found", "costs")
 _STYLES: Mapping[str, str] = {"ok": "green", "missing": "bold red", "partial": "yellow", "note": "cyan"}
 _UNWRAPPED = 10_000
-"""Columns of a pipe or file: a row is a line there, however long."""
+"""Width of the table in a pipe or file, so that a row is always one line."""
 
 
 def print_findings(found: Mapping[str, Sequence[Finding]], output: Output, out: TextIO) -> None:
-    """Print the rows of each cluster, with a column for its name where there are several.
+    """Print the findings of each cluster, with a column for its name if there are several.
 
-    The table alone has the lines to add once each, by the place where they go.
+    Only the table prints each line to add once, grouped by its place.
     """
     shown = found if len(found) > 1 else {"": next(iter(found.values()))}
     if output == "json":
@@ -63,7 +63,7 @@ def _print_table(shown: Mapping[str, Sequence[Finding]], out: TextIO) -> None:
     for name, findings in shown.items():
         for place, lines in lines_to_add(findings).items():
             console.print(Text(f"\nTo add{f' in {name}' if name else ''}, {place}:\n"))
-            # Written as they are: a terminal's width must not break a line that is to be copied.
+            # Written without wrapping: a terminal's width must not break a line that is to be copied.
             out.write("".join(f"{printable(line)}\n" for line in lines))
 
 
@@ -77,7 +77,7 @@ def _cells(name: str, finding: Finding) -> tuple[str, ...]:
 
 
 def lines_to_add(findings: Sequence[Finding]) -> dict[str, list[str]]:
-    """Place → lines, each block once."""
+    """Return place → lines to add; each block appears once."""
     blocks = dict.fromkeys(remedy for finding in findings for remedy in finding.add)
     found: dict[str, list[str]] = {}
     for remedy in blocks:
@@ -99,7 +99,7 @@ __all__ = [
 
 
 def examine(evidence: Evidence, catalog: Catalog, backfill_days: int) -> list[Finding]:
-    """Every check's rows: what is missing everywhere first, then in places, then what is worth knowing, then what is well."""
+    """Return the findings of all checks: first missing on all devices, then missing on some, then notes, then ok."""
     found = _of_telemetry(evidence, catalog, backfill_days) if evidence.has_telemetry else node_findings(evidence)
     findings = [*found, *access_findings(evidence)]
     return sorted(findings, key=lambda finding: get_args(Status).index(finding.status))
@@ -117,7 +117,7 @@ def _of_telemetry(evidence: Evidence, catalog: Catalog, backfill_days: int) -> l
 
 
 def conclusion(findings: Iterable[Finding], evidence: Evidence) -> str:
-    """The verdict in one sentence, with what was not read."""
+    """Return the verdict in one sentence, with a note if telemetry was not read."""
     if evidence.has_telemetry:
         return verdict(findings, evidence.subject)
     return f"{verdict(findings, evidence.subject, 'the Kubernetes state')}; telemetry was not looked at (--prometheus-url)"

@@ -1,4 +1,4 @@
-"""Nodes and kube-state-metrics: what the cluster says it has beside what exporters report."""
+"""Nodes and kube-state-metrics: the cluster's state compared with the exporters' reports."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gpureport.doctor import remedies
 from gpureport.doctor.evidence import Evidence, Finding, KubeState
 
 LIFETIME_SERIES = ("kube_pod_info", "kube_pod_created", "kube_pod_status_phase")
-"""Without these the life of a pod, and so what was not seen of it, is unknown."""
+"""Series with the life of a pod. Without them its life, and so its time without data, is unknown."""
 REQUEST_SERIES = ("kube_pod_container_resource_requests", "kube_node_status_allocatable")
 END_SERIES = "kube_pod_completion_time"
 CLAIM_SERIES = "kube_pod_resourceclaim_info"
@@ -21,7 +21,7 @@ _EXPORTER_POD = re.compile(r"exporter.*-[a-z0-9]{5}$")
 
 
 def cluster_findings(evidence: Evidence) -> list[Finding]:
-    """Rows about nodes and about kube-state-metrics."""
+    """Return findings on nodes and on kube-state-metrics."""
     kube = evidence.kube
     if not kube.series:
         text = "no series of kube-state-metrics: how long a pod lived, and what it requested, is unknown"
@@ -38,7 +38,7 @@ def cluster_findings(evidence: Evidence) -> list[Finding]:
 
 
 def node_findings(evidence: Evidence) -> list[Finding]:
-    """Rows about nodes with accelerators, whether kube-state-metrics or the API server reports them."""
+    """Return findings on nodes with accelerators, from kube-state-metrics or the API server."""
     return [*_silent_nodes(evidence), *_no_driver(evidence.kube)]
 
 
@@ -66,7 +66,7 @@ def _absent_series(kube: KubeState) -> list[Finding]:
 
 
 def _host_labels(evidence: Evidence) -> list[Finding]:
-    """A host label that is no node's name is what the operating system says in a pod: the pod's name."""
+    """Find host labels that name no node: inside a pod, the operating system's host name is the pod's name."""
     nodes = evidence.kube.nodes
     hosts = {each.host for each in evidence.carried if each.exporter == remedies.DCGM and each.host}
     odd = sorted(host for host in hosts if host not in nodes and (_EXPORTER_POD.search(host) is not None))
@@ -80,7 +80,7 @@ def _host_labels(evidence: Evidence) -> list[Finding]:
 
 
 def _silent_nodes(evidence: Evidence) -> list[Finding]:
-    """Decided only where every device's node is known by the name that Kubernetes has for it."""
+    """Find nodes that no exporter reports; only if every device's node is known by its Kubernetes name."""
     kube = evidence.kube
     reported = {each.host if each.host in kube.nodes else each.node for each in evidence.carried}
     silent = sorted(set(kube.allocatable) - reported)

@@ -1,4 +1,4 @@
-"""Evidence about a cluster, from servers or a lake, and the findings that checks make of it: plain values."""
+"""Evidence about a cluster, from servers or a lake, and the findings of checks on it: plain values."""
 
 from __future__ import annotations
 
@@ -15,42 +15,42 @@ RESOURCES = (
     r"nvidia_com_(gpu|mig).*|amd_com_(gpu|cpx|dpx|qpx|spx|tpx).*|gpu_intel_com_(i915|xe)|habana_ai_gaudi.*|google_com_tpu"
     r"|aliyun_com_gpu.*|(koordinator_sh|kubernetes_io|volcano_sh)_v?gpu.*"
 )
-"""Resource names with everything but letters and digits written as an underscore; a regular expression."""
+"""Regular expression of resource names, where an underscore replaces every character but letters and digits."""
 _RESOURCE = re.compile(RESOURCES)
 # Node Feature Discovery's pci-<vendor>.present and pci-<class>_<vendor>.present; not Intel's, whose graphics are in most servers.
 _PCI_LABEL = re.compile(r"label_feature_node_kubernetes_io_pci_(?:\w+_)?(10de|1002)_present")
-# gpu.nvidia.com, gaudi.intel.com, hami-core-gpu.project-hami.io; not compute-domain.nvidia.com, which hands out no GPU.
+# gpu.nvidia.com, gaudi.intel.com, hami-core-gpu.project-hami.io; not compute-domain.nvidia.com, which allocates no GPU.
 _DRIVER = re.compile(r"(?:[a-z0-9-]*gpu|gaudi|tpu)\..+")
 _VENDORS = {"10de": "nvidia", "1002": "amd"}
 
 
 def resource_vendor(resource: str) -> str:
-    """Vendor of a resource: nvidia_com_gpu → nvidia."""
+    """Return the vendor of a resource: nvidia_com_gpu → nvidia."""
     return resource.removeprefix("gpu_").partition("_")[0]
 
 
 def is_accelerator(resource: str) -> bool:
-    """Whether a resource is a device that a report is about."""
+    """Return whether a resource is an accelerator that reports cover."""
     return _RESOURCE.fullmatch(resource) is not None
 
 
 def is_accelerator_driver(driver: str) -> bool:
-    """Whether a DRA driver hands out devices that a report is about."""
+    """Return whether a DRA driver allocates accelerators that reports cover."""
     return _DRIVER.fullmatch(driver) is not None
 
 
 def as_exported(name: str) -> str:
-    """A resource's or label's name as kube-state-metrics writes it: nvidia.com/gpu → nvidia_com_gpu."""
+    """Return a resource's or label's name as kube-state-metrics writes it: nvidia.com/gpu → nvidia_com_gpu."""
     return re.sub(r"\W", "_", name, flags=re.ASCII)
 
 
 def node_of(labels: Mapping[str, str]) -> str:
-    """The node that a series of kube-state-metrics is about, also where the scrape's own label displaced it."""
+    """Return the node of a series of kube-state-metrics, even if the scrape's own label replaced it."""
     return labels.get("exported_node") or labels.get("node", "")
 
 
 def pci_vendor(labels: Mapping[str, str]) -> str:
-    """Vendor of the accelerator in a node's PCI labels; '' for none."""
+    """Return the vendor of the accelerator in a node's PCI labels; '' for none."""
     for name, value in labels.items():
         if value == "true" and (found := _PCI_LABEL.fullmatch(name)):
             return _VENDORS[found[1]]
@@ -58,7 +58,7 @@ def pci_vendor(labels: Mapping[str, str]) -> str:
 
 
 def pci_labels(names: Iterable[str]) -> list[str]:
-    """Those of the label names that report accelerators in PCI slots."""
+    """Return the label names that report accelerators in PCI slots."""
     return sorted(name for name in names if _PCI_LABEL.fullmatch(name))
 
 
@@ -67,7 +67,7 @@ Status = Literal["missing", "partial", "note", "ok"]
 
 @dataclass(frozen=True)
 class Remedy:
-    """Exact lines, and the place where they go."""
+    """Exact lines to add, and their place."""
 
     place: str
     lines: tuple[str, ...]
@@ -75,9 +75,9 @@ class Remedy:
 
 @dataclass(frozen=True)
 class Finding:
-    """One row: what was read, what is there, what its absence costs and what to add.
+    """A finding: what was read, what was found, which figures its absence costs, and what to add.
 
-    ``missing`` costs its figures on all devices, ``partial`` on some, ``note`` costs none.
+    ``missing`` costs figures on all devices, ``partial`` on some, ``note`` costs none.
     """
 
     code: str
@@ -85,17 +85,17 @@ class Finding:
     subject: str
     found: str
     costs: tuple[str, ...] = ()
-    """Figures of the report that are unknown because of it; ``<table>.*`` for all of a table."""
+    """Figures of the report that it makes unknown; ``<table>.*`` is a whole table."""
     add: tuple[Remedy, ...] = ()
 
     @property
     def is_loss(self) -> bool:
-        """Whether a report lacks something because of it."""
+        """Whether a report lacks data because of it."""
         return self.status in ("missing", "partial")
 
 
 def verdict(findings: Iterable[Finding], subject: str, what: str = "a report") -> str:
-    """One sentence: what a report (or whatever else is made of it) would lack."""
+    """Return one sentence on what a report (or another result) would lack."""
     losses = [finding for finding in findings if finding.is_loss]
     if not losses:
         return f"{what} from {subject} would be whole"
@@ -110,7 +110,7 @@ def _costs(losses: Iterable[Finding], status: Status) -> list[str]:
 
 
 def _counted(costs: list[str], how_many: str, where: str) -> list[str]:
-    """Rows of whole tables, columns that are no figures, and figures by number and name."""
+    """Return the losses: whole tables, columns that are not figures, and figures by number and name."""
     tables = [cost.removesuffix(".*") for cost in costs if cost.endswith(".*")]
     figures = [name for name in FIGURES if name in costs]
     others = [cost for cost in costs if not cost.endswith(".*") and cost not in FIGURES]
@@ -121,54 +121,54 @@ def _counted(costs: list[str], how_many: str, where: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Carried:
-    """A device signal on a node: which metric carries it there, and for how many GPUs; a GPU with MIG instances counts once."""
+    """A device signal on a node: its metric there, and the number of GPUs. A GPU with MIG instances counts once."""
 
     signal: str
     metric: str
     exporter: str
     host: str
-    """As the exporter's host label has it; '' where there is none."""
+    """Value of the exporter's host label; '' without one."""
     node: str
-    """As the scrape's node label has it; '' where there is none."""
+    """Value of the scrape's node label; '' without one."""
     model: str
     is_mig: bool
     device_count: int
     host_label: str = ""
-    """The label that ``host`` is from, where a server is read."""
+    """Name of the label with ``host``, if a server is read."""
 
 
 @dataclass(frozen=True)
 class KubeState:
-    """State from kube-state-metrics; of nodes also from the API server."""
+    """State from kube-state-metrics; for nodes also from the API server."""
 
     series: Mapping[str, int] = field(default_factory=dict)
-    """Series by metric."""
+    """Number of series by metric."""
     allocatable: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    """Node → accelerator resource, as kube-state-metrics writes it (nvidia_com_gpu), or DRA driver → how many, where any."""
+    """Node → accelerator resource (as kube-state-metrics writes it, nvidia_com_gpu) or DRA driver → count above 0."""
     hardware: Mapping[str, str] = field(default_factory=dict)
-    """Node → vendor of an accelerator that its PCI labels show, or that it has by its capacity."""
+    """Node → vendor of an accelerator in its PCI labels or its capacity."""
     requests: Mapping[str, int] = field(default_factory=dict)
-    """Accelerator resource → containers that request it."""
+    """Accelerator resource → number of containers that request it."""
     nodes: frozenset[str] = frozenset()
-    """Names of all nodes that are known."""
+    """Names of all known nodes."""
     is_relabelled: bool = False
-    """The scrape's labels displaced kube-state-metrics' own: a pod is in ``exported_pod``."""
+    """Whether the scrape's labels replaced kube-state-metrics' own: a pod is then in ``exported_pod``."""
     has_snapshots: bool = False
 
 
 @dataclass(frozen=True)
 class Rhythm:
-    """Scrape rhythm of one device of each exporter at most; None where it is unknown."""
+    """Scrape rhythm of at most one device of each exporter; None where it is unknown."""
 
     step_seconds: float | None = None
     fresh_ratio: float | None = None
-    """Share of the power samples that differ from the one before."""
+    """Share of the power samples that differ from the previous sample."""
     reset_count: int = 0
 
 
 @dataclass(frozen=True)
 class ServerSeen:
-    """Server that samples come from."""
+    """Server from which samples come."""
 
     name: str
     read_path: str
@@ -177,13 +177,13 @@ class ServerSeen:
 
 @dataclass(frozen=True)
 class Listing:
-    """Result of listing one object of a kind that the API server has."""
+    """Result of listing one object of a kind on the API server."""
 
     kind: Kind
     version: str = ""
-    """As the server names it, group and all: resource.k8s.io/v1."""
+    """Version with its group, as the server names it: resource.k8s.io/v1."""
     refusal: str = ""
-    """Its words where the list may not be read, else ''."""
+    """Message of the server where it refuses the list, else ''."""
 
 
 @dataclass(frozen=True)
@@ -192,42 +192,42 @@ class ApiServer:
 
     url: str
     name: str
-    """With its version, as far as it shows."""
+    """Name with its version, as far as the server shows it."""
     listings: tuple[Listing, ...] = ()
-    """Of kinds that it has; the others are not installed."""
+    """Listings of the kinds on the server; the other kinds are not installed."""
     dra_versions: tuple[str, ...] = ()
-    """Versions of resource.k8s.io, the preferred one first; none where it is not served."""
+    """Versions of resource.k8s.io, the preferred one first; none where the server does not have it."""
     groups_not_served: tuple[str, ...] = ()
-    """API groups of quota systems and the like."""
+    """API groups, such as those of quota systems, that the server does not have."""
     groups_refusal: str = ""
-    """Its words where it does not show which groups it serves, so that DRA and quota objects are not found."""
+    """Message of the server where it does not show its groups; DRA and quota objects are then not found."""
 
     def may_list(self, kind: Kind) -> bool:
-        """Whether the kind is there and its list may be read."""
+        """Return whether the kind exists and may be listed."""
         return any(each.kind == kind and not each.refusal for each in self.listings)
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """All that was seen."""
+    """All evidence about a cluster."""
 
     subject: str
     """Target as text: a URL and an instant, or a lake and a day."""
     carried: tuple[Carried, ...] = ()
     labels: tuple[Labels, ...] = ()
-    """Label sets of device series: one metric of each exporter, on some nodes where there are many."""
+    """Label sets of device series: one metric of each exporter; on some nodes if there are many."""
     pods: tuple[Labels, ...] = ()
-    """Label sets of kube_pod_info and of requests, of the pods that are named on devices."""
+    """Label sets of kube_pod_info and of requests, for the pods that device series name."""
     kube: KubeState = KubeState()
     rhythm: Rhythm = Rhythm()
     server: ServerSeen | None = None
     left_out: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    """Signals of which some device has series and no value: reason → values left out on such devices."""
+    """Signals that have series but no value on some device: signal → reason → number of values left out there."""
     alternating_devices: int = 0
-    """Devices whose labels name A, then B, then A again."""
+    """Number of devices whose labels name A, then B, then A again."""
     warnings: tuple[str, ...] = ()
     unread: Mapping[str, int] = field(default_factory=dict)
-    """Series of metrics that are of accelerators and not in the catalog, by metric."""
+    """Accelerator metrics that are not in the catalog → number of series."""
     api: ApiServer | None = None
     has_telemetry: bool = True
-    """False where Kubernetes alone was read."""
+    """False where only Kubernetes was read."""

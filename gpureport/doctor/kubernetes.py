@@ -1,6 +1,6 @@
-"""Evidence from a Kubernetes API server: what may be listed, by lists of one object, and which nodes have accelerators.
+"""Evidence from a Kubernetes API server: which kinds may be listed (tested with one object), and nodes with accelerators.
 
-Nodes and resource slices are read whole; pods are not, so what they request is known from kube-state-metrics alone.
+Nodes and resource slices are read completely. Pods are not, so their requests are known only from kube-state-metrics.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ _COSTS: dict[Kind, tuple[str, tuple[str, ...]]] = {
     NODES: ("when a node was cordoned or not ready is unknown", _LEDGER),
     KOORDINATOR_DEVICES: ("when a GPU was unhealthy is unknown", _LEDGER),
 }
-"""Loss without a list; nothing for lists that the report does not need."""
+"""Loss where a kind cannot be listed; kinds that the report does not need have none."""
 _OUTAGE_SERIES = ("kube_node_status_condition", "kube_node_spec_unschedulable")
 
 
 def access_findings(evidence: Evidence) -> list[Finding]:
-    """Rows about the API server; none where it was not read."""
+    """Return findings on the API server; none if it was not read."""
     api = evidence.api
     if api is None:
         return []
@@ -89,7 +89,7 @@ ByNode = Mapping[str, Mapping[str, int]]
 
 
 def examine_cluster(cluster: Cluster) -> Evidence:
-    """Lists, permissions and nodes of the server, without telemetry. SourceError's family where it cannot be read."""
+    """Return lists, permissions and nodes of the server, without telemetry. SourceError or a subclass where it cannot be read."""
     refusal = _groups_refusal(cluster)
     kinds = [kind for kind in KINDS if not (kind.group and refusal)]
     groups = dict.fromkeys(kind.group for kind in kinds if kind.group)
@@ -105,7 +105,7 @@ def examine_cluster(cluster: Cluster) -> Evidence:
 
 
 def beside(telemetry: Evidence, state: Evidence) -> Evidence:
-    """The telemetry's evidence with Kubernetes' own; kube-state-metrics' values of a node have priority."""
+    """Combine the telemetry's evidence with Kubernetes' own; kube-state-metrics' values of a node take precedence."""
     series, nodes = telemetry.kube, state.kube
     allocatable = {
         node: {**nodes.allocatable.get(node, {}), **series.allocatable.get(node, {})}
@@ -130,7 +130,7 @@ def _groups_refusal(cluster: Cluster) -> str:
 
 
 def _listing(cluster: Cluster, kind: Kind) -> Listing | None:
-    """None where the server has no such kind."""
+    """List one object of the kind; None where the server has no such kind."""
     try:
         return Listing(kind, cluster.first(kind).api_version)
     except (ForbiddenError, OutOfScopeError) as error:
@@ -149,7 +149,7 @@ def _kube(cluster: Cluster, api: ApiServer) -> KubeState:
         allocatable[node] = {**allocatable.get(node, {}), **driven[node]}
     hardware = {node: resource_vendor(min(resources)) for node, resources in _by_node(rows, "capacity").items()}
     if api.may_list(SLICES) or not (api.dra_versions or api.groups_refusal):
-        # Else a node whose devices a DRA driver hands out would look like one without a driver.
+        # Otherwise a node with devices of a DRA driver would look like a node without a driver.
         hardware |= _hardware(rows)
     return KubeState(allocatable=allocatable, hardware=hardware, nodes=frozenset(row["node_name"] for row in rows))
 
@@ -164,7 +164,7 @@ def _node_rows(cluster: Cluster) -> list[Row]:
 
 
 def _by_node(rows: Iterable[Row], what: str) -> ByNode:
-    """Node → accelerator resource → how many, where there are any."""
+    """Return node → accelerator resource → count above 0."""
     found = {
         row["node_name"]: {as_exported(name): int(count) for name, count in row[what].items() if count and count >= 1}
         for row in rows
@@ -174,7 +174,7 @@ def _by_node(rows: Iterable[Row], what: str) -> ByNode:
 
 
 def _driven(cluster: Cluster) -> ByNode:
-    """Node → DRA driver → how many devices or partitions it hands out there."""
+    """Return node → DRA driver → number of its devices or partitions there."""
     pools = Pools()
     for page in cluster.pages(SLICES):
         if page.is_start:
@@ -189,6 +189,6 @@ def _driven(cluster: Cluster) -> ByNode:
 
 
 def _hardware(rows: Iterable[Row]) -> dict[str, str]:
-    """Nodes by their PCI labels."""
+    """Return node → vendor, from its PCI labels."""
     by_node = {row["node_name"]: {f"label_{as_exported(name)}": value for name, value in row["labels"].items()} for row in rows}
     return {node: vendor for node, labels in by_node.items() if (vendor := pci_vendor(labels))}

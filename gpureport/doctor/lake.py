@@ -1,4 +1,4 @@
-"""Evidence from a day of a lake: its series, what was dropped of them, and who was named."""
+"""Evidence from a day of a lake: its series, their dropped values, and the holders that labels name."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _LEFT_OUT = """
 with entry as (select signal, unnest(map_entries(dropped)) as drops from lake.device_signal where sample_count = 0)
 select signal, drops.key, sum(drops.value)::bigint from entry group by all having sum(drops.value) > 0 order by all
 """
-# One after the other and at once: pods of one name that follow each other over the day are no sign of anything.
+# Gaps of at most five minutes: pods of one name that come back later in the day show nothing.
 _ALTERNATING = """
 with run as (
     select
@@ -90,8 +90,8 @@ where kind <> 'kubernetes' group by server order by count(*) desc, server limit 
 
 
 def examine_lake(con: DuckDBPyConnection, lake: Lake, cluster: str | None, day: date, catalog: Catalog) -> evidence.Evidence:
-    """Content of a cluster's day in the lake. LakeError where there is none, UsageError where the cluster must be named."""
-    chosen, next_day = _cluster(lake, cluster, day), day + timedelta(days=1)  # whose first snapshot shows the day's pods too
+    """Return evidence on a cluster's day in the lake. LakeError where there is none, UsageError if ``cluster`` is needed."""
+    chosen, next_day = _cluster(lake, cluster, day), day + timedelta(days=1)  # its first snapshot also shows the day's pods
     views(con, lake, TABLES, clusters=[chosen], dates=[day])
     carried = _carried(con, catalog)
     server, labels = con.execute(_SERVER).fetchone(), _label_sets(con, carried)
@@ -145,7 +145,7 @@ def _kube(con: DuckDBPyConnection, has_snapshots: bool) -> evidence.KubeState:
 
 
 def _by_node(con: DuckDBPyConnection, metric: str) -> dict[str, dict[str, int]]:
-    """Node → accelerator resource → how many at most on the day, where there were any."""
+    """Return node → accelerator resource → largest count of the day, if above 0."""
     found: dict[str, dict[str, int]] = defaultdict(dict)
     for node, resource, count in con.execute(_LARGEST, [metric]).fetchall():
         if node and resource and evidence.is_accelerator(resource):

@@ -1,4 +1,4 @@
-"""Evidence from a server: what is counted there, and label sets of a few nodes; samples are never fetched in bulk."""
+"""Evidence from a server: its numbers of series, and label sets of a few nodes; samples are never fetched in bulk."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gpureport.values.series import METRIC_LABEL, Labels
 from gpureport.values.window import rfc3339
 
 LABEL_WINDOW = timedelta(hours=1)
-"""Look-back for label sets: long enough to see holders, short enough to see that a setting was changed."""
+"""Look-back for label sets: long enough to see holders, short enough to see a changed setting."""
 RHYTHM_WINDOW = "30m"
 _HOSTS = ("Hostname", "hostname", "node", "node_name")
 _DAYS = {"y": 365.0, "w": 7.0, "d": 1.0, "h": 1 / 24, "m": 1 / 1440, "s": 1 / 86400, "ms": 1 / 86400e3}
@@ -36,7 +36,7 @@ Row = tuple[Labels, float]
 
 
 class _Questions:
-    """Instant queries at one time, and what the server warned of; ``scope`` is what every series must have."""
+    """Instant queries at one time, and the server's warnings; every series must match ``scope``."""
 
     def __init__(self, connection: Connection, at: datetime, scope: Sequence[Matcher]) -> None:
         self.connection = connection
@@ -45,24 +45,24 @@ class _Questions:
         self.warnings: list[str] = []
 
     def where(self, *matchers: Matcher) -> str:
-        """A PromQL selector within the scope."""
+        """Return a PromQL selector within the scope."""
         return selector([*matchers, *self.scope])
 
     def vector(self, query: str) -> list[Row]:
-        """The rows of an instant query."""
+        """Return labels and value of each row of an instant query."""
         return [(each["metric"], float(each["value"][1])) for each in self.rows(query)]
 
     def rows(self, query: str) -> list[dict[str, Any]]:
-        """The rows as the server gives them."""
+        """Return the rows of an instant query as the server gives them."""
         reply = self._query("/api/v1/query", {"query": query, "time": f"{self.at_seconds:.3f}"})
         return list((reply.get("data") or {}).get("result") or [])
 
     def series(self, matchers: Sequence[Matcher], limit: int) -> list[Labels]:
-        """Label sets of the last hour, not more than the limit where the server knows one."""
+        """Return label sets of the last hour, at most ``limit``; servers that know a limit apply it themselves."""
         return list(self._metadata("/api/v1/series", matchers, limit).get("data") or [])[:limit]
 
     def label_names(self, matchers: Sequence[Matcher]) -> list[str]:
-        """Label names of the last hour's series."""
+        """Return label names of the last hour's series."""
         return list(self._metadata("/api/v1/labels", matchers, 0).get("data") or [])
 
     def _metadata(self, path: str, matchers: Sequence[Matcher], limit: int) -> dict[str, Any]:
@@ -72,13 +72,13 @@ class _Questions:
 
     def _query(self, path: str, form: Mapping[str, str]) -> dict[str, Any]:
         reply = self.connection.json(path, form)
-        # A list of label sets cut at the limit that was requested is what was wanted.
+        # A list cut at the requested limit is the expected answer.
         self.warnings += [str(each) for each in reply.get("warnings") or [] if _TRUNCATED not in str(each)]
         return reply
 
 
 def examine_server(connection: Connection, catalog: Catalog, at: datetime, match: Mapping[str, str]) -> evidence.Evidence:
-    """Series with these labels on the server at this instant. SourceError where it cannot be read."""
+    """Return evidence on the server's series with these labels at this instant. SourceError where it cannot be read."""
     server = probe(connection)
     query = _Questions(connection, at, [Matcher(name, "=", value) for name, value in sorted(match.items())])
     wanted = one_of(METRIC_LABEL, [*catalog.requested, CLAIM_SERIES])
@@ -104,7 +104,7 @@ def examine_server(connection: Connection, catalog: Catalog, at: datetime, match
 
 
 def _carried(query: _Questions, catalog: Catalog, series: Mapping[str, int]) -> tuple[evidence.Carried, ...]:
-    """Device counts by metric and node: one question for all metrics that are distinguished by the same labels."""
+    """Return device counts by metric and node, with one query for all metrics that have the same label conditions."""
     by_condition: dict[str, list[Meaning]] = defaultdict(list)
     for row in catalog.rows:
         if row.is_device and row.metric in series:
@@ -119,7 +119,7 @@ def _carried(query: _Questions, catalog: Catalog, series: Mapping[str, int]) -> 
 
 
 def _device_count(query: _Questions, rows: Sequence[Meaning]) -> str:
-    """PromQL: how many GPUs carry each metric, by node and model; copies of one, and its instances, count once."""
+    """Return PromQL for the number of GPUs with each metric, by node and model; copies of a GPU and its instances count once."""
     conditions = [Matcher(name, "!=", "") if value == "*" else Matcher(name, "=", value) for name, value in rows[0].conditions]
     where = query.where(one_of(METRIC_LABEL, [row.metric for row in rows]), *conditions)
     by_place = ", ".join([METRIC_LABEL, *_HOSTS, *names.MODEL, _MIG])
@@ -142,7 +142,7 @@ def _one_carried(row: Meaning, labels: Labels, count: int) -> evidence.Carried:
 
 
 def _label_sets(query: _Questions, carried: Sequence[evidence.Carried]) -> tuple[Labels, ...]:
-    """Label sets of each exporter's leading metric on the chosen hosts."""
+    """Return label sets of each exporter's leading metric on the chosen hosts."""
     found: list[Labels] = []
     for metric in leading_metrics(carried):
         hosts: dict[str, list[str]] = defaultdict(list)
@@ -180,7 +180,7 @@ def _named(metric: str) -> Matcher:
 
 
 def _by_node(query: _Questions, metric: str) -> dict[str, dict[str, int]]:
-    """Node → accelerator resource → how many, where there are any."""
+    """Return node → accelerator resource → count above 0."""
     found: dict[str, dict[str, int]] = defaultdict(dict)
     for labels, count in query.vector(f"max by ({_NODES}, resource) ({query.where(_named(metric), _ACCELERATORS)}) > 0"):
         found[evidence.node_of(labels)][labels["resource"]] = int(count)
@@ -188,7 +188,7 @@ def _by_node(query: _Questions, metric: str) -> dict[str, dict[str, int]]:
 
 
 def _hardware(query: _Questions) -> dict[str, str]:
-    """Nodes by their PCI labels; which of the labels there are is asked first."""
+    """Return node → vendor, from PCI labels; one query finds which of these labels exist."""
     labels = evidence.pci_labels(query.label_names([_named("kube_node_labels")]))
     if not labels:
         return {}
@@ -198,7 +198,7 @@ def _hardware(query: _Questions) -> dict[str, str]:
 
 
 def _rhythm(query: _Questions, carried: Sequence[evidence.Carried]) -> evidence.Rhythm:
-    """Seen on the power and energy samples of one host in half an hour."""
+    """Return the rhythm of the power and energy samples of one host over half an hour."""
     power = [values for _, values in _of_one_host(query, carried, "power_watts")]
     energy = [values for _, values in _of_one_host(query, carried, "energy_joules")]
     times = max((times for times, _ in _of_one_host(query, carried, None)), key=len, default=[])
@@ -217,7 +217,7 @@ def _fresh_ratio(values: Sequence[float]) -> float | None:
 def _of_one_host(
     query: _Questions, carried: Sequence[evidence.Carried], signal: str | None
 ) -> list[tuple[list[float], list[float]]]:
-    """Times in seconds and values of each series of the first host that has the signal (any, if none is given)."""
+    """Return times (in seconds) and values of each series of the first host with the signal (with any signal for None)."""
     one = next((each for each in carried if each.host and signal in (None, each.signal)), None)
     if one is None:
         return []
@@ -227,7 +227,7 @@ def _of_one_host(
 
 
 def retention_days(connection: Connection) -> float | None:
-    """Retention of samples, where the server publishes it and it is a time."""
+    """Return the retention of samples in days; None where the server does not publish it as a time."""
     try:
         data = connection.json("/api/v1/status/runtimeinfo").get("data") or {}
     except SourceError:

@@ -1,4 +1,4 @@
-"""The exact lines to add, and where: dcgm-exporter's metrics CSV and environment, ServiceMonitor, RBAC, kube-state-metrics."""
+"""Exact lines to add, and their place: dcgm-exporter's metrics CSV and environment, ServiceMonitor, RBAC, kube-state-metrics."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _NODE_LABELS = (
 
 
 def csv_row(meaning: Meaning) -> Remedy:
-    """The row of dcgm-exporter's CSV that publishes the metric; its help says the unit in which the exporter prints it."""
+    """Return the row of dcgm-exporter's CSV that publishes the metric; its help text has the unit of the exporter's values."""
     signal = SIGNAL_BY_NAME[meaning.signal]
     unit = _UNITS.get((meaning.signal.rpartition("_")[2], meaning.factor))
     text = signal.doc.replace(",", ";")  # a comma would begin another column
@@ -54,12 +54,12 @@ def csv_row(meaning: Meaning) -> Remedy:
 
 
 def published_by(meaning: Meaning) -> Remedy:
-    """For exporters without such a list: the metric's name, and what the exporter needs for it."""
+    """Return, for exporters without such a list, the metric's name and what the exporter needs for it."""
     return Remedy(meaning.exporter, (f"{meaning.metric}{f' (needs {meaning.needs})' if meaning.needs else ''}",))
 
 
 def environment(**values: str) -> Remedy:
-    """Environment variables of dcgm-exporter."""
+    """Return environment variables of dcgm-exporter."""
     lines = [line for name, value in values.items() for line in (f"- name: {name}", f'  value: "{value}"')]
     return Remedy(_ENVIRONMENT, tuple(lines))
 
@@ -87,21 +87,21 @@ NODE_LABELS = Remedy(_KUBE_STATE, (f"--metric-labels-allowlist=nodes=[{','.join(
 
 
 def honor_labels(target: str) -> Remedy:
-    """That the scrape leaves the target's own pods and namespaces in their place."""
+    """Return the setting of the scrape that keeps the target's own labels of pods and namespaces."""
     lines = ("spec:", "  endpoints:", "  - port: metrics  # the port that is there", "    honorLabels: true")
     return Remedy(f"ServiceMonitor of {target}", lines)
 
 
 def may_list(group: str, resource: str) -> Remedy:
-    """The rule that shows one list, and lets nothing be changed; several of them are one YAML list.
+    """Return the rule that permits to list one kind and changes nothing; several such rules are one YAML list.
 
-    ``list`` is all that is ever read of a whole cluster; single objects are not fetched.
+    No other verb than ``list`` is needed for a whole cluster; single objects are not fetched.
     """
     return Remedy(_OWN_RULES, (f'- apiGroups: ["{group}"]', f'  resources: ["{resource}"]', '  verbs: ["list"]'))
 
 
 def let_through(metrics: Iterable[str]) -> Remedy:
-    """Said, not written as a flag: an allowlist where there was none would shut out everything else."""
+    """Return advice as a comment, not as a flag: a new allowlist would exclude all other metrics."""
     names = ",".join(metrics)
     return Remedy(
         _KUBE_STATE,

@@ -1,4 +1,4 @@
-"""Device signals: which are there, on how many devices, and which figures their absence costs."""
+"""Device signals: which ones exist, on how many devices, and which figures their absence costs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gpureport.values.catalog import FIGURES, Catalog, Figure, Meaning
 from gpureport.values.tables import SIGNALS
 
 STAIRCASE_BELOW_RATIO = 0.7
-"""Fewer new power values than this share of the samples: the exporter renews them more slowly than it is scraped."""
+"""Share of power samples with a new value below which the exporter renews values more slowly than it is scraped."""
 LONG_STEP_SECONDS = 60.0
 _PATHS = {
     "remote-read": "samples come by remote read",
@@ -26,7 +26,7 @@ _PATHS = {
 
 
 def server_findings(server: ServerSeen | None, backfill_days: int) -> list[Finding]:
-    """Rows about the server."""
+    """Return findings on the server."""
     if server is None:
         return []
     path = _PATHS.get(server.read_path, server.read_path)
@@ -39,7 +39,7 @@ def server_findings(server: ServerSeen | None, backfill_days: int) -> list[Findi
 
 
 def rhythm_findings(rhythm: Rhythm) -> list[Finding]:
-    """Rows about how samples came."""
+    """Return findings on the rhythm of samples."""
     findings = []
     if rhythm.step_seconds is not None:
         findings.append(_interval(rhythm.step_seconds, rhythm.fresh_ratio))
@@ -63,9 +63,9 @@ def _interval(step_seconds: float, fresh_ratio: float | None) -> Finding:
 NOT_ON_MIG = frozenset({"gpu_util_ratio", "mem_copy_util_ratio", "enc_util_ratio", "dec_util_ratio"})
 """Fields that NVML does not define for a MIG instance (dcgm-exporter 50, 216)."""
 UNTIL_FIRST_ERROR = "xid_code"
-"""Its series is absent until the first error from DCGM 4.5.3 on (dcgm-exporter 700)."""
+"""Signal without a series until the first error, from DCGM 4.5.3 on (dcgm-exporter 700)."""
 _READ_IF_THERE = frozenset({"low_util_violation_seconds", "reliability_violation_seconds"})
-"""Slowdowns that no report needs: rare ones, or the work's own."""
+"""Slowdowns that no report needs: they are rare, or the workload itself causes them."""
 _ZERO_BELOW = (4, 5)
 _SHOWN_PLACES = 5
 _PROFILING = "profiling: some GPUs have none, and one of those can end it for its whole node; DCGM 226, dcgm-exporter 50"
@@ -74,11 +74,11 @@ _GUESTS = "{} are virtual GPUs: guests cannot read it, the exporter on their hos
 
 Version = tuple[int, ...]
 Cell = tuple[str, str, bool]
-"""Host, model, whether MIG: devices that one exporter should treat alike."""
+"""Host, model, whether MIG: devices for which one exporter should behave in the same way."""
 
 
 def signal_findings(evidence: Evidence, catalog: Catalog) -> list[Finding]:
-    """A row for each signal that some figure needs; one alone where there are no device series; and what is not read."""
+    """Return a finding per signal that a figure needs, or one in all without device series; and one on unread metrics."""
     if not evidence.carried:
         return [_no_device_series(evidence, catalog), *_unread(evidence)]
     seen = Seen(evidence.carried)
@@ -100,9 +100,9 @@ def _unread(evidence: Evidence) -> list[Finding]:
 
 
 def costs(present: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """Signals to add → the figures that each would make known, by ``figures.FIGURES``.
+    """Return signals to add → the figures that each would make known, by ``FIGURES``.
 
-    Figures that have one way only go first: what they need may serve the others too.
+    Figures with only one way come first, because their signals may serve the others too.
     """
     there = frozenset(present)
     wanted: dict[str, list[str]] = defaultdict(list)
@@ -114,7 +114,7 @@ def costs(present: Collection[str]) -> dict[str, tuple[str, ...]]:
 
 
 def _cheapest_way(figure: Figure, there: Set[str], wanted: Set[str]) -> list[str]:
-    """The signals that are not there of the way that requests the fewest besides those wanted anyway."""
+    """Return the missing signals of the way that needs the fewest signals besides those wanted anyway."""
     way = min(figure.ways, key=lambda signals: len(set(signals) - there - wanted))
     return [signal for signal in way if signal not in there]
 
@@ -132,7 +132,7 @@ class Seen:
 
     @cached_property
     def exporters(self) -> Mapping[str, Mapping[Cell, int]]:
-        """Exporter → cell → how many devices it knows there: as many as its fullest metric has."""
+        """Exporter → cell → number of its devices there, from the metric that most of them have."""
         found: dict[str, dict[Cell, int]] = defaultdict(dict)
         for each in self.carried:
             cells = found[each.exporter]
@@ -140,7 +140,7 @@ class Seen:
         return found
 
     def cells(self, signal: str, exporter: str) -> dict[Cell, int]:
-        """Cell → for how many devices the exporter gives the signal there, by whichever metric."""
+        """Return cell → number of devices for which the exporter has the signal there, by any metric."""
         found: dict[Cell, int] = {}
         for each in self.carried:
             if (each.signal, each.exporter) == (signal, exporter):
@@ -148,7 +148,7 @@ class Seen:
         return found
 
     def versions(self, catalog: Catalog) -> tuple[Version, Version]:
-        """Oldest and newest version of dcgm-exporter that can have published all the names that were seen."""
+        """Return the oldest and newest version of dcgm-exporter that can have published all observed names."""
         names = {each.metric for each in self.carried if each.exporter == remedies.DCGM}
         ranges = [_range(row) for row in catalog.rows if row.metric in names and row.exporter == remedies.DCGM]
         oldest, newest = max((low for low, _ in ranges), default=(2, 0)), min((high for _, high in ranges), default=_ANY)
@@ -157,7 +157,7 @@ class Seen:
 
 _ANY: Version = (1 << 30,)
 _FIELD_NAMES: tuple[Version, Version] = ((2, 0), (4, 8))
-"""Versions behind names of the old namespace: a flag gives them, and the CSV holds field names nevertheless."""
+"""Versions for names of the old namespace: a flag enables these names, but the CSV still has field names."""
 
 
 def _cell(each: Carried) -> Cell:
@@ -188,7 +188,7 @@ def _no_device_series(evidence: Evidence, catalog: Catalog) -> Finding:
 
 
 def _present(signal: str, seen: Seen, evidence: Evidence) -> Finding:
-    """The exporter that reports most devices speaks for the signal; where it lacks some, they are named."""
+    """Return the finding of the exporter with most devices of the signal; it names devices without the signal."""
     of_exporter = {exporter: seen.cells(signal, exporter) for exporter in seen.exporters}
     exporter = max(of_exporter, key=lambda name: sum(of_exporter[name].values()))
     here, there = of_exporter[exporter], seen.exporters[exporter]
@@ -248,7 +248,7 @@ def _why_absent(signal: str, seen: Seen, catalog: Catalog) -> str:
 
 
 def remedy(signal: str, seen: Seen, catalog: Catalog) -> tuple[Remedy, ...]:
-    """Settings by which each exporter in use publishes the signal; () where none can."""
+    """Return settings with which each exporter in use publishes the signal; () where none can."""
     found = []
     for exporter in seen.exporters:
         if exporter == remedies.DCGM:
@@ -261,7 +261,7 @@ def remedy(signal: str, seen: Seen, catalog: Catalog) -> tuple[Remedy, ...]:
 
 
 def _dcgm_row(signal: str, seen: Seen, catalog: Catalog) -> Meaning | None:
-    """The first that the version in use can publish; one that shows by itself goes before one that is divided by another."""
+    """Return the first row that the version in use can publish; a direct metric goes before a quotient of two."""
     oldest, newest = seen.versions(catalog)
     rows = [row for row in catalog.candidates(signal) if row.exporter == remedies.DCGM and row.metric.startswith("DCGM_FI")]
     fitting = [row for row in rows if _range(row)[0] <= newest and _range(row)[1] >= oldest]

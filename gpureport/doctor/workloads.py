@@ -1,4 +1,4 @@
-"""Workload and host labels on device series: who is named, in which habit, and what that hides."""
+"""Workload and host labels on device series: the named workloads, the form of the names, and what that hides."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from gpureport.values.catalog import Catalog
 from gpureport.values.series import Labels
 
 POD_SERIES = ["kube_pod_info", "kube_pod_container_resource_requests", "kube_pod_resourceclaim_info"]
-"""Evidence that a pod can hold a device: its address, its requests, its claims."""
+"""Series that show whether a pod can hold a device: its address, its requests, its claims."""
 SAMPLED_HOSTS = 25
 SAMPLED_SERIES = 5_000
 
 
 def leading_metrics(carried: Sequence[Carried]) -> list[str]:
-    """Of each exporter the metric that most devices have; the first by name among equals."""
+    """Return for each exporter the metric that most devices have; among equals, the first by name."""
     counts: dict[str, Counter[str]] = {}
     for each in carried:
         counts.setdefault(each.exporter, Counter())[each.metric] += each.device_count
@@ -30,7 +30,7 @@ def leading_metrics(carried: Sequence[Carried]) -> list[str]:
 
 
 def chosen_hosts(carried: Iterable[Carried]) -> list[tuple[str, str]]:
-    """Host labels and hosts: at least one of each model, with and without MIG; the others spread evenly over the names."""
+    """Return host labels and hosts: at least one of each model, with and without MIG; others spread evenly over the names."""
     kinds: dict[tuple[str, bool], tuple[str, str]] = {}
     hosts: set[tuple[str, str]] = set()
     for each in sorted(carried, key=lambda each: each.host):
@@ -41,19 +41,19 @@ def chosen_hosts(carried: Iterable[Carried]) -> list[tuple[str, str]]:
 
 
 def named_pods(labels: Iterable[Labels]) -> list[str]:
-    """The names of pods on series of devices."""
+    """Return the names of pods on device series."""
     return sorted({pod for each in labels for pod in (names.first(each, names.POD), each.get("exported_pod")) if pod})
 
 
 SILENT = ("nvidia_gpu_exporter", "xpumd", "kepler", "opentelemetry-dcgm", "neuron-monitor")
-"""Exporters that never name the workload on a device's series; the others can."""
+"""Exporters that never name the workload on a device's series; all others can."""
 HOLDER_TABLES = ("container.*", "container_saturation.*", "container_power.*")
 _SHARED_RESOURCE = "nvidia_com_gpu_shared"
 
 
 @dataclass(frozen=True)
 class Habits:
-    """The label sets that were read, read as an export reads them."""
+    """Label sets of device series, interpreted as in an export."""
 
     identities: tuple[Identity, ...]
 
@@ -67,23 +67,23 @@ class Habits:
 
     @cached_property
     def owned(self) -> Sequence[Identity]:
-        """The series that name a workload."""
+        """Series that name a workload."""
         return [each for each in self.identities if each.is_owned]
 
     def has(self, label: str) -> bool:
-        """Whether any series carries the label, not empty."""
+        """Return whether any series has the label with a value."""
         return any(each.labels.get(label) for each in self.identities)
 
 
 def habits(labels: Sequence[Labels], catalog: Catalog, pods: Sequence[Labels] = ()) -> Habits:
-    """Read the label sets, beside what is known of pods; those that name no device are left out."""
+    """Interpret the label sets, together with those of pods; label sets that name no device are left out."""
     reading = read_labels([*labels, *pods])
     read = (identify(each, catalog, reading) for each in labels)
     return Habits(tuple(each for each in read if each is not None))
 
 
 def workload_findings(evidence: Evidence, catalog: Catalog) -> list[Finding]:
-    """Rows about who holds a device; none where no device series was seen."""
+    """Return findings on the holders of devices; none without device series."""
     seen = habits(evidence.labels, catalog, evidence.pods)
     if not seen.identities:
         return []
@@ -93,7 +93,7 @@ def workload_findings(evidence: Evidence, catalog: Catalog) -> list[Finding]:
 
 
 def _refuted(seen: Habits, pods: Sequence[Labels]) -> dict[tuple[str, str], str]:
-    """The pods that are named and cannot hold a device, each with the evidence."""
+    """Return the named pods that cannot hold a device, each with the evidence."""
     address = {_pod_of(each): each.get("pod_ip") for each in pods if each.get("pod_ip") != each.get("host_ip")}
     known = {_pod_of(each) for each in pods if each.get("resource")}
     requesting = {_pod_of(each) for each in pods if is_accelerator(each.get("resource", "")) or each.get("claim_name")}
@@ -135,13 +135,13 @@ def _no_names(seen: Habits, kube: KubeState) -> Finding:
     add = []
     if remedies.DCGM in seen.by_exporter:
         add = [remedies.environment(DCGM_EXPORTER_KUBERNETES="true"), remedies.POD_RESOURCES]
-        if _SHARED_RESOURCE in kube.requests:  # not matched unless it is named (dcgm-exporter 151)
+        if _SHARED_RESOURCE in kube.requests:  # the exporter matches it only if it is named (dcgm-exporter 151)
             add.append(remedies.environment(NVIDIA_RESOURCE_NAMES="nvidia.com/gpu.shared"))
     return Finding("pod_labels", "missing", "holders", text, HOLDER_TABLES, tuple(add))
 
 
 def _target_labels(seen: Habits) -> list[Finding]:
-    """Said of a job with workloads in exported_pod, or with the exporter's own pod in their place and no workload in pod."""
+    """Find jobs with workloads in exported_pod, or with the exporter's own pod in pod and no workload there."""
     honored = {each.provenance.job for each in seen.owned if not each.labels.get("exported_pod")}
     jobs = {each.provenance.job for each in seen.identities if _is_relabelled(each)} - honored
     text = (
@@ -154,7 +154,7 @@ def _target_labels(seen: Habits) -> list[Finding]:
 
 
 def _is_relabelled(each: Identity) -> bool:
-    """Whether target labels won: where the exporter's own won, a series that names nobody has no pod."""
+    """Return whether target labels replaced the exporter's. With its own labels, a series without a workload has no pod."""
     pod = names.first(each.labels, names.POD)
     return bool(each.labels.get("exported_pod")) or (not each.is_owned and bool(pod) and names.is_exporter(each.labels, pod))
 
@@ -170,7 +170,7 @@ def _uids(seen: Habits, kube: KubeState) -> list[Finding]:
 
 
 def _sharing(seen: Habits, evidence: Evidence) -> list[Finding]:
-    """Time slicing and MPS hand a GPU out several times: more are allocatable than there are devices (gpu-operator 684)."""
+    """Find nodes with more allocatable GPUs than devices: time slicing and MPS share a GPU (gpu-operator 684)."""
     if seen.has("vgpu"):
         return []
     nodes = [node for node, count in _nvidia_devices(evidence).items() if 0 < count < _handed_out(evidence.kube, node)]
@@ -187,7 +187,7 @@ def _handed_out(kube: KubeState, node: str) -> int:
 
 
 def _nvidia_devices(evidence: Evidence) -> dict[str, int]:
-    """Node → whole GPUs that dcgm-exporter reports there."""
+    """Return node → whole GPUs that dcgm-exporter reports there."""
     most: dict[str, dict[str, int]] = defaultdict(dict)
     for each in evidence.carried:
         if each.exporter == remedies.DCGM and not each.is_mig:
@@ -220,7 +220,7 @@ def _alternating(seen: Habits, evidence: Evidence) -> list[Finding]:
 
 
 def replica_findings(labels: Iterable[Labels], catalog: Catalog) -> list[Finding]:
-    """Rows about devices that come twice; they are counted once, but cost the server twice."""
+    """Return findings on devices with two copies of series; they count once, but cost the server twice."""
     seen = habits(list(labels), catalog)
     replicas = {each.provenance.replica for each in seen.identities} - {""}
     jobs: dict[tuple[object, str], set[str]] = defaultdict(set)
