@@ -1,4 +1,4 @@
-"""The configuration: its sections as frozen values, and how files, environment and flags become one."""
+"""The configuration: its sections as frozen values, merged from a file, the environment and flags."""
 
 from gpureport.config.loading import Config, load_config
 from gpureport.config.servers import Kubernetes, Metrics, Prometheus, Retention

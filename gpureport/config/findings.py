@@ -1,6 +1,6 @@
 """Criteria of the report's findings: rules, thresholds, classes of XID errors, and suppressed findings.
 
-The conditions are SQL (``queries/findings/period.finding_*.sql``); here is what these take as parameters.
+The conditions are SQL (``queries/findings/period.finding_*.sql``); this module provides their parameters.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Ratio = Annotated[float, Field(gt=0, le=1)]
 
 
 class Thresholds(Section):
-    """From where something is worth a line; each name is that of a parameter of the SQL."""
+    """Limits from which findings are reported; each name is that of a parameter of the SQL."""
 
     findings_gpu_hours: float = Field(1.0, ge=0, description="GPU-hours at stake, at least, for a finding to be reported")
     idle_ratio: Ratio = Field(0.9, description="share of allocated time without activity at which a container counts as idle")
@@ -43,11 +43,11 @@ class Thresholds(Section):
 
 
 _HIDDEN_FROM_GUESTS = "power_watts power_limit_watts energy_joules gpu_temp_celsius memory_temp_celsius"
-"""The board's own power and heat (NVIDIA's vGPU management guide; gpu-operator 614, dcgm-exporter 236)."""
+"""Power and temperature of the whole board (NVIDIA's vGPU management guide; gpu-operator 614, dcgm-exporter 236)."""
 
 
 class Suppression(Section):
-    """A finding that is known and not to fail a run until a day; '' matches all, and ``*`` and ``?`` stand for letters."""
+    """A known finding that does not fail a run until a day. '' matches everything; ``*`` and ``?`` are wildcards."""
 
     code: str
     until: date
@@ -67,47 +67,47 @@ class Suppression(Section):
 
 @cache
 def rules() -> Mapping[str, Mapping[str, str]]:
-    """Rules by code: title, severity, rule, names of its thresholds, suggested action, SQL."""
+    """Return the rules by code: title, severity, rule, names of its thresholds, suggested action, SQL."""
     return {row["code"]: row for row in catalog_rows("finding.csv")}
 
 
 def xid_classes() -> list[dict[str, str]]:
-    """XID codes: NVIDIA's name and actions, class, severity, meaning, what to do, source and its date."""
+    """Return XID codes: NVIDIA's name and actions, class, severity, meaning, what to do, source and its date."""
     actions = {row["immediate_action"]: row["action"] for row in catalog_rows("xid_action.csv")}
     return [{**row, "action": actions.get(row["immediate_action"], "")} for row in catalog_rows("xid.csv")]
 
 
 def mig_profiles() -> list[dict[str, str]]:
-    """MIG profiles of GPU models: slices of compute and memory, number of a profile on a GPU, source."""
+    """Return MIG profiles of GPU models: slices of compute and memory, most instances of a profile on a GPU, source."""
     return catalog_rows("mig_profile.csv")
 
 
 def gpu_models() -> list[dict[str, str]]:
-    """Capabilities of GPU models: memory, its bandwidth, dense FP16 tensor throughput, NVLinks in one direction; their limits."""
+    """Return GPU models: power, memory and its bandwidth, dense FP16 tensor throughput, NVLink one way, signals they lack."""
     return catalog_rows("gpu_model.csv")
 
 
 @cache
 def not_on_model(gpu_model: str) -> frozenset[str]:
-    """Device signals that GPUs of the model cannot have, whatever is configured (an L4 has no NVLink); of others none."""
+    """Return device signals that a GPU model cannot have under any configuration (an L4 has no NVLink); none for other models."""
     found = next((row for row in gpu_models() if fnmatchcase(gpu_model, row["gpu_model"])), None)
     return frozenset(found["lacks"].split()) if found else frozenset()
 
 
 def virtual_gpus() -> list[dict[str, str]]:
-    """Virtual GPUs by the names that guests' drivers give them (NVIDIA A40-8Q, GRID V100D-32C), and what guests cannot read."""
+    """Return virtual GPUs by their names in guests' drivers (NVIDIA A40-8Q, GRID V100D-32C), and signals that guests lack."""
     return [{"gpu_model": f"*-{'[0-9]' * digits}[ABCQ]", "lacks": _HIDDEN_FROM_GUESTS} for digits in (1, 2, 3)]
 
 
 @cache
 def hidden_from_guest(gpu_model: str) -> frozenset[str]:
-    """Device signals that are hidden from the guest of a virtual GPU; of physical GPUs none."""
+    """Return device signals that the guest of a virtual GPU cannot read; none for physical GPUs."""
     return frozenset(name for row in virtual_gpus() if fnmatchcase(gpu_model, row["gpu_model"]) for name in row["lacks"].split())
 
 
 @cache
 def expectations() -> Mapping[str, str]:
-    """Values for the parameters of the queries that know which signals a GPU should have."""
+    """Return parameters of the queries that know which signals a GPU should have."""
     lacking = [{**row, "cause": "not_on_model"} for row in gpu_models()] + [
         {**row, "cause": "virtual_gpu"} for row in virtual_gpus()
     ]
@@ -117,7 +117,7 @@ def expectations() -> Mapping[str, str]:
 def parameters(
     thresholds: Thresholds, suppressions: Iterable[Suppression], memory_threshold_ratio: float = 0.9
 ) -> dict[str, Any]:
-    """Values for the parameters of the queries that judge."""
+    """Return parameters of the queries that decide on findings."""
     values = thresholds.model_dump()
     in_force = {**values, "memory_threshold_ratio": memory_threshold_ratio}
     shown = [{**rule, "thresholds": _with_values(rule["thresholds"], in_force)} for rule in rules().values()]
@@ -133,7 +133,7 @@ def parameters(
 
 
 def failing(con: duckdb.DuckDBPyConnection, fail_on: str) -> dict[str, int]:
-    """By code how many findings of ``report.finding`` are of a code, or of a severity or graver; suppressed ones do not count."""
+    """Return by code the number of findings with this code, or of at least this severity; suppressed findings do not count."""
     graver = SEVERITIES[SEVERITIES.index(fail_on) :] if fail_on in SEVERITIES else ()
     rows = con.execute(
         "select code, count(*) from report.finding where suppressed_until is null "
@@ -144,7 +144,7 @@ def failing(con: duckdb.DuckDBPyConnection, fail_on: str) -> dict[str, int]:
 
 
 def check_fail_on(fail_on: str) -> None:
-    """UsageError for what is neither '', a code nor a severity."""
+    """Raise UsageError unless ``fail_on`` is '', a code or a severity."""
     if fail_on not in ("", *SEVERITIES, *rules()):
         raise UsageError(f"--fail-on {fail_on!r} is not a finding; give {', '.join(SEVERITIES)}, or a code such as GR101")
 

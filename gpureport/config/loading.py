@@ -1,6 +1,6 @@
-"""One TOML file, ``GPUREPORT_SECTION__KEY`` in the environment, and flags → the whole ``Config``, frozen; flags win.
+"""The whole ``Config`` from one TOML file, ``GPUREPORT_SECTION__KEY`` in the environment, and flags. It is frozen; flags win.
 
-Unknown keys are errors: a misspelt threshold that is silently ignored would print a wrong number.
+Unknown keys are errors: a misspelt threshold that is silently ignored would lead to a wrong number.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ def _place(given: object) -> Place:
 
 
 ConfiguredPlace = Annotated[Place, BeforeValidator(_place)]
-"""A folder or an address, as a text may name either."""
+"""A folder or an address; a text may name either."""
 
 
 def _without_secrets(url: str) -> str:
-    """A URL of a host; what is wrong is not repeated, for it may be a secret."""
+    """Return the URL of a host. The error does not repeat a wrong URL, because it may contain a secret."""
     if not re.fullmatch(r"(https?://[^@/?#\s]+/?)?", url):
         raise UsageError("object_store.endpoint_url is http(s)://HOST[:PORT], without credentials and path; correct it")
     return url
@@ -50,14 +50,14 @@ class ObjectStore(Section):
     endpoint_url: Annotated[str, AfterValidator(_without_secrets)] = ""
 
     def reach(self, environ: Mapping[str, str]) -> Reach:
-        """These settings with what the environment adds: credentials, CA certificates, and where copies lie."""
+        """Return these settings with those of the environment: credentials, CA certificates, and the folder of cached copies."""
         caches = environ.get("XDG_CACHE_HOME") or Path(environ.get("HOME") or "/") / ".cache"
         ca_file = existing("AWS_CA_BUNDLE", environ.get("AWS_CA_BUNDLE", ""))
         return Reach(self.endpoint_url, ca_file, cache=Path(caches) / "gpureport", environ=dict(environ))
 
 
 class Config(Section):
-    """Everything that can be set; each section is documented in docs/operations.md."""
+    """All settings; each section is documented in docs/operations.md."""
 
     cluster: ClusterName = "default"
     log_format: LogFormat = "text"
@@ -87,17 +87,17 @@ class Config(Section):
     links: dict[str, meaning.Link] = Field({})
 
     def reached(self, environ: Mapping[str, str]) -> Config:
-        """The same, with what the environment says of how object storage is reached."""
+        """Return the same configuration, with the environment's settings for object storage."""
         return self.model_copy(update={name: self.reached_place(getattr(self, name), environ) for name in ("lake", "out")})
 
     def reached_place(self, place: Place, environ: Mapping[str, str]) -> Place:
-        """A folder as it is, an address with how it is reached."""
+        """Return a folder unchanged, and an address with its settings for object storage."""
         if isinstance(place, ObjectAddress):
             return replace(place, reach=self.object_store.reach(environ))
         return place
 
     def each_cluster(self) -> list[Config]:
-        """A configuration per cluster: one of all, or of those in ``clusters`` all or the one that ``cluster`` names."""
+        """Return a configuration per cluster of ``clusters``, or only for ``cluster``; without ``clusters``, return itself."""
         if not self.clusters:
             return [self]
         names = [each.name for each in self.clusters]
@@ -112,7 +112,7 @@ class Config(Section):
 
 PREFIX = "GPUREPORT_"
 _ADDRESSES = {"prometheus": ("url",), "kubernetes": ("kubeconfig", "context")}
-"""Settings that name one server."""
+"""Settings that select one server."""
 DEFAULT_FILE = Path("gpureport.toml")
 _SEED_ENABLED = "GPU_SATURATION_METRICS_ENABLED"
 _SEED_THRESHOLD = "GPU_MEMORY_SATURATION_THRESHOLD"
@@ -121,10 +121,10 @@ _SEED_THRESHOLD = "GPU_MEMORY_SATURATION_THRESHOLD"
 def load_config(
     path: Path | None, environ: Mapping[str, str], flags: Mapping[str, Any], only: Sequence[str] = ()
 ) -> tuple[Config, list[str]]:
-    """The configuration and the warnings that came with it; ``flags`` are dotted names, those set to None are absent.
+    """Return the configuration and its warnings. ``flags`` have dotted names; a flag of None counts as absent.
 
-    With ``only`` no more of it than these keys. UsageError for an unknown key, a value out of range, or a file that is not there
-    or no TOML.
+    With ``only``, no other keys are read. UsageError for an unknown key, a value out of range, or a file that is missing
+    or not TOML.
     """
     values = _with_lake_apart(_read_file(path))
     seed, warnings = _seed_names(environ)
@@ -138,7 +138,7 @@ def load_config(
 
 
 def _with_lake_apart(values: dict[str, Any]) -> dict[str, Any]:
-    """``lake.place`` and ``lake.delta`` as two settings; ``lake`` alone is the place."""
+    """Replace a table ``lake`` by two settings, ``lake`` (its place) and ``lake_delta``; a ``lake`` without keys is the place."""
     lake = values.get("lake")
     if not isinstance(lake, dict):
         return values
@@ -147,7 +147,7 @@ def _with_lake_apart(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _joined(values: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """The values with others over them, section by section."""
+    """Return the values, overridden by others section by section."""
     if wrong := [name for name, value in over.items() if isinstance(value, dict) and not isinstance(values.get(name, {}), dict)]:
         raise UsageError(f"configuration: {wrong[0]!r} is not a section")
     return values | {
@@ -157,14 +157,14 @@ def _joined(values: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _complete_clusters(values: dict[str, Any], over: Mapping[str, Any]) -> None:
-    """Give each of ``clusters`` what it leaves to the sections of all, and environment and flags over its own.
+    """Complete each of ``clusters`` from the common sections; environment and flags override it.
 
-    Kubernetes is read only where the cluster names one: every cluster would else be given the state of the job's own.
+    Kubernetes is read only for clusters that name it: otherwise every cluster would get the state of the job's own cluster.
     UsageError where environment or flags name one server for several clusters.
     """
     clusters = values.get("clusters")
     if not isinstance(clusters, list) or not all(isinstance(each, dict) for each in clusters):
-        return  # for pydantic to refuse
+        return  # pydantic refuses it
     sections = ("prometheus", "kubernetes")
     if any(not isinstance(each.get(name, {}), dict) for each in (values, *clusters) for name in sections):
         return
@@ -183,7 +183,7 @@ def _complete_clusters(values: dict[str, Any], over: Mapping[str, Any]) -> None:
 
 
 def _read_file(path: Path | None) -> dict[str, Any]:
-    """The TOML file; without a path ``gpureport.toml`` in this folder, if it is there."""
+    """Read the TOML file; without a path, ``gpureport.toml`` in the current folder if it exists."""
     if path is None and not DEFAULT_FILE.exists():
         return {}
     chosen = path or DEFAULT_FILE
@@ -196,7 +196,7 @@ def _read_file(path: Path | None) -> dict[str, Any]:
 
 
 class _Environment(EnvSettingsSource):
-    """Settings of ``GPUREPORT_SECTION__KEY`` in an environment, unknown keys among them."""
+    """Settings of ``GPUREPORT_SECTION__KEY`` in an environment, including unknown keys."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
@@ -207,20 +207,20 @@ class _Environment(EnvSettingsSource):
         return {name.replace("_lake__delta", "_lake_delta"): text for name, text in own.items()}
 
     def decode_complex_value(self, field_name: str, field: Any, value: Any) -> Any:
-        """A list or table of JSON; other text as it is, for pydantic to refuse by its key."""
+        """Return the value of a JSON list or table; other text unchanged, so that pydantic's error names its key."""
         try:
             return json.loads(value) if value[:1] in "[{" else value
         except ValueError:
             return value
 
     def __call__(self) -> dict[str, Any]:
-        """Sections and keys, as the file has them."""
+        """Return sections and keys in the form of the file."""
         keys = {name.removeprefix(PREFIX.lower()).split("__")[0]: text for name, text in self.env_vars.items()}
         return {key: text for key, text in keys.items() if key not in Config.model_fields} | super().__call__()
 
 
 def _seed_names(environ: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
-    """OpenCost's two names; a threshold outside (0, 1] falls back to 0.9 there, so it does here, with a warning."""
+    """Return OpenCost's two settings. As in OpenCost, a threshold outside (0, 1] becomes 0.9; here with a warning."""
     found: dict[str, Any] = {}
     warnings = []
     if (enabled := environ.get(_SEED_ENABLED)) is not None:
@@ -237,7 +237,7 @@ def _seed_names(environ: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
 
 
 def _sections(flags: Mapping[str, Any]) -> dict[str, Any]:
-    """Flags of dotted names as sections; those that are None are absent."""
+    """Return flags with dotted names as sections; a flag of None is left out."""
     found: dict[str, Any] = {}
     for dotted, value in flags.items():
         if value is not None:
@@ -261,9 +261,9 @@ _REMOVED = {
     r"thresholds\.(compute_sm|io_sm|latency_engine|latency_sm|bandwidth_dram|counter_difference|hw_throttle|unnamed)_ratio"
     r"|thresholds\.(io_pcie_bytes_per_second|fit_hours_min|observed_seconds_min|wait_pods_min)": "leave it out",
 }
-"""Keys of previous versions, and what replaces them."""
+"""Keys of previous versions, and their replacements."""
 _KIND_OF_UNION = re.compile(r"dict\[")
-"""Parts of a problem's place that are no key."""
+"""Parts of a problem's location that are not keys."""
 
 
 def _first_problem(error: ValidationError) -> str:

@@ -1,4 +1,4 @@
-"""Settings behind figures, and the coverage that they need."""
+"""Settings that figures depend on, and the coverage that figures and reports need."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_GRAMS = 10_000.0
 
 
 class Saturation(Section):
-    """Saturation figures: switch, and the memory ratio that counts as full."""
+    """Saturation figures: whether they are computed, and the memory ratio that counts as full."""
 
     enabled: bool = True
     memory_threshold_ratio: float = Field(DEFAULT_MEMORY_THRESHOLD_RATIO, gt=0, le=1)
@@ -32,7 +32,7 @@ class Power(Section):
 
 
 class Nos(Section):
-    """Settings of nos' chart."""
+    """Settings of nos' Helm chart."""
 
     gpu_memory_gb_per_gpu: int = Field(32, gt=0, le=10_000)
 
@@ -50,7 +50,7 @@ class Kueue(Section):
 
 
 class QuotaSystems(Section):
-    """Settings of quota systems that their objects do not show."""
+    """Settings of quota systems that their API objects do not show."""
 
     nos: Nos = Nos()
     koordinator: Koordinator = Koordinator()
@@ -64,7 +64,7 @@ class Owners(Section):
 
 
 class Retired(Section):
-    """Retirement of a cluster, a node or a GPU: it is not expected from a day on."""
+    """Retirement of a cluster, a node or a GPU, which is not expected from a day on."""
 
     since: date
     cluster: str = ""
@@ -79,7 +79,7 @@ class Retired(Section):
 
 
 def _number_or_days(given: object) -> object:
-    """A number, or amounts by day."""
+    """Return a number, or amounts by day; ValueError for anything else."""
     try:
         amount = None if isinstance(given, dict) else float(given)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
@@ -91,7 +91,7 @@ def _number_or_days(given: object) -> object:
 
 _Amount = Annotated[float, Field(ge=0)]
 Price = Annotated[dict[date, _Amount] | float, BeforeValidator(_number_or_days)]
-"""An amount, or amounts by the day from which each is in force."""
+"""An amount, or amounts by the first day on which each is in force."""
 
 
 class Prices(Section):
@@ -101,18 +101,18 @@ class Prices(Section):
     kwh: Price | None = None
     currency: str = ""
     budgets: dict[str, _Amount] = Field({})
-    """Budget of a team for a month."""
+    """Monthly budget of each team."""
 
     @property
     def currency_code(self) -> str:
-        """The currency as ISO 4217 writes it; '' where the configuration has neither a code nor a symbol of one currency."""
+        """Currency code of ISO 4217; '' where the configured currency is neither a code nor a symbol of only one currency."""
         return {"$": "USD", "€": "EUR", "£": "GBP"}.get(
             self.currency, self.currency if re.fullmatch("[A-Z]{3}", self.currency) else ""
         )
 
 
 def _number_or_file(given: object) -> object:
-    """Grams, or the path of a file that is there; a number with a unit is neither."""
+    """Return grams per kWh, or the path of a file. ValueError for a number with a unit, which is neither."""
     if given is None:
         return given
     try:
@@ -127,7 +127,7 @@ def _number_or_file(given: object) -> object:
 
 
 class Carbon(Section):
-    """Emissions of a kWh, of the local grid and by contract: a number, or the path of a CSV time series."""
+    """Emissions per kWh, of the local grid and by contract: a number, or the path of a CSV time series."""
 
     pue: float = Field(1.0, ge=1, le=10)
     grams_per_kwh: Annotated[float | Path | None, BeforeValidator(_number_or_file)] = None
@@ -135,7 +135,7 @@ class Carbon(Section):
 
 
 def _listed(value: Any) -> Any:
-    """Words between commas, as a flag or the environment gives them."""
+    """Split text at its commas, as a flag or the environment gives it."""
     return [word.strip() for word in value.split(",") if word.strip()] if isinstance(value, str) else value
 
 
@@ -147,7 +147,7 @@ class Compute(Section):
 
     @model_validator(mode="after")
     def _is_enough(self) -> Compute:
-        """DuckDB fails in many ways with less, and a limit that no machine has is none."""
+        """Refuse too little memory, with which DuckDB fails in many ways, and a limit above any machine's memory."""
         size, unit = re.fullmatch(r"([\d.]+) ?(.)(?:i?B)?", self.memory_limit).groups()  # type: ignore[union-attr]
         if unit == "%" and not 1 <= float(size) <= 100:
             raise ValueError(f"memory_limit is {self.memory_limit}; give 1% to 100%")
@@ -165,7 +165,7 @@ def _zone(name: str) -> str:
 
 
 class Notify(Section):
-    """Messages with the answers of a report: to a chat's webhook, whose URL is a secret and so in a file, and by mail."""
+    """Messages with a report's answers: to a chat's webhook (its URL is a secret, so it is in a file), and by mail."""
 
     webhook_url_file: str = ""
     smtp_server: Annotated[str, formed(r"([^\s:/@]+(:\d{1,5})?)?", "the name of a mail server, as mail or mail:587")] = ""
@@ -182,7 +182,7 @@ class Notify(Section):
 
 
 class Report(Section):
-    """Coverage that figures and reports need."""
+    """Settings of a report, such as the coverage that it needs."""
 
     figure_min_coverage_ratio: float = Field(0.5, ge=0, le=1)
     min_coverage_ratio: float = Field(0.0, ge=0, le=1)
@@ -191,11 +191,11 @@ class Report(Section):
     by: Annotated[str, formed(r"([a-zA-Z0-9][a-zA-Z0-9_./-]*)?", "the name of a namespace label, or namespace")] = ""
     cluster: str = ""
     timezone: Annotated[str, AfterValidator(_zone)] = "UTC"
-    """Of days, weekdays and hours; samples and facts are in UTC."""
+    """Time zone of days, weekdays and hours; samples and facts are in UTC."""
     csv_rows: int = Field(100_000, ge=0)
     facts: bool = False
     only: Annotated[tuple[Literal["html", "csv", "parquet", "json", "duckdb"], ...], BeforeValidator(_listed)] = ()
-    """Forms to write; all where it is empty."""
+    """Forms to write; all if empty."""
     notify: Notify = Notify()
 
 

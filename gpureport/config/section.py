@@ -12,14 +12,14 @@ from gpureport.values.errors import UsageError
 
 
 class Section(BaseModel):
-    """A part of the configuration: it cannot be changed, and a key that it does not know is an error."""
+    """A section of the configuration: it cannot be changed, and an unknown key is an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     @model_validator(mode="before")
     @classmethod
     def _is_a_table_of_its_kinds(cls, values: Any) -> Any:
-        """Refuse a yes where a number belongs, and a number where a yes or a no does; pydantic takes one for the other."""
+        """Refuse a boolean for a number, and a number for a boolean, because pydantic converts one into the other."""
         if isinstance(values, BaseModel):
             return values
         if not isinstance(values, dict):
@@ -36,7 +36,7 @@ class Section(BaseModel):
 
 
 def formed(pattern: str, form: str) -> AfterValidator:
-    """For text that must match the whole pattern: what does not is refused with ``form``, which says how to write it."""
+    """Return a validator for text that must match the whole pattern; its error says to write ``form``."""
 
     def check(text: str) -> str:
         if not re.fullmatch(pattern, text):
@@ -47,14 +47,14 @@ def formed(pattern: str, form: str) -> AfterValidator:
 
 
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
-"""A timeout: a day at most, because no clock of the system takes infinity."""
+"""A timeout: a day at most, because system clocks do not accept infinity."""
 CLUSTER_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
 ClusterName = Annotated[str, formed(CLUSTER_NAME, "a name of letters, digits, '.', '_' and '-', at most 100 of them")]
 LabelName = Annotated[str, formed(r"[a-zA-Z_][a-zA-Z0-9_]*", "the name of a label, such as cluster")]
 
 
 def existing(key: str, name: str) -> str:
-    """A file's name, or '' for none; UsageError where it is not there."""
+    """Return a file's name, or '' for none; UsageError where the file is missing."""
     if name and not Path(name).is_file():
         raise UsageError(f"{key} = {name!r}: this file is not there; correct the configuration")
     return name

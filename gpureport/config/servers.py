@@ -1,4 +1,4 @@
-"""The servers of a cluster and the nightly job: how to reach them, what to read and keep, and where metrics go."""
+"""The servers of a cluster and the nightly job: connections, what to read and keep, and destinations of metrics."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gpureport.values.window import AGE
 
 
 class Prometheus(Section):
-    """Connection to Prometheus; credentials, TLS and headers are in promtool's HTTP client file, never here."""
+    """Connection to Prometheus. Credentials, TLS and headers are only in promtool's HTTP client file, never here."""
 
     url: str = ""
     read_path: Literal["auto", "remote-read", "matrix", "victoria-metrics"] = "auto"
@@ -27,11 +27,11 @@ class Prometheus(Section):
 
 
 KubernetesSystem = Literal["dra", "kubernetes", "nos", "scheduler-plugins", "kueue", "koordinator", "volcano", "kai"]
-"""Systems with objects beside nodes, namespaces and pods; ``kubernetes`` is its own resource quotas."""
+"""Systems with objects other than nodes, namespaces and pods; ``kubernetes`` means its own resource quotas."""
 
 
 class Kubernetes(Section):
-    """Connection to the API server, and its lists; credentials are the kubeconfig's or the service account's."""
+    """Connection to the API server, and what to list; credentials come from the kubeconfig or the service account."""
 
     enabled: bool = True
     kubeconfig: str = ""
@@ -41,7 +41,7 @@ class Kubernetes(Section):
 
 
 class ClusterSource(Section):
-    """One of several clusters: its servers, with the sections [prometheus] and [kubernetes] as what they do not say."""
+    """One of several clusters, with its servers; [prometheus] and [kubernetes] provide the settings that it leaves out."""
 
     name: ClusterName
     prometheus: Prometheus = Prometheus()
@@ -49,7 +49,7 @@ class ClusterSource(Section):
 
 
 class Export(Section):
-    """Parts of a day for fetching, and the days that ``run`` reads back."""
+    """Size of the parts in which a day is fetched, and the number of days that ``run`` reads again."""
 
     samples_per_group: int = Field(1_800_000, gt=0, le=4_000_000)
     keep_raw: bool = False
@@ -58,7 +58,7 @@ class Export(Section):
 
 
 def _without_secrets(url: str) -> str:
-    """A URL without credentials; one with them is not repeated."""
+    """Return a URL without credentials. The error does not repeat a wrong URL."""
     if "@" in url:
         raise UsageError("metrics.pushgateway_url must not hold credentials; give metrics.http_config_file")
     if not re.fullmatch(r"(https?://[^/?#\s]+(/[^?#\s]*)?)?", url):
@@ -81,7 +81,7 @@ class Metrics(Section):
 
     @property
     def is_wanted(self) -> bool:
-        """Whether anything is to be published."""
+        """Whether any destination is configured."""
         return bool(self.file or self.pushgateway_url)
 
 
@@ -89,7 +89,7 @@ _Age = Annotated[str, formed(AGE, "days, weeks or years, as 30d, 8w or 1y, up to
 
 
 class Retention(Section):
-    """For how long samples and facts are kept, as 30d, 8w or 2y; without end where not set."""
+    """Retention of samples and facts, such as 30d, 8w or 2y; unlimited where not set."""
 
     keep_samples: _Age = ""
     keep_facts: _Age = ""
