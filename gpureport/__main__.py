@@ -1,4 +1,4 @@
-"""``python -m gpureport`` and the ``gpureport`` script."""
+"""Entry point of ``python -m gpureport`` and of the ``gpureport`` script."""
 
 import os
 import sys
@@ -9,16 +9,16 @@ from gpureport.values.runtime.stopping import EXIT_CODE, INTERRUPTED, TERMINATED
 
 def run() -> None:
     """Run the command line and exit with its code."""
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy's: nothing here multiplies matrices, and idle threads spin
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # for numpy: no code here multiplies matrices, and idle threads use CPU
     settle_streams()
     end_on_sigterm()
     try:
         code = imported("gpureport.cli").main()
-    except KeyboardInterrupt:  # while the program itself was still being loaded
+    except KeyboardInterrupt:  # during the import of the program
         print(f"gpureport: {TERMINATED if is_terminated() else INTERRUPTED}", file=sys.stderr)
         code = EXIT_CODE if is_terminated() else 1
     if is_terminated():
-        os._exit(code)  # threads that are still at work are not waited for
+        os._exit(code)  # does not wait for running threads
     sys.exit(code)
 
 

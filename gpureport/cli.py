@@ -1,4 +1,4 @@
-"""The command line: the group of the commands, and errors turned into one sentence and an exit code."""
+"""The command line: the group of commands, and errors as one sentence with an exit code."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gpureport.values.text.log import start_log
 
 _LOG = logging.getLogger(__name__)
 _QUERY_INTERRUPTED = "Query interrupted"
-"""Message of DuckDB's Python for Ctrl-C during a statement."""
+"""Message of DuckDB's Python client for Ctrl-C during a statement."""
 _HOME_OF = {
     "demo": "reporting",
     "doctor": "doctor",
@@ -42,25 +42,25 @@ _HOME_OF = {
     "completion": "helping",
     "help": "helping",
 }
-"""The module of each command, in the order in which somebody new needs them."""
+"""The module of each command, in the order in which a new user needs them."""
 
 
 class _Commands(click.Group):
-    """Commands whose modules are imported when they are requested: half of an export's start was what other commands need."""
+    """Group that imports a command's module only when it is used: other imports were half of an export's start time."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """All names, in the order in which the help lists them."""
+        """Return all names, in the order of the help."""
         return list(_HOME_OF)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of a name; None where there is none."""
+        """Return the command of a name; None where there is none."""
         if cmd_name not in _HOME_OF:
             return None
         home = imported(f"gpureport.commands.{_HOME_OF[cmd_name]}")
         return next(each for each in vars(home).values() if isinstance(each, click.Command) and each.name == cmd_name)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """``--config`` stands before the command, and is understood behind it too."""
+        """Move ``--config`` before the command, so that it is also accepted after it."""
         for number, word in enumerate(args):
             if word == "--config" or word.startswith("--config="):
                 end = number + (1 if "=" in word else 2)
@@ -69,7 +69,7 @@ class _Commands(click.Group):
         return super().parse_args(ctx, args)
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command and its arguments; a UsageError for an unknown one names those that are close."""
+        """Return the command and its arguments. The UsageError for an unknown command suggests similar names."""
         if args and args[0] not in _HOME_OF and not args[0].startswith("-"):
             close = get_close_matches(args[0], _HOME_OF, n=2)
             hint = f"Did you mean {' or '.join(close)}?" if close else "Run gpureport --help for the list."
@@ -106,7 +106,7 @@ def cli(context: click.Context, config_path: Path | None) -> None:
 
 
 def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] | None = None, now: datetime | None = None) -> int:
-    """Run a command; the exit code of the contract (0, 1 failure, 2 usage, 3 findings, 4 coverage, 5 source)."""
+    """Run a command and return its exit code (0 done, 1 failure, 2 usage, 3 findings, 4 coverage, 5 source)."""
     environ = os.environ if environ is None else environ
     lines = start_log(environ)
     shared = (environ, now or datetime.now(UTC), lines)
@@ -127,7 +127,7 @@ def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] | No
         if str(error) != _QUERY_INTERRUPTED:
             raise
         return _stopped()
-    except (BrokenPipeError, SystemExit):  # the reader of our output went away, as `| head` does; click and rich then exit
+    except (BrokenPipeError, SystemExit):  # the reader of the output closed it, like `| head`; click and rich then exit
         forget_output()
     except OSError as error:
         forget_output()
@@ -141,6 +141,6 @@ def _stopped() -> int:
 
 
 def _failed(sentence: str, exit_code: int) -> int:
-    """The exit code, with the reason in the log."""
+    """Log the reason; return the exit code."""
     _LOG.error(sentence, extra={"exit_code": exit_code})
     return exit_code
