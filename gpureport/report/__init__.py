@@ -1,6 +1,6 @@
 """Report: the report.* tables of an open database → report.html, summary.md, csv/, tables/, report.json, gpureport.duckdb.
 
-Files are written into a temporary folder and then moved together, by one report at a time. So nobody reads half of a file, or
+Files are written into a temporary folder and then moved together, by one report at a time. So no reader sees half of a file, or
 finds a file of a previous report beside the new ones. During the moves a notice file says that files may be of two reports.
 It stays until the next report if this one is killed during the moves.
 """
@@ -146,7 +146,7 @@ def aside(out: Path) -> Iterator[Path]:
 def place(written: Sequence[Path], folder: Path, out: Path) -> list[Path]:
     """Move the files into ``out``, the first file last because it links to the others. Return their new paths in the given order.
 
-    Tables and pages of a previous report that this one lacks are removed, so that nobody takes them for new ones.
+    Tables and pages of a previous report that this one lacks are removed, so that no reader takes them for new ones.
     The file ``NOTICE`` exists until all of that is done.
     """
     (out / NOTICE).write_text(_NOTICED, encoding="utf-8")

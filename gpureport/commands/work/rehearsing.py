@@ -37,7 +37,7 @@ def demo(config: Config, out: Path, now: datetime) -> Reported:
 
 
 def _renew(lake: Path) -> None:
-    """Migrate the demo's lake of an older version, so that nobody has to run a migration."""
+    """Migrate the demo's lake of an older version, so that a demo needs no separate migration."""
     if lake.exists():
         migrate(lake)
 
