@@ -134,7 +134,7 @@ class Carried:
     is_mig: bool
     device_count: int
     host_label: str = ""
-    """Name of the label with ``host``, if a server is read."""
+    """Name of the label that has ``host``, if a server is read."""
 
 
 @dataclass(frozen=True)

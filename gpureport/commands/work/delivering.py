@@ -41,7 +41,7 @@ _CONTENT_TYPES = {
 def deliver(out: Place, write: Callable[[Path], list[Path]]) -> list[Place]:
     """Let ``write`` make a report in a folder, and bring its files to ``out``. Return their paths there.
 
-    On object storage the page is uploaded last: who sees the new page finds all other files new too.
+    On object storage the page is uploaded last, so that its readers find all other files new too.
     OutputError where the disk fails, StoreError where the storage fails. The page there is then still the previous one.
     """
     if not isinstance(out, ObjectAddress):

@@ -249,7 +249,7 @@ def _has_data(frame: pl.DataFrame, name: str) -> bool:
 
 
 def of_team(grid: Grid, team: str, keys: Sequence[pl.DataFrame]) -> Grid | None:
-    """Return the rows that name or concern a team, or have its key. None without any, or if rows with keys are left out."""
+    """Return the rows that name or concern a team, or have its key. None without any, or if a table with keys is cut."""
     frame, key = grid.frame, next((each for each in keys if {*each.columns} <= {*grid.frame.columns}), None)
     if "team" in frame.columns:
         concerns = pl.col(_CONCERNED).list.contains(team) if _CONCERNED in frame.columns else pl.lit(False)

@@ -131,7 +131,7 @@ def _compared(tables: Tables, zone: str) -> str:
 
 
 def _findings(tables: Tables, team: str) -> list[dict[str, Any]]:
-    """Return findings, most severe first. Equal ones (code, detail, severity) on GPUs of a pod, or of a node, are one line."""
+    """Return findings, most severe first. Those alike (code, detail, severity) of a pod, or a node's platform, are one line."""
     return tables.rows(
         """
         select

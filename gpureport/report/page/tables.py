@@ -40,8 +40,8 @@ _FINDING = """
         gpu_index,
         coalesce(team.team, owner) as team,
         concat_ws('/', nullif(namespace, ''), coalesce(nullif(pod, ''), nullif(workload, ''))) as holder,
-        coalesce(nullif(holder, ''), nullif(regexp_replace(detail, '^[a-z_]+$', ''), ''), cluster) as subject, -- no code
-        -- Who sat on the GPU is in the evidence alone.
+        coalesce(nullif(holder, ''), nullif(regexp_replace(detail, '^[a-z_]+$', ''), ''), cluster) as subject, -- not a code
+        -- Only the evidence names the pods on the GPU.
         array(select distinct own.team from page.team as own
             where own.cluster = finding.cluster and position(' ' || own.namespace || '/' in finding.evidence) > 0) as concerned
     from report.finding as finding
