@@ -43,8 +43,8 @@ def doctor(
     Looks for metrics, labels, series and Kubernetes lists that are missing, says which figures that costs, and prints the exact
     lines to add.
 
-    It examines a Prometheus server (without fetching samples in bulk), at the Kubernetes cluster of the kubeconfig or the pod, at
-    both, or, with --lake and --date, at a day of a lake; if several clusters are configured, at each of them.
+    It examines a Prometheus server (without fetching samples in bulk), the Kubernetes cluster of the kubeconfig or the pod,
+    both, or, with --lake and --date, a day of a lake; if several clusters are configured, each of them.
 
     With --lake alone it reads every file of the lake and names those that are damaged or missing, with what repairs them.
 

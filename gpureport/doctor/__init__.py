@@ -120,4 +120,4 @@ def conclusion(findings: Iterable[Finding], evidence: Evidence) -> str:
     """Return the verdict in one sentence, with a note if telemetry was not read."""
     if evidence.has_telemetry:
         return verdict(findings, evidence.subject)
-    return f"{verdict(findings, evidence.subject, 'the Kubernetes state')}; telemetry was not looked at (--prometheus-url)"
+    return f"{verdict(findings, evidence.subject, 'the Kubernetes state')}; telemetry was not read (--prometheus-url)"

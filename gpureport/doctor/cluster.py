@@ -75,7 +75,7 @@ def _host_labels(evidence: Evidence) -> list[Finding]:
     text = f"Hostname is the exporter pod's name ({_listed(odd)})"
     if all(each.node for each in evidence.carried if each.host in odd):
         return [Finding("host_label", "note", "Hostname", f"{text}; the scrape's node label serves", (), (remedies.NODE_NAME,))]
-    text += ": devices stand on a node whose name changes with every restart of the exporter"
+    text += ": the node name of devices changes with every restart of the exporter"
     return [Finding("host_label", "missing", "Hostname", text, ("node_name",), (remedies.NODE_NAME,))]
 
 

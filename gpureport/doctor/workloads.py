@@ -122,7 +122,7 @@ def _names(seen: Habits, kube: KubeState, refuted: Mapping[tuple[str, str], str]
         findings.append(Finding("refuted_holders", "note", "holders", f"labels name pods that cannot hold a GPU: {text}"))
     pods = {(each.workload.namespace, each.workload.pod) for each in seen.owned} - refuted.keys()
     if pods:
-        return [*findings, Finding("pod_labels", "ok", "holders", f"pods named on the devices that were looked at: {len(pods)}")]
+        return [*findings, Finding("pod_labels", "ok", "holders", f"pods named on the devices that were read: {len(pods)}")]
     if kube.series.get("kube_pod_info") and not kube.requests:
         text = "no workload is named, and no pod requests an accelerator: nothing to judge by"
         return [*findings, Finding("pod_labels", "note", "holders", text)]
@@ -204,7 +204,7 @@ def _claims(seen: Habits, kube: KubeState) -> list[Finding]:
         return []
     enable = (remedies.environment(KUBERNETES_ENABLE_DRA="true"), remedies.RESOURCE_SLICES)
     if seen.has("vgpu"):
-        text = "virtual-GPU mode ends the exporter's attribution before it looks at claims; where claims are used, switch it off"
+        text = "virtual-GPU mode ends the exporter's attribution before it reads claims; where claims are used, switch it off"
         off = remedies.environment(KUBERNETES_VIRTUAL_GPUS="false")
         return [Finding("virtual_gpus_hide_claims", "partial", "holders", text, HOLDER_TABLES, (off, *enable))]
     text = "pods hold resource claims, but no device series carries dra_* labels"

@@ -276,7 +276,7 @@ def test_pods_that_cannot_hold_a_device_are_told_with_the_evidence() -> None:
         found["refuted_holders"]
         == "labels name pods that cannot hold a GPU: ns/agent (its address is scraped), ns/web (requests no accelerator)"
     )
-    assert found["pod_labels"] == "pods named on the devices that were looked at: 2"
+    assert found["pod_labels"] == "pods named on the devices that were read: 2"
 
 
 def test_a_pod_and_a_scrape_of_unknown_addresses_are_not_one() -> None:

@@ -85,7 +85,7 @@ def test_a_cluster_that_shows_everything_is_whole(look: Look) -> None:
     assert (looked.told.code, looked.told.losses, looked.told.lines) == (0, {}, [])
     rows = {row["subject"]: row["status"] for row in looked.told.of("kubernetes_list")}
     assert rows == dict.fromkeys(RECORDED, "ok")
-    assert f"the Kubernetes state from {looked.server.url} would be whole; telemetry was not looked at" in looked.told.err
+    assert f"the Kubernetes state from {looked.server.url} would be whole; telemetry was not read" in looked.told.err
     assert {row["code"] for row in looked.told.rows} == {
         "kubernetes_server",
         "kubernetes_list",

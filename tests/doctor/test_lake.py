@@ -79,7 +79,7 @@ def test_what_the_recording_lacks_costs_its_figures(told: Told) -> None:
 
 def test_the_recordings_holders_state_and_rhythm_are_told(told: Told) -> None:
     found = {row["code"]: row["found"] for row in told.rows}
-    assert found["pod_labels"] == "pods named on the devices that were looked at: 4"
+    assert found["pod_labels"] == "pods named on the devices that were read: 4"
     assert found["scrape_interval"] == "a sample every 1 s"
     assert found["server"] == "samples came from files"
     assert found["kube_state_metrics"].split(", ") == [

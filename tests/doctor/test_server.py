@@ -88,7 +88,7 @@ def test_displaced_labels_cost_nothing_and_get_the_service_monitors_lines(examin
     (row,) = told.of("target_labels_win")
     assert (told.code, row["status"], row["subject"]) == (0, "note", "dcgm-exporter")
     assert "    honorLabels: true" in told.lines
-    assert told.of("pod_labels")[0]["found"] == "pods named on the devices that were looked at: 4"
+    assert told.of("pod_labels")[0]["found"] == "pods named on the devices that were read: 4"
 
 
 def test_without_kube_state_metrics_the_life_of_pods_is_unknown(examined: Examined) -> None:
