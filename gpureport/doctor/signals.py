@@ -44,7 +44,7 @@ def rhythm_findings(rhythm: Rhythm) -> list[Finding]:
     if rhythm.step_seconds is not None:
         findings.append(_interval(rhythm.step_seconds, rhythm.fresh_ratio))
     if rhythm.reset_count:
-        text = f"was reset {rhythm.reset_count} times in the data that was read (driver reloaded); growth is counted on both sides"
+        text = f"was reset {rhythm.reset_count} times in the data (driver reloaded); growth is counted on both sides"
         findings.append(Finding("counter_reset", "note", "energy_joules", text))
     return findings
 
