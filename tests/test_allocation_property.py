@@ -25,6 +25,7 @@ GIB = 80
 MINUTES, LOOK = 120, 15
 MODEL = "NVIDIA H100 80GB HBM3"
 LAYOUTS = (("3g.40gb", "2g.20gb", "1g.10gb", "1g.10gb"), ("1g.10gb",) * 7, ("4g.40gb", "3g.40gb"))
+RATIO = "koordinator.sh/gpu-memory-ratio"
 Object = dict[str, Any]
 
 
@@ -137,11 +138,14 @@ def sliced(draw: random.Random, name: str, strategy: str) -> Node:
 def koordinator(draw: random.Random, name: str) -> Node:
     count = draw.randint(1, 3)
     offered = {"nvidia.com/gpu": count, "koordinator.sh/gpu-core": 100 * count, "koordinator.sh/gpu-memory-ratio": 100 * count}
+    offered["koordinator.sh/gpu-memory"] = count * GIB * 2**30
     node = Node(name, count, offered, labels(**{"nvidia.com/gpu.count": str(count)}), "anonymous", "koordinator")
 
     def requests(group: tuple[Slot, ...]) -> dict[str, float]:
         percent = round(100 * sum(slot.part for slot in group))
-        return {"koordinator.sh/gpu-core": percent, "koordinator.sh/gpu-memory-ratio": percent}
+        memory = draw.choice(({"gpu-memory-ratio": percent}, {"gpu-memory": percent * GIB * 2**30 // 100}))
+        cores = draw.choice(({"gpu-core": percent}, {"gpu-core": 10}, {} if "gpu-memory" in memory else {"gpu-core": 20}))
+        return {f"koordinator.sh/{name}": amount for name, amount in {**cores, **memory}.items()}
 
     runs(draw, node, _parts(draw, count), requests)
     return node
@@ -358,9 +362,9 @@ def _pod(node: Node, pod: Pod) -> Object:
         "containerStatuses": [{"name": "main", "state": {"running": {"startedAt": at(pod.start)}}}],
     }  # fmt: skip
     if node.by == "koordinator":
-        names = ("koordinator.sh/gpu-core", "koordinator.sh/gpu-memory-ratio")
+        core = {name: amount for name, amount in resources["requests"].items() if name == "koordinator.sh/gpu-core"}
         given = [
-            {"minor": slot.gpu, "id": uuid(node, slot.gpu), "resources": dict.fromkeys(names, str(round(100 * slot.part)))}
+            {"minor": slot.gpu, "id": uuid(node, slot.gpu), "resources": {**core, RATIO: str(round(100 * slot.part))}}
             for slot in pod.slots
         ]
         metadata["annotations"] = {"scheduling.koordinator.sh/device-allocated": json.dumps({"gpu": given})}

@@ -11,7 +11,7 @@
 -- source: labels of GPU series; fb_total_bytes; facts.node_day; Node objects
 -- columns:
 --   labels        labels by snapshots; null without one
---   memory_bytes  of its largest GPU, by label or exporter
+--   memory_bytes  of its largest GPU, by label, exporter or Koordinator
 with part as (
     select
         columns('^(cluster|node_name|device_uuid|gpu_instance_id)$'),
@@ -48,13 +48,14 @@ shared as (
 unit as (
     select
         columns('^(cluster|node_name)$'),
-        max(allocatable_units) as unit_count
+        max(allocatable_units) filter (where gpu_units(resource) = 1) as unit_count,
+        max(allocatable_units) filter (where resource = 'koordinator.sh/gpu-memory')
+        / nullif(max(allocatable_units * gpu_units(resource)) filter (where starts_with(resource, 'koordinator.sh/')), 0) as gpu_bytes
     from (
         from day.kube_allocatable
         union all by name
         from day.snapshot_allocatable
     ) as each_source
-    where gpu_units(resource) = 1
     group by cluster, node_name
 ),
 
@@ -127,9 +128,11 @@ select
     coalesce(arg_max(accelerator_resources, day), '') as resources,
     min(replica_gpus) filter (where accelerator_count > 0) as replica_gpus,
     arg_max(labels, observed_at) as labels,
-    max(try_cast(gpu_memory as double)) * 1048576 as memory_bytes,
+    greatest(max(try_cast(gpu_memory as double)) * 1048576, max(unit.gpu_bytes)) as memory_bytes,
     array_to_string(list_sort([
         split_part(taint, '=', 1) for taint in arg_max(taints, observed_at) if not ends_with(taint, ':PreferNoSchedule')
     ]), ', ') as taints
 from reported
+left join unit
+    using (cluster, node_name)
 group by cluster, node_name

@@ -2,7 +2,7 @@
 --
 -- A GPU under several names counts once: percent of Koordinator's, HAMi's and Volcano's cores or memory, the larger, MIG slices and replicas of a shared GPU
 -- are parts of GPUs. A replica is devices ÷ replicas of its node; of a pod without a node, of the node of the cluster that shares least.
--- Memory in MiB is a part of that of the node's GPUs; of a pod without a node, of GPUs that are all alike.
+-- An amount of memory is a part of that of the node's GPUs; of a pod without a node, of GPUs that are all alike.
 --
 -- grain:  cluster, source, is_claim, pod_uid, start_at
 -- reads:  day.accelerator_resource, day.claim_request, day.class_device, day.gpu_node, day.request
@@ -16,7 +16,7 @@ with name as (
         columns('^(cluster|resource|unit_gpus)$'),
         starts_with(resource, 'koordinator.sh/') as is_percent,
         regexp_matches(resource, '^(nvidia.com/gpu|volcano.sh/vgpu-)(cores|mem(ory)?-percentage)$') as is_part,
-        resource in ('nvidia.com/gpumem', 'volcano.sh/vgpu-memory') as is_memory
+        if(resource = 'koordinator.sh/gpu-memory', 1, if(resource in ('nvidia.com/gpumem', 'volcano.sh/vgpu-memory'), 1048576, null)) as unit_bytes
     from day.accelerator_resource
 ),
 
@@ -26,6 +26,7 @@ common as (
         max(replica_gpus) as replica_gpus,
         if(min(memory_bytes) = max(memory_bytes) and count(memory_bytes) = count(*), max(memory_bytes), null) as alike_bytes
     from day.gpu_node
+    where resources != ''
     group by all
 ),
 
@@ -45,9 +46,11 @@ sized as (
     select
         request.* exclude (resource, counted_resource, is_opencosts, is_claim, container_units, effective_units, claim_units),
         max(coalesce(node.memory_bytes, if(request.node_name = '', common.alike_bytes, null))) as all_bytes,
-        max(request.effective_units) filter (where name.is_memory) * 1048576 as wanted_bytes,
+        max(request.effective_units * name.unit_bytes) as wanted_bytes,
         greatest(max(request.effective_units) filter (where name.is_part) / 100, wanted_bytes / all_bytes) as part_ratio,
-        max(coalesce(name.unit_gpus, 0)) > 0 and wanted_bytes > 0 and all_bytes is null as is_unsized,
+        max(request.effective_units * name.unit_gpus) filter (where name.is_percent) as percent_gpus,
+        -- Whole GPUs of Koordinator's are known without their memory.
+        bool_or(name.unit_gpus > 0 or name.is_percent) and wanted_bytes > 0 and all_bytes is null and coalesce(percent_gpus, 0) < 1 as is_unsized,
         greatest(
             if(
                 part_ratio > 0,
@@ -55,7 +58,8 @@ sized as (
                 sum(request.effective_units * name.unit_gpus * if(name.unit_gpus = 1, coalesce(node.replica_gpus, common.replica_gpus, 1), 1))
                 filter (where not name.is_percent)
             ),
-            max(request.effective_units * name.unit_gpus) filter (where name.is_percent)
+            percent_gpus,
+            if(bool_or(name.is_percent), wanted_bytes / all_bytes, null)
         ) as gpus
     from day.request as request
     inner join name
@@ -69,11 +73,11 @@ sized as (
 )
 
 select
-    * exclude (all_bytes, wanted_bytes, part_ratio, is_unsized, gpus),
+    * exclude (all_bytes, wanted_bytes, part_ratio, percent_gpus, is_unsized, gpus),
     false as is_claim,
     if(is_unsized, null, gpus) as effective_units
 from sized
-where gpus > 0
+where gpus > 0 or is_unsized
 union all by name
 select
     request.* exclude (resource, counted_resource, is_opencosts, container_units, effective_units, claim_units),

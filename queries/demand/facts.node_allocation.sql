@@ -4,7 +4,7 @@
 -- pods, unavailable where it does not or a GPU is unhealthy. Time in which pods or the node were not listed has no row. Of two sources of requests, and
 -- of nodes, the one that saw more of a day.
 --
--- revision: 16
+-- revision: 17
 -- grain:  cluster, node_name, state, pod_uid, is_claim, start_at
 -- reads:  day.gpu_node, day.gpu_request, day.host_amount, day.node_capacity, facts.device_capacity
 -- source: day.gpu_request, day.node_capacity; facts.device_capacity at the end of the interval

@@ -3,7 +3,7 @@
 -- Kubernetes gives these times in whole seconds; the first scrape at which a pod runs is none of them. A pod that requests several resources at
 -- once waits for all of them: one of them names it. Time behind scheduling gates is part of the wait.
 --
--- revision: 12
+-- revision: 13
 -- grain:  cluster, namespace, pod, pod_uid
 -- reads:  day.gpu_node, day.gpu_request, day.host_amount, day.kube_request, day.kube_series, day.placement, day.request, lake.pod, lake.sample
 -- source: Pod status.conditions and containerStatuses; kube_pod_created, kube_pod_status_scheduled_time,

@@ -4,7 +4,7 @@
 -- gauges, where Prometheus has them, are a source beside ours. A gauge of pods that is known for less of an hour than pods are has no row: it is a
 -- pod that hides it, so that the time without that pod is no mean of the hour.
 --
--- revision: 14
+-- revision: 15
 -- grain:  cluster, resource, hour_start_at, source, gauge
 -- reads:  day.demand_step, lake.sample, lake.series
 -- source: day.demand_step; OpenCost's cluster_gpu_pending_pod_count, _pending_request_total, _requested_allocatable_ratio
