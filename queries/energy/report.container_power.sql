@@ -96,7 +96,7 @@ select
     if(judged.above_reason is null, judged.active_joules, null) as active_joules,
     if(judged.above_reason is null, judged.allocated_idle_joules, null) as allocated_idle_joules,
     judged.idle_joules,
-    judged.active_joules_kepler,
+    if(judged.above_reason is null, judged.active_joules_kepler, null) as active_joules_kepler,
     if(judged.watts_reason is null, judged.active_joules / judged.measured_seconds, null) as active_watts_avg,
     judged.idle_watts,
     coalesce(judged.idle_source, 'unknown') as idle_source,
@@ -115,11 +115,10 @@ select
     coalesce(columns('^((active|held|activity_unknown|equal)_seconds|clamped_count)$'), 0) as "\0",
     unknown_reasons([
         (name, coalesce(judged.above_reason, if(judged.active_joules is null, 'not_collected', null)))
-        for name in ['active_joules', 'allocated_idle_joules', 'active_joules_unweighted']
+        for name in ['active_joules', 'allocated_idle_joules', 'active_joules_kepler', 'active_joules_unweighted']
     ] || [
         ('energy_joules', if(judged.energy_joules is null, coalesce(judged.unmeasured_reason, 'not_collected'), null)),
         ('idle_joules', if(judged.idle_joules is null, coalesce(judged.idle_reason, 'not_collected'), null)),
-        ('active_joules_kepler', if(judged.active_joules_kepler is null, coalesce(judged.unmeasured_reason, 'not_collected'), null)),
         ('active_watts_avg', coalesce(judged.watts_reason, if(judged.active_joules is null, 'not_collected', null))),
         ('idle_watts', if(judged.idle_watts is null, coalesce(judged.idle_reason, 'not_collected'), null)),
         ('charged_joules', if(judged.charged_joules is null, coalesce(judged.idle_reason, 'not_collected'), null)),

@@ -23,9 +23,8 @@ with shown as (
 ours as (
     select
         shown.* similar to '^(cluster|namespace|pod|pod_uid|hour_start_at)$',
-        -- Above an unknown baseline is everything, which is not the same.
-        if(bool_or(power.idle_source = 'unknown'), null, sum(power.active_joules + power.allocated_idle_joules)) as above_idle_joules,
-        bool_or(power.idle_source = 'unknown') as is_idle_unknown,
+        bool_or(power.idle_source = 'unknown' and power.active_joules is not null) as is_idle_unknown,
+        sum(power.active_joules + power.allocated_idle_joules) as above_idle_joules,
         sum(power.active_joules_kepler) as active_joules_kepler,
         max(power.measured_seconds) as measured_seconds
     from shown
@@ -42,10 +41,8 @@ summed as (
         sum(shown.kepler_joules) as kepler_joules,
         sum(shown.kepler_joules) filter (where ours.above_idle_joules is not null) as compared_joules,
         max(shown.kepler_watts_max) as kepler_watts_max,
-        if(bool_or(ours.is_idle_unknown), null, sum(ours.above_idle_joules)) as above_idle_joules,
         bool_or(ours.is_idle_unknown) as is_idle_unknown,
-        sum(ours.active_joules_kepler) as active_joules_kepler,
-        sum(ours.measured_seconds) as measured_seconds,
+        sum(columns('^(above_idle_joules|active_joules_kepler|measured_seconds)$')),
         count(ours.pod) > 0 as is_holder
     from shown
     left join ours
@@ -53,30 +50,27 @@ summed as (
     group by shown.cluster, shown.namespace, shown.pod, shown.pod_uid
 ),
 
+-- Above an unknown baseline is everything, which is not the same.
 judged as (
     select
         *,
-        case when not is_holder then 'not_a_holder' when active_joules_kepler is null then 'not_collected' end as reason,
-        coalesce(reason, case when is_idle_unknown then 'idle_unknown' when above_idle_joules is null then 'not_collected' end) as above_reason,
-        coalesce(above_reason, if(above_idle_joules = 0, 'not_active', null)) as ratio_reason
+        case when not is_holder then 'not_a_holder' when is_idle_unknown then 'idle_unknown' when above_idle_joules is null then 'not_collected' end as reason,
+        coalesce(reason, if(above_idle_joules = 0, 'not_active', null)) as ratio_reason
     from summed
 )
 
 select
     columns('^(cluster|namespace|pod|pod_uid)$'),
     kepler_joules / kepler_seconds as kepler_watts_avg,
-    above_idle_joules / measured_seconds as above_idle_watts_avg,
+    if(reason is null, above_idle_joules / measured_seconds, null) as above_idle_watts_avg,
     kepler_watts_max,
     kepler_joules,
-    above_idle_joules,
-    active_joules_kepler,
+    if(reason is null, above_idle_joules, null) as above_idle_joules,
+    if(reason is null, active_joules_kepler, null) as active_joules_kepler,
     if(ratio_reason is null, compared_joules / above_idle_joules, null) as kepler_ratio,
     kepler_seconds,
     coalesce(measured_seconds, 0) as measured_seconds,
-    unknown_reasons([
-        ('above_idle_watts_avg', above_reason),
-        ('above_idle_joules', above_reason),
-        ('active_joules_kepler', reason),
-        ('kepler_ratio', ratio_reason)
-    ]) as unknown_reasons
+    unknown_reasons(
+        [(name, reason) for name in ['above_idle_watts_avg', 'above_idle_joules', 'active_joules_kepler']] || [('kepler_ratio', ratio_reason)]
+    ) as unknown_reasons
 from judged
