@@ -51,14 +51,27 @@ silent as (
     where gpu_hours >= $findings_gpu_hours and gpu_hours >= $unseen_ratio * capacity_gpu_hours
 ),
 
+-- Containers of a pod have the GPU at the same time.
+unclear as (
+    select
+        *,
+        max(end_at) over earlier as counted_until_at
+    from facts.ownership
+    where certainty = 'ambiguous' and start_at < $until_at and end_at > $since_at
+    window earlier as (
+        partition by cluster, namespace, pod, pod_uid, device_uuid, gpu_instance_id
+        order by start_at, end_at
+        rows between unbounded preceding and 1 preceding
+    )
+),
+
 ambiguous as (
     select
         columns('^(cluster|namespace|pod|pod_uid|device_uuid|gpu_instance_id)$'),
-        sum(overlap_ms(start_at, end_at, $since_at::timestamp, $until_at::timestamp)) / 3600000 as hours,
+        sum(overlap_ms(greatest(start_at, counted_until_at), end_at, $since_at::timestamp, $until_at::timestamp)) / 3600000 as hours,
         string_agg(distinct sharing_evidence, '; ' order by sharing_evidence) as sharing_evidence,
         min(greatest(start_at, $since_at::timestamp)) as first_seen_at
-    from facts.ownership
-    where certainty = 'ambiguous' and start_at < $until_at and end_at > $since_at
+    from unclear
     group by cluster, namespace, pod, pod_uid, device_uuid, gpu_instance_id
 ),
 
