@@ -2,12 +2,12 @@
 --
 -- A pod keeps the devices that it was allocated, so one snapshot of them reports all runs of its containers. Koordinator gives devices to pods:
 -- the containers of it that request an extended resource hold them, all where none does. Only devices that are found in the telemetry or by
--- UUID are here: by UUID, by the MIG instance in the id, by the name on the node (nvidia0), by the claim's device. The kubelet gives a
--- device to one container at a time, replicas aside: a run that only a snapshot shows as over ended when the device's next began.
+-- UUID are here: by UUID, by the MIG instance in the id, by the name on the node (nvidia0), by the claim's device, by Koordinator's number of it
+-- on the node. The kubelet gives a device to one container at a time, replicas aside: a run that only a snapshot shows as over ended when the device's next began.
 --
 -- grain:  cluster, source, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, start_at
--- reads:  day.container_run, lake.device, lake.device_label, lake.pod_device
--- source: Koordinator's device-allocated annotation, kubelet device checkpoint, PodResources
+-- reads:  day.container_run, lake.device, lake.device_label, lake.koordinator_device, lake.pod_device
+-- source: Koordinator's device-allocated annotation and Device objects, kubelet device checkpoint, PodResources
 -- columns:
 --   source    koordinator, kubelet-checkpoint or pod-resources
 with run as (
@@ -20,12 +20,16 @@ with run as (
 
 reported as (
     select distinct
-        columns('^(cluster|source|namespace|pod|pod_uid|container|device_id|driver|pool|device)$'),
-        replica != '' or source = 'koordinator' as is_shared,
+        use.* similar to '^(cluster|source|namespace|pod|pod_uid|container|driver|pool|device)$',
+        -- Before version 1.6 Koordinator names devices by their number on the node alone.
+        coalesce(nullif(use.device_id, ''), numbered.device_id, '') as device_id,
+        use.replica != '' or use.source = 'koordinator' as is_shared,
         -- A name is not an identity: it means the pod of that time.
-        if(pod_uid = '', observed_at::timestamp, null) as named_at
-    from lake.pod_device
-    where device_type in ('gpu', '')
+        if(use.pod_uid = '', use.observed_at::timestamp, null) as named_at
+    from lake.pod_device as use
+    left join lake.koordinator_device as numbered
+        using (cluster, node_name, device_type, minor, observed_at)
+    where use.device_type in ('gpu', '')
 ),
 
 met as (

@@ -6,7 +6,7 @@
 -- handed out several times, on an exporter that names one holder at most (no virtual GPUs): mps, or time-sliced?, for others may hold it
 -- unnamed; else exclusive. A node that shares with virtual GPUs names whoever is there: one holder is then exclusive.
 --
--- revision: 4
+-- revision: 5
 -- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at
 -- reads:  day.node_sharing, day.owner_interval, day.pod_request, lake.device_label, lake.series
 -- source: resource claims, Koordinator's annotation, the kubelet's word; exporter labels, made right with kube-state-metrics;
