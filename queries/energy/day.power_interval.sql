@@ -148,14 +148,7 @@ summed as (
         interval_number,
         sum(observed_seconds * part_ratio) as observed_seconds,
         if(any_value(is_doubtful), null, sum(measured_seconds * part_ratio)) as measured_seconds,
-        sum(measured_joules * part_ratio) as measured_joules,
-        sum(counter_seconds * part_ratio) as counter_seconds,
-        sum(counter_joules * part_ratio) as counter_joules,
-        sum(integral_joules * part_ratio) as integral_joules,
-        sum(active_seconds * part_ratio) as active_seconds,
-        sum(active_joules * part_ratio) as active_joules,
-        sum(begun_joules * part_ratio) as begun_joules,
-        sum(activity_unknown_seconds * part_ratio) as activity_unknown_seconds,
+        sum(columns('^((counter|active|activity_unknown)_seconds|(measured|counter|integral|active|begun)_joules)$') * part_ratio),
         max(active_watts_max) as active_watts_max,
         max(power_watts_max) as power_watts_max
     from placed

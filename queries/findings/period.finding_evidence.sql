@@ -55,14 +55,13 @@ silent as (
 unclear as (
     select
         *,
-        max(end_at) over earlier as counted_until_at
+        max(end_at) over (
+            partition by cluster, namespace, pod, pod_uid, device_uuid, gpu_instance_id
+            order by start_at, end_at
+            rows between unbounded preceding and 1 preceding
+        ) as counted_until_at
     from facts.ownership
     where certainty = 'ambiguous' and start_at < $until_at and end_at > $since_at
-    window earlier as (
-        partition by cluster, namespace, pod, pod_uid, device_uuid, gpu_instance_id
-        order by start_at, end_at
-        rows between unbounded preceding and 1 preceding
-    )
 ),
 
 ambiguous as (

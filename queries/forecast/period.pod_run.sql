@@ -24,9 +24,7 @@ with requested as (
         columns('^(cluster|namespace|pod|pod_uid)$'),
         arg_min(node_name, start_at) as node_name,
         coalesce(max(gpu_count) filter (where is_claim), 0) + coalesce(max(gpu_count) filter (where not is_claim), 0) as gpu_count,
-        max(replica_gpus) as replica_gpus,
-        max(cpu_cores) as cpu_cores,
-        max(host_memory_bytes) as host_memory_bytes,
+        max(columns('^(replica_gpus|cpu_cores|host_memory_bytes)$')),
         greatest(min(start_at), $since_at::timestamp) as start_at,
         least(max(end_at), $until_at::timestamp) as end_at
     from facts.node_allocation

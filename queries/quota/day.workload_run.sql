@@ -114,9 +114,7 @@ loss as (
         workload_uid,
         least(coalesce(seen.evicted_at, released_at)::timestamp, min(snapshot_at)) as evicted_at,
         least(max(greatest(seen.evicted_at, released_at)), max(snapshot_at))::timestamp as lost_at,
-        max(eviction_reason) as eviction_reason,
-        max(preemption_reason) as preemption_reason,
-        max(preemptor_uid) as preemptor_uid
+        max(columns('^(eviction_reason|preemption_reason|preemptor_uid)$'))
     from seen
     where reserved_at is null or seen.evicted_at is not null
     group by cluster, workload_uid, coalesce(seen.evicted_at, released_at)

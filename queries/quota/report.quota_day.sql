@@ -15,10 +15,7 @@ with day as (
         sum(guaranteed_native_hours) * 3600 / nullif(sum(guaranteed_seconds), 0) as guaranteed,
         sum(borrowed_native_hours) * 3600 / nullif(sum(coalesce(own_seconds, observed_seconds)), 0) as borrowed,
         sum(lent_native_hours) * 3600 / nullif(sum(coalesce(lent_seconds, observed_seconds)), 0) as lent,
-        sum(demand_seconds) as demand_seconds,
-        sum(observed_seconds) as observed_seconds,
-        sum(starved_seconds) as starved_seconds,
-        sum(capped_seconds) as capped_seconds
+        sum(columns('^(demand|observed|starved|capped)_seconds$'))
     from facts.quota_hour
     where not is_parent and is_in_period(hour_start_at, $since_at, $until_at)
     group by all
