@@ -50,7 +50,8 @@ used as (
 restarted as (
     select
         columns('^(cluster|namespace|pod|pod_uid)$'),
-        coalesce(sum(restart_count) filter (where run_at >= greatest(start_at, $since_at::timestamp) and run_at < $until_at), 0) as restarts,
+        -- A run that begins after midnight also has a row of the day in which the run before it ended.
+        coalesce(sum(restart_count) filter (where run_at >= greatest(start_at, $since_at::timestamp) and run_at < least(end_at, $until_at)), 0) as restarts,
         if(bool_or(restart_count > 0 and run_at >= start_at and gpu_count is null), null, sum(
             coalesce(gpu_count, 0) * overlap_ms(start_at, least(run_at, end_at), $since_at::timestamp, $until_at::timestamp)
         ) / 3600000) as down_gpu_hours
