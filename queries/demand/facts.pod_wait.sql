@@ -7,7 +7,7 @@
 -- grain:  cluster, namespace, pod, pod_uid
 -- reads:  day.gpu_node, day.gpu_request, day.host_amount, day.kube_request, day.kube_series, day.placement, day.request, lake.pod, lake.sample
 -- source: Pod status.conditions and containerStatuses; kube_pod_created, kube_pod_status_scheduled_time,
---         kube_pod_container_state_started
+--         kube_pod_status_phase, kube_pod_container_state_started
 -- columns: cluster, namespace, pod, pod_uid, resource, requested_units, requested_gpus, node_name, gpu_model, created_at, scheduled_at, running_at,
 --          waiting_until_at, is_refused, wanted_model, refusal, cpu_cores, host_memory_bytes, source, start_at, end_at
 --   resource          what it requested; of several the one that says most
@@ -83,11 +83,13 @@ reported as (
         series.pod_uid,
         min(epoch_ms((sample.value * 1000)::bigint)) filter (where series.signal = 'kube_pod_created') as created_at,
         min(epoch_ms((sample.value * 1000)::bigint)) filter (where series.signal = 'kube_pod_status_scheduled_time') as scheduled_at,
-        min(epoch_ms((sample.value * 1000)::bigint)) filter (where series.signal = 'kube_pod_container_state_started') as running_at
+        min(epoch_ms((sample.value * 1000)::bigint)) filter (where series.signal = 'kube_pod_container_state_started') as first_run_at,
+        -- A container of a pod that ran before runs again.
+        if(min(sample.seen_at) filter (where series.phase = 'Running' and sample.value = 1) < first_run_at, null, first_run_at) as running_at
     from day.kube_series as series
     inner join lake.sample
         using (cluster, series_id)
-    where series.signal in ('kube_pod_created', 'kube_pod_status_scheduled_time', 'kube_pod_container_state_started')
+    where series.signal in ('kube_pod_created', 'kube_pod_status_scheduled_time', 'kube_pod_container_state_started') or series.phase = 'Running'
     group by all
 ),
 

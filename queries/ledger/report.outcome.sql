@@ -47,16 +47,23 @@ used as (
     group by cluster, namespace, pod, pod_uid
 ),
 
+-- A run that begins after midnight also has a row of the day in which the run before it ended.
+begun as (
+    select
+        *,
+        run_at >= greatest(start_at, $since_at::timestamp) and run_at < least(end_at, $until_at) as is_begun
+    from facts.container_run
+    where start_at < $until_at and end_at > $since_at
+),
+
 restarted as (
     select
         columns('^(cluster|namespace|pod|pod_uid)$'),
-        -- A run that begins after midnight also has a row of the day in which the run before it ended.
-        coalesce(sum(restart_count) filter (where run_at >= greatest(start_at, $since_at::timestamp) and run_at < least(end_at, $until_at)), 0) as restarts,
-        if(bool_or(restart_count > 0 and run_at >= start_at and gpu_count is null), null, sum(
+        if(bool_or(is_begun and restart_count is null), null, coalesce(sum(restart_count) filter (where is_begun), 0)) as restarts,
+        if(bool_or(coalesce(restart_count, 1) > 0 and run_at >= start_at and gpu_count is null), null, sum(
             coalesce(gpu_count, 0) * overlap_ms(start_at, least(run_at, end_at), $since_at::timestamp, $until_at::timestamp)
         ) / 3600000) as down_gpu_hours
-    from facts.container_run
-    where start_at < $until_at and end_at > $since_at
+    from begun
     group by cluster, namespace, pod, pod_uid
 )
 

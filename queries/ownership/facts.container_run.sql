@@ -2,7 +2,7 @@
 --
 -- From snapshots, else by kube-state-metrics. A restart that neither saw counts; how long it took is not known.
 --
--- revision: 2
+-- revision: 3
 -- grain:  cluster, namespace, pod, pod_uid, container, run_at
 -- reads:  day.container_run, day.kube_series, facts.container_request, facts.pod_wait, lake.sample
 -- source: Pod status.containerStatuses; kube_pod_container_state_started, kube_pod_container_status_restarts_total
@@ -58,7 +58,7 @@ followed as (
         * replace (coalesce(stopped_at, lag(end_at) over in_order) as stopped_at),
         case
             when lag(run_at) over in_order is not null then coalesce(greatest(1, restart_count - lag(restart_count) over in_order), 1)
-            else least(1, coalesce(restart_count, 0))
+            else sign(restart_count)::bigint
         end as seen_count
     from run
     window in_order as (partition by cluster, pod_uid, container order by run_at)
@@ -68,7 +68,7 @@ select
     columns('^(cluster|namespace|pod|pod_uid|container|run_at)$'),
     followed.seen_count as restart_count,
     -- Containers of a pod have equal parts of its GPUs.
-    if(followed.seen_count > if(followed.stopped_at is null, 0, 1), null, pod.requested_gpus / request.container_count) as gpu_count,
+    if(followed.seen_count <= if(followed.stopped_at is null, 0, 1), pod.requested_gpus / request.container_count, null) as gpu_count,
     least(run_at, coalesce(followed.stopped_at, run_at)) as start_at,
     greatest(run_at, followed.end_at) as end_at
 from followed
