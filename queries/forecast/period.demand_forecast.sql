@@ -1,9 +1,11 @@
 -- Forecast per GPU model and day: from the last week's level on, with its weekdays and its change from day to day (period.demand_expectation).
 --
--- For half as many days as count, 90 at most; nothing where fewer than 28 count, nor where carrying the last day on was as close, but not exact.
+-- From the window's end on, up to half as many days after the last that counts as count, 90 at most; nothing where fewer than 28 count, nor where
+-- carrying the last day on was as close, but not exact.
 --
 -- grain:  cluster, gpu_model, day
 -- reads:  period.demand_backtest, period.demand_day, period.demand_expectation
+-- params: until_at
 with extent as (
     select
         columns('^(cluster|gpu_model)$'),
@@ -31,4 +33,4 @@ inner join extent
     using (cluster, gpu_model)
 semi join closer
     using (cluster, gpu_model)
-where expected.origin_day = extent.last_day and expected.lead_day_count <= extent.horizon_day_count
+where expected.origin_day = extent.last_day and expected.lead_day_count <= extent.horizon_day_count and day >= $until_at::date

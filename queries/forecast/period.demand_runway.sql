@@ -45,7 +45,7 @@ due as (
     select
         recent.* similar to '^(cluster|gpu_model|daily_usable_gpu_hours)$',
         forecast.expected_gpu_hours,
-        forecast.day - recent.last_day as lead_day_count,
+        forecast.day - $until_at::date + 1 as lead_day_count,
         0.99 * recent.daily_usable_gpu_hours - coalesce(recent.daily_overdue_gpu_hours, 0) as full_gpu_hours,
         forecast.expected_gpu_hours >= full_gpu_hours and count(*) filter (where forecast.expected_gpu_hours >= full_gpu_hours) over week >= 4 as is_full,
         forecast.high_gpu_hours >= full_gpu_hours and count(*) filter (where forecast.high_gpu_hours >= full_gpu_hours) over week >= 4 as is_early_full
