@@ -33,23 +33,17 @@ reported as (
         using (cluster, namespace, pod)
 ),
 
-requesting as (
-    select
-        *,
-        list_sort(list_filter(map_keys(requests), lambda name: contains(name, '/'))) as resources
-    from lake.pod_container
-),
-
 seen as (
     select
         container.* exclude (observed_at, finished_at),
+        list_sort(list_filter(map_keys(container.requests), lambda name: contains(name, '/'))) as resources,
         pod.node_name,
         container.observed_at::timestamp as observed_at,
         coalesce(container.started_at, pod.running_at, pod.started_at, pod.scheduled_at, container.observed_at)::timestamp as start_at,
         if(container.state = 'running', null, coalesce(container.finished_at, pod.finished_at))::timestamp as finished_at,
         if(container.state = 'running', container.finished_at, null)::timestamp as stopped_at,
         snapshot.stands_until_at
-    from requesting as container
+    from lake.pod_container as container
     inner join lake.pod
         using (cluster, pod_uid, observed_at)
     inner join day.state_snapshot as snapshot
@@ -59,7 +53,7 @@ seen as (
         and (container.state in ('running', 'terminated') or container.started_at is not null)
         and (
             len(container.claims) > 0
-            or len(container.resources) > 0
+            or len(resources) > 0
             or (container.cluster, container.pod_uid) in (select (reported.cluster, reported.pod_uid) from reported)
         )
 ),

@@ -21,19 +21,14 @@ with gauge as (
     from day.demand_step
 ),
 
-step as (
-    select *
-    from gauge
-    unpivot (value for gauge in (columns('_(count|units|ratio)$')))
-),
-
 hourly as (
     select
         *,
         unnest(generate_series(
             date_trunc('hour', start_at), greatest(start_at, end_at - interval 1 millisecond), interval 1 hour
         )) as hour_start_at
-    from step
+    from gauge
+    unpivot (value for gauge in (columns('_(count|units|ratio)$')))
 ),
 
 allocated as (

@@ -42,15 +42,10 @@ by_utilisation as (
     qualify measured.scope = min(measured.scope) over (partition by allocated.holder_number)
 ),
 
-pod_of_kepler as (
-    select distinct columns('^(cluster|namespace|pod)$')
-    from day.kepler_series
-),
-
 pod_of_one_gpu as (
     select allocated.* similar to '^(cluster|namespace|pod|pod_uid|hour_start_at)$'
     from day.allocated_interval as allocated
-    semi join pod_of_kepler
+    semi join day.kepler_series
         using (cluster, namespace, pod)
     group by allocated.cluster, allocated.namespace, allocated.pod, allocated.pod_uid, allocated.hour_start_at
     having min((allocated.device_uuid, allocated.gpu_instance_id)) = max((allocated.device_uuid, allocated.gpu_instance_id))

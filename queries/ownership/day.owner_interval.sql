@@ -68,11 +68,6 @@ open_end as (
             cut.cluster, cut.device_uuid, cut.gpu_instance_id, cut.namespace, cut.pod, cut.pod_uid, cut.container, cut.run_start_at,
             cut.is_absence, cut.start_at
     )
-),
-
-seen as (
-    select distinct columns('^(cluster|device_uuid|gpu_instance_id)$')
-    from lake.device_label
 )
 
 select
@@ -99,5 +94,5 @@ select
     false as is_absence,
     true as is_authoritative
 from day.authoritative_use as use
-semi join seen
+semi join lake.device_label
     using (cluster, device_uuid, gpu_instance_id)
