@@ -1,20 +1,18 @@
 -- Forecast per GPU model and day: from the last week's level on, with its weekdays and its change from day to day (period.demand_expectation).
 --
--- From the window's end on, up to half as many days after the last that counts as count, 90 at most; nothing where fewer than 28 count, nor where
--- carrying the last day on was as close, but not exact.
+-- From the last day with data on, up to half as many days after the last that counts as count, 90 at most; nothing where fewer than 28 count, nor
+-- where carrying the last day on was as close, but not exact.
 --
 -- grain:  cluster, gpu_model, day
 -- reads:  period.demand_backtest, period.demand_day, period.demand_expectation
--- params: until_at
 with extent as (
     select
         columns('^(cluster|gpu_model)$'),
-        max(day) as last_day,
-        count(*) // 2 as horizon_day_count
+        max(day) filter (where is_counted) as last_day,
+        max(max(day)) over (partition by cluster) as latest_day,
+        count(*) filter (where is_counted) as day_count
     from period.demand_day
-    where is_counted
     group by cluster, gpu_model
-    having count(*) >= 28
 ),
 
 closer as (
@@ -33,4 +31,6 @@ inner join extent
     using (cluster, gpu_model)
 semi join closer
     using (cluster, gpu_model)
-where expected.origin_day = extent.last_day and expected.lead_day_count <= extent.horizon_day_count and day >= $until_at::date
+where
+    extent.day_count >= 28 and expected.origin_day = extent.last_day
+    and expected.lead_day_count <= extent.day_count // 2 and day > extent.latest_day

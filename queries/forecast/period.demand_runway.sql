@@ -10,6 +10,7 @@
 with past as (
     select
         *,
+        max(day) over (partition by cluster) as latest_day,
         max(day) filter (where is_counted) over (partition by cluster, gpu_model) as last_day
     from period.demand_day
 ),
@@ -17,7 +18,7 @@ with past as (
 recent as (
     select
         columns('^(cluster|gpu_model)$'),
-        max(last_day) as last_day,
+        max(latest_day) as latest_day,
         count(*) filter (where is_counted) as day_count,
         count(*) filter (where not is_counted) as left_out_count,
         avg(allocated_gpu_hours) filter (where is_counted and day > last_day - 7) as daily_allocated_gpu_hours,
@@ -45,7 +46,7 @@ due as (
     select
         recent.* similar to '^(cluster|gpu_model|daily_usable_gpu_hours)$',
         forecast.expected_gpu_hours,
-        forecast.day - $until_at::date + 1 as lead_day_count,
+        forecast.day - recent.latest_day as lead_day_count,
         0.99 * recent.daily_usable_gpu_hours - coalesce(recent.daily_overdue_gpu_hours, 0) as full_gpu_hours,
         forecast.expected_gpu_hours >= full_gpu_hours and count(*) filter (where forecast.expected_gpu_hours >= full_gpu_hours) over week >= 4 as is_full,
         forecast.high_gpu_hours >= full_gpu_hours and count(*) filter (where forecast.high_gpu_hours >= full_gpu_hours) over week >= 4 as is_early_full
@@ -79,7 +80,7 @@ backtest as (
 )
 
 select
-    recent.* exclude (last_day),
+    recent.* exclude (latest_day),
     backtest.weekly_change_gpu_hours,
     ahead.* exclude (cluster, gpu_model),
     coalesce(backtest.backtest_day_count, 0) as backtest_day_count,
