@@ -1,1 +1,1 @@
-"""A day of the lake becomes facts, and facts of a period become the tables of its report: SQL in order, and what Python adds."""
+"""Compute the facts of each day from the lake, and the tables of a report from the facts of its period."""

@@ -1,8 +1,8 @@
-"""From the lake to the facts of days: of one cluster and day, or of several with few rows.
+"""Compute facts from the lake: of one cluster and day, or of several days with few rows.
 
-A device's rows of a day are in one part of the lake, so samples are summed part by part, several at once. All that follows
-from these sums is made once for the day, by DuckDB with one thread: sums then run in the same order every time. A table is
-written and dropped as soon as nothing else reads it, so memory is bounded by a few of them.
+All rows of a device and day are in one part of the lake, so samples are summed part by part, several parts at once. DuckDB
+makes the other tables once for the day, with one thread: sums then run in the same order every time. A table is written and
+dropped as soon as no later query reads it, so memory holds only a few tables.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from gpureport.values.runtime.stopping import left_when_stopped
 from gpureport.values.text.safe import quoted
 
 _STEP, _COUNTED = "day.demand_step", "facts.scheduler_hour"
-"""Counts from steps that are cut to the day; the steps themselves are not needed after that."""
+"""Counts are made from steps that are cut to the day; the steps themselves are not kept."""
 _BEFORE = "day.energy_before"
 _KEPT = (
     "facts.claim_device",
@@ -69,17 +69,17 @@ _AROUND_THE_DAY = (
     "day.authoritative_use",
     "day.fragmentation",
 )
-"""State from snapshots: those of the day before and the day after give its beginning and end."""
+"""State from snapshots: the last snapshot before the day and the first after it show its start and its end."""
 
 
 def state_of_day(con: duckdb.DuckDBPyConnection, lake: Lake, batch: Batch) -> dict[str, pa.Table]:
-    """By table what is known from each day alone."""
+    """Tables that need the data of one day alone, by name."""
     _build(con, lake, batch, _OF_THE_DAY, timedelta())
     return {table: con.sql(f"from {table}").to_arrow_table() for table in _OF_THE_DAY}
 
 
 def state_around_day(con: duckdb.DuckDBPyConnection, lake: Lake, batch: Batch) -> dict[str, pa.Table]:
-    """By table what is known by snapshots, as far as it is of each day."""
+    """Tables that also need the snapshots of the days around each day, by name, cut to the day."""
     _build(con, lake, batch, (*_AROUND_THE_DAY, _COUNTED), timedelta(days=1))
     return {table: _of_day(con, batch, table) for table in _AROUND_THE_DAY} | _counted(con, batch)
 
@@ -102,14 +102,14 @@ def _build(con: duckdb.DuckDBPyConnection, lake: Lake, batch: Batch, targets: Co
 
 
 def _drop_other_days(con: duckdb.DuckDBPyConnection, batch: Batch, table: str) -> None:
-    """Leave a node's state on the days around only where the day itself has none: its GPUs may be shared otherwise by then."""
+    """Delete a node's state of the days around, if the day itself has state of that node: GPU sharing may differ by then."""
     is_own = f"day = ({limits(batch.window)['since']})::date"
     listed = f"select (cluster, node_name) from {table} where {is_own}"
     con.execute(f"delete from {table} where not ({is_own}) and (cluster, node_name) in ({listed})")
 
 
 def _of_day(con: duckdb.DuckDBPyConnection, batch: Batch, table: str) -> pa.Table:
-    """The hours of the day; of intervals, what is of the day; whole lives of pods that are named on it."""
+    """Rows of the day: its hours, or intervals cut to the day; all rows of a table without times (lives of pods)."""
     start, end = limits(batch.window).values()
     if "hour_start_at" in con.table(table).columns:
         return con.sql(f"from {table} where hour_start_at >= {start} and hour_start_at < {end}").to_arrow_table()
@@ -126,7 +126,7 @@ class ComputeSettings:
 
     memory_threshold_ratio: float = 0.9
     idle_watts: Mapping[str, float] = field(default_factory=dict)
-    """Power at idle by the UUID of a GPU, by model or for ``all``, where it is to be taken from here."""
+    """Configured idle power by GPU UUID, by model or for ``all``; it is used instead of the measured idle power."""
     quota_rules: Rules = DEFAULT_RULES
     memory_limit: str = "1GB"
     threads: int = 2
@@ -143,23 +143,23 @@ class ComputeSettings:
 
 @dataclass
 class ComputeResult:
-    """Rows written per facts table, and the checks of severity warn that found something."""
+    """Rows written, by facts table, and the checks of severity warn that found rows."""
 
     rows: dict[str, int] = field(default_factory=dict)
     failures: list[tuple[ClusterDay, Failure]] = field(default_factory=list)
 
 
 def compute_days(lake: Lake, days: Sequence[ClusterDay], settings: ComputeSettings, version: str = __version__) -> ComputeResult:
-    """Write the facts of days, in order, in place of what was there; those of a cluster follow each other.
+    """Replace the facts of days, which are in order: the days of a cluster follow each other.
 
-    Each query runs once for all days: where rows are few, time goes to queries. Sums of doubles are those of each day alone to
-    nine digits, for rows come in another order. LakeError where the lake holds nothing of a day; QueryError, the lake left as it
-    was, where a check of severity fail finds something.
+    Each query runs once for all days, because few rows take less time than the query itself. Sums of doubles agree with those
+    of a day computed alone to nine digits, because rows come in another order. LakeError where the lake has no data of a day.
+    QueryError where a check of severity fail finds rows; the lake then stays unchanged.
     """
     batch = Batch(days)
     samples = {batch.name(each): _samples(lake, *each) for each in days}
     lake.bring(found for table in TELEMETRY for each in days if (found := lake.partition(table, *each)))
-    opened = connection(settings.memory_limit, 1, has_functions=False)  # several threads add in any order
+    opened = connection(settings.memory_limit, 1, has_functions=False)  # several threads would add in any order
     with lake.change() as change, spill_folder() as folder, opened as con:
         queries = load()
         made = {"gpureport_version": version, **made_with(queries, settings.meaning).entries}
@@ -186,7 +186,7 @@ def _samples(lake: Lake, cluster: str, day: date) -> Partition:
 
 @dataclass(frozen=True)
 class _Days:
-    """The facts of days, made in one database: sums of samples part by part, all that follows from them at once."""
+    """The facts of days, made in one database: sums of samples part by part, then all other tables at once."""
 
     con: duckdb.DuckDBPyConnection
     lake: Lake
@@ -197,10 +197,10 @@ class _Days:
     change: Change
     notes: Mapping[str, Mapping[str, str]]
     folder: Path
-    """For what is too large for memory; it ends with the days."""
+    """Folder for results that are too large for memory; it is deleted at the end."""
 
     def computed(self, given: Collection[str]) -> ComputeResult:
-        """Make every table; what is kept is staged, and each is dropped, when the last one that reads it is made."""
+        """Make every table. After its last use a table is dropped; a table of facts is staged before."""
         result = ComputeResult(dict.fromkeys(of_life(self.queries, "facts"), 0))
         plan = self._plan(given)
         read = {table for query in plan for table in query.reads}
@@ -213,7 +213,7 @@ class _Days:
         return result
 
     def _plan(self, given: Collection[str]) -> list[Query]:
-        """Tables to make, in order, and each check of a cluster after the tables that it reads."""
+        """Tables to make, in order; a check of a cluster follows the tables that it reads."""
         kept = of_life(self.queries, "facts")
         made = {*given, *(query.table for query in needed(self.queries, kept, given))}
         of_cluster = (each for each in self.queries.values() if each.life == "checks" and "cluster" in each.grain)
@@ -250,7 +250,7 @@ class _Days:
             build(self.con, query, params)
 
     def _make_from_the_day_before(self, query: Query, params: Mapping[str, Any]) -> None:
-        """Make a table of samples of each day and the one before it, read only if what else it reads has rows."""
+        """Make a table from the samples of each day and the day before; if its other inputs are empty, no samples are read."""
         given = {table: self.con.table(table).to_arrow_table() for table in query.reads if not table.startswith("lake.")}
         with connection(self.settings.memory_limit, 1, has_functions=False) as con:
             around = (timedelta(days=1), timedelta()) if any(rows.num_rows for rows in given.values()) else ()
@@ -262,7 +262,7 @@ class _Days:
         give(self.con, {query.table: found})
 
     def _make_in_order(self, query: Query, params: Mapping[str, Any]) -> None:
-        """Make a table a day after the other: each expects what the one of its cluster before it left."""
+        """Make a table day by day: each day needs the devices that the previous day of its cluster left."""
         last = ""
         for cluster, day in self.batch.days:
             name = self.batch.name((cluster, day))
@@ -280,7 +280,7 @@ class _Days:
             self.con.execute(f"drop table {table}")
 
     def _stage(self, table: str) -> int:
-        """Stage a table's rows in order of their keys, so many a part; how many they are."""
+        """Stage a table's rows in order of their keys, ``ROW_GROUP_ROWS`` a part; return their number."""
         keys = ", ".join(name for name in self.queries[table].grain if name != "cluster")
         found = self.con.sql(f"from {table} order by cluster, {keys}").to_arrow_reader(ROW_GROUP_ROWS)
         count, empty, numbers = 0, found.schema.empty_table(), Counter[str]()
@@ -294,7 +294,7 @@ class _Days:
 
 
 def _by_cluster(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
-    """The rows of each cluster, which lie together."""
+    """The rows of each cluster; the rows of a cluster are adjacent."""
     start = 0
     for each in rows["cluster"].value_counts().to_pylist():
         yield each["values"], rows.slice(start, each["counts"])
@@ -302,10 +302,10 @@ def _by_cluster(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
 
 
 def _state(lake: Lake, batch: Batch, settings: ComputeSettings) -> dict[str, pa.Table]:
-    """State of whole days, by table; its three subjects do not depend on each other."""
+    """Tables of the days' state, by name; the three functions that make them are independent and run in parallel."""
 
     def made(of: Callable[..., dict[str, pa.Table]]) -> dict[str, pa.Table]:
-        with connection(settings.memory_limit, 1, has_functions=False) as con:  # several threads add in any order
+        with connection(settings.memory_limit, 1, has_functions=False) as con:  # several threads would add in any order
             return of(con, lake, batch)
 
     quotas = partial(quota_facts_of_day, rules=settings.quota_rules)

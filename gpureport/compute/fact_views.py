@@ -1,7 +1,7 @@
-"""The facts of a window: views of what the lake has of its days, and the daily roll-ups as far as it reaches.
+"""The facts of a window: views of the tables that the lake has for its days, and of the daily roll-ups.
 
-A day that the window holds whole is read as compute left it. Days at the window's edges, and those whose facts are older than
-their roll-ups, are rolled up here by the same SQL, in the same order: the same sums.
+A day that is wholly in the window is read as compute stored it. Days at the window's edges, and days whose facts are older
+than roll-ups, are rolled up here by the same SQL in the same order, so the sums are the same.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gpureport.lake.views import create_view, make_way, rows_of
 from gpureport.values.window import Window, day_start, plain
 
 TELEMETRY = ("owner_label", "device_label", "device_signal", "sample", "series")
-"""The lake's tables beside ``device_sample`` that are made from samples."""
+"""The lake's tables that are made from samples, other than ``device_sample``."""
 
 
 def lake_tables(chosen: Iterable[Node]) -> tuple[list[str], list[str]]:
@@ -30,36 +30,36 @@ def lake_tables(chosen: Iterable[Node]) -> tuple[list[str], list[str]]:
 
 
 def limits(window: Window | None) -> dict[str, str]:
-    """``since`` and ``until`` of a window, as SQL has them; None: of the day that a row's cluster is named by (``Batch``)."""
+    """``since`` and ``until`` of a window as SQL; without a window, those of the day in each row's cluster name (``Batch``)."""
     if window:
         return {"since": f"timestamp '{plain(window.start_at)}'", "until": f"timestamp '{plain(window.end_at)}'"}
     return {"since": "right(cluster, 10)::timestamp", "until": "right(cluster, 10)::timestamp + interval 1 day"}
 
 
 ClusterDay = tuple[str, date]
-"""A cluster, and a day of its."""
+"""A cluster and one of its days."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Days of clusters that are computed at once: each a cluster of its own, whose rows join none of another's.
+    """Days of clusters that are computed together. Each day has a cluster name of its own, so that rows of two days never join.
 
-    They are in order; those of a cluster follow each other.
+    Days are in order; the days of a cluster follow each other.
     """
 
     days: Sequence[ClusterDay]
 
     def name(self, each: ClusterDay) -> str:
-        """What a day is called meanwhile; one alone keeps the cluster's name."""
+        """Temporary cluster name of a day; a single day keeps the cluster's name."""
         return each[0] if len(self.days) == 1 else f"{each[0]} {each[1]}"
 
     @property
     def window(self) -> Window | None:
-        """That of one day; None of several."""
+        """Window of a single day; None for several days."""
         return Window.of_day(self.days[0][1]) if len(self.days) == 1 else None
 
     def open_lake(self, con: duckdb.DuckDBPyConnection, lake: Lake, chosen: Iterable[Node], around: timedelta) -> None:
-        """Open as ``lake.*`` what queries read of each day: its telemetry, and state of the days around it too."""
+        """Open as ``lake.*`` the tables that queries read: telemetry of each day, and state of the days around it too."""
         chosen_tables, kept = lake_tables(chosen)
         self.views(con, lake, chosen_tables, {each: {each[1]} for each in self.days})
         self.views(con, lake, kept, {each: {each[1] - around, each[1], each[1] + around} for each in self.days})
@@ -67,12 +67,12 @@ class Batch:
     def views(
         self, con: duckdb.DuckDBPyConnection, lake: Lake, tables: Iterable[str], read: Mapping[ClusterDay, Collection[date]]
     ) -> None:
-        """Open tables with the rows that each day has of the lake's."""
+        """Open tables of the lake; each day sees the rows of the dates that it reads."""
         dates = {day for days in read.values() for day in days}
         views(con, lake, tables, {cluster for cluster, _ in self.days}, dates, names=self.named(read))
 
     def named(self, read: Mapping[ClusterDay, Collection[date]]) -> dict[str, list[ClusterDay]]:
-        """The days of the lake by name; none where a single day is read as it is."""
+        """Cluster and dates by temporary name; empty for a single day, which is read under its own name."""
         if len(self.days) == 1:
             return {}
         return {self.name(each): [(each[0], day) for day in sorted(read[each])] for each in self.days}
@@ -83,7 +83,7 @@ _FOLDER = "facts/expected_device"
 
 
 def last_known_days(lake: Lake, day: date) -> set[date]:
-    """For each cluster the last day with expected devices, up to this one."""
+    """The last day up to this one that has expected devices, for each cluster."""
     latest: dict[str, date] = {}
     for each in _up_to(lake, day):
         latest[each.cluster] = max(each.date, latest.get(each.cluster, each.date))
@@ -91,7 +91,7 @@ def last_known_days(lake: Lake, day: date) -> set[date]:
 
 
 def expected_before(lake: Lake, cluster: str, day: date, name: str) -> str:
-    """The devices that are expected when a day begins: JSON for ``facts.expected_device``, as of the cluster of that name."""
+    """Devices that are expected when a day begins, under the given cluster name: JSON for ``facts.expected_device``."""
     days = [each.date for each in _up_to(lake, day) if each.cluster == cluster and each.date < day]
     if not days:
         return "[]"
@@ -101,7 +101,7 @@ def expected_before(lake: Lake, cluster: str, day: date, name: str) -> str:
 
 
 def devices_left(con: duckdb.DuckDBPyConnection, name: str) -> str:
-    """The same of the day whose table is there, for the day after it."""
+    """Devices that the open ``facts.expected_device`` still expects at the end of its day: the same JSON, for the next day."""
     devices = f"select * exclude (day, silent_hours) replace ($name as cluster) from {EXPECTED} where not is_gone order by all"
     made = f"select coalesce(to_json(list(device)), '[]')::varchar from ({devices}) as device"
     return str(con.execute(made, {"name": name}).fetchall()[0][0])
@@ -121,11 +121,11 @@ ROLLED_UP = {
     "facts.signal_day": "facts.device_hour",
     "facts.value_day": "facts.value_hour",
 }
-"""Tables that other facts add up to, with the one whose days are theirs; the window's hours are their parameters."""
+"""Roll-ups of facts, each with the table that has facts on the same days; their parameters are the window's hours."""
 
 
 def day_hours(days: Collection[date]) -> dict[str, datetime]:
-    """The parameters of a roll-up of whole days."""
+    """Parameters of a roll-up of whole days."""
     return {"since_at": plain(day_start(min(days))), "until_at": plain(day_start(max(days) + timedelta(days=1)))}
 
 
@@ -136,7 +136,7 @@ def folder(table: str) -> str:
 
 @dataclass(frozen=True)
 class Facts:
-    """Facts of a window, of all or some clusters, to be opened under their names."""
+    """Opens the facts of a window under their names, for all or some clusters."""
 
     con: duckdb.DuckDBPyConnection
     lake: Lake
@@ -145,7 +145,7 @@ class Facts:
     clusters: Collection[str] | None = None
 
     def open(self, tables: Collection[str], days: Sequence[date] | None = None) -> None:
-        """Open tables, of all or some days of the window."""
+        """Open tables, for all or some days of the window."""
         chosen = list(self.window.days()) if days is None else days
         for table in ROLLED_UP:
             if table in tables:
@@ -157,10 +157,10 @@ class Facts:
             views(self.con, self.lake, [folder(EXPECTED)], self.clusters, known, wanted)
 
     def _open_rolled_up(self, table: str, days: Sequence[date]) -> None:
-        """A view of the longest run of days that the lake has rolled up, between the days that are rolled up now."""
+        """Open a view of the longest run of days that the lake has rolled up, and of the days around it, rolled up now."""
         self.con.execute("create schema if not exists day; create schema if not exists facts")
         hours, kept = self._by_day(ROLLED_UP[table]), self._by_day(table)
-        days = [day for day in days if day in hours or day in kept]  # a day without facts ends no run
+        days = [day for day in days if day in hours or day in kept]  # a day without facts does not interrupt a run
         start_at, end_at = self.window.start_at, self.window.end_at
         whole = {day for day in days if start_at <= day_start(day) and day_start(day + timedelta(days=1)) <= end_at}
         runs = groupby(days, key=lambda day: day in whole and 0 < len(kept.get(day, ())) == len(hours.get(day, ())))
@@ -180,7 +180,7 @@ class Facts:
             views(self.con, self.lake, [folder(table)], self.clusters, days, {table: self.queries[table].columns})
 
     def _by_day(self, table: str) -> dict[date, list[Partition]]:
-        """Files of a table in the lake, by day."""
+        """Partitions of a table in the lake, by day."""
         found: dict[date, list[Partition]] = {}
         for partition in self.lake.partitions(folder(table)):
             if self.clusters is None or partition.cluster in self.clusters:
@@ -188,7 +188,7 @@ class Facts:
         return found
 
     def _rolled_up(self, rolled_up: str, days: Sequence[date], table: str) -> list[str]:
-        """A table of days that are rolled up now, as a statement; none where the lake has nothing of them."""
+        """Roll days up into a table and return the statement that reads it; an empty list where the lake has no facts of them."""
         *steps, query = needed(self.queries, [rolled_up], {*of_life(self.queries, "facts")} - {rolled_up})
         read = {table for each in (*steps, query) for table in each.reads if table.startswith("facts.")}
         hourly, wanted = [folder(table) for table in sorted(read)], {table: self.queries[table].columns for table in read}

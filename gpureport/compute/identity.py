@@ -1,9 +1,8 @@
-"""Identity of facts: revisions, the settings that change them by value, and the samples that they are made of.
+"""Identity of facts: revisions, the settings that change values, and the samples that facts are made from.
 
-Facts of another version but of the same revisions are the same facts. An older version recorded neither: its tables are of the
-first revision, its settings unknown. A run killed between export and compute leaves facts of other samples than the lake has.
-
-Late data makes a day grow after it was reported: the totals of its first facts are kept beside today's.
+Facts of another version with the same revisions are the same facts. Old versions recorded no revisions and no settings: their
+tables have the first revision, their settings are unknown. After a run that was killed between export and compute, the lake
+has facts of other samples. Late data changes a day that was already reported: the totals of its first facts are kept too.
 """
 
 from __future__ import annotations
@@ -30,14 +29,14 @@ _TABLES = (DEVICE_SAMPLE.name, SOURCE.name, *TELEMETRY)
 
 
 def basis_entry(lake: Lake, cluster: str, day: date) -> dict[str, str]:
-    """Entry about what a day's facts rest on."""
+    """Entry that identifies the samples behind a day's facts."""
     return {_BASIS: hashlib.sha256("\n".join(_basis(lake, cluster, day)).encode()).hexdigest()[:12]}
 
 
 def are_current(lake: Lake, cluster: str, day: date, made: MadeWith) -> bool:
-    """Whether the lake holds facts of the day, made from the samples that it holds, of these revisions and with these settings.
+    """Whether the lake has facts of the day, made from the samples that it has now, with these revisions and settings.
 
-    Facts whose samples were removed for their age are what there is.
+    Facts are current too where retention has removed their samples.
     """
     note = lake.note(cluster, day)
     if not note or not _basis(lake, cluster, day):
@@ -47,7 +46,7 @@ def are_current(lake: Lake, cluster: str, day: date, made: MadeWith) -> bool:
 
 
 def outdated_days(lake: Lake) -> dict[str, list[date]]:
-    """By cluster the days whose facts are of other samples than the lake holds, or rest on a day before them whose were."""
+    """By cluster, the days whose facts are made from other samples than the lake has, or follow a day with such facts."""
     found: dict[str, list[date]] = {}
     for cluster, day in ((each.cluster, each.date) for each in lake.computed_days()):
         if _basis(lake, cluster, day) and lake.note(cluster, day).get(_BASIS) != basis_entry(lake, cluster, day)[_BASIS]:
@@ -56,7 +55,7 @@ def outdated_days(lake: Lake) -> dict[str, list[date]]:
 
 
 def left_behind(lake: Lake, notes: Mapping[ClusterDay, Mapping[str, str]]) -> dict[ClusterDay, dict[str, str]]:
-    """The days after those whose facts are of other samples than before, which rest on them: the entry that makes each due."""
+    """By day, the entry that marks facts as outdated: the next day with facts after a day that has new samples."""
     others = [each for day in lake.computed_days() if (each := (day.cluster, day.date)) not in notes]
     changed = [each for each, note in notes.items() if note[_BASIS] != lake.note(*each).get(_BASIS)]
     following = (next((each for each in others if each[0] == cluster and each[1] > day), None) for cluster, day in changed)
@@ -64,14 +63,14 @@ def left_behind(lake: Lake, notes: Mapping[ClusterDay, Mapping[str, str]]) -> di
 
 
 def _basis(lake: Lake, cluster: str, day: date) -> list[str]:
-    """A day's files of samples or, where it never had any, the rows of its snapshots; empty once they are removed."""
+    """A day's files of samples; row counts of its snapshots if it never had samples; empty once its samples are removed."""
     held = ((table, lake.partition(table, cluster, day)) for table in _TABLES)
     parts = [(table, file) for table, found in held if found for file in found.stored if not file.is_observed]
     if not parts:
         return [f"{each.name} {found.row_count}" for each in STATE_TABLES if (found := lake.partition(each.name, cluster, day))]
     if all(table == SOURCE.name for table, _ in parts):
         return []
-    # the names of the first lakes, so that their facts stay current
+    # file names as in the first lakes, so that their facts stay current
     return sorted(f"{table}/part-{file.number:04d}.parquet {file.byte_count} {file.row_count}" for table, file in parts)
 
 
@@ -80,40 +79,40 @@ _REVISIONS, _SETTINGS = "revisions", "settings"
 
 @dataclass(frozen=True)
 class MadeWith:
-    """Revisions above the first by table, and settings by name, both as JSON; '' for settings that nobody recorded."""
+    """Revisions above the first by table, and settings by name, both as JSON; '' for settings that were not recorded."""
 
     revisions: str
     settings: str
 
     @property
     def entries(self) -> dict[str, str]:
-        """Identity as entries of the lake's root."""
+        """Revisions and settings as entries of a day's note in the lake."""
         return {_REVISIONS: self.revisions, _SETTINGS: self.settings}
 
     def has_other_settings(self, other: MadeWith) -> bool:
-        """Whether settings differ, as far as they are known."""
+        """Whether settings differ; False where either side is unknown."""
         return bool(self.settings and other.settings) and self.settings != other.settings
 
     def revised(self, other: MadeWith) -> list[str]:
-        """The tables of which the other one has another revision."""
+        """The tables whose revision differs in the other one."""
         own, theirs = json.loads(self.revisions), json.loads(other.revisions)
         return sorted(table for table in {*own, *theirs} if own.get(table, 1) != theirs.get(table, 1))
 
     def differences(self, other: MadeWith) -> str:
-        """The settings that the other one has with another value, and both values."""
+        """The settings whose values differ, and both values."""
         own, theirs = json.loads(self.settings), json.loads(other.settings)
         names = sorted(name for name in {*own, *theirs} if own.get(name) != theirs.get(name))
         return ", ".join(f"{name} {json.dumps(own.get(name))} instead of {json.dumps(theirs.get(name))}" for name in names)
 
 
 def made_with(queries: Mapping[str, Query], settings: Mapping[str, Any]) -> MadeWith:
-    """Identity of facts that are made now."""
+    """Identity of facts that are made by these queries and settings."""
     revisions = {table: queries[table].revision for table in of_life(queries, "facts") if queries[table].revision > 1}
     return MadeWith(json.dumps(revisions, sort_keys=True), json.dumps(settings, sort_keys=True))
 
 
 def recorded(note: Mapping[str, str]) -> MadeWith:
-    """Identity recorded with a day's facts."""
+    """Identity that is recorded in the note of a day."""
     return MadeWith(note.get(_REVISIONS, "{}"), note.get(_SETTINGS, ""))
 
 
@@ -122,14 +121,14 @@ _ROWS, _FIRST = "sample_rows", "stated_before"
 
 
 def note_entries(lake: Lake, samples: Partition) -> dict[str, str]:
-    """Entry about a day's facts: the samples that they are made of, and previous results from fewer or more samples."""
+    """Entries about a day's facts: their samples, and the totals of its first facts if these had fewer or more samples."""
     rows = str(samples.row_count)
     entries = {_ROWS: rows, **basis_entry(lake, samples.cluster, samples.date)}
     if before := lake.partition(_TABLE, samples.cluster, samples.date):
         note = lake.note(samples.cluster, samples.date)
         first = note.get(_FIRST, "")
         if note.get(_ROWS, rows) != rows and not first:
-            with suppress(DamagedError):  # its first totals are lost
+            with suppress(DamagedError):  # the totals of its first facts are lost
                 first = json.dumps(_totals(before))
         if first:
             entries[_FIRST] = first
@@ -137,7 +136,7 @@ def note_entries(lake: Lake, samples: Partition) -> dict[str, str]:
 
 
 def restated_days(lake: Lake, window: Window) -> str:
-    """The days of the window that were made again from other samples, and their first totals: JSON for the queries."""
+    """The window's days that were computed again from other samples, with their first totals: JSON for the queries."""
     days = set(window.days())
     held = [each for each in lake.partitions(_TABLE) if each.date in days]
     first = [(each, lake.note(each.cluster, each.date).get(_FIRST)) for each in held]
@@ -146,7 +145,7 @@ def restated_days(lake: Lake, window: Window) -> str:
 
 
 def _totals(partition: Partition) -> dict[str, float]:
-    """GPU-hours that were seen and that were held, by facts as they are."""
+    """GPU-hours with data, and allocated GPU-hours among them, of the stored facts."""
     with duckdb.connect() as con:
         con.execute("create schema facts")
         create_view(con, "facts.ledger_hour", rows_of([partition]), {})

@@ -1,6 +1,6 @@
-"""Idle power of each GPU of a day: from its own free time of four weeks, or from others of its model.
+"""Idle power of each GPU of a day: from its own free time of four weeks, or from other GPUs of its model.
 
-A part of the lake is not enough: the others of a model are in all parts, so this comes before any part is attributed.
+The GPUs of a model are in all parts of the lake, so idle power is computed before the power of any part is attributed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _DAYS_BEFORE = 27
 
 
 def later_days_without(lake: Lake, cluster: str, day: date) -> list[date]:
-    """The days with facts whose baselines would have read this one, had it facts when they were made; none where it has."""
+    """Days whose idle power was computed without this day, because it had no facts; empty where it has facts."""
     days = sorted(each.date for each in lake.partitions("facts/idle_power_hour") if each.cluster == cluster)
     return [] if day in days else [each for each in days if _is_read(day, each)]
 
@@ -34,9 +34,9 @@ def _is_read(before: date, day: date) -> bool:
 def idle_baseline(
     con: duckdb.DuckDBPyConnection, lake: Lake, batch: Batch, query: Query, idle_watts: Mapping[str, float]
 ) -> pa.Table:
-    """``day.idle_baseline`` of days, from each one's own ``facts.idle_power_hour``, and those of the days before it.
+    """``day.idle_baseline`` of days, each from its own ``facts.idle_power_hour`` and that of the 27 days before it.
 
-    Days after it are never read: computing a day again must not depend on what came later.
+    Later days are never read: a day that is computed again must not depend on them.
     """
     con.execute("alter table facts.idle_power_hour rename to idle_power_today")
     known = {(each.cluster, each.date) for each in lake.partitions("facts/idle_power_hour")} - {*batch.days}

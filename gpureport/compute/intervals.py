@@ -1,4 +1,4 @@
-"""Basis of all facts of a day, part by part of the lake: sums of samples over intervals, and time over value or idle power."""
+"""Sums of samples over intervals, and time by value and by idle power, part by part of the lake: the basis of a day's facts."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from gpureport.values.runtime.parallel import Threads
 INTERVALS, VALUES, IDLE, MIG = OF_SAMPLES = ("day.sample_sum", "day.value_time", "day.idle_power", "day.power_activity")
 POD_SUMS, READINGS = "day.pod_sum", "day.util_reading"
 OF_SERIES = (POD_SUMS, READINGS)
-"""Each reads one table beside holders' own samples."""
+"""Each is made from the holders' own samples and one other table."""
 ROWS_WORTH_LOOPS = 500_000
-"""Loading compiled loops takes as long as DuckDB takes for these."""
+"""Row count from which compiled loops are used: to load them takes as long as DuckDB takes for these rows."""
 _IN_ORDER = {"day.power_step": "semi join day.mig_instance using (interval_number) order by interval_number, step_at"}
 _OF_STEP = ("step_at", "seconds", "active_seconds", "active_joules", "active_joules_unweighted", "active_joules_kepler")
 
@@ -28,7 +28,7 @@ _OF_STEP = ("step_at", "seconds", "active_seconds", "active_joules", "active_jou
 def interval_sums(
     con: duckdb.DuckDBPyConnection, query: Query, days: Sequence[Partition], params: Mapping[str, Any], folder: Path, threads: int
 ) -> None:
-    """Make one of the tables over the samples' parts: by its SQL where they are few, else by loops, a file in the folder each."""
+    """Make a table of samples: by its SQL where rows are few, else by loops, with a file in the folder for each part."""
     samples, *others = days
     is_without = query.table == MIG and not con.table("day.mig_instance").limit(1).fetchall()
     if others or is_without or samples.row_count < ROWS_WORTH_LOOPS:
@@ -45,7 +45,7 @@ def interval_sums(
 def holder_sums(
     con: duckdb.DuckDBPyConnection, query: Query, days: Sequence[Partition | None], params: Mapping[str, Any]
 ) -> None:
-    """Make one of the tables over holders' own samples: by its SQL where they are few, else by a loop over each part."""
+    """Make a table of the holders' own samples: by its SQL where rows are few, else by a loop over each part."""
     samples, *others = days
     if others or samples is None or samples.row_count < ROWS_WORTH_LOOPS:
         build(con, query, params)
@@ -55,7 +55,7 @@ def holder_sums(
 
 
 def holders_by_loops(files: Sequence[Path], query: Query, series: pa.Table) -> pa.Table:
-    """The rows of all parts, of the series and holders that another table has."""
+    """The table's rows from all parts, for the series and holders in ``series``."""
     from gpureport.compute.sums.holders import pod_sums, util_readings
 
     return pod_sums(files, series) if query.table == POD_SUMS else util_readings(files, series)
@@ -75,7 +75,7 @@ def _part(
 
 
 def by_loops(file: Path, query: Query, cluster: str, params: Mapping[str, Any], beside: dict[str, pa.Table]) -> pa.Table | None:
-    """The rows of one part; None where only SQL can count: a number too large for whole ones, or rows in another order."""
+    """The table's rows from one part; None where only SQL can count: a number too large for int64, or rows in another order."""
     if query.table == MIG:
         from gpureport.compute.sums.mig import mig_energy
 
@@ -95,7 +95,7 @@ def by_loops(file: Path, query: Query, cluster: str, params: Mapping[str, Any], 
 
 
 def by_sql(file: Path, query: Query, params: Mapping[str, Any], beside: dict[str, pa.Table]) -> pa.Table:
-    """The same by the SQL that says what they are; what stands beside them for other devices is of other parts."""
+    """The same rows by the table's SQL, which defines them; devices of other parts are deleted from the first input first."""
     with duckdb.connect() as con:
         con.execute("set TimeZone = 'UTC'; set threads = 1; create schema lake")
         scan_view(con, [file])
@@ -106,7 +106,7 @@ def by_sql(file: Path, query: Query, params: Mapping[str, Any], beside: dict[str
 
 
 def schema_of(query: Query) -> pa.Schema:
-    """The columns of one of the tables: keys, counts of samples, and sums or bins."""
+    """Columns of one of the tables: keys, counts of samples, and sums or bins."""
     return pa.schema([(name, _type(name)) for name in query.columns])
 
 
@@ -126,7 +126,7 @@ def _type(name: str) -> pa.DataType:
 
 
 def give(con: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table]) -> None:
-    """Put tables that are there already under their names."""
+    """Copy Arrow tables into the database under their names."""
     for name, rows in tables.items():
         con.register("_given", rows)
         con.execute(f"create schema if not exists {name.partition('.')[0]}; create table {name} as from _given")

@@ -1,7 +1,7 @@
 """Previous period of a report: the same queries with that period's times.
 
-Those tables come first and are kept while the window's own are made. Where the lake does not hold all of it they are not
-there, and what reads them is no part of the report.
+The tables of the previous period are built first and kept while the window's own are built. Where the lake lacks days of that
+period they are not built, and the report leaves out the tables that read them.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from gpureport.lake.views import views
 from gpureport.values.window import Window, day_start, plain
 
 HISTORY = ("period.demand_day",)
-"""Tables kept of all days up to the period's end."""
+"""Tables that cover half a year of days, up to the period's end."""
 _HISTORY_FACTS = ("facts.device_day", "facts.expected_device", "facts.ledger_day", "facts.node_allocation")
 _HISTORY_DAYS = 182
 _FIRST_DATA = {"facts.device_signal": ("start_at",), "facts.node_day": ("start_at",)}
 FIRST_SCRAPE = timedelta(minutes=15)
-"""From a beginning to the first sample or snapshot, at most."""
+"""Longest time from the start of a period to its first sample or snapshot."""
 
 
 def compared_tables(queries: Mapping[str, Query]) -> list[str]:
-    """The tables behind ``previous.*``: a report holds them, so that a later one can be compared with it."""
+    """The tables that ``previous.*`` are made from: a report stores them, so that a later report can be compared with it."""
     return sorted({read for table in of_life(queries, "previous") for read in queries[table].reads})
 
 
@@ -40,7 +40,7 @@ def window_before(window: Window) -> Window:
 
 
 def parameters(window: Window, previous: Window) -> dict[str, Any]:
-    """Values for the parameters of the queries that compare two windows."""
+    """Parameters of the queries that compare two windows."""
     return {
         "since_at": plain(window.start_at),
         "until_at": plain(window.end_at),
@@ -51,9 +51,9 @@ def parameters(window: Window, previous: Window) -> dict[str, Any]:
 
 
 def comparable_clusters(lake: Lake, window: Window, previous: Window) -> list[str]:
-    """The clusters with data from the previous window's beginning of which all days of both have facts that were made alike.
+    """Clusters with data from the start of the previous window, and with facts of all days of both windows, made alike.
 
-    None where a window cuts an hour, which would count in both.
+    Empty where a window starts or ends within an hour, because that hour would count in both.
     """
     if not (window.is_whole_hours and previous.is_whole_hours):
         return []
@@ -67,7 +67,7 @@ def comparable_clusters(lake: Lake, window: Window, previous: Window) -> list[st
 
 
 def _begun_within(lake: Lake, window: Window, clusters: Collection[str]) -> set[str]:
-    """The clusters whose first data come later than the window's beginning: what they did before is unknown, not nothing."""
+    """Clusters whose first data is later than the start of the window: their usage before it is unknown, not zero."""
     first = window.start_at.date()
     new = {*clusters} - {each.cluster for each in lake.computed_days() if each.date < first}
     with duckdb.connect() as con:
@@ -79,14 +79,14 @@ def _begun_within(lake: Lake, window: Window, clusters: Collection[str]) -> set[
 
 
 def made_by(partition: Partition) -> MadeWith:
-    """The revisions and settings that a day's facts were made with."""
+    """Revisions and settings of a day's facts."""
     return recorded(partition.lake.note(partition.cluster, partition.date))
 
 
 def build_previous(facts: Facts, params: Mapping[str, Any], kept: Collection[str], passing: Collection[str]) -> bool:
-    """Build ``previous.*`` over the facts of a window, and what is there already (``kept``); whether anything was there.
+    """Build ``previous.*`` from the facts of a window and the tables in ``kept``; return whether the window has any capacity.
 
-    Those that pass are dropped when nothing more is made of them. The views of facts are to be opened anew after it.
+    Tables in ``passing`` are dropped after their last use. The caller must open the views of facts again.
     """
     chosen = needed(facts.queries, of_life(facts.queries, "previous"), kept)
     facts.open({read for query in chosen for read in query.reads}.intersection(kept) - {*HISTORY})
@@ -99,10 +99,10 @@ def build_previous(facts: Facts, params: Mapping[str, Any], kept: Collection[str
 
 
 def build_history(facts: Facts, params: Mapping[str, Any]) -> None:
-    """Build ``HISTORY`` over half a year of days, as far as their facts were made as the window's were.
+    """Build ``HISTORY`` over half a year of days whose facts were made like those of the window.
 
-    It ends with the last day of the window that the lake holds, for a window may reach far beyond that. The views of facts are
-    to be opened anew after it.
+    It ends with the window's last day in the lake, because a window may end much later. The caller must open the views of
+    facts again.
     """
     held, wanted = facts.lake.computed_days(), set(facts.window.days())
     last = max(each.date for each in held if each.date in wanted)
@@ -116,7 +116,7 @@ def build_history(facts: Facts, params: Mapping[str, Any]) -> None:
 
 
 def without(queries: Mapping[str, Query], absent: Collection[str]) -> list[str]:
-    """The report tables that read none of the absent ones, however far down."""
+    """Report tables that do not read an absent table, directly or through other tables."""
     tables = [table for table, query in queries.items() if query.life == "report"]
     gone = set(absent)
     return [table for table in tables if not gone.intersection(query.table for query in needed(queries, [table]))]

@@ -1,4 +1,4 @@
-"""From the facts of a window to the tables of its report."""
+"""Build the tables of a report from the facts of its window."""
 
 from __future__ import annotations
 
@@ -34,44 +34,44 @@ from gpureport.values.window import Window
 _SHOWN = ("period.workload", "period.pod_wait", "period.capacity", "period.price")
 """Tables of the period that the page reads."""
 _DAYS_REMEMBERED = 250
-"""Days, of all clusters, whose files' footers are kept: they take a megabyte a day."""
+"""Limit of days, of all clusters, up to which file footers stay in memory: they take a megabyte a day."""
 _COMPUTE_EACH = "run 'gpureport compute' for these days (--date, or --since and --until), then report again"
 
 
 @dataclass(frozen=True)
 class ReportSettings:
-    """Settings that the figures of a report depend on, beside the facts."""
+    """Settings that the figures of a report depend on, in addition to the facts."""
 
     figure_min_coverage_ratio: float = 0.5
     saturation_enabled: bool = True
     links: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
-    """By model what its links can carry in one direction: pcie_bytes_per_second, nvlink_bytes_per_second."""
+    """Bandwidth of links in one direction, by model: pcie_bytes_per_second, nvlink_bytes_per_second."""
     idle_policy: str = "separate"
-    """Policy of idle energy: separate, each holder while it has the device (holder), all holders of the pool (pool)."""
+    """Attribution of idle energy: separate, to the holder of the device (holder), or to all holders of the pool (pool)."""
     findings: Mapping[str, Any] = field(default_factory=lambda: finding_parameters(Thresholds(), []))
-    """Parameters of the queries that judge (``findings.parameters``)."""
+    """Parameters of the queries of findings (``config.findings.parameters``)."""
     prices: Mapping[str, Any] = field(default_factory=dict)
-    """gpu_hour (by model, or all) and kwh, each by the days from which it is in force; without any there are no costs."""
+    """gpu_hour (by model, or all) and kwh, each by the first day on which it applies; without prices there are no costs."""
     budgets: Mapping[str, float] = field(default_factory=dict)
-    """Cost of a month by team."""
+    """Monthly budget by team."""
     currency: str = ""
-    """The prices' currency as ISO 4217 writes it; without it there are no charges (FOCUS)."""
+    """Currency of the prices as an ISO 4217 code; without it there are no charges (FOCUS)."""
     team_label: str = "team"
-    """The label of a namespace whose value is its team."""
+    """The label of namespaces whose value is the team."""
     retired: Sequence[Mapping[str, str]] = ()
-    """Clusters, nodes and devices that are not expected any more: cluster, node, device and since."""
+    """Clusters, nodes and devices that are no longer expected: cluster, node, device and since."""
     timezone: str = "UTC"
-    """Of days, weekdays and hours in reports."""
+    """Time zone of days, weekdays and hours in reports."""
     carbon: Mapping[str, Any] = field(default_factory=dict)
     """pue, and grams_per_kwh: a list of basis (location or market), start_at and grams_per_kwh."""
 
 
 def report_tables(tables: WindowTables, leave: Callable[..., int] | None = None) -> dict[str, Query]:
-    """Build ``report.*`` over the facts of the window; their queries as they were run, by table.
+    """Build ``report.*`` over the facts of the window; return their queries with the values of parameters, by table.
 
-    Tables that compare it with a previous window are left out where the lake does not hold all of that. Checks that found
-    something of severity warn stand in ``checks.*``. ``leave`` takes each table of pods as soon as nothing more reads it: it
-    makes those that nothing reads.
+    Tables that compare periods are left out where the lake lacks days of the previous period. ``checks.*`` then has the rows that
+    checks of severity warn found. ``leave`` makes each table of pods that no other query reads, and takes each other table of
+    pods after its last use.
     """
     absent = () if tables.has_previous else tables.previous
     tables.build(tables.read if tables.releases else tables.kept)
@@ -82,11 +82,11 @@ def report_tables(tables: WindowTables, leave: Callable[..., int] | None = None)
 
 @dataclass
 class WindowTables:
-    """Tables over the facts of a window: each is built, with what it reads, when it is first requested.
+    """Tables over the facts of a window. A table is built, with the tables that it reads, when it is first requested.
 
-    ``compared_with`` is the window before by default. With ``releases`` a table of the period is dropped
-    when nothing more is made of it and no file of the report shows it: those of a quarter would fill the memory. LakeError,
-    naming the days, where facts are missing, or were made with other settings than ``made_with`` and can be made again.
+    ``compared_with`` is the previous window by default. With ``releases``, a table of the period is dropped after its last use,
+    unless a file of the report shows it: the tables of a quarter would fill the memory. LakeError, with the days, where facts
+    are missing, or were made with other settings than ``made_with`` and can be made again.
     """
 
     con: duckdb.DuckDBPyConnection
@@ -98,7 +98,7 @@ class WindowTables:
     releases: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse facts that do not fit together; nothing is built."""
+        """LakeError for facts that cannot be reported together; builds no table."""
         day_count = refuse_unequal_facts(self.lake, self.window, self.made_with)
         if day_count > _DAYS_REMEMBERED:
             self.con.execute("set parquet_metadata_cache = false")
@@ -113,14 +113,14 @@ class WindowTables:
         self._passing = passing if self.releases else set[str]()
 
     def build(self, tables: Collection[str]) -> None:
-        """Build tables, and open those that the lake has; LakeError for one that compares windows of which it lacks days."""
+        """Build tables, or open those of the lake; LakeError where a table compares windows and the lake lacks days of one."""
         self._prepare(tables)
         for query in needed(self.queries, tables, {*self.kept, *self.built}):
             build(self.con, query, self.params)
             self.built.add(query.table)
 
     def _prepare(self, tables: Collection[str]) -> None:
-        """Open what tables are made of, far down."""
+        """Open the facts that tables read, directly or through other tables."""
         wanted, opened = self._needed_for(tables), self.built.intersection(self.kept)
         if wanted.intersection(HISTORY):
             build_history(self._facts, self.params)
@@ -130,7 +130,7 @@ class WindowTables:
         self._open(self._needed_for(tables).intersection(self.kept) | opened - self.built)
 
     def build_checked(self, tables: Collection[str], leave: Callable[..., int] | None = None) -> None:
-        """Build tables, and hold them to each check; what fails over kept tables alone failed when they were made."""
+        """Build tables and run their checks, but no check of severity fail that reads only kept tables: compute ran it."""
         self._prepare(tables)
         there = {*self.kept, *self.built}
         made = {*there, *(query.table for query in needed(self.queries, tables, there))}
@@ -142,7 +142,7 @@ class WindowTables:
         for query, over in ordered(needed(self.queries, [*tables, *checks], there)):
             if query.life == "checks":
                 if hold_to_checks(self.con, {query.table: query}, query.reads, self.params):
-                    self._passing -= {*query.reads}  # what was found is given from them
+                    self._passing -= {*query.reads}  # ``failed_checks`` reads them again
             else:
                 build(self.con, query, self.params, leave if leave and query.table in over and _is_of_pods(query) else None)
             for table in self._passing.intersection(over):
@@ -154,7 +154,7 @@ class WindowTables:
 
     @property
     def read(self) -> list[str]:
-        """The kept tables that a report and its checks read: to open others is to work out their files' digests for nothing."""
+        """The kept tables that a report and its checks read; to open others would compute digests of their files for nothing."""
         makers = (query for query in self.queries.values() if query.life not in ("day", "facts"))
         read = {table for query in makers if not self._held_already(query) for table in query.reads}
         return [table for table in self.kept if table in read]
@@ -163,13 +163,13 @@ class WindowTables:
         return check.severity == "fail" and {*self.kept}.issuperset(check.reads)
 
     def _needed_for(self, tables: Collection[str]) -> set[str]:
-        """Tables and what they read, however far down, as far as it is not there."""
+        """Tables and the tables that they read, directly or not, without those that are built."""
         chosen = needed(self.queries, tables, {*self.kept, *HISTORY, *self.previous, *self.built})
         return {*tables, *(table for query in chosen for table in query.reads)} - self.built
 
     @cached_property
     def has_previous(self) -> bool:
-        """Whether there is a window to compare with; its tables are then built, under names that become this window's later."""
+        """Whether there is a window to compare with. Builds its tables, under names that this window's tables get later."""
         kept = (*self.kept, *HISTORY)
         clusters = comparable_clusters(self.lake, self.window, self._compared)
         if not clusters:
@@ -181,7 +181,7 @@ class WindowTables:
         return build_previous(facts, self.params, kept, self._passing)
 
     def _open(self, tables: Collection[str]) -> None:
-        """Tables that the lake has; to roll up days takes the names of hours, which are opened anew then."""
+        """Open tables of the lake. A roll-up of days uses the names of hourly tables, so those are opened again."""
         rolled_up = {*tables}.intersection(ROLLED_UP)
         opened = {*tables, *(self.built.intersection(self.kept) if rolled_up else ())} - ({*ROLLED_UP} - rolled_up)
         self._facts.open(opened)
@@ -211,7 +211,7 @@ def _report_parameters(window: Window, previous: Window, settings: ReportSetting
 
 
 def _without_input(con: duckdb.DuckDBPyConnection, settings: ReportSettings) -> list[str]:
-    """Tables that are not made, for nothing was configured or collected that would fill them."""
+    """Tables that are not made, because the configuration or the collected data for them is absent."""
     absent = [] if settings.prices or settings.carbon else ["report.cost"]
     absent += [] if "gpu_hour" in settings.prices else ["report.team_budget", "report.team_cost"]
     absent += [] if "gpu_hour" in settings.prices and settings.currency else ["report.focus"]
@@ -221,7 +221,7 @@ def _without_input(con: duckdb.DuckDBPyConnection, settings: ReportSettings) -> 
 
 
 def failed_checks(con: duckdb.DuckDBPyConnection, params: Mapping[str, Any]) -> list[Failure]:
-    """The checks of severity warn that found something in the tables of a report; made anew, for names may be others now."""
+    """Failures of severity warn in the tables of a report; the checks run again, because names may be anonymous by now."""
     rows = con.execute("select table_name from information_schema.tables where table_schema = 'checks'").fetchall()
     made = {f"checks.{name}" for (name,) in rows}
     found = [query for table, query in load().items() if table in made and con.execute(f"from {table} limit 1").fetchall()]
@@ -229,7 +229,7 @@ def failed_checks(con: duckdb.DuckDBPyConnection, params: Mapping[str, Any]) -> 
 
 
 def refuse_unequal_facts(lake: Lake, window: Window, made_with: MadeWith | None) -> int:
-    """How many days of all clusters have facts; LakeError where some cannot be reported together."""
+    """Number of days with facts, counted for each cluster; LakeError where some cannot be reported together."""
     days = set(window.days())
     facts = [each for each in lake.computed_days() if each.date in days]
     held = {(each.cluster, each.date) for each in facts}
@@ -253,7 +253,7 @@ def _refuse_other_settings(facts: Collection[Partition], sampled: Collection[tup
 
 
 def differing_days(lake: Lake, window: Window, made_with: MadeWith, has_names: bool = True) -> tuple[str, ...]:
-    """Sentences about days whose facts were made otherwise than they would be now, which count; settings may name GPUs."""
+    """Sentences about days that count but have other revisions or settings than now, which may name GPUs (``has_names``)."""
     days = set(window.days())
     facts = [(each, made_by(each)) for each in lake.computed_days() if each.date in days]
     revised = {each.date: made.revised(made_with) for each, made in facts if made.revised(made_with)}
@@ -272,7 +272,7 @@ def differing_days(lake: Lake, window: Window, made_with: MadeWith, has_names: b
 
 
 def _listed(days: Collection[date]) -> str:
-    """Days in a row, from three on, by their first and last."""
+    """Days as text; three or more days in a row as the first and the last."""
     runs: list[list[date]] = []
     for day in sorted(days):
         if runs and day - runs[-1][-1] == timedelta(days=1):

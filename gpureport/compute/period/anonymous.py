@@ -1,9 +1,8 @@
-"""A report for strangers: names become salted pseudonyms, free text goes, figures stay.
+"""Anonymous reports: names become salted pseudonyms, free text is removed, figures stay.
 
-By an allowlist, ``queries/catalog/anonymous.csv``: a text column shows its values only where these are gpureport's, a metric's
-or a model's. What is new is therefore hidden until somebody decides that it may be shown. The same name has the same pseudonym
-everywhere, and with the same salt in every report; without the salt nobody can find which name it was, nor by trying all names
-find it out.
+``queries/catalog/anonymous.csv`` is an allowlist: a text column shows its values only where they come from gpureport, or name a
+metric or a model. A new column is therefore hidden until the list allows it. A name has the same pseudonym everywhere, and
+with the same salt in every report. Without the salt the name cannot be found, not even by trying all names.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ from gpureport.values.runtime.resources import catalog_rows
 _SCHEMAS = ("facts", "period", "previous", "report", "lake")
 _KEPT_NESTED = frozenset({"unknown_reasons", "left_out", "source_metrics", "dropped", "xid_codes", "steps"})
 _KNOWN_RESOURCE = r"^(gpu|(nvidia|amd|habana)\.(com|ai)/[a-z0-9.-]+)$"
-"""Resources that everybody's clusters have; others may bear a company's name."""
+"""Resources that are common to all clusters; other names may contain a company's name."""
 
 
 def anonymise(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], salt: str) -> None:
-    """Put anonymous tables in place of all tables and views of an open report, its facts and its sources."""
+    """Replace all tables and views of an open report, its facts and its sources by anonymous tables."""
     con.execute("set variable gpureport_salt = $salt", {"salt": salt})
     con.execute(
         "create or replace temp macro pseudonym(name) as "
@@ -42,7 +41,7 @@ def anonymise(con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], salt
 
 @cache
 def _shown() -> Mapping[str, str]:
-    """By column of text what is shown: its value, or a pseudonym, as of all by which rows are distinguished."""
+    """What each text column shows: ``value`` or ``pseudonym``; a key that is not listed shows a pseudonym."""
     return {row["column"]: row["shown"] for row in catalog_rows("anonymous.csv")}
 
 
@@ -62,7 +61,7 @@ def _replace(con: duckdb.DuckDBPyConnection, schema: str, name: str, kind: str, 
 
 
 def _hidden(column: str, of_type: str, is_key: bool, has_dimension: bool) -> str:
-    """Replacement of a column's values; '' where they stay."""
+    """SQL expression that replaces a column's values; '' where they stay."""
     if of_type == "VARCHAR":
         return _hidden_text(column, is_key, has_dimension)
     is_nested = of_type.endswith("[]") or of_type.startswith(("MAP", "STRUCT", "JSON"))

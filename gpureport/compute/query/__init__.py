@@ -1,7 +1,7 @@
-"""Find, order and run ``queries/``, and hold each result to its grain.
+"""Find, order and run the queries of ``queries/``, and check the grain of each result.
 
-The file system is the registry. ``queries/<subject>/<life>.<table>.sql`` makes ``<life>.<table>``; the life says how long the
-table is there (``LIVES``). The header says what a query reads, which tests hold against DuckDB's own parser; graphlib orders.
+The file system is the registry. ``queries/<subject>/<life>.<table>.sql`` makes ``<life>.<table>``; the life is how long the table
+exists (``LIVES``). The header lists the tables that a query reads; tests compare it with DuckDB's own parser. graphlib orders.
 A subject reads subjects before it (``SUBJECTS``). Shared rules are SQL functions: ``queries/functions/<name>.sql``.
 """
 
@@ -31,9 +31,9 @@ from gpureport.values.text.safe import quoted
 
 @contextmanager
 def connection(memory_limit: str = "1GB", threads: int = 1, has_functions: bool = True) -> Iterator[duckdb.DuckDBPyConnection]:
-    """An in-memory DuckDB in UTC that spills into a folder of its own, which ends with it; QueryError where memory runs out.
+    """An in-memory DuckDB in UTC with a spill folder of its own, deleted at the end; QueryError where memory runs out.
 
-    It has all shared functions, or without ``has_functions`` those that its queries call.
+    It has all shared functions; without ``has_functions``, only those that its queries call.
     """
     with spill_folder() as spill, duckdb.connect() as con:
         con.execute("set TimeZone = 'UTC'; set parquet_metadata_cache = true; set asof_loop_join_threshold = 0")
@@ -52,13 +52,13 @@ def connection(memory_limit: str = "1GB", threads: int = 1, has_functions: bool 
 
 
 LIVES = ("day", "facts", "period", "previous", "report", "checks")
-"""While a day is computed; kept in the lake; while a report is made, of its period and of the previous one; read by people;
-empty unless something is wrong. (``window`` and ``check`` would need quotes in SQL.)"""
+"""Lives of tables: while a day is computed; stored in the lake; while a report is made, of its period and of the previous one;
+shown to people; empty unless something is wrong. (``window`` and ``check`` would need quotes in SQL.)"""
 SUBJECTS = (
     *("devices", "cluster", "claims", "koordinator", "demand", "ownership", "saturation", "energy", "coverage", "ledger"),
     *("quota", "forecast", "inventory", "findings", "comparison"),
 )
-"""The folders of ``queries/``, in the order in which one reads another."""
+"""The folders of ``queries/``; a subject reads only itself and the subjects before it."""
 SEVERITIES = ("fail", "warn")
 _FIELD = re.compile(r"--\s+?(severity|revision|grain|reads|params|source|parts|columns):\s*(.*)")
 _LIKE = re.compile(r"those of (\S+)(?: without ([^;]+))?(?:;|$)")
@@ -66,19 +66,19 @@ _COLUMN = re.compile(r"--   (\w+) +(\S.*)")
 _GOES_ON = re.compile(r"\n-- {10}(?=\S)")
 _PARAMETER = re.compile(r"\$(\w+)")
 _LARGE = 100_000
-"""Rows of a table that is compressed, to a fifth: it waits in memory for those made of it."""
+"""Row count from which a table is compressed, to a fifth, while it waits in memory for the tables that read it."""
 _PARSED: dict[str, duckdb.Statement] = {}
 _DEFINED: WeakKeyDictionary[duckdb.DuckDBPyConnection, set[str]] = WeakKeyDictionary()
-"""Functions and schemas that a connection has: to make one again takes half a millisecond."""
+"""Functions and schemas that a connection has; to create one again takes half a millisecond."""
 
 
 Make = Callable[["Query", str, Mapping[str, Any], bool], int]
-"""Makes a query's table elsewhere, of rows and values of parameters, or adds rows to it; how many rows they are."""
+"""Makes a query's table elsewhere, or adds rows to it, from SQL and the values of its parameters; returns the row count."""
 
 
 @dataclass(frozen=True)
 class Query:
-    """One SQL file: a single SELECT, and what its header promises of the result."""
+    """One SQL file: a single SELECT, and the header's description of its result."""
 
     table: str
     path: Path
@@ -88,18 +88,18 @@ class Query:
     params: tuple[str, ...]
     source: str
     columns: Mapping[str, str]
-    """Documentation, unit included, by column, in the result's order; of tables that pass, what is particular to them."""
+    """Meaning and unit by column, in the result's order; of tables that are not kept, only columns with a special meaning."""
     severity: str
-    """Of a check, ``fail`` or ``warn``; '' for other queries."""
+    """``fail`` or ``warn`` for a check; '' for other queries."""
     sql: str
     revision: int = 1
-    """Raised when a figure of the table means something else; of kept facts."""
+    """Raised when the meaning of a figure changes; only for kept facts."""
     parts: Parts | None = None
-    """In which it is made."""
+    """The parts in which the table is made; None where it is made at once."""
 
     @property
     def life(self) -> str:
-        """One of ``LIVES``; it is the table's schema too."""
+        """One of ``LIVES``; also the table's schema."""
         return self.table.partition(".")[0]
 
     @property
@@ -109,11 +109,11 @@ class Query:
 
 
 def load(root: Path = resources.QUERIES) -> dict[str, Query]:
-    """Every query by table, in an order that can be run; QueryError for a header or an order that cannot be."""
+    """Every query by table, in runnable order; QueryError for an invalid header or a cycle."""
     return dict(_load(root))
 
 
-@cache  # a night of several clusters requests them dozens of times, and reading them takes a tenth of a second
+@cache  # a night of several clusters loads them dozens of times, and reading takes a tenth of a second
 def _load(root: Path) -> dict[str, Query]:
     paths = [path for subject in SUBJECTS for path in sorted((root / subject).glob("*.sql"))]
     queries = {query.table: query for query in map(read, paths)}
@@ -126,7 +126,7 @@ def _load(root: Path) -> dict[str, Query]:
 
 
 def _previous(queries: Mapping[str, Query]) -> list[Query]:
-    """``previous.x`` for each one that is read: ``period.x``, built with the times of the previous period."""
+    """A query for each ``previous.x`` that is read: ``period.x``, built with the times of the previous period."""
     read_ones = sorted({read for query in queries.values() for read in query.reads if read.startswith("previous.")})
     made_from = {table: f"period.{table.removeprefix('previous.')}" for table in read_ones}
     return [
@@ -135,7 +135,7 @@ def _previous(queries: Mapping[str, Query]) -> list[Query]:
 
 
 def read(path: Path) -> Query:
-    """One query file; QueryError where its header lacks a line."""
+    """Read one query file; QueryError where its header lacks a line."""
     sql = path.read_text(encoding="utf-8")
     header = _GOES_ON.sub(" ", "\n".join(takewhile(lambda line: line.startswith("--"), sql.splitlines()))).splitlines()
     fields = {match[1]: match[2].strip() for line in header if (match := _FIELD.match(line))}
@@ -159,7 +159,7 @@ def read(path: Path) -> Query:
 
 
 def _columns(path: Path, header: list[str], listed: str) -> dict[str, str]:
-    """Meaning by column: the header's own, else that of the table it is like, else the dictionary's (``catalog/column.csv``)."""
+    """Meaning by column: the header's own, else that of the table it refers to, else that of ``catalog/column.csv``."""
     own = {match[1]: match[2] for line in header if (match := _COLUMN.fullmatch(line))}
     base = dict[str, str]()
     if like := _LIKE.match(listed):
@@ -200,12 +200,12 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def with_values(query: Query, params: Mapping[str, Any]) -> Query:
-    """The query as people run it: each parameter is its value."""
+    """The query as people run it: each parameter is replaced by its value."""
     return replace(query, sql=_PARAMETER.sub(lambda found: _literal(params.get(found[1])), query.sql), params=())
 
 
 def _literal(value: Any) -> str:
-    """A value as SQL writes it."""
+    """A value as an SQL literal."""
     if value is None or isinstance(value, bool | int | float):
         return "null" if value is None else str(value).lower()
     if isinstance(value, datetime):
@@ -216,7 +216,7 @@ def _literal(value: Any) -> str:
 
 
 def build(con: duckdb.DuckDBPyConnection, query: Query, params: Mapping[str, Any], make: Make | None = None) -> None:
-    """Make the query's table, or have it made, then hold it to its grain; QueryError where either fails."""
+    """Make the query's table, or let ``make`` do it, and check its grain; QueryError where either fails."""
     missing = [name for name in query.params if name not in params]
     if missing:
         raise QueryError(f"{query.table}: no value was given for ${missing[0]}")
@@ -225,7 +225,7 @@ def build(con: duckdb.DuckDBPyConnection, query: Query, params: Mapping[str, Any
         con.execute(f"create schema if not exists {query.life}")
         _DEFINED[con].add(query.life)
     keys = ", ".join(query.grain)
-    # What people read begins with its keys. The view that opens a kept table may have this name.
+    # Tables for people begin with their keys. The view that opens a kept table may have this name.
     rows = f"select {keys}, * exclude ({keys}) from (\n{query.sql}\n)" if query.life == "report" else query.sql
     values = {name: params[name] for name in query.params}
     try:
@@ -234,16 +234,16 @@ def build(con: duckdb.DuckDBPyConnection, query: Query, params: Mapping[str, Any
         raise QueryError(f"{query.table} ran out of memory; raise compute.memory_limit") from error
     except duckdb.Error as error:
         if make and isinstance(error, duckdb.IOException | duckdb.FatalException | duckdb.TransactionException):
-            raise  # of the disk, which whoever makes it elsewhere knows
+            raise  # a disk error, which the caller of ``make`` handles
         raise QueryError(f"{query.table} ({query.path.name}) failed: {first_line(error)}") from error
     if count > _LARGE and query.life in ("period", "previous"):
         con.execute("checkpoint memory")
-    if count > 1:  # many a small lake's tables have none
+    if count > 1:  # many tables of a small lake are empty
         hold_to_grain(con, query)
 
 
 def _made(con: duckdb.DuckDBPyConnection, query: Query, rows: str, values: Mapping[str, Any], make: Make | None) -> Iterator[int]:
-    """Make a query's table, or have it made, in its parts; how many rows each has."""
+    """Make a query's table, or let ``make`` do it, part by part; yield the row count of each part."""
     for number, condition in enumerate(query.parts.ranges(con) if query.parts else [""]):
         part = f"from ({rows}) where {condition}" if condition else rows
         making = f"insert into memory.{query.table}" if number else f"create or replace table memory.{query.table} as"
@@ -255,29 +255,29 @@ def _made(con: duckdb.DuckDBPyConnection, query: Query, rows: str, values: Mappi
 
 
 def build_view(con: duckdb.DuckDBPyConnection, query: Query) -> None:
-    """Make the query a view: for what would be large, and one other reads."""
+    """Create the query as a view: for a large result that a single query reads."""
     define_functions(con, query.sql)
     con.execute(f"create or replace view {query.table} as {query.sql}")
 
 
 def build_empty(con: duckdb.DuckDBPyConnection, query: Query) -> None:
-    """Make the query's table without rows, where nothing is to be read for it."""
+    """Create the query's table without rows, where none of its input exists."""
     define_functions(con, query.sql)
     con.execute(_parsed(con, f"create or replace table {query.table} as select * from ({query.sql}) limit 0"))
 
 
 def _parsed(con: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement:
-    """The statement, parsed once a process: every cluster, day and batch has the same, and of a small one it is a third."""
+    """The parsed statement, parsed once a process. Parsing takes a third of a small statement's time, and all days share it."""
     if sql not in _PARSED:
         _PARSED[sql] = con.extract_statements(sql)[0]
     return _PARSED[sql]
 
 
 def hold_to_grain(con: duckdb.DuckDBPyConnection, query: Query) -> None:
-    """QueryError where the query's table holds two rows of one key."""
+    """QueryError where the query's table has two rows with the same key."""
     keys = ", ".join(query.grain)
     hashes = f"select count(*) = count(distinct hash({keys})) from {query.table}"
-    if con.execute(_parsed(con, hashes)).fetchall() == [(True,)]:  # in a third of the time that names take
+    if con.execute(_parsed(con, hashes)).fetchall() == [(True,)]:  # takes a third of the time of the query below
         return
     twice = con.execute(_parsed(con, f"select {keys} from {query.table} group by all having count(*) > 1 limit 1")).fetchone()
     if twice:
@@ -302,7 +302,7 @@ def define_functions(con: duckdb.DuckDBPyConnection, used_by: str | None = None,
 
 @cache
 def _functions_in(sql: str) -> Collection[str]:
-    """The functions that a statement calls, each after those that it calls."""
+    """The functions that a statement calls, each after the functions that it calls itself."""
     called = [name for name in functions() if f"{name}(" in sql]
     return dict.fromkeys(each for name in called for each in (*_functions_in(functions()[name].replace(f"{name}(", "")), name))
 
@@ -313,24 +313,24 @@ def of_life(queries: Mapping[str, Query], life: str) -> tuple[str, ...]:
 
 
 class Node(Protocol):
-    """What makes a table of others."""
+    """A step that makes a table from other tables."""
 
     @property
     def table(self) -> str:
-        """The table; the first where it makes several."""
+        """The table; the first one of several."""
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """Tables that it is made of."""
+        """Tables that the step reads."""
 
 
 N = TypeVar("N", bound=Node)
 
 
 def needed(queries: Mapping[str, N], targets: Iterable[str], given: Iterable[str] = ()) -> list[N]:
-    """The queries behind the targets, in runnable order; those in ``given`` are there already and are not entered.
+    """The queries that the targets need, in runnable order; tables in ``given`` exist already and are not made.
 
-    Each target comes right after what it is made of, so that few tables wait in memory at a time.
+    A target follows directly after the tables that it reads, so that few tables wait in memory at a time.
     """
     entered, plan = {*given}, list[N]()
 
@@ -348,7 +348,7 @@ def needed(queries: Mapping[str, N], targets: Iterable[str], given: Iterable[str
 
 
 def ordered(plan: Sequence[Query]) -> Iterator[tuple[Query, list[str]]]:
-    """Each query in order, and the tables that none after it reads, its own among them."""
+    """Each query in order, with the tables that no later query reads; its own table may be among them."""
     last = {table: number for number, query in enumerate(plan) for table in (query.table, *query.reads)}
     for number, query in enumerate(plan):
         yield query, [table for table in dict.fromkeys((query.table, *query.reads)) if last[table] == number]
@@ -365,7 +365,7 @@ class Failure:
     example: Mapping[str, Any]
 
     def of_cluster(self, cluster: str) -> Failure:
-        """The same of a cluster that had another name in the tables."""
+        """The same failure under the cluster's own name, which had a temporary one in the tables."""
         return replace(self, example={**self.example, "cluster": cluster})
 
     def __str__(self) -> str:
@@ -375,7 +375,7 @@ class Failure:
 
 
 def run_checks(con: duckdb.DuckDBPyConnection, checks: Iterable[Query], params: Mapping[str, Any]) -> list[Failure]:
-    """Run checks over tables that are built; those that found something."""
+    """Run checks over existing tables; return those that found rows."""
     failures = list[Failure]()
     for check in checks:
         build(con, check, params)
@@ -384,7 +384,7 @@ def run_checks(con: duckdb.DuckDBPyConnection, checks: Iterable[Query], params: 
 
 
 def found_by(con: duckdb.DuckDBPyConnection, check: Query, cluster: str = "") -> list[Failure]:
-    """Failure that a check's table shows, of all clusters or one; none where it has no rows."""
+    """The failure that a check's table shows, for all clusters or one; an empty list where it has no rows."""
     rows = con.sql(
         f"select * from {check.table} {f'where cluster = {quoted(cluster)}' if cluster else ''} order by all"
     ).to_arrow_table()
@@ -396,7 +396,7 @@ def found_by(con: duckdb.DuckDBPyConnection, check: Query, cluster: str = "") ->
 def hold_to_checks(
     con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], built: Collection[str], params: Mapping[str, object]
 ) -> list[Failure]:
-    """Run the checks whose tables are there; QueryError for the first of severity fail that finds something."""
+    """Run the checks whose tables exist; QueryError for the first one of severity fail that finds rows."""
     checks = [query for query in queries.values() if query.life == "checks" and set(query.reads) <= set(built)]
     failures = run_checks(con, checks, params)
     fatal = [failure for failure in failures if failure.severity == "fail"]

@@ -1,7 +1,8 @@
-"""Tables that are made part by part of their keys, in their order, so that memory holds what is joined for one part.
+"""Tables that are made part by part, in the order of their keys, so that memory holds the joins of one part only.
 
-A header says how: ``parts: 150000 rows of period.figure by cluster, namespace, pod``. The query then sees, of each table that
-has these keys, the rows of a range of them, and all of every other table: views of a database beside, which is looked in first.
+The header sets the parts: ``parts: 150000 rows of period.figure by cluster, namespace, pod``. For each part, tables with these
+keys show the query only rows in a range of the keys; other tables show all rows. A second database has views of them, and
+comes first in the search path.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _SAMPLED = 5_000
 
 @dataclass(frozen=True)
 class Parts:
-    """About how many rows of a table make a part, and the keys whose rows are in one part together."""
+    """The approximate row count of a part, the table with these rows, and the keys whose rows stay together in a part."""
 
     row_count: int
     table: str
@@ -27,12 +28,12 @@ class Parts:
 
     @classmethod
     def of(cls, text: str) -> Parts:
-        """What a header says."""
+        """Parse the header's text."""
         count, _, _, table, _, *keys = text.replace(",", "").split()
         return cls(int(count), table, tuple(keys))
 
     def ranges(self, con: duckdb.DuckDBPyConnection) -> list[str]:
-        """Each part's rows as a condition, by a sample of the keys; '' alone where all rows make one."""
+        """The SQL condition of each part, from a sample of the keys; only '' where all rows make one part."""
         ((count,),) = con.execute(f"select count(*) from {self.table}").fetchall()
         if count <= self.row_count:
             return [""]
@@ -44,13 +45,13 @@ class Parts:
 
 
 def _between(keys: Sequence[str], low: Sequence[str] | None, high: Sequence[str] | None) -> str:
-    """Condition of a part; the first key by itself too, which leaves whole files out."""
+    """SQL condition of a part; it also limits the first key alone, which skips whole files."""
     lower = [f"{keys[0]} >= {quoted(low[0])}", f"not ({_below(keys, low)})"] if low else []
     return " and ".join([*lower, *([f"{keys[0]} <= {quoted(high[0])}", f"({_below(keys, high)})"] if high else [])])
 
 
 def _below(keys: Sequence[str], edge: Sequence[str]) -> str:
-    """Condition of keys that sort before these."""
+    """SQL condition of the keys that sort before ``edge``."""
     (key, *keys), (value, *edge) = keys, edge
     equal = f" or ({key} = {quoted(value)} and ({_below(keys, edge)}))" if keys else ""
     return f"{key} < {quoted(value)}{equal}"
@@ -58,7 +59,7 @@ def _below(keys: Sequence[str], edge: Sequence[str]) -> str:
 
 @contextmanager
 def narrowed(con: duckdb.DuckDBPyConnection, tables: Sequence[str], keys: Sequence[str], condition: str) -> Iterator[None]:
-    """Let tables that have the keys hold only rows of a condition, within the block."""
+    """Within the block, tables with the keys show only the rows of a condition."""
     columns = {table: {*con.table(table).columns} for table in tables}
     con.execute("attach ':memory:' as part")
     try:

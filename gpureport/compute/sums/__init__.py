@@ -1,4 +1,4 @@
-"""Sums over the rows of a part of the lake, as compiled loops: a device's rows lie side by side, so a sum is a run over memory.
+"""Sums over the rows of a part of the lake, as compiled loops. Rows of a device are adjacent, so a loop reads memory in order.
 
-The SQL over the samples says what each sum is; a test holds the loops to it, bit for bit.
+The SQL over the samples defines each sum; a test compares the loops with it, bit for bit.
 """

@@ -1,4 +1,4 @@
-"""What series of holders themselves show while they hold a device: sums of a day's rows of ``lake.sample``."""
+"""Sums of the holders' own series while they hold a device: over a day's rows of ``lake.sample``."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def util_readings(files: Sequence[Path], series: pa.Table) -> pa.Table:
 def _within(
     files: Sequence[Path], lines: tuple[NDArray[Any], ...], totals: tuple[NDArray[Any], ...]
 ) -> Iterator[tuple[NDArray[Any], ...]]:
-    """Of each file the lines, starts, ends (µs) and values of samples within the time of lines that are not added to totals."""
+    """Per file: line, start, end (µs) and value of each sample within the time of a line that is not added to the totals."""
     for file in files:
         rows = pq.ParquetFile(file, pre_buffer=False).read(columns=_COLUMNS, use_threads=False)
         held, value = (rows[name].to_numpy() for name in _COLUMNS[2:])
@@ -92,7 +92,7 @@ def _whole(rows: pa.Table, name: str) -> loops.Whole:
 
 
 def _unchanged(array: NDArray[Any]) -> NDArray[Any]:
-    """A view that nothing writes to: the loop is compiled once, for such."""
+    """A read-only view: the loop is compiled once, for read-only arrays."""
     found = array.view()
     found.flags.writeable = False
     return found

@@ -1,4 +1,4 @@
-"""The rows of ``day.idle_power`` of one part."""
+"""The rows of ``day.idle_power`` from one part."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from gpureport.compute.sums.saturation import ACTIVITY, activity
 
 
 def idle_power(file: Path, cluster: str, allocated: pa.Table, schema: pa.Schema) -> pa.Table | None:
-    """The rows that come of one file of ``lake.device_sample``; runs of allocation by device and time.
+    """The rows from one file of ``lake.device_sample``; ``allocated`` has the runs of allocation, by device and time.
 
-    None where a loop cannot count: of a decimal too large for whole numbers, or of rows in another order than the lake's.
+    None where a loop cannot count: for a decimal too large for int64, or rows in another order than the lake's.
     """
     rows = Rows(file, ["power_watts", *ACTIVITY])
     offsets, starts = loops.sampled_in(rows.device, rows.instance, rows.seen_us, *rows.cuts(allocated.slice(0, 0)))

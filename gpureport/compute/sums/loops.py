@@ -1,7 +1,7 @@
-"""The loops: each runs once over the rows, interval by interval, and adds whole numbers where rows hold decimals.
+"""Compiled loops: each runs once over the rows, interval by interval. Decimals are added as whole numbers.
 
-``offsets`` are the rows at which intervals begin, and their end. A sum without a row that counts is distinguished by its count.
-Doubles are added in the order of the rows, as DuckDB's one thread does.
+``offsets`` are the first rows of the intervals and the end of the last one. Each sum has a count of its rows: a sum with count 0
+is unknown. Doubles are added in the order of the rows, as DuckDB's one thread does.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ Real = NDArray[np.float64]
 Bits = NDArray[np.uint8]
 Codes = NDArray[np.int32]
 Numbers = NDArray[Any]
-"""Whole numbers of a decimal, or doubles."""
+"""Decimals as whole numbers of their last place, or doubles."""
 
 _HOUR_US = 3_600_000_000
 NONE = -(2**63)
 _LAST_BIN = 10_000
 UNKNOWN = 4
-"""No signal says whether the device was active. 0: inactive, 1: half of the SMs at work, 2: fewer, 3: not known how many."""
+"""No signal shows whether the device was active. 0: inactive, 1: half of the SMs active or more, 2: fewer, 3: SMs unknown."""
 
 
 @inlined
@@ -35,7 +35,7 @@ def is_known(bits: Bits, row: Number) -> Number:
 
 @inlined
 def whole_ms(microseconds: Number) -> Number:
-    """As DuckDB's ``epoch_ms`` has them: rounded."""
+    """Milliseconds rounded, as DuckDB's ``epoch_ms`` has them."""
     return (microseconds + 500) // 1000
 
 
@@ -52,7 +52,7 @@ def in_milliseconds(seconds: Real) -> Whole:
 def intervals(
     device: Codes, instance: Codes, seen_us: Whole, held_ms: Whole, cut_offsets: Whole, cuts_us: Whole
 ) -> tuple[Whole, Whole, Whole]:
-    """(offsets of intervals, their starts, until when their rows reach; ``NONE`` in hours that nothing cuts)."""
+    """(offsets of intervals, their starts, the end of their rows' time; ``NONE`` in hours without a cut)."""
     offsets, starts, reaches = (
         np.empty(device.size + 1, np.int64),
         np.empty(device.size, np.int64),
@@ -87,7 +87,7 @@ def activity(
     util: Whole, util_bits: Bits, engine: Whole, engine_bits: Bits, sm: Whole, sm_bits: Bits,
     sent: Real, sent_bits: Bits, received: Real, received_bits: Bits,
 ) -> NDArray[np.int8]:  # fmt: skip
-    """Whether each row shows the device at work, and how much of it; see ``UNKNOWN``."""
+    """The activity of the device in each row; see ``UNKNOWN`` for the codes."""
     found = np.empty(util.size, np.int8)
     for row in range(util.size):
         has_util, has_engine, has_sm = is_known(util_bits, row), is_known(engine_bits, row), is_known(sm_bits, row)
@@ -107,7 +107,7 @@ def activity(
 
 @compiled
 def time_by_activity(offsets: Whole, held_ms: Whole, active: NDArray[np.int8], carried: Bits) -> Whole:
-    """Of each interval ms by activity and, twice over, how many rows have it; last, how many rows are no carried ones."""
+    """For each interval: ms by activity, then rows by activity, and last the number of rows that are not carried over."""
     found = np.zeros((2 * UNKNOWN + 3, offsets.size - 1), np.int64)
     for number in range(offsets.size - 1):
         for row in range(offsets[number], offsets[number + 1]):
@@ -121,7 +121,7 @@ def time_by_activity(offsets: Whole, held_ms: Whole, active: NDArray[np.int8], c
 def weighed(
     offsets: Whole, held_ms: Whole, weights: Numbers, values: Numbers, bits: Bits
 ) -> tuple[Whole, Numbers, Numbers, Whole]:
-    """(ms known, values x weights, largest, rows that know it)."""
+    """(ms with a value, values x weights, largest value, rows with a value)."""
     size = offsets.size - 1
     known_ms, counts = np.zeros(size, np.int64), np.zeros(size, np.int64)
     sums, largest = np.zeros(size, values.dtype), np.zeros(size, values.dtype)
@@ -140,7 +140,7 @@ def weighed(
 
 @compiled
 def memory_ratio(used: Real, used_bits: Bits, free: Real, free_bits: Bits) -> tuple[Real, Bits]:
-    """(used / (used + free), a bit a row that says whether it is known)."""
+    """(used / (used + free), one bit a row for whether it is known)."""
     found, bits = np.zeros(used.size), np.zeros((used.size + 7) // 8, np.uint8)
     for row in range(used.size):
         if is_known(used_bits, row) and is_known(free_bits, row) and used[row] >= 0 and free[row] >= 0:
@@ -153,7 +153,7 @@ def memory_ratio(used: Real, used_bits: Bits, free: Real, free_bits: Bits) -> tu
 
 @compiled
 def time_above(offsets: Whole, held_ms: Whole, values: Real, bits: Bits, threshold: Number) -> Whole:
-    """Of each interval the ms at or above the threshold."""
+    """Milliseconds of each interval at or above the threshold."""
     found = np.zeros(offsets.size - 1, np.int64)
     for number in range(offsets.size - 1):
         for row in range(offsets[number], offsets[number + 1]):
@@ -164,7 +164,7 @@ def time_above(offsets: Whole, held_ms: Whole, values: Real, bits: Bits, thresho
 
 @compiled
 def time_by_bin(offsets: Whole, held_ms: Whole, values: Real, bits: Bits, width: Number) -> tuple[Codes, Codes, Codes]:
-    """(bins with time, ms of whole s in each, where each interval's begin and their end); bins as value_bin has them."""
+    """(bins with time, ms in each, rounded to whole s, offsets of the intervals' bins); bins as in ``value_bin``."""
     found = np.zeros(_LAST_BIN + 1, np.int64)
     bins, milliseconds = np.empty(held_ms.size, np.int32), np.empty(held_ms.size, np.int32)
     ends, count = np.zeros(offsets.size, np.int32), 0
@@ -188,7 +188,7 @@ def time_by_bin(offsets: Whole, held_ms: Whole, values: Real, bits: Bits, width:
 
 @compiled
 def sampled_in(device: Codes, instance: Codes, seen_us: Whole, cut_offsets: Whole, cuts_us: Whole) -> tuple[Whole, Whole]:
-    """(rows at which the intervals of samples begin, and their end; the intervals' starts in µs), by when they were taken."""
+    """(first rows of the intervals and their end, starts in µs); a row belongs to the interval in which it was sampled."""
     offsets, starts = np.empty(device.size + 1, np.int64), np.empty(device.size, np.int64)
     count, cut = 0, np.int64(0)
     for row in range(device.size):
@@ -212,7 +212,7 @@ def memory_size(
     offsets: Whole, total: Real, total_bits: Bits, used: Real, used_bits: Bits, free: Real, free_bits: Bits,
     reserved: Real, reserved_bits: Bits,
 ) -> tuple[Real, Whole]:  # fmt: skip
-    """(largest memory in all: the total, else used + free + reserved; rows that know it)."""
+    """(largest total memory: the total, else used + free + reserved; rows with a value)."""
     largest, counts = np.zeros(offsets.size - 1), np.zeros(offsets.size - 1, np.int64)
     for number in range(offsets.size - 1):
         for row in range(offsets[number], offsets[number + 1]):
@@ -230,7 +230,7 @@ def memory_size(
 
 @compiled
 def time_by_bit(offsets: Whole, held_ms: Whole, masks: Codes, bits: Bits, any_of: Number) -> tuple[Whole, Whole]:
-    """(ms known, ms with each of the eight lowest bits, ms with any of ``any_of``; rows that know it)."""
+    """(ms with a value, ms with each of the eight lowest bits, ms with any of ``any_of``; rows with a value)."""
     found, counts = np.zeros((10, offsets.size - 1), np.int64), np.zeros(offsets.size - 1, np.int64)
     for number in range(offsets.size - 1):
         for row in range(offsets[number], offsets[number + 1]):
@@ -249,7 +249,7 @@ def time_by_bit(offsets: Whole, held_ms: Whole, masks: Codes, bits: Bits, any_of
 def growth(
     offsets: Whole, held_ms: Whole, value_bits: Bits, increase: Numbers, bits: Bits, gap: Real, gap_bits: Bits
 ) -> tuple[Whole, Numbers, Whole, Whole, Real, Whole]:
-    """(ms of known growth, growth, rows that know it; rows with a value; growth over gaps, and rows that end one)."""
+    """(ms of known growth, growth, rows with known growth; rows with a value; growth over gaps, rows that end a gap)."""
     size = offsets.size - 1
     known_ms, counts = np.zeros(size, np.int64), np.zeros(size, np.int64)
     values, gaps = np.zeros(size, np.int64), np.zeros(size, np.int64)
@@ -281,7 +281,7 @@ def as_double(whole: Number, scale: Number) -> Number:
 
 @inlined
 def add(sums: Whole, counts: Whole, name: Number, number: Number, amount: Number) -> None:
-    """Add an amount to one of an interval's sums, and one to the rows that count in it."""
+    """Add an amount to one sum of an interval, and one to its row count."""
     sums[name, number] += amount
     counts[name, number] += 1
 
@@ -291,7 +291,7 @@ def energy(
     offsets: Whole, held_ms: Whole, active: NDArray[np.int8], power: Whole, power_bits: Bits,
     increase: Whole, increase_bits: Bits, counter_bits: Bits,
 ) -> tuple[Whole, Whole, Real]:  # fmt: skip
-    """(sums, rows that count in each, J that began in intervals that look inactive); in the order of ``saturation._ENERGY``."""
+    """(sums as in ``saturation._ENERGY``, rows in each, J of work that began within rows that look inactive)."""
     size = offsets.size - 1
     sums, counts, begun = np.zeros((11, size), np.int64), np.zeros((12, size), np.int64), np.zeros(size)
     for number in range(size):
@@ -329,7 +329,7 @@ def idle_rows(
     device: Codes, instance: Codes, board: Number, seen_us: Whole, active: NDArray[np.int8], of_instance: NDArray[np.int8],
     power_bits: Bits,
 ) -> NDArray[np.int8]:  # fmt: skip
-    """Whether each row is of a whole GPU, knows its power, and neither it nor an instance's row of the same time shows work."""
+    """Whether each row is of a whole GPU, has power, and shows no activity, nor does an instance's row of the same time."""
     found = np.zeros(device.size, np.int8)
     first, beside = 0, 0
     for row in range(device.size):
@@ -352,7 +352,7 @@ def idle_by_watt(
     offsets: Whole, device: Codes, is_idle: NDArray[np.int8], seen_us: Whole, held_ms: Whole, power: Whole,
     run_offsets: Whole, run_starts_us: Whole, run_ends_us: Whole,
 ) -> tuple[Whole, Whole, Whole]:  # fmt: skip
-    """(numbers of intervals, whole watts in each, ms of idle rows outside the device's runs); power in mW."""
+    """(numbers of intervals, whole watts, ms of idle rows outside the device's runs of allocation); power in mW."""
     found = np.zeros(_LAST_BIN + 1, np.int64)
     numbers, bins, milliseconds = np.empty_like(held_ms), np.empty_like(held_ms), np.empty_like(held_ms)
     count = 0
@@ -386,10 +386,10 @@ def within(
     of_line: Whole, starts_us: Whole, ends_us: Whole, slots: Whole, is_added: NDArray[np.bool_],
     counts: Whole, held_ms: Whole, sums: Real, largest: Real,
 ) -> int:  # fmt: skip
-    """Number of samples in force within the times of lines; they go into ``found``: line, row, start, end (µs).
+    """Number of samples in force within the time of a line; ``found`` gets the line, row, start and end (µs) of each.
 
-    Lines are in order of series and start. The samples of one that is added are not counted: they go into the sums of their
-    hour's slot. The first call has no space in ``found`` and adds; the second only fills it.
+    Lines are in order of series and start. Samples of a line with ``is_added`` are not counted: they are added to the sums of
+    their hour's slot. The first call has no space in ``found`` and adds; the second call only fills it.
     """
     count, first, stop = 0, 0, 0
     for row in range(series.size):
@@ -421,7 +421,7 @@ def within(
 def mig_energy(
     seen_us: Whole, held_ms: Whole, active: NDArray[np.int8], ratios: Whole, instances: Whole, step_us: Whole, steps: Real
 ) -> tuple[Whole, Whole, Real, bool]:
-    """(sums in 1e-12, values in each, largest watts, whether a sum is too large or negative); the arrays as ``mig`` has them."""
+    """(sums in 1e-12, values in each, largest watts, whether a sum is too large or negative); arrays as ``mig`` makes them."""
     interval, starts_us, first_step, end_step, at, end_row, holders, slices, signal = instances
     count, first, is_odd, terms = interval.size, 0, False, np.empty(12)
     sums, counts, watts = np.zeros((13, count), np.int64), np.zeros((13, count), np.int64), np.full((2, count), np.nan)

@@ -1,4 +1,4 @@
-"""The rows of ``day.power_activity`` of one part."""
+"""The rows of ``day.power_activity`` from one part."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _SECONDS = ("observed_seconds", "measured_seconds", "active_seconds", "activity_
 
 
 def mig_energy(file: Path, instances: pa.Table, steps: pa.Table, schema: pa.Schema) -> pa.Table | None:
-    """The rows that come of one file of ``lake.device_sample``; instances by device and interval, steps by interval and time.
+    """The rows from one file of ``lake.device_sample``; instances by device and interval, steps by interval and time.
 
-    None where a loop cannot count: of sharers' steps, a sum too large or negative, or of rows in another order than the lake's.
+    None where a loop cannot count: pods share by utilization, a sum is too large or negative, or rows are in another order.
     """
     rows = Rows(file, list(_RATIOS.values()), are_of_instances=True)
     names = {"device_uuid": pa.array(rows.devices, pa.string()), "gpu_instance_id": pa.array(rows.instances, pa.string())}
@@ -33,7 +33,7 @@ def mig_energy(file: Path, instances: pa.Table, steps: pa.Table, schema: pa.Sche
         return None
     device, instance = (_whole(pc.index_in(instances[name], known).fill_null(-1)) for name, known in names.items())
     run = pc.index_in(pa.array(device << 32 | instance), pa.array(key[is_first])).fill_null(-1).to_numpy()
-    offsets = np.append(np.flatnonzero(is_first), rows.count)  # of an instance without rows run -1, which ends before it begins
+    offsets = np.append(np.flatnonzero(is_first), rows.count)  # an instance without rows has run -1, which ends before it begins
     steps = steps.filter(pc.is_in(steps["interval_number"], instances["interval_number"]))
     interval, slices, steps_of = map(_whole, (instances["interval_number"], instances["slice_count"], steps["interval_number"]))
     begun, ended = (np.searchsorted(steps_of, interval, side) for side in ("left", "right"))

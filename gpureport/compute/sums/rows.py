@@ -1,4 +1,4 @@
-"""The rows of one part of ``lake.device_sample`` as arrays, and the bits that tell which values are known."""
+"""The rows of one part of ``lake.device_sample`` as arrays, with bits for the values that are known."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ KEYS = ("device_uuid", "gpu_instance_id", "seen_at", "held_seconds", "is_carried
 
 
 class Values(NamedTuple):
-    """A column: its numbers (a decimal's as whole numbers of its last place), and a bit a row that says whether it is known."""
+    """A column: its numbers (a decimal's as whole numbers of its last place), and one bit a row for whether it is known."""
 
     numbers: NDArray[Any]
     bits: Bits
     places: int
-    """A decimal's places; -1 for other numbers."""
+    """Decimal places; -1 for other numbers."""
 
 
 class Rows:
@@ -51,19 +51,19 @@ class Rows:
         self._zeros = np.zeros(self.count, np.int64)
 
     def has(self, name: str) -> bool:
-        """Whether any row knows a value of it."""
+        """Whether any row has a value of the column."""
         return name in self._rows.schema.names
 
     def bits(self, name: str) -> Bits:
-        """Rows with a known value of the signal."""
+        """One bit a row for whether the signal's value is known."""
         return self.values(name).bits
 
     def whole(self, name: str) -> Values:
-        """A column of decimals."""
+        """A column of decimals; zeros, all unknown, where no row has a value."""
         return self.values(name) if self.has(name) else Values(self._zeros, self._none, 0)
 
     def values(self, name: str) -> Values:
-        """A column; of one that no row knows zeros."""
+        """A column; zeros, all unknown, where no row has a value."""
         if not self.has(name):
             return Values(self._zeros.view(np.float64), self._none, -1)
         array = self._array(name)
@@ -77,7 +77,7 @@ class Rows:
         return Values(found, bits, places)
 
     def cuts(self, intervals: pa.Table, edge: str = "start_at") -> tuple[Whole, Whole]:
-        """(where each device's intervals begin, and their end; the times (µs) of one edge of them, in the table's order)."""
+        """(offsets of each device's intervals, times (µs) of one edge of the intervals in the table's order)."""
         devices = pa.array(self.devices, pa.string())
         of_part = intervals.filter(pc.is_in(intervals["device_uuid"], devices))
         number = pc.index_in(of_part["device_uuid"], devices).to_numpy()
@@ -86,7 +86,7 @@ class Rows:
         return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), times[np.argsort(number, kind="stable")]
 
     def are_in_order(self, offsets: Whole, starts: Whole) -> bool:
-        """Whether no two intervals, which begin at these rows and times, have the same key."""
+        """Whether the intervals with these first rows and starts all have different keys."""
         first = offsets[:-1]
         device, instance = self.device[first], self.instance[first]
         is_next = np.append(True, (device[1:] != device[:-1]) | (instance[1:] != instance[:-1]))[: first.size]
@@ -94,7 +94,7 @@ class Rows:
         return runs.size == is_next.sum() and bool((is_next[1:] | (np.diff(starts) > 0)).all())
 
     def keys(self, cluster: str, offsets: Whole, starts: Whole) -> dict[str, pa.Array]:
-        """Cluster, device, instance and start of the intervals that begin at these rows and times (µs)."""
+        """Cluster, device, instance and start of the intervals with these first rows and starts (µs)."""
         first = offsets[:-1]
         return {
             "cluster": pa.repeat(pa.scalar(cluster), starts.size),

@@ -1,4 +1,4 @@
-"""All sums of ``day.sample_sum`` of one part: those of a signal follow from its kind, a few are of several signals."""
+"""All sums of ``day.sample_sum`` from one part: most follow from the kind of a signal, a few combine signals."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _BIN_WIDTHS = {
     "power_watts": 5.0,
     "gpu_temp_celsius": 1.0,
 }
-"""As the SQL function ``bin_width`` has them."""
+"""The same as in the SQL function ``bin_width``."""
 
 
 def value_times(file: Path, cluster: str, ownership: pa.Table, schema: pa.Schema) -> pa.Table | None:
-    """The rows of ``day.value_time`` that come of one file of ``lake.device_sample``; ownership by device and time.
+    """The rows of ``day.value_time`` from one file of ``lake.device_sample``; ownership by device and time.
 
-    None where a loop cannot count: of a decimal too large for whole numbers, or of rows in another order than the lake's.
+    None where a loop cannot count: for a decimal too large for int64, or rows in another order than the lake's.
     """
     rows = Rows(file, [*_BIN_WIDTHS, *_MEMORY])
     offsets, starts = loops.sampled_in(rows.device, rows.instance, rows.seen_us, *rows.cuts(ownership))
@@ -63,7 +63,7 @@ _COUNTS = NDArray[np.int64]
 _WHOLE_HOUR = -(2**63)
 _HOUR_US = 3_600_000_000
 _THROTTLE_BITS = {"sw_power_cap": 2, "hw_slowdown": 3, "sync_boost": 4, "sw_thermal": 5, "hw_thermal": 6, "hw_power_brake": 7}
-"""NVML's clock event reasons that slow a GPU down; the other bits are none."""
+"""NVML's clock event reasons that slow a GPU down; the other bits do not."""
 _ENERGY = (
     ("counter_integral_joules", 3),
     ("counter_active_seconds", 0),
@@ -77,15 +77,15 @@ _ENERGY = (
     ("active_watts_max", 3),
     ("counter_compared_joules", 6),
 )
-"""The sums of ``loops.energy``, and the decimals of their numbers; those of power are watts x ms."""
+"""The sums of ``loops.energy``, with the decimal places of their numbers; sums of power are watts x ms."""
 
 
 def saturation_sums(
     file: Path, cluster: str, ownership: pa.Table, memory_threshold_ratio: float, schema: pa.Schema
 ) -> pa.Table | None:
-    """The rows of ``day.sample_sum`` that come of one file of ``lake.device_sample``; ownership by device and time.
+    """The rows of ``day.sample_sum`` from one file of ``lake.device_sample``; ownership by device and time.
 
-    None where a loop cannot count: of a decimal too large for whole numbers, or of rows in another order than the lake's.
+    None where a loop cannot count: for a decimal too large for int64, or rows in another order than the lake's.
     """
     rows = Rows(file, [name for signal in SIGNALS for name in _columns(signal)])
     if not rows.are_plain:
@@ -95,7 +95,7 @@ def saturation_sums(
 
 
 class _Intervals:
-    """The intervals of a part's devices, and what their rows add up to, by name of the sum."""
+    """The intervals of a part's devices, and the sums over their rows, by name."""
 
     def __init__(self, rows: Rows, ownership: pa.Table, memory_threshold_ratio: float, wanted: Collection[str]) -> None:
         self._wanted = {*wanted, *(f"{name}_active_ratio_seconds" for name in _THROTTLE_BITS)}
@@ -132,7 +132,7 @@ class _Intervals:
         self._put(name, milliseconds / 1000, counts)
 
     def gauge(self, signal: Signal) -> None:
-        """Seconds in which it was known, value x seconds, and the largest."""
+        """Seconds with a value, value x seconds, and the largest value."""
         rows, stem, unit = self._rows, *_stem_and_unit(signal)
         integral_name, largest_name = _integral_name(stem, unit), f"{signal.name}_max"
         if not rows.has(signal.name) or self._wanted.isdisjoint((integral_name, largest_name)):
@@ -145,7 +145,7 @@ class _Intervals:
         self._put(largest_name, doubles(largest, column.places), counts)
 
     def counter(self, signal: Signal) -> None:
-        """Seconds over which its growth is known, growth, rows that carry it, growth over gaps and resets."""
+        """Seconds with known growth, growth, rows with a value, growth over gaps and resets."""
         rows, stem, unit = self._rows, *_stem_and_unit(signal)
         if not any(map(rows.has, _columns(signal))):
             return
@@ -160,14 +160,14 @@ class _Intervals:
         self._put(f"{stem}_gap_{unit}", gap_sums, gaps)
 
     def code(self, signal: Signal) -> None:
-        """Seconds in which it was known."""
+        """Seconds with a value."""
         rows = self._rows
         none = np.zeros(rows.count, np.int64)
         known_ms, _, _, counts = loops.weighed(self.offsets, rows.held_ms, none, none, rows.bits(signal.name))
         self._seconds(f"{_stem_and_unit(signal)[0]}_seen_seconds", known_ms, counts)
 
     def bitmask(self, signal: Signal) -> None:
-        """Left to ``_throttle``: counters report the same."""
+        """Nothing: ``_throttle`` makes the sums, because counters report the same."""
 
     def _time(self) -> None:
         rows = self._rows
@@ -189,7 +189,7 @@ class _Intervals:
         self._put("fb_total_bytes_max", *loops.memory_size(self.offsets, *total, *used, *free, *reserved))
 
     def _throttle(self) -> None:
-        """By its own counter where there is one, else by the bits."""
+        """Each reason by its own counter where there is one, else by the bits."""
         rows = self._rows
         masks, bits, _ = rows.values("throttle_reasons")
         any_of = sum(1 << bit for bit in _THROTTLE_BITS.values())
@@ -236,13 +236,13 @@ def _stem_and_unit(signal: Signal) -> tuple[str, str]:
 
 
 def _integral_name(stem: str, unit: str) -> str:
-    """Watts add up to joules, rates to bytes."""
+    """Name of value x seconds: watts add up to joules, rates to bytes."""
     joined = {"watts": "joules", "bytes_per_second": "bytes", "bytes": "byte_seconds"}
     return f"{stem}_{joined.get(unit, f'{unit}_seconds')}"
 
 
 def activity(rows: Rows, is_of_instances: bool = False) -> NDArray[np.int8]:
-    """By the signals of a whole GPU; or by those of its instances, which have no others."""
+    """Activity of each row by the signals of a whole GPU; for instances, by the signals that they have."""
     util, engine, sm, sent, received = ("" if is_of_instances and name not in _OF_INSTANCES else name for name in ACTIVITY)
     return loops.activity(
         *rows.whole(util)[:2], *rows.whole(engine)[:2], *rows.whole(sm)[:2], *rows.values(sent)[:2], *rows.values(received)[:2]
