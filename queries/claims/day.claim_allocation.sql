@@ -15,7 +15,7 @@ with snapshot as (
     where kind = 'resourceclaims.resource.k8s.io'
 ),
 
--- Most allocations stay as they are for many snapshots: those that say the same first, and in turn only where others came between.
+-- Most allocations are the same in many snapshots: equal ones are grouped first, and only groups with other snapshots between are split.
 state as (
     select
         device.* similar to '^(cluster|namespace|claim|claim_uid|driver|pool|device|share_id|request|subrequest|is_admin_access)$',
@@ -40,7 +40,7 @@ seen as (
 opened as (
     select
         *,
-        -- A snapshot that does not follow the one before it opens a new interval, unless the time of allocation shows that it is the same.
+        -- A snapshot that does not follow directly opens a new interval, unless the allocation time shows that it is the same allocation.
         case
             when allocated_at = lag(allocated_at) over same_device then false
             when allocated_at is null and lag(allocated_at) over same_device is null
@@ -136,7 +136,7 @@ begun as (
             and step.owner_uid = label_end.pod_uid
 ),
 
--- The whole device goes to one claim at a time; shares and watchers do not take turns.
+-- A whole device has one claim at a time, so the next claim ends the previous one; shares and admin access do not end each other.
 followed as (
     select
         *,

@@ -17,7 +17,7 @@ with reported as (
     where pod != '' and device_uuid != '' and labels['dra_claim_name'] is not null
 ),
 
--- One instance of a GPU may be named on the board's series too.
+-- Series of the whole board may name the device of one instance too.
 exporter as (
     select
         columns('^(cluster|device_uuid|namespace|pod|pod_uid|container|claim)$'),

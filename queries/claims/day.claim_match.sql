@@ -20,7 +20,7 @@ with allocatable as (
     group by all
 ),
 
--- As the slices said last before the allocation's end, else first after it.
+-- The last description in resource slices before the allocation's end, else the first after it.
 described as (
     select
         allocation.* similar to '^(cluster|claim_uid|driver|pool|device|share_id|request|start_at)$',
@@ -76,7 +76,7 @@ instance as (
     where gpu_instance_id != ''
 ),
 
--- Instances come and go, and their ids are used again: what was there while the device was allocated.
+-- Instance ids are used again, so only instances that were present during the allocation count.
 sole as (
     select
         allocated.* similar to '^(cluster|claim_uid|device|share_id|request|start_at)$',
@@ -136,7 +136,7 @@ ordered_instance as (
         using (cluster, device_uuid, gpu_instance_id)
 ),
 
--- Where instances are made when they are requested, many more are advertised than there are.
+-- Where instances are made on request, many more are advertised than are present.
 made as (
     select
         columns('^(cluster|device_uuid|profile)$'),
@@ -156,7 +156,7 @@ place as (
     group by all
 ),
 
--- The end of a device's name is where on the GPU it is.
+-- The end of a device's name is its placement on the GPU.
 partition_device as (
     select place.*
     from place

@@ -27,7 +27,7 @@ with share as (
     group by all
 ),
 
--- As the slices said last before the share was seen last, else first after it.
+-- The last description in resource slices before the last snapshot of the share, else the first after it.
 allocatable as (
     select
         share.* exclude (last_at, consumed, requested),
@@ -45,7 +45,7 @@ allocatable as (
 part as (
     select
         * exclude (taken, capacities),
-        -- Memory that a driver keeps back may make what is consumed a little more than there is.
+        -- Memory that a driver reserves may make consumption slightly larger than capacity.
         map_from_entries([
             { 'key': name, 'value': least(1, taken[name] / capacities[name]) }
             for name in map_keys(taken) if capacities[name] > 0

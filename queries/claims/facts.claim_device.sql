@@ -28,7 +28,7 @@ with judged as (
             and label.end_at > match.start_at
 ),
 
--- Of several claims with one recurring name, the one in the snapshot of that time.
+-- Where several claims use one name again, the claim in the snapshot of that time.
 named as (
     select * exclude (is_in_snapshot)
     from judged
@@ -75,6 +75,6 @@ select
     max(end_at) as end_at,
     'labels' as start_source,
     'labels' as end_source
--- Several containers may be named beside one claim.
+-- Series may name several containers with one claim.
 from numbered_runs(named, (cluster, namespace, claim, device_uuid, gpu_instance_id))
 group by cluster, namespace, claim, device_uuid, gpu_instance_id, run_number

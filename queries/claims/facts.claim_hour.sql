@@ -22,7 +22,7 @@ with allocation as (
     from facts.claim_device as holding
 ),
 
--- Where anything begins or ends on a device, and the hours.
+-- Every start and end on a device, and the start of each hour.
 change as (
     select
         columns('^(cluster|driver|pool|device)$'),

@@ -14,7 +14,7 @@ with snapshot as (
     where kind = 'resourceclaims.resource.k8s.io'
 ),
 
--- Most reservations stay for many snapshots: all snapshots of one first, and in turn only where some are missing.
+-- Most reservations are in many snapshots: equal ones are grouped first, and only groups that lack snapshots are split into runs.
 state as (
     select
         consumer.* similar to '^(cluster|namespace|claim|claim_uid|consumer_resource|consumer|consumer_uid)$',

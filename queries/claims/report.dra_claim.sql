@@ -107,7 +107,7 @@ select
         when hour.reserved_seconds > 0 then 'no container'
         else 'no consumer'
     end as use,
-    -- A claim that labels alone know is reserved by whoever used it.
+    -- A claim that is known from labels alone was reserved by the pods that used it.
     coalesce(consumer.consumers, container.pods, '') as consumers,
     coalesce(consumer.pod_count, container.user_count, 0) as pod_count,
     coalesce(consumer.podgroup_count, 0) as podgroup_count,

@@ -72,7 +72,7 @@ run as (
     group by cluster, namespace, pod, pod_uid, container, start_at
 ),
 
--- A container that runs again ended before, however late a snapshot shows it.
+-- A container that runs again has ended before that, even where a later snapshot reports the end.
 followed as (
     select
         *,

@@ -19,7 +19,7 @@ with series as (
         pod_uid != ''
         and (starts_with(signal, 'kube_pod_status_') or regexp_matches(signal, '_(info|created|start_time|completion_time|terminated_reason|deletion_timestamp)$'))
         and signal != 'kube_pod_status_unschedulable'
-        -- All phases are reported at once; these are enough.
+        -- kube-state-metrics reports all phases at once; these are enough.
         and phase in ('', 'Running', 'Succeeded', 'Failed')
         and (signal not like '%reason' or reason in ('Evicted', 'NodeLost', 'OOMKilled', 'Shutdown'))
         and (
@@ -37,7 +37,7 @@ with series as (
         )
 ),
 
--- Series by series first: there are hundreds of snapshots to each.
+-- Grouped by series first, because each series has hundreds of snapshots.
 snapshots as (
     select
         cluster,
@@ -89,8 +89,8 @@ reported as (
     group by cluster, namespace, pod, pod_uid
 ),
 
--- Each kube-state-metrics ends its own pods: a shard that fails ends none. Two minutes: the last snapshot of a short series may be given
--- another length than its neighbours'.
+-- Each kube-state-metrics ends its own pods only: a shard that fails ends none. Two minutes, because the last snapshot of a short
+-- series may have another length than its neighbors'.
 gone as (
     select
         reported.*,
@@ -108,7 +108,7 @@ gone as (
             and reported.listed_until_at <= watched.end_at
 ),
 
--- A completion time is the pod's where no later sample shows the pod running.
+-- A completion time belongs to the pod only if no later sample shows the pod running.
 done as (
     select
         * replace (if(

@@ -86,7 +86,7 @@ label as (
         max(try_cast(labels['label_nvidia_com_gpu_count'] as bigint)) as gpu_count,
         max(try_cast(labels['label_nvidia_com_gpu_replicas'] as bigint)) as replica_count,
         max(regexp_extract(labels['label_nvidia_com_gpu_product'], '-MIG-(\d+g\..+?)(-SHARED)?$', 1)) as profile,
-        -- A shared GPU has -SHARED behind its model, one that is all cut alike the profile: its units, and its count, are instances.
+        -- A shared GPU has -SHARED after its model; a GPU in equal MIG instances has the profile, and its units and count are instances.
         max(coalesce(
             regexp_replace(labels['label_nvidia_com_gpu_product'], '(-MIG-.*)?(-SHARED)?$', ''),
             labels['label_amd_com_gpu_product_name'],
@@ -101,7 +101,7 @@ label as (
             labels['label_amd_com_gpu_driver_version'],
             ''
         )) as driver_version,
-        -- Intel's vendor id is left out: its graphics are in most servers.
+        -- Intel's vendor id is left out, because most servers have Intel graphics.
         max(if(labels['label_nvidia_com_gpu_present'] = 'true', 'nvidia', coalesce(list_max([
             if(contains(entry.key, '10de'), 'nvidia', 'amd') for entry in map_entries(labels)
             if entry.value = 'true'
@@ -122,7 +122,7 @@ named as (
         using (cluster, day, node_name)
 ),
 
--- Capacity where it is there, else what is allocatable of it; replicas of kube-state-metrics say the same.
+-- Capacity where it is known, else allocatable units; replicas of kube-state-metrics report the same.
 resource as (
     select
         columns('^(cluster|day|node_name|resource)$'),
@@ -199,7 +199,7 @@ select
     coalesce(capacity.accelerator_count, snapshot.slice_device_count, 0) as accelerator_count,
     coalesce(capacity.accelerator_resources, snapshot.slice_drivers, '') as accelerator_resources,
     case
-        when coalesce(label.profile, '') = '' and label.gpu_count between 1 and 1000 then label.gpu_count  -- as many as no node has
+        when coalesce(label.profile, '') = '' and label.gpu_count between 1 and 1000 then label.gpu_count  -- no node has more GPUs than this
         when not capacity.has_instances and label.replica_count between 1 and capacity.accelerator_count then capacity.accelerator_count // label.replica_count
         else coalesce(snapshot.slice_device_count, capacity.percent_device_count)
     end as device_count,

@@ -14,9 +14,9 @@ with pod as (
     select
         *,
         namespace || '/' || workload as name,
-        -- Rounding error of sums is no change.
+        -- A rounding error of sums is not a change.
         round(allocated_gpu_hours - previous_allocated_gpu_hours, 9) as allocated_change_gpu_hours,
-        -- On what share of its time it was effective; without any time before, as it is now.
+        -- Effective share of the previous allocated time; without previous time, the current share.
         coalesce(
             previous_effective_gpu_hours / nullif(previous_allocated_gpu_hours, 0), effective_gpu_hours / nullif(allocated_gpu_hours, 0)
         ) as previous_effective_ratio
@@ -82,7 +82,7 @@ measured as (
 capacity as (
     select
         cluster,
-        -- A GPU that has no data has no model in that window.
+        -- A GPU without data in a window has no model in it.
         coalesce(nullif(max(gpu_model) filter (where period = 'now'), ''), max(gpu_model) filter (where period = 'before'), '') as gpu_model,
         coalesce(sum(capacity_seconds) filter (where period = 'before') / 3600, 0) * $window_ratio as previous_gpu_hours,
         coalesce(sum(capacity_seconds) filter (where period = 'now') / 3600, 0) as gpu_hours
@@ -116,7 +116,7 @@ capacity_step as (
 step as (
     select
         pod_step.* similar to '^(cluster|gpu_model|measure|step)$',
-        -- A part of the hours is not known to have been effective or not: the sum would be a lower bound that says it is a sum.
+        -- Where a part of the hours is not measured, the sum would be only a lower bound.
         if(pod_step.measure = 'effective' and measured.is_unmeasured, null, sum(pod_step.gpu_hours)) as gpu_hours,
         count(distinct pod_step.name) filter (where pod_step.gpu_hours != 0) as subject_count
     from pod_step

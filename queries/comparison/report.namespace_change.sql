@@ -16,7 +16,7 @@ with summed as (
         cluster,
         namespace,
         sum(columns('^(previous_)?allocated_gpu_hours$')),
-        -- Where most of what was held is unmeasured, as in the bridge.
+        -- Null where most allocated hours are unmeasured, as in the bridge.
         if(
             sum(previous_unmeasured_gpu_hours) > (1 - $figure_min_coverage_ratio) * sum(previous_allocated_gpu_hours),
             null,

@@ -25,7 +25,7 @@ with most_allocatable as (
     group by cluster
 ),
 
--- Quantiles of several sizes cannot be added, and the mix may change: only like is held against like.
+-- Quantiles of several sizes cannot be added, and the mix may change: so only the most common size is compared.
 commonest as (
     select
         cluster,

@@ -50,7 +50,7 @@ reported as (
     where day < $until_at and day + interval 1 day > $since_at
 ),
 
--- What the GPU had on the day, MIG instances' signals among them.
+-- Signals that the GPU had on the day, with those of its MIG instances.
 gpu as (
     select
         columns('^(cluster|device_uuid|day)$'),
@@ -70,7 +70,7 @@ gpu as (
     group by all
 ),
 
--- Facts of older versions have no expected devices: there those are expected that were seen.
+-- Facts of older versions have no expected devices: there, devices with data are the expected ones.
 due as (
     select
         columns('^(cluster|device_uuid|gpu_instance_id|day)$'),
@@ -97,7 +97,7 @@ device as (
     where observed_seconds + unseen_seconds > 0
 ),
 
--- How many GPUs had the signal, by model.
+-- Number of GPUs with the signal, by model.
 peer as (
     select
         reported.* similar to '^(cluster|day|signal|exporter)$',
@@ -118,7 +118,7 @@ others as (
     group by all
 ),
 
--- What may be expected of a GPU or an instance; what is optional only where it comes.
+-- Signals that are expected of a GPU or an instance; optional ones only where an exporter has them.
 catalog as (
     select unnest(
         from_json($expected_signals::json, '[{"signal": "VARCHAR", "is_board": "BOOLEAN", "needs": "VARCHAR", "seen_seconds": "VARCHAR"}]'),
@@ -147,7 +147,7 @@ expected as (
     where device.observed_seconds > 0 or gpu.cluster is not null
 ),
 
--- What GPUs of a model cannot have, and the guest of a virtual GPU lacks, whatever is configured.
+-- Signals that GPUs of a model, or guests of virtual GPUs, never have, whatever the configuration.
 lacking as (
     select unnest(from_json($lacking_models::json, '[{"gpu_model": "VARCHAR", "lacks": "VARCHAR", "cause": "VARCHAR"}]'), recursive := true)
 ),
@@ -187,7 +187,7 @@ joined as (
         coalesce(reported.device_series_count::bigint, gpu.device_series_count, 0) as device_series_count,
         coalesce(reported.sample_count, 0) as sample_count,
         coalesce(reported.dropped, map_from_entries([])) as dropped,
-        -- Of several reasons why values were left out the most frequent.
+        -- The most frequent one of several reasons for left-out values.
         list_reverse_sort([
             { 'left_out_count': entry.value, 'reason': entry.key } for entry in map_entries(reported.dropped)
             if entry.key not in ('copy', 'duplicate', 'coarser_unit')
@@ -211,7 +211,7 @@ judged as (
     select
         *,
         greatest(0, round(device_seconds - observed_seconds, 3)) as lacking_seconds,
-        -- Enough values were left out to explain at least half of what lacks.
+        -- Enough values were left out to explain at least half of the missing time.
         is_reported and left_out.left_out_count * observed_seconds * 2 >= sample_count * (device_seconds - observed_seconds) as is_left_out,
         case
             when signal in ('gpu_util_ratio', 'mem_copy_util_ratio', 'enc_util_ratio', 'dec_util_ratio') then has_instances

@@ -57,7 +57,7 @@ named as (
     from facts.ownership
 ),
 
--- What is known of a device stays known while it is silent.
+-- Properties of a device stay known while it has no data.
 due as (
     select
         columns('^(cluster|device_uuid|gpu_instance_id)$'),
@@ -77,7 +77,7 @@ due as (
         using (cluster, device_uuid, gpu_instance_id)
 ),
 
--- The GPU itself, by any of its rows.
+-- The GPU itself, from any of its rows.
 board as (
     select
         columns('^(cluster|device_uuid)$'),
@@ -99,7 +99,7 @@ host as (
     group by all
 ),
 
--- A node's state may have been read in several parts, each a row.
+-- A node's state may have several rows, one for each part that was read.
 node as (
     select
         columns('^(cluster|node_name)$'),
@@ -111,7 +111,7 @@ node as (
     group by all
 ),
 
--- Until when Kubernetes was heard of at all: when it falls silent, no node has left.
+-- Until when Kubernetes had data: without data of Kubernetes, no node counts as removed.
 listing as (
     select
         cluster,
@@ -123,7 +123,7 @@ listing as (
 bounded as (
     select
         due.*,
-        -- In a node of n GPUs, the n + 1st that is seen replaces the first that fell silent.
+        -- In a node of n GPUs, GPU n + 1 replaces the first GPU that lost its data.
         list_position(host.first_ats, board.first_at) - node.device_count as newcomer_number,
         host.first_ats[node.device_count + list_position(host.last_ats, board.last_at)] as successor_at,
         case

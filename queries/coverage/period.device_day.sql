@@ -25,7 +25,7 @@ with hourly as (
     group by all
 ),
 
--- Facts of older versions have no expected devices: there those are expected that were seen.
+-- Facts of older versions have no expected devices: there, devices with data are the expected ones.
 due as (
     select *
     from facts.expected_device

@@ -64,7 +64,7 @@ node as (
     group by all
 ),
 
--- Days on which Kubernetes is silent, and whether an exporter that named pods before has none to name.
+-- Days without data of Kubernetes; also whether an exporter that named pods before has no pod to name.
 unlisted as (
     select
         gpu.* similar to '^(cluster|day)$',

@@ -26,7 +26,7 @@ with host as (
     group by all
 ),
 
--- A node's state may have been read in several parts, each a row.
+-- A node's state may have several rows, one for each part that was read.
 node as (
     select
         columns('^(cluster|node_name|day)$'),
@@ -46,7 +46,7 @@ stranger as (
         using (cluster, node_name, day)
 ),
 
--- A label has '-' where the driver's name of a model has a space.
+-- A label has '-' where the driver's model name has a space.
 model as (
     select
         replace(gpu_model, ' ', '-') as label,
@@ -109,7 +109,7 @@ select
         when accelerator_count > 0
             then concat(
                 accelerator_count, ' ', accelerator_resources,
-                -- A driver's name has dots, a resource as kube-state-metrics writes it none.
+                -- A driver's name has dots; a resource name of kube-state-metrics has none.
                 if(contains(accelerator_resources, '.'), ' by resource slices', ' by node capacity'),
                 ', ' || if(device_count = accelerator_count, null, device_count) || ' devices by label',
                 ', at least ' || device_count_min || ' devices', ', no device series'

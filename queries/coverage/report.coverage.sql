@@ -79,7 +79,7 @@ gpu as (
     group by cluster, device_uuid, day
 ),
 
--- GPUs of a node that fell silent: all of them, or some while others were seen.
+-- GPUs of a node that lost their data: all of them, or some while others had data.
 silent as (
     select
         columns('^(cluster|node_name|day)$'),
@@ -106,7 +106,7 @@ of_containers as (
 ),
 
 lost as (
-    -- The device itself had no data: so of every signal.
+    -- The device itself had no data, so every signal is missing.
     select
         part.* similar to '^(cluster|signal|node_name|day)$',
         any_value(case
@@ -191,7 +191,7 @@ lost as (
     where cause != ''
 ),
 
--- Of several reasons the one that costs most time; why the signal itself lacks goes first where it was never known.
+-- Of several reasons, the one with the most missing time; for a signal that was never known, its own reason comes first.
 likely as (
     select
         columns('^(cluster|signal|node_name|day)$'),

@@ -30,8 +30,8 @@ named as (
     where phase in ('Pending', 'Running', 'Unknown')
 ),
 
--- Most claims, their devices and their pods stay as they are for many snapshots: snapshots that say the same first, and in turn only where
--- some are missing. What a claim requests never changes.
+-- Most claims, devices and pods are the same in many snapshots: equal snapshots are grouped first, and only groups that lack some
+-- are split into runs. A claim's request never changes.
 claim_run as (
     select
         claim.* similar to '^(cluster|namespace|claim|claim_uid|is_allocated)$',
@@ -68,7 +68,7 @@ pod_run as (
         named.cluster, named.namespace, named.pod, named.pod_uid, named.node_name, named.phase, named.stage, named.claim, snapshot.run_number
 ),
 
--- Between two of its edges nothing about a claim changes: whether it is allocated, its devices, its pods.
+-- Between two edges nothing about a claim changes: its allocation, its devices, its pods.
 edge as (
     select
         columns('^(cluster|claim_uid)$'),
@@ -139,7 +139,7 @@ class as (
     group by all
 ),
 
--- One alternative of each request: the one that was taken, else the first.
+-- One alternative of each request: the allocated one, else the first.
 request as (
     select
         entry.* exclude (requested, number),
@@ -175,7 +175,7 @@ sized as (
     group by all
 ),
 
--- A group of pods that reserved a claim is none of them.
+-- A pod group that reserved a claim is not a pod.
 used as (
     select
         sized.*,

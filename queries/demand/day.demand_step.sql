@@ -41,7 +41,7 @@ resource as (
     from advertised
 ),
 
--- Times at which a source was read: no value without a reading.
+-- Times at which a source was read; other times have no value.
 watch as (
     select
         cluster,
@@ -128,13 +128,13 @@ running as (
         columns('^(cluster|source|resource)$'),
         changed_at as start_at,
         lead(changed_at) over in_order as end_at,
-        -- Sums of parts of GPUs leave 1e-16 where no part is left.
+        -- Sums of GPU fractions leave 1e-16 where nothing is left.
         coalesce(round(sum(columns(* exclude (cluster, source, resource, changed_at))) over in_order, 9) + 0, 0)
     from summed
     window in_order as (partition by cluster, source, resource order by changed_at)
 ),
 
--- A class without any allocatable device may be one that cannot be counted.
+-- A class without an allocatable device may be a class whose devices cannot be counted.
 known as (
     select
         *,

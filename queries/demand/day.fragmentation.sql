@@ -39,7 +39,7 @@ bound as (
     from refused
 ),
 
--- The smallest that waits: if that cannot be placed, none can.
+-- The smallest pending request: if that one cannot be placed, none can.
 wanted as (
     select
         run.*,
@@ -62,7 +62,7 @@ step as (
         columns('^(cluster|source|resource|wanted_units|cause)$'),
         min(start_at) as start_at,
         max(end_at) as end_at
-    -- Pods come and go while what is wanted stays: a interval for each of them on every node would be many times as many.
+    -- Pods change while the requested size stays: intervals by pod and node would be many times as many.
     from numbered_runs(wanted, (cluster, source, resource, wanted_units, cause))
     group by cluster, source, resource, wanted_units, cause, run_number
 ),

@@ -33,7 +33,7 @@ device as (
     group by cluster, node_name, device_uuid
 ),
 
--- A pod that another one follows may be named for some sampling steps more.
+-- After a change of pods, series may name the previous pod for some more sampling steps.
 shared as (
     select distinct columns('^(cluster|device_uuid)$')
     from day.owner_run as one
@@ -116,7 +116,7 @@ reported as (
     from device
     inner join lake.device_sample as sample
         using (cluster, device_uuid)
-    -- All samples are read for these alone.
+    -- Only clusters with these resources need all samples.
     semi join day.accelerator_resource as name
         on device.cluster = name.cluster and name.resource in ('nvidia.com/gpumem', 'volcano.sh/vgpu-memory')
     group by all

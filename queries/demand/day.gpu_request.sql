@@ -30,7 +30,7 @@ common as (
     group by all
 ),
 
--- A class whose devices are not known is one of GPUs by its name; how much of a GPU its partitions are is not known.
+-- A class with unknown devices is a GPU class by its name; the GPU share of its partitions is unknown.
 class as (
     select
         request.cluster,

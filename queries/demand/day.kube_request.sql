@@ -76,7 +76,7 @@ run as (
         columns('^(cluster|pod_uid|phase)$'),
         min(start_at) as start_at,
         max(end_at) as end_at,
-        -- Another kube-state-metrics may still say Pending when one says Running.
+        -- One kube-state-metrics may still report Pending when another reports Running.
         min(min(start_at)) filter (where phase = 'Running') over (partition by cluster, pod_uid) as running_at,
         min(min(start_at)) over (partition by cluster, pod_uid) as seen_from_at
     from numbered_runs(phase, (cluster, pod_uid, phase))

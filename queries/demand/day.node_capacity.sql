@@ -28,7 +28,7 @@ koordinator_node as (
     where starts_with(resource, 'koordinator.sh/gpu')
 ),
 
--- Devices that Koordinator allocates in parts beside the device plugin's name for them.
+-- Devices that Koordinator allocates in fractions, in addition to the device plugin's name for them.
 doubled as (
     select distinct advertised.* similar to '^(cluster|source|node_name|resource)$'
     from advertised
@@ -46,7 +46,7 @@ requested as (
     select
         gpu.*,
         'gpu' as resource,
-        -- A pod by claims and by request is there twice.
+        -- A pod with claims and requests has two rows here.
         if(rank() over same_pod = 1, host.cpu_cores, null) as cpu_cores,
         if(rank() over same_pod = 1, host.host_memory_bytes, null) as host_memory_bytes
     from day.gpu_request as gpu
@@ -55,7 +55,7 @@ requested as (
     window same_pod as (partition by gpu.cluster, gpu.source, gpu.pod_uid order by gpu.is_claim)
 ),
 
--- Devices as Koordinator's objects report them, else the GPUs of all pods there.
+-- Devices from Koordinator's objects, else the GPUs of all pods on the node.
 touched as (
     select
         *,
@@ -95,7 +95,7 @@ allocated as (
     where not touched.is_whole
 ),
 
--- When pods were listed: steps that follow each other are one.
+-- Times with a list of pods; adjacent steps become one.
 watched as (
     select *
     from day.demand_step
@@ -166,7 +166,7 @@ running as (
 select
     running.* similar to '^(cluster|source|node_name|resource|start_at|end_at|cpu_cores|host_memory_bytes)$',
     running.schedulable::double as schedulable_units,
-    -- Sums of shares differ in the last places: a part of a device is not one that is whole.
+    -- Sums of shares differ in the last digits; a fraction of a device is not a free device.
     greatest(0, if(doubled.resource is null, round(running.schedulable - running.allocated, 9), floor(running.schedulable - running.allocated + 1e-9)))::double
         as free_units,
     round(greatest(0, running.allocatable - greatest(running.schedulable, running.allocated)), 9)::double as unavailable_units,

@@ -18,7 +18,7 @@ with requested as (
 known as (
     select
         cluster,
-        -- These are recorded of every node that has them.
+        -- Labels that are recorded for every node that has them.
         [
             'nvidia.com/gpu.product', 'amd.com/gpu.product-name', 'beta.amd.com/gpu.product-name', 'node.koordinator.sh/gpu-model',
             'cloud.google.com/gke-accelerator', 'karpenter.k8s.aws/instance-gpu-name'

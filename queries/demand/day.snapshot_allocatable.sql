@@ -65,14 +65,14 @@ advertised as (
         using (cluster, observed_at, node_name)
     inner join snapshot
         using (cluster, observed_at)
-    -- Without the claims that have them their devices would look free.
+    -- Without a list of claims, their devices would seem to be free.
     semi join day.state_snapshot as listed
         on device.cluster = listed.cluster and device.observed_at = listed.observed_at and listed.kind = 'resourceclaims.resource.k8s.io'
     where snapshot.kind = 'resourceslices.resource.k8s.io'
     group by all
 ),
 
--- Most nodes advertise the same for many snapshots: those of one state first, and in turn only where it came back.
+-- Most nodes advertise the same in many snapshots: equal states are grouped first, and only states that came back are split into runs.
 run as (
     select
         columns('^(cluster|node_name|resource|is_opencosts|state|allocatable_units|unhealthy_units|kind)$'),

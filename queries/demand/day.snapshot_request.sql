@@ -65,7 +65,7 @@ effective as (
     having sum(pod_entry.requested.value) > 0
 ),
 
--- Most pods stay as they are for many snapshots: those of one state first, and in turn only where it came back.
+-- Most pods are the same in many snapshots: equal states are grouped first, and only states that came back are split into runs.
 state as (
     select
         effective.* exclude (observed_at),

@@ -39,7 +39,7 @@ entry as (
     from listed
 ),
 
--- A pod known from kube-state-metrics alone.
+-- Pods that are known only from kube-state-metrics.
 series as (
     select
         series.* similar to '^(cluster|namespace|pod|pod_uid|container)$',

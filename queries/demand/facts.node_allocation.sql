@@ -33,7 +33,7 @@ with daily as (
     ) as each_source
 ),
 
--- Day by day: snapshots of the days around are here too, and kube-state-metrics of the day alone.
+-- Each day by itself: snapshots cover the days around too, kube-state-metrics only the day.
 best as (
     select columns('^(cluster|source|is_of_nodes|day_at)$')
     from daily
@@ -101,7 +101,7 @@ reported as (
     from day.gpu_request as request
     inner join best
         using (cluster, source)
-    -- What nodes have bounds what can be allocated on them.
+    -- Allocatable units of nodes limit what can be allocated on them.
     semi join best_of_nodes
         using (cluster)
     where

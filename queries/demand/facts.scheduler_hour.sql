@@ -69,7 +69,7 @@ window of_hour as (partition by cluster, resource, hour_start_at, source)
 qualify
     source = 'opencost'
     or gauge similar to '(allocatable|schedulable|cordoned|not_ready)_units|requested_allocatable_ratio'
-    -- The other ratio is missing where nothing is schedulable, too.
+    -- The other ratio is also missing where nothing is schedulable.
     or if(
         gauge = 'demand_schedulable_ratio', max(if(gauge = 'unscheduled_units', sum(held_seconds), 0)) over of_hour, sum(held_seconds)
     ) + 0.001 > max(if(gauge = 'pending_pod_count', sum(held_seconds), 0)) over of_hour

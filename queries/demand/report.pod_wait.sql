@@ -12,7 +12,7 @@
 --   waiting_pod_count  pods that were last seen waiting for a node
 select
     *,
-    -- What no pod did took no time: a quantile of nothing.
+    -- A quantile without pods is null, because no pod waited.
     unknown_reasons(
         [
             ('placing_seconds_max', if(placing_seconds_max is null, 'no_pod', null)),

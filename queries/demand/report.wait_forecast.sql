@@ -46,7 +46,7 @@ judged as (
         placed.* similar to '^(cluster|namespace|size|wanted_model)$',
         abs(placed.placing_seconds - known.estimates[1]) as error_seconds,
         abs(placed.placing_seconds - plain.median_seconds) as median_error_seconds
-    -- Many are given a place within the second in which they are created: none of them knows of itself.
+    -- Many pods are placed within the second of their creation: no forecast for a pod may use the pod itself.
     from (select * replace (created_at - interval 1 microsecond as placed_at) from placed) as placed
     asof inner join known
         using (cluster, namespace, size, wanted_model, placed_at)

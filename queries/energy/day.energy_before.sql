@@ -42,7 +42,7 @@ edge as (
 
 select
     edge.* similar to '^(cluster|device_uuid|ended_at|is_reset)$',
-    -- As on that day: the counter's last sample counts by power only where power goes on without it.
+    -- The same rule as on the previous day: the counter's last sample counts by power only if power has later samples without the counter.
     greatest(0, any_value(edge.growth_joules) - coalesce(if(
         count(sample.energy_joules_increase) > 0
         and count(sample.power_joules) filter (where sample.energy_joules is null and sample.start_at > edge.begun_at) = 0,

@@ -62,7 +62,7 @@ placed as (
     select
         *,
         count(gap_joules) over previous_one as gap_count,
-        -- A counter's sample without growth is the last before a gap, or of all; without the counter the next of its samples decides.
+        -- A counter's sample without growth is the last one before a gap, or of the day; without a counter, its next sample decides.
         has_no_growth and if(
             has_counter,
             count(gap_joules) over later > 0,

@@ -7,7 +7,7 @@
 -- columns:
 --   ended_at            UTC, the first sample after the gap or reset
 with bridge as (
-    -- A sample that ends a gap may begin the next.
+    -- A sample that ends one gap may start the next.
     select
         columns('^(cluster|device_uuid|gap_count)$'),
         sum(reported_joules) as reported_joules,

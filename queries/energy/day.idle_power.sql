@@ -17,7 +17,7 @@ with taken_hour as (
     from day.allocated_run
 ),
 
--- An hour without a row is free as a whole; what is taken of the others is disjoint and in order.
+-- An hour without a row is free throughout; allocated intervals of other hours are disjoint and in order.
 hour as (
     select
         columns('^(cluster|device_uuid)$'),

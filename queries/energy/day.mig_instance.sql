@@ -83,7 +83,7 @@ placed as (
         using (cluster, device_uuid, gpu_instance_id, hour_start_at)
     left join choice
         using (cluster, device_uuid, hour_start_at)
-    -- What was there at another time of the hour is none of the interval's, nor is what its compute instances show by themselves.
+    -- Instances of other times in the hour do not belong to the interval, nor do series of compute instances alone.
     where holder.start_at is not null or (part.profile != '' and part.part_ratio > 0) or coalesce(instance_hour.gpu_instance_profile, '') = ''
 )
 
@@ -95,7 +95,7 @@ select
     if(instance_owner_count > 0, slice_count / sum(if(instance_owner_count > 0, slice_count, 0)) over same_interval, 0) as slice_share_ratio,
     instance_owner_count / owner_count as equal_share_ratio,
     if(instance_owner_count > 0, least(1, part_ratio), 0) as allocated_part_ratio,
-    -- More instances than a GPU has parts for have parts of all of it.
+    -- If a GPU has more instances than parts, their parts are scaled to the whole GPU.
     allocated_part_ratio / greatest(1, round(sum(allocated_part_ratio) over same_interval, 9)) as idle_share_ratio
 from placed
 window same_interval as (partition by interval_number)

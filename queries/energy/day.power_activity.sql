@@ -36,7 +36,7 @@ with reading as (
         and sample.gpu_instance_id != ''
 ),
 
--- The reading of each instance that is in force at a step of its GPU.
+-- The reading of each instance that is valid at a step of its GPU.
 part as (
     select
         columns('^(interval_number|step_at|instance_number|instance_owner_count|slice_count)$'),
@@ -65,7 +65,7 @@ whole as (
     group by interval_number, step_at
 ),
 
--- What is the same for all instances of an interval is worked out once.
+-- Values that all instances of an interval have in common are computed once.
 step as (
     select
         *,
@@ -83,7 +83,7 @@ step as (
         using (interval_number, step_at)
 ),
 
--- Sums are of whole picojoules and picoseconds: the same in any order, and DuckDB's order is another when memory is short.
+-- Sums of whole picojoules and picoseconds are the same in any order; DuckDB changes the order when memory is short.
 power as (
     select
         interval_number,

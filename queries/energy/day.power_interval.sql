@@ -84,7 +84,7 @@ edged as (
 step as (
     select
         board.* exclude (begun_joules),
-        -- Of a GPU with a counter the samples without it are reported by day.energy_edge.
+        -- For a GPU with a counter, day.energy_edge reports the samples without it.
         if(edged.device_uuid is null, board.powered_seconds, null) as alone_seconds,
         if(
             board.energy_seen_seconds is null and alone_seconds is null,
@@ -108,7 +108,7 @@ step as (
     left join edged
         using (cluster, device_uuid)
     union all by name
-    -- Seen already: of an edge only the energy counts.
+    -- The time of an edge counts already; only its energy is added.
     select
         *,
         date_trunc('hour', start_at) as hour_start_at,
@@ -123,7 +123,7 @@ step as (
     where reported_joules is not null and end_at > start_at
 ),
 
--- A segment that a change of owners cuts is shared out by time.
+-- A segment that a change of owners cuts is split by time.
 placed as (
     select
         based.interval_number,
@@ -159,7 +159,7 @@ split as (
     select
         based.*,
         summed.* exclude (interval_number),
-        -- Unknown idle leaves all above it.
+        -- Without idle power, all energy counts as active.
         coalesce(based.idle_watts, 0) as known_idle_watts,
         least(summed.active_joules, known_idle_watts * summed.active_seconds) as active_idle_joules,
         least(

@@ -95,7 +95,7 @@ select
     if(joules is null, null, seconds) as measured_seconds,
     if(joules is null or idle_watts is null, null, part_ratio * least(joules, idle_watts * held_seconds)) as idle_joules,
     if(joules is null, null, above_joules) as above_joules,
-    -- A counter that refreshes late has more in one sample's time than the board drew: without a gauge its largest power is unknown.
+    -- A late refresh of the counter shows more power than the board drew: without a power gauge the maximum power is unknown.
     if(joules is null or power_watts_max is null, null, least(above_joules / seconds, greatest(0, power_watts_max - coalesce(idle_watts, 0)))) as above_watts,
     case
         when energy_joules_increase > 1.1 * power_watts * held_seconds

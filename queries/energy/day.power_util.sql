@@ -31,7 +31,7 @@ sharer as (
     where power.share = 'util'
 ),
 
--- Nearly all are scraped together with the GPU: then their readings begin where its intervals do.
+-- Most readings are scraped together with the GPU, so they start with its intervals.
 reading as (
     select
         sharer.* exclude (is_watts),
@@ -50,7 +50,7 @@ scraped_whole as (
     having count(*) = any_value(owner_count)
 ),
 
--- Of the other intervals the readings in force count.
+-- For other intervals, the readings that are valid count.
 other_step as (
     select
         step.interval_number,
@@ -115,7 +115,7 @@ shared_interval as (
     from sharer
 ),
 
--- What is the same for all sharers of an interval is worked out once.
+-- Values that all sharers of an interval have in common are computed once.
 step as (
     select
         step.*,
@@ -134,7 +134,7 @@ step as (
     inner join shared_interval as power on step.interval_number = power.interval_number
 ),
 
--- Sums are of whole picojoules and picoseconds: the same in any order, and DuckDB's order is another when memory is short.
+-- Sums of whole picojoules and picoseconds are the same in any order; DuckDB changes the order when memory is short.
 power as (
     select
         interval_number,

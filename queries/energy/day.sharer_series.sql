@@ -68,7 +68,7 @@ by_kepler as (
     where (kepler.pod_uid in ('', allocated.pod_uid) or allocated.pod_uid = '')
 ),
 
--- Where not all who share a whole GPU, or an instance, report their utilization, and Kepler knows all of them.
+-- Intervals in which some sharers of a GPU or an instance do not report their utilization, but Kepler has all sharers.
 kepler_serves as (
     select columns('^(cluster|device_uuid|gpu_instance_id|start_at)$')
     from sharer

@@ -31,7 +31,7 @@ select
 from reading
 where is_alone
 union all by name
--- Copies of one instant are one.
+-- Copies with the same time count once.
 select
     columns('^(holder_number|step_at)$'),
     max(until_at) as until_at,

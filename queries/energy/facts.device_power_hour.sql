@@ -21,7 +21,7 @@ with step as (
     group by interval_number
 ),
 
--- Intervals that are shared out sample by sample have their idle energy from there.
+-- Idle energy of intervals that are split sample by sample comes from those samples.
 power as (
     select power.* replace (if(power.share in ('util', 'activity'), step.idle_joules, power.idle_joules) as idle_joules)
     from day.power_interval as power
@@ -43,7 +43,7 @@ seen as (
     group by cluster, device_uuid, hour_start_at
 ),
 
--- Load that begins or ends between two samples: power is somewhere between theirs for the time.
+-- Load starts or ends between two samples: during that time, power is between the two readings.
 change as (
     select
         columns('^(cluster|device_uuid)$'),
@@ -68,7 +68,7 @@ judged as (
     where is_energy_refused is not null
 ),
 
--- What else there is of a GPU and hour, each in columns of its own.
+-- Other sums of a GPU and hour, each in its own columns.
 part as (
     select *
     from change

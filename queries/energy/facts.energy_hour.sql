@@ -54,11 +54,11 @@ holder as (
         ) = 0 as is_never_active,
         board.* similar to '^(node_name|gpu_model|energy_method|corrected_ratio)$',
         board.measured_seconds as device_measured_seconds,
-        -- A holder without a sample in the hour is the only one, over a gap.
+        -- A holder without a sample in the hour is the only holder, across a gap.
         power.measured_seconds * coalesce(power.gpu_seconds / nullif(power.observed_seconds, 0), 1) as measured_gpu_seconds,
         coalesce(
             activity.gr_engine_active_ratio_seconds / activity.gr_engine_active_seen_seconds,
-            -- A board's utilization says nothing of its instances.
+            -- A board's utilization is not known by instance.
             if(power.gpu_instance_id = '', activity.gpu_util_ratio_seconds / activity.gpu_util_seen_seconds, null)
         ) as used_ratio,
         activity.sm_active_ratio_seconds / activity.sm_active_seen_seconds as sm_active_ratio
@@ -105,7 +105,7 @@ part as (
         board.* similar to '^(node_name|gpu_model|energy_method)$',
         0 as active_joules,
         0 as allocated_idle_joules,
-        -- What is left of a difference of sums is no energy.
+        -- A rounding error of a difference is not energy.
         greatest(0, round(coalesce(board.idle_joules, 0) - coalesce(allocated.idle_joules, 0), 6)) as idle_joules,
         board.* similar to '^(unattributed_joules|gap_joules)$',
         0 as never_active_joules,

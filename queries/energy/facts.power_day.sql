@@ -15,7 +15,7 @@ with hour as (
         power.*,
         power.gpu_seconds * coalesce(
             activity.gr_engine_active_ratio_seconds / activity.gr_engine_active_seen_seconds,
-            -- A board's utilization says nothing of its instances.
+            -- A board's utilization is not known by instance.
             if(power.gpu_instance_id = '', activity.gpu_util_ratio_seconds / activity.gpu_util_seen_seconds, null)
         ) as used_gpu_seconds,
         if(used_gpu_seconds is null, null, power.gpu_seconds) as use_known_gpu_seconds,

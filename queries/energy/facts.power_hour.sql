@@ -19,7 +19,7 @@
 with allocated as (
     select
         allocated.*,
-        -- Of a GPU; beside holders of its instances, of their part.
+        -- Share of the whole GPU; with holders of its instances, share of their part.
         allocated.hours_ratio * allocated.instance_owner_count / allocated.owner_count as gpu_ratio,
         coalesce(part.seen_seconds, power.observed_seconds) as observed_seconds,
         coalesce(part.gpu_seconds, 0) * allocated.hours_ratio as gpu_seconds,

@@ -17,7 +17,7 @@ with reserved as (
         if(count(reservation.share_ratio) over same_interval = claim_count, nullif(sum(reservation.share_ratio) over same_interval, 0), null)
             as all_share_ratio,
         coalesce(reservation.share_ratio / all_share_ratio, 1 / claim_count) as hours_ratio
-    -- Intervals are cut where a reservation begins or ends.
+    -- day.power_interval is cut at the start and end of each reservation.
     from day.power_interval as power
     inner join day.reservation
         using (cluster, device_uuid)

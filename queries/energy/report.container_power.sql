@@ -34,7 +34,7 @@ with device as (
     left join period.sensor_accuracy as accuracy on total.gpu_model = accuracy.gpu_model
 ),
 
--- A pool is the devices of one model of a cluster: its holders pay for what was free, in proportion to their own idle energy.
+-- A pool is the devices of one model in a cluster: its holders are charged for free devices, in proportion to their own idle energy.
 pool as (
     select
         device.cluster,
@@ -74,7 +74,7 @@ judged as (
         charged.*,
         total.sm_active_ratio_seconds / total.sm_active_seen_seconds as sm_active_ratio,
         charged.accuracy_ratio + charged.share_error_joules / nullif(charged.energy_joules, 0) as range_ratio,
-        -- Above an unknown baseline is everything: that is the total, and not what the work used.
+        -- With unknown idle power all energy is active energy: a total, not the energy of the work.
         charged.idle_joules is null and contains(charged.idle_source, 'unknown') as is_total,
         case when charged.active_joules is null then charged.unmeasured_reason when is_total then 'idle_unknown' end as above_reason,
         case when charged.active_joules is null then charged.unmeasured_reason when charged.idle_joules is null then 'idle_unknown' end as idle_reason,

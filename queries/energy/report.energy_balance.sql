@@ -97,7 +97,7 @@ holder as (
             ) = 0,
             allocated.allocated_idle_joules + coalesce(allocated.idle_joules, 0), 0
         ) as never_active_joules,
-        -- Facts of older revisions lack it.
+        -- Facts of older revisions do not have this column.
         coalesce(allocated.known_gpu_seconds, allocated.gpu_seconds) as known_gpu_seconds,
         rated.accuracy_ratio
     from facts.power_day as allocated
@@ -148,7 +148,7 @@ each_dimension as (
 judged as (
     select
         *,
-        -- What is measured of whole GPUs is not shared out.
+        -- Dimensions of whole GPUs have measured energy, without an error from shares.
         if(dimension in ('team', 'namespace', 'workload'), share_error_joules, 0) as range_joules,
         case
             when unrated_count > 0 then 'accuracy_unknown'

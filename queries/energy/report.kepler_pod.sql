@@ -19,7 +19,7 @@ with shown as (
     where is_in_period(hour_start_at, $since_at, $until_at)
 ),
 
--- The pod of a name and time: ours may lack the uid.
+-- The pod of a name and time, because gpureport may not know the uid.
 ours as (
     select
         shown.* similar to '^(cluster|namespace|pod|pod_uid|hour_start_at)$',

@@ -24,7 +24,7 @@ with each_rule as (
     select * from period.finding_wait
 ),
 
--- A rule says only what its findings are of.
+-- A rule names only the columns of its own findings.
 found as (
     select
         * exclude (detail, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, gpu_model),

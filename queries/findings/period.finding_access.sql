@@ -38,9 +38,9 @@ select
     summed.* exclude (hours, source, allocated_devices),
     coalesce(place.node_name, '') as node_name,
     coalesce(place.gpu_model, '') as gpu_model,
-    -- The size of an instance is not known here.
+    -- The size of an instance is unknown here.
     if(summed.gpu_instance_id = '', summed.hours, null) as gpu_hours,
-    -- The exporter's own mapping is wrong at times; that is worth a snapshot too.
+    -- Medium, because the exporter's own mapping may be wrong; that needs a check too.
     'medium' as confidence,
     format(
         'reported here for {:,.1f} h; {} allocated {}', summed.hours, summed.source,

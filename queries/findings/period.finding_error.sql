@@ -53,7 +53,7 @@ summed as (
     group by all
 ),
 
--- What is counted stays: of a day it is known when it was first seen.
+-- Counts stay after an error, so its time is the day's first sample with them.
 memory as (
     select
         cluster,

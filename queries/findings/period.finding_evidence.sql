@@ -26,7 +26,7 @@ of_containers as (
     having bool_and(is_of_containers(array_to_string(source_metrics, ', ')))
 ),
 
--- Where there is no one there is no model either.
+-- GPUs without an exporter have no model either.
 unseen as (
     select
         columns('^(cluster|node_name|cause)$'),
@@ -109,7 +109,7 @@ select
     ) || if(count(*) = 1, '', format(' on {} nodes', count(*))) as evidence,
     min(silent.first_seen_at) as first_seen_at
 from silent
--- A cluster without an exporter is one finding, and so is one of which most nodes were silent.
+-- A cluster without an exporter is one finding; so is a cluster in which most nodes had no data.
 group by cluster, cause, if(cause = 'unseen' and (silent_count < 3 or 2 * silent_count <= node_count), silent.node_name, '')
 union all by name
 select
@@ -184,7 +184,7 @@ union all by name
 select
     'GR106' as code,
     * exclude (hours, sharing_evidence, first_seen_at),
-    -- The size of an instance is not known here.
+    -- The size of an instance is unknown here.
     if(gpu_instance_id = '', hours, null) as gpu_hours,
     'high' as confidence,
     format('{:,.1f} h: {}', hours, sharing_evidence) as evidence,

@@ -26,7 +26,7 @@ governed as (
     from period.workload_run
 ),
 
--- The namespace that a quota concerns: its own, or that of all its pods and workloads.
+-- The namespace of a quota: its own, or the only one of all its pods and workloads.
 home as (
     select * replace (min(namespace) as namespace)
     from governed
@@ -34,7 +34,7 @@ home as (
     having min(namespace) = max(namespace)
 ),
 
--- Namespaces whose pods waited, also for devices of claims that their quota does not count.
+-- Namespaces with pending pods, also pods that wait for devices of claims that the quota does not count.
 waited as (
     select distinct
         cluster,

@@ -78,9 +78,9 @@ ruled as (
 select
     code,
     columns('^(cluster|namespace|pod|pod_uid|container|node_name|device_uuid|gpu_instance_id|gpu_model|gpu_hours)$'),
-    -- On a device that others hold too the figures are everybody's; of a MIG instance those of clocks and errors are the board's.
+    -- On a shared device the figures belong to all holders; on a MIG instance, clocks and errors belong to the board.
     case
-        when code = 'GR310' then 'low'  -- memory is full by design where a program takes all of it at its start
+        when code = 'GR310' then 'low'  -- some programs take all memory at start, by design
         when sharing_mode = 'exclusive' then 'high'
         when sharing_mode = 'mig' then if(code < 'GR300', 'high', 'medium')
         else 'low'
@@ -99,7 +99,7 @@ select
     columns('^(cluster|namespace|workload_kind|workload|pod|pod_uid|container|node_name|device_uuid)$'),
     gpu_model,
     allocated_gpu_hours * (1 - 1 / instance_count) as gpu_hours,
-    -- A model is compared by data sheets; a profile whose part is exceeded at times would make those times longer.
+    -- A model is judged by data sheets alone; on a MIG profile that is too small at peak times, those times get longer.
     case when profile = '' then 'low' when is_peak_within then 'high' else 'medium' end as confidence,
     concat(
         if(pod_count = 1, '', format('{} pods for {:.0f} h; ', pod_count, allocated_gpu_hours)),

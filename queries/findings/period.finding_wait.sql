@@ -46,7 +46,7 @@ select
     cluster,
     gpu_model,
     short_gpu_hours as gpu_hours,
-    -- To be relied upon the forecast has to be close, and clearly better than the last day's value: by a tenth, as less may be chance.
+    -- A reliable forecast is close, and better than the last day's value by at least a tenth: a smaller difference may be chance.
     case
         when backtest_error_ratio is null or backtest_error_ratio > 0.3 then 'low'
         when backtest_error_ratio <= 0.1 and backtest_error_ratio <= 0.9 * naive_error_ratio then 'high'
@@ -60,5 +60,5 @@ select
 from period.demand_runway
 where
     runway_day_count <= $lead_time_days
-    -- What is held throughout already has no runway to speak of: waits show what that costs. Anything else has to grow to be full.
+    -- Devices that are always allocated have no runway, and pending pods show that cost. Other demand has to grow to fill them.
     and daily_allocated_gpu_hours + coalesce(daily_overdue_gpu_hours, 0) < 0.99 * daily_usable_gpu_hours

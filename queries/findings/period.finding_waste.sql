@@ -54,7 +54,7 @@ holder as (
     having sum(allocated.reported_gpu_hours) > 0 and sum(allocated.reported_gpu_hours) >= $figure_min_coverage_ratio * sum(allocated.reported_gpu_hours + allocated.unknown_gpu_hours)
 ),
 
--- A pod is idle, has idle GPUs beside busy ones, or neither; a workload idle on the whole is so in all its idle hours.
+-- A pod is idle, partially idle, or neither. If a workload is idle as a whole, all its idle hours count as such.
 judged as (
     select
         holder.*,

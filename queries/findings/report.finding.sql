@@ -36,7 +36,7 @@ numbered as (
     from period.finding
 ),
 
--- Of the days from the finding's first on; unknown where one of them has no price.
+-- Mean price of the days since the finding began; unknown if one of them has no price.
 mean_price as (
     select
         found.number,
@@ -48,7 +48,7 @@ mean_price as (
     group by found.number, found.models, price.gpu_model
 ),
 
--- One price for all models that are meant, or none.
+-- One price for all models that the finding concerns, or none.
 one_price as (
     select
         number,

@@ -105,7 +105,7 @@ node_day as (
     select
         columns('^(cluster|node_name|day)$'),
         coalesce(max(requested.gpu_model), '') as gpu_model,
-        -- A GPU that a node has by several names is several units: together they are no more than its GPUs that were seen.
+        -- A GPU with several resource names on a node counts as several units: the total is limited to the node's GPUs with data.
         sum(requested.gpu_seconds) / sum(requested.known_seconds) as unit_count,
         least(unit_count, max(seen.seen_count)) as known_count,
         known_count / unit_count * sum(requested.gpu_seconds) as known_seconds,
@@ -129,7 +129,7 @@ known as (
     from node_day
 ),
 
--- A label has '-' where the driver's name of a model has a space.
+-- A label has '-' where the driver's model name has a space.
 spelled as (
     select
         *,
@@ -143,7 +143,7 @@ daily as (
         model as gpu_model,
         day,
         coalesce(sum(device_count), 0) as device_count,
-        -- Equal hours make equal days, in any order of the sum.
+        -- Rounded, so that equal hours make equal days in any order of the sum.
         if(sum(known_seconds) > 0, round(coalesce(sum(held_seconds), 0) / 3600, 9), null) as allocated_gpu_hours,
         round(coalesce(sum(usable_seconds), 0) / 3600, 9) as usable_gpu_hours,
         coalesce(sum(known_seconds), 0) / 3600 as known_gpu_hours

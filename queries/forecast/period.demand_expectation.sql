@@ -36,7 +36,7 @@ error as (
             - origin.above_gpu_hours[isodow(pair.day)] + list_dot_product(origin.above_gpu_hours, pair.weekday_weights),
             [0.1, 0.9]
         ) as edges,
-        -- The weekdays are learned from these days too. An error without its own day, as of a day to come, is n / (n - 1) times as large.
+        -- Weekday levels are learned from these same days. For a day that is not among them, such as a future day, errors are n / (n - 1) times larger.
         greatest(2, count(*) / 7) as week_count,
         week_count / (week_count - 1) as widening
     from origin
@@ -49,7 +49,7 @@ error as (
 select
     columns('^(cluster|gpu_model|origin_day|lead_day_count)$'),
     allocated_gpu_hours as carried_gpu_hours,
-    -- Digits of period.demand_day: rounding error puts no day outside its interval.
+    -- Rounded like period.demand_day, so that rounding errors put no day outside its interval.
     round(greatest(
         0,
         level.smoothed_gpu_hours + (level.age_day_count_avg + lead_day_count) * change_gpu_hours

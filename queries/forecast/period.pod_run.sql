@@ -32,7 +32,7 @@ with requested as (
     group by all
 ),
 
--- As requests of pods without a node are sized (day.gpu_request).
+-- The same rule as for requests of pods without a node (day.gpu_request).
 common as (
     select
         cluster,
@@ -96,7 +96,7 @@ there as (
         using (cluster, namespace, pod, pod_uid)
 ),
 
--- Days that were never exported are left out of all averages.
+-- Days that were never exported are not part of any average.
 lost as (
     select
         cluster,

@@ -33,7 +33,7 @@ with total as (
     where subject = 'device'
 ),
 
--- When anybody held it, within the hours that count, and no more than was seen of that; holders of a shared device are not added up.
+-- Time with any holder, within the hours of the window, and at most the time with data. Holders of a shared device are not added up.
 owned as (
     select
         * exclude (start_at, end_at),
@@ -70,7 +70,7 @@ allocated as (
     group by all
 ),
 
--- Days on which a device is in use and its series name no pod.
+-- Days on which a device is in use but its series name no pod.
 unnamed as (
     select
         cluster,
@@ -90,11 +90,11 @@ judged as (
     from total
 ),
 
--- Energy and counts are sums, over gaps too; the limit and the memory's size hardly change: none of them needs to be seen for long.
+-- Energy and counts are sums that include gaps, and limits and memory size rarely change: these columns need no minimum coverage.
 health as (
     select
         columns('^(cluster|device_uuid|gpu_instance_id|(board|power|gpu_temp|memory_temp|sm_clock|memory_clock)_reason)$'),
-        -- Without a counter it is power over the time in which that was seen: no energy of the day where it is little.
+        -- Without a counter, energy is power over the time with data: with low coverage it is not the energy of the day.
         if(
             power.is_implausible and gpu_instance_id = '', 'implausible', if(energy_joules is null and energy_gap_joules is null, power_reason, null)
         ) as energy_reason,
@@ -125,7 +125,7 @@ select
     if(total.is_instance, 'mig', 'gpu') as kind,
     total.* similar to '^(node_name|gpu_index|gpu_device|gpu_model|gpu_instance_profile|pci_bus_id|driver_version)$',
     figure.observed_seconds,
-    -- Facts are hourly: of an hour that the window cuts more may be seen than the window holds; then it is 1.
+    -- Facts are hourly: in an hour that the window cuts, data may cover more than the window; the ratio is then 1.
     least(1, figure.observed_seconds / epoch($until_at::timestamp - $since_at::timestamp)) as coverage_ratio,
     figure.* similar to '^(gpu_usage_avg|[^g].*_(ratio|avg|max|count|codes))$',
     coalesce(link.nvlink_source, '') as nvlink_source,

@@ -29,7 +29,7 @@ with step as (
     group by all
 ),
 
--- Most are known by one source in one mode: only of the others these are listed, for lists take much memory.
+-- Most devices have one source and one mode. Lists take much memory, so only the other devices get them.
 several as (
     select columns('^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$')
     from step
@@ -57,7 +57,7 @@ owned as (
     group by all
 ),
 
--- A claim that labels alone name is that of the pod which they made own the device meanwhile.
+-- A claim that is known from labels alone belongs to the pod that owned the device at that time.
 claimed as (
     select
         used.* exclude (start_at, end_at) replace (coalesce(owner.pod_uid, used.pod_uid) as pod_uid),
@@ -81,7 +81,7 @@ claimed as (
     where used.start_at < $until_at and used.end_at > $since_at
 ),
 
--- A container may have one device by several requests; it has it once.
+-- A container may have one device through several requests; the device counts once.
 allocated as (
     select
         owned.* similar to '^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$',
@@ -126,7 +126,7 @@ unfound as (
     group by cluster, namespace, pod, pod_uid, container, name
 ),
 
--- Labels may lack the pod's uid: then the last pod of the name.
+-- Labels may lack the pod's uid: then the last pod with the name counts.
 request as (
     select
         columns('^(cluster|namespace|pod|container|pod_uid)$'),
@@ -210,7 +210,7 @@ figure as (
     where subject = 'container_device'
 ),
 
--- Few for many rows.
+-- Few sets of reasons for many rows.
 reason_set as (
     select
         reasons_code,

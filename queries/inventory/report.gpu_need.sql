@@ -55,7 +55,7 @@ summed as (
     group by cluster, gpu_model
 ),
 
--- A pod that waits for one model alone counts for that model too.
+-- A pod that waits for one model only counts for that model too.
 waiting as (
     select
         cluster,

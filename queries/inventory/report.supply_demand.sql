@@ -67,7 +67,7 @@ with reported as (
     where pending_from_at < pending_until_at
 ),
 
--- Now is at infinity, and its amounts are GPUs; those of an hour are GPU-hours.
+-- Rows of the present have the time infinity and amounts in GPUs; rows of an hour have amounts in GPU-hours.
 timed as (
     select
         *,
@@ -117,7 +117,7 @@ demand as (
     group by all
 ),
 
--- Hours are added up before they are judged: the same few pods meet the same few places in each.
+-- Hours are added up before the comparison, because the same few pods and places repeat in each hour.
 pair as (
     select
         waiting.* exclude (hour_start_at, pod_count, gpu_amount, weight, class_weight),
@@ -183,5 +183,5 @@ from cell
 inner join demand
     using (cluster, wanted_model, size)
 window same_class as (partition by cell.cluster, cell.wanted_model, cell.size)
--- That a model had none free for a while says nothing beside what of it was.
+-- The reason none_free is left out where the same model has another reason too.
 qualify cell.reason != 'none_free' or count(*) over (partition by cell.cluster, cell.wanted_model, cell.size, cell.gpu_model) = 1

@@ -20,7 +20,7 @@ with snapshot as (
     where kind = 'devices.scheduling.koordinator.sh'
 ),
 
--- {"2": [{"minors": [0, 1], …}, …], …}: by number of devices.
+-- {"2": [{"minors": [0, 1], …}, …], …}: keys are numbers of devices.
 linked as (
     select distinct
         gpu_partitions,
@@ -81,7 +81,7 @@ allocated as (
     group by all
 ),
 
--- Devices stay as they are for many snapshots: those of one state first, and in turn only where it came back.
+-- Devices are the same in many snapshots: equal states are grouped first, and only states that came back are split into runs.
 state as (
     select
         * exclude (snapshot_number),

@@ -50,8 +50,8 @@ unit as (
         using (cluster, device_uuid, gpu_instance_id, start_at)
     where not part.is_unsliced
     union all by name
-    -- What is left of a partitioned GPU: what its instances do is theirs, so of this only the time is known.
-    -- AMD's modes leave nothing over: a partition without series is one without data (device-metrics-exporter 495).
+    -- The rest of a partitioned GPU: activity belongs to its instances, so the rest has only time.
+    -- AMD's modes leave no rest: a partition without series has no data (device-metrics-exporter 495).
     select
         gpu.* exclude (end_at, gpu_model, profile, part_ratio, seen_seconds, due_seconds, gpu_ratio, gpu_seconds),
         if(whole.device_uuid is null, 'inactive', 'unseen') as activity,
@@ -71,7 +71,7 @@ holder as (
     group by all
 ),
 
--- Parts of a unit that its holders have together.
+-- The share of a unit that its holders have together.
 held as (
     select
         columns('^(cluster|device_uuid|gpu_instance_id|start_at)$'),
@@ -146,7 +146,7 @@ part as (
 seen as (
     select
         unit.* exclude (start_at, seconds) replace (
-            -- The GPU's activity is its holders' work.
+            -- Activity of the GPU is work of its holders, so their unallocated rest is inactive.
             if((part.pod is null or part.is_beside) and part.hours_ratio is not null and unit.activity != 'unseen', 'inactive', unit.activity)
                 as activity
         ),
@@ -170,11 +170,11 @@ seen as (
             and unit.device_uuid = stranding.device_uuid
             and unit.start_at >= stranding.start_at
             and unit.start_at < stranding.end_at
-    -- Less than a microsecond is what sums of parts leave.
+    -- Sums of parts differ by less than a microsecond.
     where unit.seconds > 1e-6
 ),
 
--- Time in which the GPU could not be used and had no data either.
+-- Time in which the GPU was unavailable and had no data either.
 outage_hour as (
     select
         *,

@@ -23,8 +23,8 @@ with lost as (
     group by all
 ),
 
--- Pods have the node's time without data one after the other, and so have its GPUs: which GPU was whose is not known, and each pod
--- has no more of them than it needs.
+-- Time without data is assigned to pods one after the other, and to GPUs one after the other: the GPU of each pod is unknown. No pod gets
+-- more GPU time than its request.
 reported as (
     select
         *,
@@ -47,7 +47,7 @@ node as (
     group by all
 ),
 
--- Of what had no data, or no labels, Kubernetes' word comes first.
+-- For time without data or without labels, requests from Kubernetes count first.
 capacity as (
     select
         capacity.*,
@@ -120,7 +120,7 @@ placed as (
         '' as stranding,
         if(reported.state = 'allocated', 'unseen', 'untold') as activity,
         reported.namespace,
-        -- A claim without a pod is its own holder.
+        -- A claim without a pod is the holder itself.
         coalesce(nullif(reported.pod, ''), reported.pod_uid) as pod,
         reported.pod_uid,
         if(reported.state = 'allocated', 'requests', '') as hours_method,
@@ -144,7 +144,7 @@ bucketed as (
         activity in ('effective', 'ineffective', 'busy') as is_active,
         activity != 'untold' as is_reported,
         is_unsliced or stranding != '' as is_fragmented,
-        -- No one is a holder too: one that is known where the GPU does nothing and labels are not missing.
+        -- A free GPU has a known owner too (none), if it is inactive and labels are not missing.
         is_allocated or (not is_active and (is_reserved or label_cause = '')) as is_owner_known,
         unnest(list_filter([
             if(not is_usable, 'unavailable', null),
@@ -159,7 +159,7 @@ bucketed as (
             if(is_usable and is_seen and is_owner_known and not is_allocated and not is_reserved and not is_fragmented, 'free', null)
         ], lambda each: each is not null)) as bucket
     from placed
-    -- Below a microsecond: rounding error of sums.
+    -- A rounding error of sums is below a microsecond.
     where gpu_seconds > 1e-6
 )
 

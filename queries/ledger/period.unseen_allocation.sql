@@ -30,7 +30,7 @@ gpu as (
         using (cluster, device_uuid, day)
 ),
 
--- A GPU of two nodes in a day counts on one of them, a pod where it was.
+-- A GPU on two nodes in a day counts on one of them; a pod counts on its own node.
 placed as (
     select
         columns('^(cluster|day|namespace|pod|pod_uid)$'),

@@ -22,7 +22,7 @@ with intensity as (
     from json_each($carbon::json, '$.grams_per_kwh')
 ),
 
--- Only hours that are known from beginning to end.
+-- Only hours whose carbon intensity is known throughout.
 emission as (
     select
         hour.hour_start_at,
@@ -74,7 +74,7 @@ part as (
     union all by name
     select
         columns('^(cluster|namespace|gpu_model|hour_cost)$'),
-        -- In other time zones a UTC day begins before the window's first day or ends after its last.
+        -- In other time zones, a UTC day may start before the window's first day or end after its last day.
         least(greatest(day, local_time($since_at, $timezone)::date), local_time($until_at::timestamp - interval 1 millisecond, $timezone)::date) as day,
         gpu_hours * 3600 as gpu_seconds,
         gpu_seconds as unmeasured_gpu_seconds

@@ -34,7 +34,7 @@ sided as (
     from part
 ),
 
--- GPUs without an exporter have no name: as many as on the day with the most of them.
+-- GPUs without an exporter have no name: their number is that of the day with the most such GPUs.
 unseen as (
     select
         columns('^(cluster|dimension|value|node_name)$'),
@@ -76,7 +76,7 @@ select
     summed.* similar to '^(cluster|dimension|value)$',
     (summed.seen_count + coalesce(counted.unseen_count, 0))::bigint as device_count,
     summed.* exclude (cluster, dimension, value, seen_count, all_gpu_hours),
-    -- Sums of many hours differ in the last places: less than a millisecond is none.
+    -- Sums of many hours differ in the last digits: a difference below a millisecond is 0.
     round(summed.capacity_gpu_hours - summed.all_gpu_hours, 6) + 0 as difference_gpu_hours
 from summed
 left join counted

@@ -18,7 +18,7 @@ with reported as (
     group by all
 ),
 
--- Nodes that are known by requests alone.
+-- Nodes that are known only from requests.
 silent as (
     select
         capacity.* similar to '^(cluster|node_name|day)$',
@@ -84,7 +84,7 @@ requested as (
             and node.start_at::date = silent.day
 ),
 
--- A GPU that a node has by several names is several units: together they are no more than its GPUs.
+-- A GPU with several resource names on a node counts as several units: the total is limited to the node's GPUs.
 fitted as (
     select * replace (gpu_hours * least(1, gpu_count / sum(gpu_hours) over (partition by cluster, node_name, hour_start_at)) as gpu_hours)
     from requested

@@ -18,7 +18,7 @@ with idle as (
         allocated_idle_gpu_hours + reserved_idle_gpu_hours as idle_gpu_hours,
         bool_or(bucket like '%unmeasured') and not bool_or(bucket = 'effective') as lacks_sm,
         coalesce(sum(gpu_hours) filter (where bucket = 'underutilized'), if(lacks_sm, null, 0)) as underutilized_gpu_hours,
-        -- Hours of one model without a price leave the sum unknown.
+        -- If the hours of one model have no price, the sum is unknown.
         if(
             bool_and(hour_cost is not null) filter (where bucket in ('allocated_idle', 'reserved_idle')),
             sum(hours_cost) filter (where bucket in ('allocated_idle', 'reserved_idle')), null

@@ -14,7 +14,7 @@ with known as (
     select
         columns('^(cluster|namespace|pod|pod_uid)$'),
         arg_max(outcome, seen_at) as outcome,
-        -- Snapshots of the day after report some pods and not others.
+        -- Snapshots of the next day report only some of the pods.
         least(max(seen_at), $until_at::timestamp) as seen_at,
         least(max(max(seen_at)) over (partition by cluster), $until_at::timestamp) as last_at,
         (cluster, (max(seen_at) + interval 1 hour)::date) in (
@@ -26,7 +26,7 @@ with known as (
     group by cluster, namespace, pod, pod_uid
 ),
 
--- Facts are of whole days, and may report what came after the window.
+-- Facts are of whole days, so they may include times after the window.
 later as (
     select columns('^(cluster|namespace|pod|pod_uid)$')
     from facts.ownership

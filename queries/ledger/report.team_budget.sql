@@ -11,10 +11,10 @@
 with part as (
     select
         *,
-        -- That of the report's time zone in which the UTC day, or its part in the window, begins.
+        -- The month, in the report's time zone, in which the UTC day or its part in the window begins.
         date_trunc('month', local_time(greatest(day::timestamp, $since_at::timestamp), $timezone))::date as month,
         epoch(least(day + interval 1 day, $until_at::timestamp) - greatest(day::timestamp, $since_at::timestamp)) / 86400 as day_ratio,
-        -- Unknown hours of a node like its known ones of that day.
+        -- Unknown hours of a node cost as much as its known hours of that day.
         hours_cost * sum(gpu_hours) over node_day / sum(gpu_hours) filter (where bucket != 'unknown') over node_day as whole_day_cost
     from period.charge
     window node_day as (partition by cluster, node_name, day)

@@ -16,7 +16,7 @@ with summed as (
         sum(gpu_hours) as gpu_hours,
         coalesce(sum(gpu_hours) filter (where hour_cost is not null), 0) as priced_gpu_hours,
         sum(hours_cost) as total_cost,
-        -- 0 where there are no such hours, null where none has a price.
+        -- 0 where there are no such hours; null where no hour has a price.
         bool_or(bucket in ('effective', 'underutilized', 'active_unmeasured', 'allocated_idle', 'reserved_idle'))
         or not bool_or(bucket = 'allocated_unmeasured') as is_measured,
         if(is_measured, sum(hours_cost * (bucket in ('effective', 'underutilized', 'active_unmeasured'))::int), null) as active_cost,

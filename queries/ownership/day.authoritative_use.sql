@@ -27,7 +27,7 @@ authoritative as (
     from facts.claim_use as use
     anti join unfound
         using (cluster, pod_uid)
-    -- What labels alone say is not said again; watching takes nothing.
+    -- Allocations that are known only from labels are in other tables already; admin access allocates nothing.
     where use.claim_uid != '' and not use.is_admin_access
     group by all
     union all by name
@@ -40,7 +40,7 @@ authoritative as (
     from day.reported_use
 ),
 
--- Several requests of one claim, and claims of one pod, may give shares of one device: they are held once.
+-- Several requests of a claim, and several claims of a pod, may have shares of one device: the device is allocated once.
 best as (
     select worse.*
     from authoritative as worse

@@ -23,7 +23,7 @@ with limited as (
     group by all
 ),
 
--- Of nodes that share only some of their GPUs it is not known which unit is a replica.
+-- If a node shares only some of its GPUs, its shared units are unknown.
 place as (
     select distinct
         label.* similar to '^(cluster|device_uuid)$',

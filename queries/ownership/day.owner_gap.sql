@@ -31,7 +31,7 @@ absence as (
     where next_start_at > end_at
 ),
 
--- Who else was named on the device meanwhile.
+-- Absences during which another pod was named on the device.
 replaced as (
     select distinct absence.* similar to '^(cluster|device_uuid|gpu_instance_id|start_at|end_at)$'
     from absence
@@ -42,7 +42,7 @@ replaced as (
         and absence.end_at > other.start_at
 ),
 
--- Half an hour: no exporter is scraped less often than every ten minutes.
+-- Half an hour, because every exporter is scraped at least every ten minutes.
 alternating as (
     select distinct
         cluster,
@@ -59,7 +59,7 @@ step as (
     from lake.device_sample as sample
     inner join alternating
         using (cluster, device_uuid)
-    -- Rows of signals scraped at other instants are shorter than a step.
+    -- Rows of signals that were scraped at other times are shorter than a step.
     where not sample.is_carried and coalesce(sample.joined_count, 0) = 0
     group by sample.cluster, sample.device_uuid
 ),
@@ -70,7 +70,7 @@ node as (
     where node_name != ''
 ),
 
--- As the labels said, before they were cut: a label that outlived its pod shows too that the kubelet was queried.
+-- Uncut label runs: a label that outlived its pod also shows that the kubelet was queried.
 named_on_node as (
     select distinct
         node.cluster,
@@ -118,7 +118,7 @@ allocated as (
     where source is not null
 ),
 
--- When the device was seen meanwhile: by its samples, or by somebody's name on it.
+-- Time with data of the device during the absence: its samples, or another name on it.
 seen as (
     select
         allocated.* exclude (start_at, end_at),

@@ -39,7 +39,7 @@ met as (
         and labelled.end_at > authoritative.start_at
 ),
 
--- What is left of a run: before, between and after what is authoritative.
+-- The rest of a run: before, between and after the authoritative intervals.
 cut as (
     select
         * exclude (start_at, end_at, authoritative_uid, authoritative_start_at, authoritative_end_at),
@@ -56,7 +56,7 @@ open_end as (
             cut.run_end_at,
             coalesce(min(met.authoritative_start_at) filter (where met.authoritative_start_at >= cut.start_at) over part, timestamp 'infinity')
         ) as end_at,
-        -- What is left of a run without a uid is its pod's, where it met one alone.
+        -- The rest of a run without a uid belongs to the pod of its authoritative intervals, if there is only one.
         if(min(met.authoritative_uid) over part = max(met.authoritative_uid) over part, min(met.authoritative_uid) over part, cut.pod_uid) as found_uid,
         coalesce(bool_or(met.authoritative_start_at <= cut.start_at and met.authoritative_end_at > cut.start_at) over part, false) as is_authoritative
     from cut

@@ -43,7 +43,7 @@ named as (
     )
 ),
 
--- Time in which a name on a device is the pod's: from its binding. Clocks differ a little; where creation is unknown, any time before counts.
+-- A name on a device is the pod's from its binding, less a minute as clocks differ; if its creation is unknown, from any time before.
 bearer as (
     select
         * replace (case
@@ -61,8 +61,8 @@ matched as (
         run.start_at as run_start_at,
         if(run.pod_uid = '', greatest(run.start_at, bearer.named_from_at), run.start_at) as start_at,
         if(run.pod_uid = '', least(run.end_at, bearer.named_until_at), run.end_at) as end_at,
-        -- Snapshots that ended before the labels did do not show how long it lived. The last snapshot may reach past the next pod of its name,
-        -- and its life does not.
+        -- Snapshots that ended before the labels did not see the pod's end. The last snapshot may be valid beyond the start of the next pod with the
+        -- same name; the pod's life is not.
         coalesce(
             bearer.ended_at,
             if(bearer.source = 'labels+snapshot' and bearer.listed_until_at < run.end_at, null, bearer.listed_until_at)
@@ -87,7 +87,7 @@ cut as (
     from matched
 ),
 
--- Before the first pod that is known by the name: as the labels say.
+-- Label time before the first known pod with the name stays as the labels report it.
 explained as (
     select
         columns('^(cluster|device_uuid|gpu_instance_id|namespace|pod|container)$'),

@@ -84,7 +84,7 @@ allocatable as (
     group by all
 ),
 
--- An id: GPU-…, MIG-GPU-…/3/0 (instance 3), nvidia0, nvidia0/gi3.
+-- Forms of an id: GPU-…, MIG-GPU-…/3/0 (instance 3), nvidia0, nvidia0/gi3.
 found as (
     select
         assigned.*,

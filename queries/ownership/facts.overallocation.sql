@@ -85,7 +85,7 @@ holding as (
     group by use.cluster, use.device_uuid, use.gpu_instance_id, use.pod_uid, use.source, use.namespace, use.pod
 ),
 
--- An instance is some part of its GPU too.
+-- An instance also uses an unknown part of its GPU.
 unit as (
     select *
     from holding
@@ -114,7 +114,7 @@ taken as (
         and slot.end_at <= unit.end_at
 ),
 
--- By capacity, '' is the whole: several requests of one claim have it once.
+-- By capacity, where '' is the whole device: several requests of one claim count once.
 allocated_part as (
     select
         * exclude (value),

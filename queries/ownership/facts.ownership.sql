@@ -24,7 +24,7 @@ with reported as (
     where pod != '' and device_uuid != ''
 ),
 
--- A holder that may share its device: resource claims named beside it, and whether every holder is named.
+-- Evidence that a holder shares its device: resource claims in its series, and whether series name every holder.
 hint as (
     select
         * exclude (claim, is_virtual),
@@ -44,7 +44,7 @@ hinted as (
         using (cluster, device_uuid, namespace, pod, container)
 ),
 
--- Runs during which somebody else held the same device.
+-- Runs during which another pod or container held the same device.
 shared as (
     select
         run.* similar to '^(cluster|device_uuid|gpu_instance_id|namespace|pod|pod_uid|container|start_at)$',
@@ -69,7 +69,7 @@ place as (
     group by cluster, device_uuid
 ),
 
--- Copies per holder are an exporter's setting, so a node's.
+-- Whether each holder has its own series is a setting of the exporter, and so of the node.
 virtual as (
     select distinct
         place.cluster,
@@ -108,7 +108,7 @@ judged as (
         coalesce(shared.is_alternating, false) as is_alternating,
         shared.start_at is not null as is_shared,
         coalesce(shared.is_one_claim, false) as is_one_claim,
-        -- Kubernetes names every holder, as virtual GPUs do.
+        -- Kubernetes names every holder, and so do exporters for virtual GPUs.
         run.is_authoritative or coalesce(node.is_virtual, false) as is_virtual,
         coalesce(node.strategy, '') as strategy,
         case
@@ -169,7 +169,7 @@ select
     sharing_evidence,
     any_value(life_start_at) as life_start_at,
     any_value(life_end_at) as life_end_at
--- Runs and absences that follow each other and say the same are one: labels that alternate scrape by scrape make thousands.
+-- Adjacent runs and absences with equal columns become one: labels that alternate between scrapes would make thousands.
 from numbered_runs(certain, (cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, certainty, sharing_mode, sharing_evidence))
 group by
     cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container,

@@ -30,7 +30,7 @@ made as (
         holder.*,
         if(holder.pod_uid = '', named.latest.kind, own.maker_kind) as kind,
         if(holder.pod_uid = '', named.latest.name, own.maker) as name,
-        -- The hash that a Deployment appends has no vowels and none of 0, 1 and 3.
+        -- The hash in names of a Deployment's pods has no vowels and no 0, 1 or 3.
         kind = 'ReplicaSet' and regexp_matches(name, '-[bcdfghjklmnpqrstvwxz2456789]{5,10}$') as is_of_deployment
     from holder
     left join day.pod_controller as own

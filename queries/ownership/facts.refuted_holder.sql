@@ -54,7 +54,7 @@ request as (
         contains(array_to_string(map_keys(effective_requests), ' '), '/') or cardinality(resource_claims) > 0 as is_extended
     from lake.pod
     union all by name
-    -- A claim stands for whatever it allocates.
+    -- A claim counts as a request for a device.
     select
         *,
         true as is_extended
@@ -89,7 +89,7 @@ judged as (
     select
         named.*,
         coalesce(requested.has_requested, false) as has_requested,
-        -- What requests nothing at all has no row: a DaemonSet's pod is known to, where others' requests are.
+        -- A pod without any request has no row. For pods of a DaemonSet that is known if other pods' requests are collected.
         requested.pod is not null or (info.maker = 'DaemonSet' and collected.is_collected) as is_request_known,
         scraped.pod_ip is not null and coalesce(info.pod_ip != info.host_ip, true) as is_scraped
     from named

@@ -28,7 +28,7 @@ allocatable as (
             and native.resource = unit.resource
 )
 
--- Without allocatable units nothing is known: the nodes had no data.
+-- Without allocatable units the capacity is unknown: the nodes had no data.
 select
     * exclude (amount),
     amount::double as capacity_native

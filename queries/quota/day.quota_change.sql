@@ -22,7 +22,7 @@ requested as (
         using (cluster, system, resource, flavor, quota)
 ),
 
--- Requests of a size that wait, from the first to the last.
+-- Pending requests of one size, from the first to the last.
 waited as (
     select
         columns('^(cluster|system|resource|flavor|scope)$'),

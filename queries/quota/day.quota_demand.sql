@@ -35,7 +35,7 @@ reported as (
         using (cluster, system, resource, flavor, quota)
 ),
 
--- A resource that no pod requests by name (devices of claims) is reported by its quota alone.
+-- For a resource that no pod requests by name (devices of claims), only the quota itself reports usage.
 way as (
     select
         known.* exclude (quota),
@@ -66,7 +66,7 @@ way as (
     group by known.cluster, known.system, known.resource, known.flavor, known.scope
 ),
 
--- Pods that Kueue admits as such show what waits. Of Jobs and their like it makes none before it admits them.
+-- Pending pods are known if Kueue admits the pods themselves. For Jobs, pods are created only after admission.
 governed as materialized (
     select
         known.*,
@@ -132,7 +132,7 @@ reported_demand as (
     from reported
 ),
 
--- What came before anything was known is one sum.
+-- Steps before the first known time become one sum.
 since as (
     select
         * exclude (start_at, end_at),
@@ -208,7 +208,7 @@ summed as (
     )
 ),
 
--- Time in which pods wait, by what they request: one amount is requested by many, and a step need not read each of them.
+-- Time in which pods wait, by requested amount: many pods request the same amount, so a step does not read each pod.
 wait as (
     select
         columns('^(number|amount_native|pod_native)$'),

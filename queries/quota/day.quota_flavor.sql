@@ -30,7 +30,7 @@ numbered as (
     from listed
 ),
 
--- A flavor may be of several groups; its first place serves.
+-- A flavor may be in several groups; its first position counts.
 place as (
     select
         cluster,

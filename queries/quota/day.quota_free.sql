@@ -52,7 +52,7 @@ allocatable as (
     where gpus.amount > 0
 ),
 
--- Under Koordinator's names only where the node has no others.
+-- Koordinator's resource names count only where the node has no other names.
 step as (
     select * exclude (is_other_name)
     from allocatable
@@ -105,7 +105,7 @@ grown as (
     from fitting
 ),
 
--- The first stays where it is 0 too: free capacity is known then: none.
+-- The first row stays even with 0: from then on free capacity is known, and it is none.
 instant as (
     select
         columns('^(cluster|flavor|request_gpus|start_at)$'),

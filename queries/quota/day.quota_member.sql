@@ -45,7 +45,7 @@ by_namespace as (
     from day.quota_pod as pod
     inner join governed
         using (cluster, namespace)
-    -- A namespace has one quota at a time: the composite one, else the first by name. One that it replaces governed before.
+    -- A namespace has one quota at a time: the composite one, else the first by name. A quota that it replaces counts until then.
     anti join governed as other
         on
             governed.system in ('nos', 'scheduler-plugins')
@@ -66,7 +66,7 @@ local_queue as (
     group by all
 ),
 
--- Where a queue of one name was made again in another quota, the pod has the queue of the time of its binding.
+-- If a queue was created again in another quota, the pod belongs to the queue that existed when it was bound.
 led as (
     select
         columns('^(cluster|pod_uid)$'),
@@ -145,7 +145,7 @@ own as (
     ) = 1
 ),
 
--- Kueue assigns a flavor to each resource of a workload.
+-- Kueue assigns one flavor to each resource of a workload.
 flavored as (
     select
         own.* exclude (is_certain, place),

@@ -42,7 +42,7 @@ with listed as (
     group by pod.cluster, pod_uid
 ),
 
--- A pod that metrics after its last snapshot do not list is over by then. Metrics that a snapshot of it interrupts do not cover it.
+-- A pod has ended if metrics after its last snapshot do not list it. Metrics with a later snapshot of the pod do not count.
 unlisted as (
     select
         listed.cluster,
@@ -57,7 +57,7 @@ unlisted as (
     having min(watch.start_at) > max(listed.last_at)
 ),
 
--- Memory of the GPUs of each node, and the least of them, by which KAI counts what waits.
+-- GPU memory of each node, and the smallest of the cluster, by which KAI counts pending pods.
 gpu_memory as (
     select
         cluster,
@@ -67,7 +67,7 @@ gpu_memory as (
     group by grouping sets ((cluster, node_name), (cluster))
 ),
 
--- A finished pod may be listed for long; it ended when it was done.
+-- A finished pod may stay in the list for long; it ended when it finished.
 snapshot as (
     select
         listed.* exclude (gone_at),
@@ -82,7 +82,7 @@ snapshot as (
         using (cluster, node_name)
 ),
 
--- A container's request does not change; several series of it are its copies by several scrape targets.
+-- A container's request does not change; several series of it are copies from several scrape targets.
 container_request as (
     select
         request.* similar to '^(cluster|pod_uid|container)$',
@@ -137,7 +137,7 @@ labelled as (
     group by all
 ),
 
--- A uid that the exporter's targets list twice, once relabelled, is one pod.
+-- A uid that the exporter's targets report twice, once relabeled, is one pod.
 reported as (
     select
         life.cluster,

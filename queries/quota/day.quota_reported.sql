@@ -30,7 +30,7 @@ with status as (
     ) = 1
 ),
 
--- Kueue says what waits of a resource, of whichever flavor: known where there is one.
+-- Kueue reports pending requests by resource, not by flavor: the flavor is known where there is only one.
 only_flavor as (
     select
         columns('^(cluster|quota|resource)$'),

@@ -16,7 +16,7 @@ with counted as (
     where watched = 'workloads'
 ),
 
--- Pods that are done hold no quota from the first snapshot that shows it: what is left is a request of its own.
+-- Finished pods use no quota from the first snapshot that shows it: the remaining pods become a new request.
 resized as (
     select
         run.* similar to '^(cluster|workload_uid|attempt)$',
@@ -84,7 +84,7 @@ parted as (
             and requested.part.resource = slice.resource
 ),
 
--- Until its first pod is made; some of a group's pods may be made later.
+-- A pod group waits until its first pod exists; some of its pods may be created later.
 group_seen as (
     select
         object.* similar to '^(cluster|namespace|name|uid)$',
@@ -133,7 +133,7 @@ class as (
     group by all
 ),
 
--- Each later alternative that is larger than those before it is added to them.
+-- If a later alternative is larger than all before it, the difference is added.
 charged as (
     select
         part.*,
@@ -241,7 +241,7 @@ own_request as (
     where object.amount_native > 0
 )
 
--- While a quota is contained, its requests are those of the quotas that contain it too.
+-- A request of a quota also counts for the quotas above it, for as long as they contain it.
 select
     own_request.* replace (
         above.above as quota,

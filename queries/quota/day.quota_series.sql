@@ -60,7 +60,7 @@ series as (
     where starts_with(signal, 'quota_')
 ),
 
--- What the leader says is what counts; a follower repeats it.
+-- Only values of the leader count; a follower repeats them.
 served as (
     select *
     from series
@@ -75,7 +75,7 @@ valued as (
         start_at + to_milliseconds(round(sample.held_seconds * 1000)::bigint) as end_at,
         case
             when field = 'guaranteed' and system = 'kai' and sample.value < 0 then 1e999
-            -- Koordinator counts cores in thousandths.
+            -- Koordinator reports cores in thousandths.
             when system = 'koordinator' and resource = 'cpu' then sample.value / 1000
             else sample.value
         end as amount_native
@@ -89,7 +89,7 @@ valued as (
         or bool_or(isinf(amount_native) and field like '%_limit') over (partition by cluster, system)
 ),
 
--- Copies of one instant are one; a later one ends the earlier.
+-- Copies with the same time count once; a later copy ends the earlier one.
 instant as (
     select
         * exclude (series_id, end_at, amount_native),

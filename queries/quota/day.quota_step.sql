@@ -22,7 +22,7 @@ with whole as (
     qualify count(*) = max(count(*)) over (partition by cluster)
 ),
 
--- That of a flavor of some nodes alone is unknown.
+-- Capacity by flavor is known only for a flavor of all nodes.
 capacity as (
     select
         *,
@@ -41,7 +41,7 @@ capacity as (
 joined as (
     select
         amount.*
-        -- An elastic quota guarantees nothing of a resource that only its max names.
+        -- An elastic quota guarantees 0 of a resource that has only a max.
         replace (coalesce(
             guaranteed_native,
             if(amount.system in ('nos', 'scheduler-plugins', 'koordinator') and uid != '' and cap_native is not null, 0, null)
@@ -70,7 +70,7 @@ joined as (
 owned as (
     select
         *,
-        -- Volcano keeps a guarantee for its queue alone: what is guaranteed and not used is not lent.
+        -- In Volcano a guarantee belongs to its queue alone: the unused part is not lent.
         case
             when system != 'volcano' then guaranteed_native
             when deserved_native is not null then greatest(deserved_native, guaranteed_native)
@@ -97,7 +97,7 @@ pool as (
         owned.* similar to '^(cluster|system|resource|flavor|pool|start_at)$',
         sum(borrowed_native) filter (where not is_parent) as pool_borrowed_native,
         sum(lendable_native) filter (where not is_parent) as pool_lendable_native,
-        -- A quota that says nothing of the resource, as one that a what-if removes, has no part in it.
+        -- A quota without terms for the resource, such as one that a what-if removes, is not part of the pool.
         bool_and(own_native is not null or guaranteed_native is null and cap_native is null and is_cap_known) filter (where not is_parent) as is_pool_known,
         sum(sum(delivered_native) filter (where not is_parent)) over (
             partition by cluster, system, resource, flavor, start_at
@@ -106,7 +106,7 @@ pool as (
     group by cluster, system, resource, flavor, pool, start_at
 ),
 
--- What was free is looked up where something is unmet.
+-- Free capacity is looked up only where requests are unmet.
 short as (
     select
         owned.* similar to '^(cluster|system|resource|flavor|quota|start_at)$',

@@ -25,7 +25,7 @@ with scope as (
     where kind = 'resourcequotas' and regexp_matches(spec, '"scope(s|Selector)"')
 ),
 
--- Resources that Volcano's queues share by their weight, whether they name them or not.
+-- Resources that Volcano's queues share by weight, even where a queue does not name them.
 shared as (
     select
         cluster,
@@ -93,7 +93,7 @@ beside as (
     )
 ),
 
--- Where it was seen before as it is, the interval goes on from there.
+-- If a snapshot before has the same terms, the interval continues from there.
 object as (
     select
         *,
@@ -153,7 +153,7 @@ reported as (
     group by all
 ),
 
--- A limit in the series of infinity is none, whatever the object says.
+-- A limit of infinity in the series means no limit, whatever the object has.
 put as (
     select
         slice.*,
@@ -173,7 +173,7 @@ put as (
         coalesce(reported.guaranteed, object.guaranteed) as guaranteed_native,
         nullif(coalesce(reported.borrowing_limit, object.borrowing_limit), 1e999) as borrowing_limit_native,
         nullif(coalesce(reported.lending_limit, object.lending_limit), 1e999) as lending_limit_native,
-        -- A queue of no cohort cannot borrow, whatever its limit of borrowing.
+        -- A queue without a cohort cannot borrow, whatever its borrowing limit.
         nullif(case
             when slice.system = 'kueue' and alias.parent = '' and not alias.is_parent then guaranteed_native
             when reported.borrowing_limit is not null then guaranteed_native + reported.borrowing_limit
@@ -201,7 +201,7 @@ put as (
     where object.cluster is not null or reported.cluster is not null
 ),
 
--- Equal intervals that follow each other are one.
+-- Adjacent intervals with equal terms become one.
 marked as (
     select
         *,

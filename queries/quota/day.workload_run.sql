@@ -95,7 +95,7 @@ replaced as (
     group by all
 ),
 
--- A workload that was listed at the last snapshot is not gone.
+-- A workload in the last snapshot has not ended.
 ended as (
     select
         life.*,
@@ -157,7 +157,7 @@ attempt as (
         using (cluster, workload_uid)
 ),
 
--- Times in which it may be admitted: until it is deactivated, and from when it is resumed.
+-- Times in which admission is possible: until deactivation, and again after it is resumed.
 active as (
     select
         columns('^(cluster|workload_uid)$'),
@@ -204,7 +204,7 @@ run as (
             order by reserved_at
         )
     union all by name
-    -- It waits still, or waited to its end.
+    -- It is still pending, or was pending until its end.
     select
         active.cluster,
         active.workload_uid,

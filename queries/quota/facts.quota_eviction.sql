@@ -20,7 +20,7 @@ with pod_group as (
     having count(distinct kai_queue) = 1
 ),
 
--- A count that comes while others of its exporter are seen begins at 0.
+-- A new count starts at 0 if the same exporter already had other counts.
 grown as (
     select
         *,
@@ -54,7 +54,7 @@ grown as (
     qualify series.signal = 'quota_evicted' and pod_group.quota is not null and series.labels['uid'] is null
 )
 
--- What was counted before the first sample is of another time.
+-- Evictions before the first sample belong to an earlier time.
 select
     columns('^(cluster|system|quota)$'),
     date_trunc('hour', start_at) as hour_start_at,

@@ -16,7 +16,7 @@ with starved as (
     where unmet_native > 0 and others_borrowed_native > 0 and not is_parent
 ),
 
--- In a tree of cohorts only a part of what a queue elsewhere borrows may be this one's.
+-- In a tree of cohorts, only a part of what another queue borrows may belong to this queue.
 borrowed as (
     select
         starved.*,

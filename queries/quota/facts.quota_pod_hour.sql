@@ -65,7 +65,7 @@ with state as (
         using (cluster, system, pod_uid)
 ),
 
--- Only time in which the cluster's pods and the quota's terms are known counts, hour by hour.
+-- Only time with data of the cluster's pods and with known terms of the quota counts, hour by hour.
 hour as (
     select
         term.* similar to '^(cluster|system|quota|resource|flavor)$',
@@ -96,7 +96,7 @@ part as (
     where from_at < until_at
 ),
 
--- Several quotas may wait for one pod at once: the time counts once, under each condition and in all.
+-- Several quotas may wait for one pod at once: the time counts once by condition, and once in total.
 exposed as (
     select
         *,
@@ -151,7 +151,7 @@ select
     summed.pod_uid,
     summed.hour_start_at,
     own.* similar to '^(priority|amount_native|amount_gpus)$',
-    -- An end of the next day is that day's, and one under a later quota is that quota's.
+    -- If a pod ends on the next day or under a later quota, its end counts there.
     if(
         own.ended_at <= date_trunc('day', summed.hour_start_at) + interval 1 day
         and summed.last_at = max(summed.last_at) over (partition by summed.cluster, system, resource, flavor, pod_uid),

@@ -12,7 +12,7 @@ with refusal as (
         coalesce(spec ->> '$.involvedObject.name', '') as owner_name,
         unnest(string_split(regexp_extract(spec ->> '$.message', 'requested: (.*?), used: ', 1), ',')) as requested,
         created_at::timestamp as first_at,
-        -- Who may create events may write any time into them; when one came and was listed, the server and the snapshot say.
+        -- Creators of events may write any time into them, so times of the API server and of the snapshot limit it.
         least(coalesce(try_cast(spec ->> '$.lastTimestamp' as timestamp), first_at), observed_at::timestamp) as last_at
     from lake.quota
     where kind = 'events'

@@ -14,7 +14,7 @@ with hour as (
         columns('^(cluster|system|resource|flavor|quota)$'),
         any_value(gpus_per_native) as gpus_per_native,
         sum(observed_seconds) as observed_seconds,
-        -- Sums of seconds are of milliseconds, so a half of one is none.
+        -- Sums of seconds are exact to a millisecond, so a difference below half of one is 0.
         if(sum(observed_seconds - guaranteed_seconds) < 0.0005, sum(guaranteed_native_hours), null) as guaranteed,
         if(sum(observed_seconds - demand_seconds) < 0.0005, sum(demanded_native_hours), null) as demanded,
         sum(delivered_native_hours) as delivered,

@@ -24,8 +24,8 @@ outside as (
     from day.quota_pod as pod
     inner join system
         using (cluster)
-    -- Kubernetes' own words: what quotas make of a request does not matter to pods that they do not govern. Percents are
-    -- of the GPUs that other names count.
+    -- Requests under Kubernetes' own names: conversions of a quota system do not apply to pods outside its quotas. Percentages are
+    -- parts of GPUs that other names count.
     inner join day.quota_native as native
         on
             native.system = ''

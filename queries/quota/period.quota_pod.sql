@@ -32,8 +32,8 @@ allocated as (
     group by all
 ),
 
--- A pod that the telemetry knows by name alone is the one of that name; of several none. Of a day on which the quota was there for a part
--- of the pod's hours, the same part of the idle ones is its.
+-- A pod without a uid in telemetry is the only pod with that name; with several such pods it is none. If the quota existed for a part of the
+-- pod's hours of a day, it gets the same part of the idle hours.
 named as (
     select
         pod.* similar to '^(cluster|system|quota|resource|flavor|pod_uid)$',
@@ -48,7 +48,7 @@ named as (
     ) = 1
 ),
 
--- Hours of one pod may be known by its uid and others by its name.
+-- Some hours of a pod may have its uid, and others only its name.
 known as (
     select *
     from pod

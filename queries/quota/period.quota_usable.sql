@@ -10,7 +10,7 @@ with allocatable as (
     from day.quota_capacity
 ),
 
--- Several ResourceQuotas of a namespace and of the same scopes hold the same pods.
+-- Several ResourceQuotas with the same namespace and scopes count the same pods.
 allocated as (
     select
         columns('^(cluster|system|resource|flavor|start_at|end_at)$'),

@@ -49,7 +49,7 @@ select
         quota,
         case
             when demanded is null then format(': {:.4g} {} allocated, requests unknown', delivered, unit)
-            -- Sums of seconds are of milliseconds, so a half of one is none.
+            -- Sums of seconds are exact to a millisecond, so a difference below half of one is 0.
             when observed_seconds - demand_seconds < 0.0005 then format(': {:.4g} of {:.4g} {} requested', delivered, demanded, unit)
             else format(': {:.4g} {} allocated; {:.4g} requested (known for {:.4g} h)', delivered, unit, demanded, demand_seconds / 3600)
         end,

@@ -46,7 +46,7 @@ summed as (
     group by cluster, system, quota, resource, flavor
 ),
 
--- Facts are cut at days, and here at the window: what goes on over midnight is one, and what ended then is known by the hour after.
+-- Facts end at midnight, and here at the window's limits: a step across midnight is one step. Whether it has ended is known from the next hour.
 short as (
     select
         * replace (
@@ -103,7 +103,7 @@ covered as (
     from summed
 ),
 
--- A figure that is known for too little of the time is unknown. Facts of older versions do not say for how long own and lent are known.
+-- A figure with too little known time is unknown. Facts of older versions have no known time for own and lent amounts.
 reported as (
     select
         covered.* not similar to '^(guaranteed|demanded|unmet|honourable|violated|borrowed|lent|fair_share|entitled|over_entitlement)_native_hours$',
@@ -121,7 +121,7 @@ shared as (
     select
         reported.*,
         guaranteed_native_hours / nullif(pool_guaranteed_native_hours, 0) as over_quota_share_ratio,
-        -- Of an unlimited guarantee nothing can be borrowed, which is known.
+        -- With an unlimited guarantee it is known that nothing is borrowed.
         case
             when reported.system = 'kubernetes' then 'no_such_notion'
             when reported.guaranteed_seconds > 0 then 'low_coverage'
@@ -130,7 +130,7 @@ shared as (
         end as guarantee_reason,
         if(reported.demand_seconds > 0, 'low_coverage', 'demand_unknown') as demand_reason,
         coalesce(nullif(reported.share_reason, ''), 'low_coverage') as fair_reason,
-        -- A quota's own amount is its guarantee, or its fair share (Volcano).
+        -- A quota's own amount is its guarantee or, in Volcano, its fair share.
         case
             when borrowed_native_hours is not null then null
             when reported.system = 'volcano' then fair_reason
@@ -162,7 +162,7 @@ select
     if(shared.unmet_native_hours is not null and not shared.is_parent, coalesce(starved.starvation_count, 0), null) as starvation_count,
     starved.reclaim_seconds_avg,
     starved.reclaim_seconds_max,
-    -- KAI counts pods too, those of groups of which the queue is known: both are lower bounds of the same.
+    -- KAI also counts pods of groups with a known queue: both counts are lower bounds of the same number.
     if(
         shared.system = 'kai',
         greatest(evicted.evicted_count, pod.evicted_pod_count),

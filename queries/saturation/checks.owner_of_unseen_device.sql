@@ -14,7 +14,7 @@ from (
         on
             ownership.cluster = device_hour.cluster
             and ownership.device_uuid = device_hour.device_uuid
-            -- Most have samples in their last hour: only the others are looked for in every hour.
+            -- Most owners have samples in their last hour: only for others are all hours searched.
             and date_trunc('hour', ownership.end_at - interval 1 microsecond) = device_hour.hour_start_at
     where overlap_ms(start_at, end_at, $since_at::timestamp, $until_at::timestamp) > 0
 ) as owned

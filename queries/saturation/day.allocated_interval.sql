@@ -47,7 +47,7 @@ sharer as (
         or (cluster, device_uuid, gpu_instance_id) in (select (cluster, device_uuid, gpu_instance_id) from day.granted_share)
 ),
 
--- A grant that several have is shared out equally among them.
+-- A grant with several holders is divided equally among them.
 granted as (
     select
         sharer.holder_number,

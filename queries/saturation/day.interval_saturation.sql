@@ -44,7 +44,7 @@ event as (
 
 select
     part.* similar to '^(cluster|device_uuid|gpu_instance_id|hour_start_at|start_at|end_at)$',
-    -- A row that the interval cuts counts in proportion; what belongs to one instant counts where that instant is.
+    -- A row that the interval cuts counts in proportion; values of a single time count in the interval of that time.
     sum(columns(lambda name: regexp_matches(name, '_(seconds|joules|bytes)$|_replay_count$') and not contains(name, '_gap_')) * share_ratio) as "\0",
     sum(columns('_gap_')) filter (where holds_start) as "\0",
     sum(columns('sample_count$')) filter (where holds_start)::bigint as "\0",

@@ -21,7 +21,7 @@ with step as (
     from day.interval_saturation
 ),
 
--- The GPU's own seconds; where only its instances are seen, the longest of theirs, which may add up to more than the hour's.
+-- The GPU's own seconds; if only its instances have data, the longest of theirs, whose sum may be longer than the hour.
 hour as (
     select
         columns('^(cluster|device_uuid|hour_start_at)$'),
@@ -73,7 +73,7 @@ run as (
     group by all
 ),
 
--- A GPU instance with compute instances of its own keeps what they leave.
+-- A GPU instance with compute instances keeps the rest that they do not use.
 inner_part as (
     select
         columns('^(cluster|device_uuid|start_at)$'),
@@ -101,7 +101,7 @@ fitted as (
         *,
         part_ratio * least(1, seen_seconds / nullif(sum(part_ratio * due_seconds) over (
             partition by cluster, device_uuid, start_at
-            -- In one order: of a GPU that is partitioned whole the rest is 0, and no sum of parts in another order.
+            -- In a fixed order: a fully partitioned GPU must have the rest 0, and another order of the sum would not give it.
             order by gpu_instance_id
             rows between unbounded preceding and unbounded following
         ), 0)) as gpu_ratio,

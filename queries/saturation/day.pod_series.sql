@@ -20,7 +20,7 @@ with measured as (
         and signal in ('gpu_util_ratio', 'fb_used_bytes', 'fb_total_bytes')
 ),
 
--- The holder that a series means: the one of its name at that time, for not every series carries the pod's uid.
+-- The holder that had the name of a series at that time, because some series have no pod uid.
 holder as (
     select
         ownership.* similar to '^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id|start_at|end_at)$',

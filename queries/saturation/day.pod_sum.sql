@@ -24,7 +24,7 @@ with sampled as (
         and epoch_ms(held_until(sample.seen_at, sample.held_seconds)) > epoch_ms(line.start_at)
 ),
 
--- A series does not overlap itself. Of copies each reaches to the next; of those of one instant the last, largest one counts.
+-- Samples of one series do not overlap. Each copy lasts until the next; of copies with one time, the last and largest counts.
 step as (
     select
         * exclude (is_alone),
@@ -39,7 +39,7 @@ step as (
     where not is_alone
 )
 
--- Doubles add up to the same again only in the same order.
+-- Sums of doubles are equal only in the same order.
 select
     line_number,
     start_at,

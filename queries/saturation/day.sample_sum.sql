@@ -49,21 +49,21 @@ timed as (
         date_trunc('hour', seen_at::timestamp) as hour_start_at,
         (1000 * held_seconds)::integer as held_ms,
         memory_ratio(fb_used_bytes, fb_free_bytes) as memory_used_ratio,
-        -- A negative mask is no mask.
+        -- A negative value is not a bit mask.
         case when throttle_reasons >= 0 then throttle_reasons end as throttle_mask,
-        -- 0: not active, 1: and half of the SMs at work, 2: and fewer, 3: and not known how many.
+        -- 0: not active; 1: at least half of the SMs active; 2: fewer; 3: SM activity unknown.
         case is_active(
             gpu_util_ratio, gr_engine_active_ratio, sm_active_ratio, pcie_tx_bytes_per_second, pcie_rx_bytes_per_second
         )
             when true then case when sm_active_ratio >= 0.5 then 1 when sm_active_ratio is null then 3 else 2 end
             when false then 0
         end as activity,
-        -- Null where the energy counter measures, or should.
+        -- Null where the energy counter measures, or should measure.
         case when energy_joules_increase is null and energy_joules is null then power_watts end as power_only_watts
     from lake.device_sample
 ),
 
--- The hours in which nothing changes have no cuts. A scalar subquery, not a left join: the rows of the scan then stay together.
+-- Hours without a change have no cuts. A scalar subquery, not a left join, because it keeps the rows of the scan together.
 looked_up as (
     select
         *,
@@ -84,8 +84,8 @@ reached as (
     from looked_up
 ),
 
--- The last change before the row's end: the start of its interval, or within it. A row that a change cuts is a segment of its
--- own, so that it can be shared out without a second scan.
+-- The last change before the row's end: the start of its interval, or within it. A row that a change cuts becomes its own segment, so it is
+-- split without a second scan.
 placed as (
     select
         *,
@@ -98,7 +98,7 @@ placed as (
     from reached
 )
 
--- A sum of each signal that a pattern names, named after the signal.
+-- One sum for each signal that matches a pattern, named after the signal.
 select
     cluster,
     device_uuid,
@@ -125,7 +125,7 @@ select
     sum(columns('^((?:pcie|nvlink)_[tr]x_bytes)_per_second$') * held_seconds) as "\1",
     sum(fb_used_bytes * held_seconds) as fb_used_byte_seconds,
     sum(power_watts * held_ms) / 1000 as power_joules,
-    -- Counters: growth to the next sample, samples, and growth over gaps and resets.
+    -- Counters: growth to the next sample, number of samples, growth over gaps and resets.
     sum(case when columns('^(\w+)_(joules|seconds|count)_increase$') is not null then held_ms end) / 1000 as "\1_seen_seconds",
     sum(columns('^(\w+_(?:joules|seconds|count))_increase$'))::double as "\1",
     nullif(count(columns('^(energy|\w+_violation|pcie_replay)_(joules|seconds|count)$')), 0) as "\1_sample_count",
@@ -135,7 +135,7 @@ select
     sum(held_ms * (memory_used_ratio >= $memory_threshold_ratio)::integer) / 1000 as memory_pressure_seconds,
     sum(held_ms * (throttle_mask & 252 != 0)::integer) / 1000 as any_throttle_seconds,
     sum(held_ms * (throttle_mask & 8 != 0)::integer) / 1000 as hw_slowdown_seconds,
-    -- By its own counter where there is one, else by the bits.
+    -- Each reason by its own counter where there is one, else by the bits.
     coalesce(
         sum(case when columns('^(sw_power_cap|sync_boost|sw_thermal|hw_thermal|hw_power_brake)_active_ratio$') is not null then held_ms end),
         sum(case when throttle_mask is not null then held_ms end)
@@ -145,14 +145,14 @@ select
     coalesce(sum(sw_thermal_active_ratio * held_ms), sum(held_ms * (throttle_mask & 32 != 0)::integer)) / 1000 as sw_thermal_seconds,
     coalesce(sum(hw_thermal_active_ratio * held_ms), sum(held_ms * (throttle_mask & 64 != 0)::integer)) / 1000 as hw_thermal_seconds,
     coalesce(sum(hw_power_brake_active_ratio * held_ms), sum(held_ms * (throttle_mask & 128 != 0)::integer)) / 1000 as hw_power_brake_seconds,
-    -- Of energy: by the counter where it measures, or should, else by power.
+    -- Energy: by the counter where it measures or should measure, else by power.
     sum(case when energy_joules_increase is not null then power_watts * held_ms end)::double / 1000 as counter_integral_joules,
     sum(case when power_watts is not null then energy_joules_increase end)::double as counter_compared_joules,
     sum(case when activity is distinct from 0 and energy_joules_increase is not null then held_ms end) / 1000 as counter_active_seconds,
     sum(case when activity is distinct from 0 then energy_joules_increase end)::double as counter_active_joules,
     sum(case when activity is null and energy_joules_increase is not null then held_ms end) / 1000 as counter_unknown_seconds,
-    -- Signals are about the time before their sample, the counter about the time after it: where it grew by a tenth more than power shows,
-    -- work began within an interval that looks inactive.
+    -- A signal covers the time before its sample, the counter the time after it. If the counter grew by a tenth more than power shows, work
+    -- began within an interval that looks inactive.
     sum(case
         when activity = 0 and 1000 * energy_joules_increase > 1.1 * power_watts * held_ms
             then energy_joules_increase::double - power_watts::double * held_ms / 1000

@@ -25,7 +25,7 @@ select
     list_sort(list_distinct(flatten(list(xid_codes) filter (where xid_codes is not null)))) as xid_codes,
     max(sharing_mode) as sharing_mode,
     arg_max(sharing_evidence, sharing_mode) as sharing_evidence,
-    -- Minutes at the edge of an hour are no busy hour.
+    -- A few minutes at the edge of an hour do not make a busy hour.
     max(sm_active_ratio_seconds / sm_active_seen_seconds) filter (where sm_active_seen_seconds >= 600) as busiest_sm_active_ratio,
     max(sm_occupancy_ratio_seconds / sm_occupancy_seen_seconds) filter (where sm_occupancy_seen_seconds >= 600) as busiest_sm_occupancy_ratio,
     max(dram_active_ratio_seconds / dram_active_seen_seconds) filter (where dram_active_seen_seconds >= 600) as busiest_dram_active_ratio,

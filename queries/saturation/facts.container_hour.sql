@@ -12,7 +12,7 @@
 -- columns: those of facts.device_hour without inactive_seconds, effective_seconds, ineffective_seconds, busy_seconds, unreported_seconds;
 --          namespace, pod, pod_uid, container, sharing_mode, sharing_evidence, certainty, scope
 with step as (
-    -- Every interval with a constant set of owners: the hours without a change, and the intervals of the others.
+    -- Every interval with constant owners: whole hours without a change, and the parts of the other hours.
     select
         hour.* exclude (
             node_name, gpu_index, gpu_device, gpu_model, gpu_instance_profile, pci_bus_id, driver_version, make, memory_threshold_ratio
@@ -38,7 +38,7 @@ run as (
     from step
 ),
 
--- What a MIG instance has of its own, and what is its board's.
+-- A MIG instance's own values, and values of its board.
 own as (
     select
         columns('^(cluster|device_uuid|gpu_instance_id|start_at|observed_seconds|sample_count)$'),
@@ -64,7 +64,7 @@ labelled as (
     from facts.device_hour
 ),
 
--- Cut wherever owners change: an interval that overlaps a run is within it.
+-- Intervals are cut at each change of owners, so an interval that overlaps a run is within it.
 allocated as (
     select
         ownership.* exclude (start_at, end_at, source, life_start_at, life_end_at),
@@ -78,7 +78,7 @@ allocated as (
 
 select
     allocated.* similar to '^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id|hour_start_at)$',
-    -- The least exclusive mode of the hour: 'exclusive' < 'mig' < 'mps' < 'shared-claim' < 'time-sliced' < 'time-sliced?', as letters.
+    -- The least exclusive mode of the hour, in alphabetical order: 'exclusive' < 'mig' < 'mps' < 'shared-claim' < 'time-sliced' < 'time-sliced?'.
     max(allocated.sharing_mode) as sharing_mode,
     arg_max(allocated.sharing_evidence, allocated.sharing_mode) as sharing_evidence,
     min_by(allocated.certainty, list_position(['ambiguous', 'inferred', 'certain'], allocated.certainty)) as certainty,

@@ -12,7 +12,7 @@ with hour as (
     select
         *,
         greatest(coalesce(gr_engine_active_ratio_seconds, 0), coalesce(gpu_util_ratio_seconds, 0)) as active_seconds,
-        -- In the order of the hours, so that sums of days are the same wherever they are made.
+        -- In the order of hours, so that sums of a day are always the same.
         if(
             gpu_instance_id = min(gpu_instance_id) over board,
             coalesce(max(observed_seconds) filter (where gpu_instance_id = '') over board, max(observed_seconds) over board),

@@ -22,7 +22,7 @@ with part as (
     from day.sample_sum
 ),
 
--- Whole hours are rows already; the parts of the others are added up.
+-- Whole hours are single rows already; the parts of other hours are added up.
 summed as (
     select * exclude (start_at, is_whole_hour)
     from part
@@ -61,7 +61,7 @@ run as (
         and run.end_at > summed.hour_start_at
 ),
 
--- What the labels said last in the hour, each for itself: an exporter that leaves a label out takes nothing from one that has it.
+-- The last value of each label in the hour: an exporter without a label does not remove another exporter's value.
 labelled as (
     select
         columns('^(cluster|device_uuid|gpu_instance_id|hour_start_at)$'),

@@ -53,7 +53,7 @@ hour as (
 
 select
     hour.*,
-    -- One of a hundred seconds of work is more than rounding hides; a value of any pod shows that the mapping works.
+    -- Activity of 1 % or more would not be rounded to 0; a value of any pod shows that the mapping works.
     coalesce(device_hour.gpu_util_ratio_seconds < 0.01 * device_hour.gpu_util_seen_seconds, true)
     and coalesce(device_hour.gr_engine_active_ratio_seconds < 0.01 * device_hour.gr_engine_active_seen_seconds, true)
     or max(greatest(hour.gpu_util_ratio_max, hour.fb_used_bytes_max)) over (

@@ -30,7 +30,7 @@ with binned as (
 added as (
     select
         * exclude (part_ratio, milliseconds),
-        -- Whole ms of each part, so that sums are the same in any order.
+        -- Whole ms of each part, so that sums are equal in any order.
         sum(round(part_ratio * milliseconds)::bigint)::bigint as milliseconds
     from binned
     group by all

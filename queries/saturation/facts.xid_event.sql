@@ -29,7 +29,7 @@ with detail as (
     group by all
 ),
 
--- Exporters count from when they began, each for itself: one of them counts, the one seen most.
+-- Each exporter counts from its own start: only the one with the most samples counts.
 best as (
     select columns('^(cluster|device_uuid|signal|source)$')
     from detail
@@ -37,7 +37,7 @@ best as (
     qualify row_number() over (partition by cluster, device_uuid order by signal asc, count(*) desc, source asc) = 1
 ),
 
--- What the day before hands over at midnight are that day's errors.
+-- Values carried over from the previous day are errors of that day.
 handed_over as (
     select
         columns('^(cluster|device_uuid|signal|source|xid_code)$'),
@@ -58,7 +58,7 @@ first_seen as (
     group by all
 ),
 
--- A series that appears after its device was seen, by a minute where the device appears too, begins with the errors that made it appear.
+-- A series that appears after its device (by a minute, if the device appears on this day too) starts with the errors that created it.
 step as (
     select
         detail.*,

@@ -24,7 +24,7 @@ measured as (
         sharing_mode,
         device_seconds,
         device_seconds / 3600 * if(gpu_instance_id = '', 1, partition_ratio(gpu_instance_profile, gpu_model)) as gpu_hours,
-        -- What is null is left out.
+        -- greatest leaves out nulls.
         greatest(gpu_usage_avg, gpu_util_ratio_avg) as busy_ratio,
         gpu_usage_avg,
         sm_active_avg,
@@ -43,7 +43,7 @@ ruled as (
         measured.*,
         measured.sm_active_avg >= 0.8 as is_compute_bound,
         measured.dram_active_avg >= 0.5 and measured.sm_active_avg < $ineffective_sm_ratio as is_bandwidth_bound,
-        -- An instance's SM activity says nothing against the links of the whole board; nor does that of a device which does nothing.
+        -- SM activity of an instance does not rule out load on the links of the whole board, nor does that of an inactive device.
         if(
             measured.gpu_instance_id = '',
             measured.pcie_bytes_per_second_avg >= 1e9 and measured.sm_active_avg < 0.3 and measured.sm_active_avg >= 0.001,

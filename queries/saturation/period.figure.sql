@@ -20,7 +20,7 @@ with split as (
 
 placed as (
     select
-        -- A counter is read some ms before or after its time stamp.
+        -- A counter is read some ms before or after its timestamp.
         total.* replace (
             believed(power_violation_seconds, 1.001 * power_violation_seen_seconds) as power_violation_seconds,
             believed(thermal_violation_seconds, 1.001 * thermal_violation_seen_seconds) as thermal_violation_seconds,
@@ -55,7 +55,7 @@ judged as (
     select
         *,
         why_unknown(gr_engine_active_seen_seconds, instance_elsewhere, left_out['gr_engine_active_ratio'], needed_seconds) as gpu_usage_reason,
-        -- NVML reports it for the whole GPU alone: of who shares an instance's board it says nothing.
+        -- NVML reports utilization only for the whole GPU, not for holders of an instance.
         case
             when gpu_instance_id != '' or sharing_mode = 'mig' then 'board_scope'
             when gpu_util_seen_seconds is null then coalesce(left_out['gpu_util_ratio'], 'not_collected')
@@ -133,7 +133,7 @@ figured as (
 bounded as (
     select
         *,
-        -- The counters see the same causes: their largest is what any throttling is at the least.
+        -- The counters overlap in their causes: the largest is the lower bound of any throttling.
         greatest(
             f_power_violation_ratio, f_thermal_violation_ratio,
             f_sync_boost_violation_ratio, f_board_limit_violation_ratio,
@@ -199,7 +199,7 @@ reasoned as (
     from bounded
 ),
 
--- Nearly all have the same few reasons: each set of them is worked out once.
+-- Most rows have the same few reasons: each set of them is computed once.
 reason_set as (
     select
         reasons,

@@ -47,7 +47,7 @@ model as (
     ) as listed
 ),
 
--- The models that the cluster has, as far as the catalog knows them; of several names that match the longest is meant.
+-- Models of the cluster that the catalog has; if several names match, the longest counts.
 there as (
     select
         device_day.cluster,
@@ -69,7 +69,7 @@ device as (
     group by all
 ),
 
--- One GPU at any time, and one only: a pod that is given another after a restart is left out too.
+-- Pods with exactly one GPU throughout: a pod that gets another GPU after a restart is left out too.
 alone as (
     select columns('^(cluster|namespace|pod|pod_uid)$')
     from facts.ownership
@@ -117,7 +117,7 @@ judged as (
     select
         *,
         busiest_sm_active_ratio + busiest_sm_occupancy_ratio + busiest_dram_active_ratio + memory_used_bytes_max + memory_used_ratio_max is not null as is_known,
-        -- Occupancy counts the warps of all SMs: it is never above SM activity, but where that one is wrong.
+        -- Occupancy counts the warps of all SMs: it is above SM activity only if SM activity is wrong.
         (1 + $fit_headroom_ratio) * greatest(busiest_sm_active_ratio, busiest_sm_occupancy_ratio) as sm_need,
         (1 + $fit_headroom_ratio) * busiest_dram_active_ratio as dram_need,
         (1 + $fit_headroom_ratio) * memory_used_bytes_max as memory_need
@@ -173,5 +173,5 @@ left join fitting
     using (cluster, namespace, workload_kind, workload, container, gpu_model)
 left join smaller
     using (cluster, namespace, workload_kind, workload, container, gpu_model)
--- What never worked is idle, not large; what is unknown stays, and says so.
+-- A workload without any activity is idle, not oversized; an unknown one stays, marked as unknown.
 where coalesce(judged.busiest_sm_active_ratio, 1) >= 0.001

@@ -8,7 +8,7 @@
 -- params: since_at, until_at
 select
     columns('^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$'),
-    -- The day on which it was seen to begin knows best; later ones know its creation.
+    -- The start is exact on the day that saw it; later days only know the pod's creation.
     greatest(least(max(life_start_at), min(start_at)), date_trunc('hour', $since_at)) as start_at,
     least(greatest(max(life_end_at), max(end_at)), date_trunc('hour', $until_at - interval 1 millisecond) + interval 1 hour) as end_at
 from facts.ownership

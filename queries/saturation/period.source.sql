@@ -22,7 +22,7 @@ with reported as (
     where day < $until_at and day + interval 1 day > $since_at
 ),
 
--- A number is compared faster than three names.
+-- Numbers compare faster than three names.
 signal_metric as materialized (
     select
         *,
@@ -39,7 +39,7 @@ instance as (
     where gpu_instance_id != ''
 ),
 
--- What is the board's alone, for those who hold an instance of it.
+-- Signals that only the board has, for holders of its instances.
 of_board as (
     select
         instance.*,
@@ -71,7 +71,7 @@ each_signal as not materialized (
     from of_board
 ),
 
--- A sum takes a tenth of the memory of a list.
+-- A sum needs a tenth of the memory of a list.
 reading as materialized (
     select
         columns('^(cluster|device_uuid|gpu_instance_id|day|is_own)$'),
@@ -82,7 +82,7 @@ reading as materialized (
     group by all
 ),
 
--- Nearly all have the same few sets of metrics: each has a number, and each set of sets is worked out once.
+-- Most rows have the same few sets of metrics: each gets a number, and each set of sets is computed once.
 metric_set as materialized (
     select
         example.set_hash,

@@ -30,8 +30,8 @@ with daily as not materialized (
     from facts.container_day
 ),
 
--- An exporter that shows XID errors of any device of the node would have shown this one's (no series until the first XID,
--- dcgm-exporter 700): there none means none.
+-- An exporter with XID errors of any device of the node would have reported this device's errors too. A series starts with the first XID
+-- (dcgm-exporter 700): there, no series means no error.
 xid_node as (
     select distinct
         cluster,
@@ -47,7 +47,7 @@ marked as not materialized (
     from daily
 ),
 
--- Most pods live on one day and hold one device: only the others are added up, for a hundred sums take much memory.
+-- Most pods live on one day and hold one device: only the others are added up, because a hundred sums take much memory.
 several_days as (
     select columns('^(subject|cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$')
     from daily

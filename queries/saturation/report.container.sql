@@ -38,7 +38,7 @@ part as (
     group by all
 ),
 
--- Most have one device, and its figures.
+-- Most containers have one device, with its figures.
 figure as (
     select
         *,
@@ -57,7 +57,7 @@ figure as (
         using (cluster, namespace, pod, pod_uid, container)
 ),
 
--- Nearly all have the same few reasons: each combination of the container's own and its devices' is worked out once.
+-- Most rows have the same few reasons: each combination of the container's and its devices' reasons is computed once.
 combination as (
     select distinct
         reasons_code,
@@ -86,8 +86,8 @@ reason_set as (
     ) as each_reason
 ),
 
--- A mean has the container's reason. The largest of the devices is unknown where each device's is, a sum where any is: of several reasons
--- the first by letter, and of a sum that lacks some devices a reason of its own.
+-- A mean has the container's reason. A maximum is unknown if it is unknown for each device, a sum if for any: of several reasons
+-- the first alphabetically. A sum that lacks some devices has its own reason.
 explained as (
     select
         combination.*,
@@ -125,7 +125,7 @@ found as (
     group by combination.reasons_code, combination.device_reasons
 ),
 
--- Kubernetes names holders without telemetry too: what was seen of the devices counts, and time in which several were held once, as if seen alike.
+-- Kubernetes names holders without telemetry too: data of the devices counts, in proportion for time in which several were held at once.
 followed as (
     select
         columns('^(cluster|namespace|pod|pod_uid|container)$'),
@@ -140,7 +140,7 @@ followed as (
     where begun_at < ended_at
 ),
 
--- Without those of no time few are expected, and the joins hold these narrow rows in memory, not the wide ones of figures.
+-- Holders with no time are left out: few rows are expected, and joins keep these narrow rows in memory, not the wide figures.
 united as (
     select
         columns('^(cluster|namespace|pod|pod_uid|container)$'),
