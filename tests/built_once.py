@@ -1,4 +1,4 @@
-"""What many tests read and is slow to make or to start: by the first worker that needs it, for all."""
+"""Shared test data and servers that are slow to make: the first worker that needs one makes it for all workers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 def built_once(
     name: str, build: Callable[[Path], object], request: pytest.FixtureRequest, factory: pytest.TempPathFactory
 ) -> Path:
-    """The folder that ``build`` has filled; workers of one run share it, two runs never do."""
+    """The folder that ``build`` has filled; workers of one run share it, two runs do not."""
     root = _root(request, factory)
     folder = root / name
     with (root / f"{name}.lock").open("w") as lock:
@@ -32,7 +32,7 @@ def started_once(
     request: pytest.FixtureRequest,
     factory: pytest.TempPathFactory,
 ) -> Iterator[str]:
-    """URL of the server that ``start`` starts over an empty folder; its worker ends it when no other has it in use."""
+    """URL of a server over an empty folder, started by ``start``; its worker stops it when no other worker uses it."""
     root = _root(request, factory)
     url = root / f"{name}.url"
     with (root / f"{name}.users").open("w") as users, ExitStack() as own:

@@ -1,4 +1,4 @@
-"""Which Chromium shows the page."""
+"""The path of the Chromium that shows the page."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ OWN = ("chromium", "chromium-browser", "google-chrome")
 
 
 def chromium_program() -> str:
-    """CHROMIUM_BIN, else the machine's own, else the one unpacked by `make browser`; '' without any."""
+    """CHROMIUM_BIN, else the machine's own Chromium, else the one unpacked by `make browser`; '' where there is none."""
     found = [os.environ.get("CHROMIUM_BIN"), *map(shutil.which, OWN), str(FETCHED) if FETCHED.exists() else None]
     return next(filter(None, found), "")

@@ -1,5 +1,5 @@
-"""What all tests share: how properties are searched, and what many read: three reports (the demo's
-and the recordings'), and a Prometheus."""
+"""Shared by all tests: the search for examples of properties, command line options, a Prometheus, and three reports (of the
+demo and of the recordings)."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from gpureport.collect.sources import exchange
 
 RECORDING = Path(__file__).parent.parent / "data" / "fixtures" / "h200-recording" / "metrics.openmetrics.txt.gz"
 
-# The same examples in every run and no clock: a run that fails says something of what changed. `--hypothesis-profile default`
-# looks for other examples. Fixtures that examples share are connections and folders that each example fills anew.
+# Every run has the same examples and no clock: a failure then comes from a change. `--hypothesis-profile default` searches
+# other examples. Fixtures that examples share are connections, and folders that each example fills again.
 settings.register_profile(
     "the same examples",
     derandomize=True,
@@ -34,11 +34,11 @@ settings.register_profile(
 settings.load_profile("the same examples")
 
 RETRIES = exchange.RETRIES
-exchange.RETRIES = 1  # a server that is dead in a test stays dead
+exchange.RETRIES = 1  # a server that stops in a test stays down
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """How often the suite damages a lake, cuts its power and changes it under readers; `make soak` does more."""
+    """How often the suite damages a lake, cuts its power and changes it while it is read; `make soak` does more."""
     parser.addoption("--flips", type=int, default=50)
     parser.addoption("--power-losses", type=int, default=40)
     parser.addoption("--publishes", type=int, default=30)
@@ -47,31 +47,31 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture
 def flips(request: pytest.FixtureRequest) -> int:
-    """How many bits flip."""
+    """Number of bits that flip."""
     return int(request.config.getoption("--flips"))
 
 
 @pytest.fixture
 def retries() -> int:
-    """Further attempts of a question, outside of tests."""
+    """Number of retries of a request, outside of tests."""
     return RETRIES
 
 
 @pytest.fixture
 def publishes(request: pytest.FixtureRequest) -> int:
-    """How many changes readers see go by."""
+    """Number of changes during which readers read."""
     return int(request.config.getoption("--publishes"))
 
 
 @pytest.fixture
 def power_losses(request: pytest.FixtureRequest) -> int:
-    """How many times the power fails."""
+    """Number of power losses."""
     return int(request.config.getoption("--power-losses"))
 
 
 @pytest.fixture(scope="session")
 def demo(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The demo's report folder, its lake beside the files; made at five in the morning of the day after."""
+    """The demo's report folder, its lake beside the files; made at five in the morning of the next day."""
 
     def build(folder: Path) -> None:
         assert main(["demo", "--out", str(folder)], environ={}, now=DEMO_AT) == 0
@@ -81,7 +81,7 @@ def demo(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 @pytest.fixture(scope="session")
 def simulated_demo(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The simulated demo's report of a day, with prices, quotas and trouble in known places; to read only."""
+    """The simulated demo's report of a day, with prices, quotas and faults in known places; read-only."""
 
     def build(folder: Path) -> None:
         assert main(["demo", "--simulated", "--days", "1", "--gpus", "32", "--out", str(folder)], environ={}, now=DEMO_AT) == 0
@@ -91,7 +91,7 @@ def simulated_demo(request: pytest.FixtureRequest, tmp_path_factory: pytest.Temp
 
 @pytest.fixture(scope="session")
 def recorded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with the recording as ``lake``, its cluster called lab, and a report of two days as ``out``; to read only. The
+    """The folder with the recording as ``lake``, its cluster called lab, and a report of two days as ``out``; read-only. The
     report of its eight minutes is the demo's."""
 
     def build(folder: Path) -> None:
@@ -105,8 +105,8 @@ def recorded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 @pytest.fixture(scope="session")
 def recorded_cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with the recorded Kubernetes cluster, called lab, and telemetry of its GPUs as ``lake``, their day's report as
-    ``out``; to read only."""
+    """The folder with the recorded Kubernetes cluster, called lab, and telemetry of its GPUs as ``lake``, and their report of the
+    day as ``out``; read-only."""
 
     def build(folder: Path) -> None:
         lake, day = str(folder / "lake"), "2026-11-21"

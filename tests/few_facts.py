@@ -1,4 +1,4 @@
-"""Compute makes some facts alone, and what is behind them: where the question is which days it makes, or what these say."""
+"""Limit compute to some facts and the tables behind them, for tests of the days that compute makes, or of these facts."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from gpureport.compute import day
 
 
 def compute_only(patch: pytest.MonkeyPatch, *tables: str) -> None:
-    """The facts that every compute makes from now on; each check of these is made too."""
+    """Limit every later compute to these facts and their checks."""
     patch.setattr(day, "of_life", lambda *_: tables)

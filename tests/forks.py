@@ -1,4 +1,4 @@
-"""Commands in processes of their own that begin as forks of one that has imported what a night needs: they start at once."""
+"""Commands in processes of their own, forked from one that has imported what a night needs: they start at once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ atexit.register(forkserver._forkserver._stop)  # type: ignore[attr-defined]  # w
 
 
 def start(arguments: list[str], cpu: Path, now: datetime, environ: Mapping[str, str]) -> BaseProcess:
-    """A command in a session of its own; it writes ``cpu`` when it is done, and ``said`` beside it meanwhile."""
+    """Start a command in a session of its own. It writes ``cpu`` at its end, and its output to ``said`` beside it."""
     process = FORKS.Process(target=_run, args=(arguments, cpu, now, dict(environ)))
     process.start()
     return process

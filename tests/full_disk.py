@@ -1,4 +1,4 @@
-"""A disk that is full, for as long as a test wants it."""
+"""A full disk, for the time of a block."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def full_disk(limit_bytes: int) -> Iterator[None]:
-    """No file of this process may become longer, as on a disk that is full."""
+    """Within the block no file of this process can become longer, as on a full disk."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit_bytes, before[1]))
     try:

@@ -1,9 +1,9 @@
-"""The glossary lint: words that readers stumble over, by file and line (``make lint``).
+"""The glossary lint: words that are hard to read, by file and line (``make lint``).
 
     python tests/glossary.py [FILE…]
 
-Three lists: the page's own words, held where readers of the page look; words that no text has: templates, documents, help,
-errors, SQL's headers and comments, the catalogs' sentences; and words that are no part of a name in code.
+Three lists: words that the page must not use; words that no text must use (templates, documents, help, errors, SQL headers and
+comments, sentences of the catalogs); and words that are not part of a name in code.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ WORDS = {
     r"\butilisation\b|\bcolour|\bcatalogue\b": "American spelling",
     r"in the lake stands?|\bstands? beside\b|\bstands? in\b": "is; is stored",
 }
-"""Patterns that no text has, and what to write instead; the whole list is the glossary."""
+"""Patterns that no text contains, each with its replacement; the whole list is the glossary."""
 PAGE_WORDS = {
     r"\bineffective\b(?!_sm)": "underutilized (SM activity below 50 %)",
     r"\bstranded\b(?![\"'])": "fragmented (unschedulable)",
     r"\bnot seen\b|(?<!\.)\bunseen\b(?!_ratio)": "no data; data coverage",
 }
-"""The page's own: elsewhere they are also codes and names of columns."""
+"""Only for the page: in other places they are also codes and names of columns."""
 NAMES = {
     "ask asks asked asking": "request, requested, query",
     "told untold tell tells said says stated": "reported, known; what it is: text, rows, reason",
@@ -62,15 +62,15 @@ NAMES = {
     "piece pieces span spans stretch stretches turn moment course courses": "interval, step, run, part",
     "earlier ungiven overgrant": "previous; not allocated; over-allocation",
 }
-"""Words that are no part of a name in code, and what to write instead."""
+"""Words that are not part of a name in code, each with its replacement."""
 STORED = {"asked", "look_back", "tell"}
 """A column of lakes, the field's own term, and a method of Python's files."""
 DOCSTRINGS = ("gpureport/commands/", "gpureport/report/page/")
-"""Where docstrings are help, or are read as documents; others are of the code."""
+"""Folders whose docstrings are help or are read as documents; other docstrings are code."""
 
 
 def found_in(path: Path) -> list[str]:
-    """Each use of such a word, with its place and what to write."""
+    """Each use of such a word, with its place and its replacement."""
     name = path.relative_to(ROOT)
     words = WORDS | PAGE_WORDS if any(name.match(pattern) for pattern in PAGE) else WORDS
     return [
@@ -102,7 +102,7 @@ def names(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def texts(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines that people read, with their numbers: of SQL its header and comments, of code its sentences."""
+    """The lines that people read, with their numbers: headers and comments of SQL, sentences in code."""
     text, name = path.read_text(encoding="utf-8"), str(path.relative_to(ROOT))
     lines = list(enumerate(text.splitlines(), 1))
     if path.suffix == ".sql":
@@ -120,7 +120,7 @@ def texts(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def files() -> list[Path]:
-    """What people read."""
+    """The files that people read."""
     return sorted({path for pattern in READ for path in ROOT.glob(pattern) if path.is_file()})
 
 

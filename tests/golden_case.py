@@ -1,4 +1,4 @@
-"""A golden case's samples.csv → OpenMetrics text → import, compute, report; and its expect.csv as typed rows."""
+"""Golden cases: samples.csv as OpenMetrics text through import, compute and report; expect.csv as typed rows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DEMO_AT = datetime(2026, 11, 21, 5, tzinfo=UTC)
 MINUTES = ("--since", "2026-11-20T23:51:40Z", "--until", "2026-11-20T23:59:40Z")
 """The window of the H200's recording."""
 NOT_LABELS = ("metric", "time_seconds", "value")
-# Names that are one case's own: marked, so that many cases stand side by side in one cluster.
+# Names of a single case: they get the case's mark, so that many cases fit into one cluster.
 MARKED = (
     *("UUID", "device_uuid", "accelerator_id", "acc_id", "serial_number", "Hostname", "hostname", "node"),
     *("namespace", "dra_claim_namespace", "uid", "pod_uid", "job"),
@@ -36,7 +36,7 @@ Row = dict[str, Any]
 
 
 def openmetrics(samples: Mapping[str, Path]) -> str:
-    """Samples as OpenMetrics text, families in order, each file's names with its mark; an empty cell is an absent label."""
+    """Samples as OpenMetrics text, sorted by family, each file's names with its mark; an empty cell is an absent label."""
     lines: dict[str, list[str]] = defaultdict(list)
     for mark, path in samples.items():
         with path.open(newline="") as file:
@@ -50,7 +50,7 @@ def openmetrics(samples: Mapping[str, Path]) -> str:
 
 
 class Told(NamedTuple):
-    """The folder of the report that a case is in, and what marks the case there."""
+    """The folder of the report that contains a case, and the case's mark there."""
 
     folder: Path
     mark: str
@@ -62,7 +62,7 @@ class Told(NamedTuple):
 
 
 def told(case: Path, request: pytest.FixtureRequest, factory: pytest.TempPathFactory) -> Told:
-    """The case's report, with the others that can stand in one and that this run looks at."""
+    """The case's report, which it shares with those cases of this run that fit into one report."""
     given = (item.callspec.params.get("case") for item in request.session.items if hasattr(item, "callspec"))
     asked = {case, *(each for each in given if isinstance(each, Path))}  # other tests have cases of other kinds
     group = [each for each in CASES if each in asked and company(each) == company(case)]
@@ -73,24 +73,24 @@ def told(case: Path, request: pytest.FixtureRequest, factory: pytest.TempPathFac
 
 
 def company(case: Path) -> str:
-    """The same for cases that can stand in one cluster: those that configure nothing, or metrics and models of their own; and
-    those that configure what others have too."""
+    """The same text for cases that fit into one cluster: those without a configuration, or with metrics and models of their own;
+    and those that configure the same settings."""
     return "as others have it" if any(word in configuration(case) for word in ("[saturation]", "[links", "DCGM_")) else ""
 
 
 def configuration(case: Path) -> str:
-    """What the case configures."""
+    """The case's configuration."""
     file = case / "gpureport.toml"
     return file.read_text() if file.exists() else ""
 
 
 def joined(configurations: Iterable[str]) -> str:
-    """All that is configured; keys without a table stand first, as TOML wants it."""
+    """All configurations as one; keys without a table come first, as TOML requires."""
     return "\n".join(sorted(set(configurations), key=lambda text: text.startswith("[")))
 
 
 def run_cases(cases: Mapping[str, Path], folder: Path) -> None:
-    """Cases by mark, as one cluster through the command line, into a lake and a report."""
+    """Run cases, by mark, as one cluster through the command line, into a lake and a report."""
     file = folder / "gpureport.toml"
     file.write_text(joined(map(configuration, cases.values())))
     config = ["--config", str(file)]
@@ -103,12 +103,12 @@ def run_cases(cases: Mapping[str, Path], folder: Path) -> None:
 
 
 def gpureport(*arguments: str | Path) -> None:
-    """A command that must succeed."""
+    """Run a command that must succeed."""
     assert main(list(map(str, arguments)), environ={}, now=NOW) == 0
 
 
 def expected_rows(path: Path) -> list[Row]:
-    """Rows of an expect file; its first lines say why and are skipped."""
+    """Rows of an expect file, without its first lines, which explain it."""
     lines = path.read_text().splitlines()
     assert lines[0].startswith("# "), f"{path}: the first line says why, after '# '"
     return list(csv.DictReader(line for line in lines if not line.startswith("# ")))
@@ -121,19 +121,19 @@ def report_rows(database: Path, table: str) -> list[Row]:
 
 
 def rows_of(cursor: duckdb.DuckDBPyConnection) -> list[Row]:
-    """What a statement found, by column."""
+    """Rows of a statement's result, by column."""
     names = [column[0] for column in cursor.description]
     return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
 @cache
 def marked_rows(database: Path, table: str) -> dict[str, list[Row]]:
-    """Rows of a table of a report that stays as it is, by mark."""
+    """Rows of a table by mark, for a report that does not change."""
     return by_mark(report_rows(database, table))
 
 
 def by_mark(rows: Iterable[Row]) -> dict[str, list[Row]]:
-    """The rows in which names with a mark stand, without the mark; all of them under ''."""
+    """Rows by the mark in their names, which is removed; all rows under ''."""
     found = defaultdict[str, list[Row]](list)
     for row in rows:
         found[""].append(row)

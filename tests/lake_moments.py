@@ -1,4 +1,4 @@
-"""A folder as it stood at each moment of a block: what SIGKILL would have left there, without killing anybody."""
+"""Copies of a folder at each step of a block: the state that SIGKILL would leave, without a kill."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CHANGES = {"os.rename", "os.remove", "os.truncate", "shutil.rmtree", "shutil.cop
 
 @dataclass
 class _Watch:
-    """Copies a folder before each change of it, while it is on."""
+    """While it is on, copies a folder before each change of it."""
 
     folder: Path
     copies: Path
@@ -35,7 +35,7 @@ _watches: list[_Watch] = []
 
 
 def _before_change(event: str, _: object) -> None:
-    """An audit hook, which Python never takes off again: it does nothing where nobody watches."""
+    """An audit hook, which Python never removes: it does nothing while no watch is on."""
     if _watches and event in CHANGES:
         _watches[-1].take()
 

@@ -1,4 +1,4 @@
-"""Rows of a lake as a test writes them: a day of the cluster c, seconds counted from its midnight; and facts read back."""
+"""Rows of a lake for tests: a day of the cluster c, with seconds from its midnight; and facts read back."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def facts(lake: Lake, table: str, columns: str) -> list[tuple[Any, ...]]:
 
 
 def files(place: Place, table: str) -> list[Path]:
-    """The files of a table that a reader finds who opens the lake now."""
+    """The files of a table that a reader finds when it opens the lake now."""
     return [file for partition in open_lake(place).partitions(table) for file in partition.files]
 
 
 def seen(place: Place) -> dict[str, bytes]:
-    """Every file that a reader finds, by its table, cluster and day, and its part's number or the times of its snapshots."""
+    """Every file that a reader finds, by table, cluster and day, and by part number or times of snapshots."""
     return contents(open_lake(place))
 
 

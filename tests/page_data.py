@@ -12,10 +12,10 @@ _PACKED = re.compile(r'<template (?:data-rows|id)="(\w+)">([^<]*)</template>')
 
 
 def payloads(page: str) -> dict[str, Any]:
-    """Every table and what else is packed, by name."""
+    """Every packed table and other packed value, by name."""
     return {name: json.loads(gzip.decompress(base64.b64decode(text))) for name, text in _PACKED.findall(page)}
 
 
 def unpacked(page: bytes) -> bytes:
-    """The page with all that is packed in it as text behind it."""
+    """The page, followed by all packed data in it as text."""
     return page + json.dumps(payloads(page.decode()), ensure_ascii=False).encode()

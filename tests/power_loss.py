@@ -1,7 +1,7 @@
-"""A folder as power losses may leave it: of files what was synced, of folders' names what was synced, of the rest chance decides.
+"""A folder as power losses may leave it: synced files and synced names survive, and chance decides on the rest.
 
-Renames and syncs are recorded as they happen; files are known by their inodes. What a file held at its last sync survives; a file
-that was never synced is missing, empty or cut. Of the names in a folder those at its last sync survive, and of later changes any.
+Renames and syncs are recorded when they happen; files are identified by inode. A file keeps its content of the last sync; a file
+without a sync is missing, empty or cut. A folder keeps its names of the last sync, and any of the later changes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Names = dict[str, int]
 
 @dataclass(frozen=True)
 class Moment:
-    """What is durable, and what stands in the folders, at a moment: names by folder, bytes by inode."""
+    """The durable state, and the folders, at one time: names by folder, bytes by inode."""
 
     durable: dict[Path, Names]
     present: dict[Path, Names]
@@ -29,7 +29,7 @@ class Moment:
     written: dict[int, bytes]
 
     def leave(self, folder: Path, choice: random.Random) -> None:
-        """Write what is left of it into a folder."""
+        """Write the state after a power loss into a folder."""
         self._leave(Path(), folder, choice)
 
     def _leave(self, where: Path, folder: Path, choice: random.Random) -> None:
@@ -90,7 +90,7 @@ def _after_rename(event: str, _: object) -> None:
 
 @contextmanager
 def power_losses(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Moment]]:
-    """Every moment of the block at which something was synced or renamed; what is there at its start is durable."""
+    """The state at each sync or rename of the block; everything at its start is durable."""
     if not _is_hooked:
         sys.addaudithook(_after_rename)
         _is_hooked.append(True)

@@ -1,4 +1,4 @@
-"""What a SELECT reads and takes, by DuckDB's own parser: what the headers of queries are held against."""
+"""The tables and parameters of a SELECT, by DuckDB's own parser; tests compare the headers of queries with them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gpureport.compute.query import LIVES
 
 
 def tables_read(con: duckdb.DuckDBPyConnection, sql: str) -> set[str]:
-    """Tables that a SELECT reads or gives to a function, ``<life>.<name>``, not CTEs; ValueError for what cannot be parsed."""
+    """Tables that a SELECT reads or gives to a function, ``<life>.<name>``, without CTEs; ValueError for invalid SQL."""
     found = con.execute("select json_serialize_sql($sql)", {"sql": sql}).fetchone()
     tree = json.loads(found[0]) if found else {}
     if tree.get("error"):

@@ -1,4 +1,4 @@
-"""What must be built anew over tables that stand already, when some of them are given other rows."""
+"""The queries to build again over existing tables when some tables get other rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gpureport.compute.quotas import RULES
 
 
 def empty_rule_tables(con: duckdb.DuckDBPyConnection) -> None:
-    """The tables that schedulers' rules make, without rows: for queries over nothing."""
+    """Create the tables of schedulers' rules without rows: for queries without data."""
     con.execute("create schema if not exists day")
     for table in (table for rule in RULES for table in rule.makes):
         con.register("made", table.schema.empty_table())
@@ -22,7 +22,7 @@ def empty_rule_tables(con: duckdb.DuckDBPyConnection) -> None:
 def touched(
     queries: Mapping[str, Query], targets: Iterable[str], given: Collection[str], changed_params: Collection[str] = ()
 ) -> Iterator[Query]:
-    """Those behind the targets that read what is given, or take a parameter that changed; themselves, and what reads them."""
+    """The targets' queries that read a given table or a changed parameter, directly or through other tables."""
     wanted, others = set(given), set(changed_params)
     for query in needed(queries, targets, given):
         if not wanted.isdisjoint(query.reads) or not others.isdisjoint(query.params):

@@ -1,4 +1,4 @@
-"""Tables of a report as tests read them: made when a statement names them, as ``gpureport sql`` makes them, and not written."""
+"""Tables of a report for tests: made when a statement names them, as ``gpureport sql`` makes them, and not written."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gpureport.values.window import Window, parse_period
 
 @dataclass
 class Report:
-    """What a report of a lake would hold."""
+    """The tables that a report of a lake would have."""
 
     con: duckdb.DuckDBPyConnection
     tables: Tables
@@ -52,7 +52,7 @@ def report_tables(
 
 
 def keep_tables(lake: Path, since: str, until: str | None, tables: Collection[str], file: Path) -> None:
-    """Some tables of a report, in a database for many to read."""
+    """Write some tables of a report into a database, for many readers."""
     with report_tables(lake, since, until) as report, duckdb.connect(str(file)) as con:
         con.execute("create schema report; create schema facts")
         report.tables.open_named(" ".join(f"from {table};" for table in tables))

@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def picture(browser: Browser, page_file: Path, stem: Path) -> list[Path]:
-    """The pictures of one page; where they are."""
+    """Take the pictures of one page; return their paths."""
     written = []
     for name, (width, height) in WIDTHS.items():
         for scheme in SCHEMES:
