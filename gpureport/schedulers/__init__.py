@@ -1,4 +1,4 @@
-"""Rules of schedulers: each quota's share, pods over quota, and permitted preemption.
+"""Rules of schedulers: fair share of each quota, pods over quota, and pods that may be preempted.
 
-Pure rules on plain values; nothing here reads a lake, a clock or a configuration.
+Pure functions on plain values; no module here reads a lake, a clock or a configuration.
 """

@@ -1,6 +1,6 @@
-"""Allocation of quotas at an instant, by their system's rules, for known requests: the core of a replay.
+"""Allocation of quotas at one instant by their system's rules, for known requests: the core of a replay.
 
-Amounts can be divided at will, and evictions take no time. ``ASSUMPTIONS`` has all other assumptions.
+Simplifications: amounts are divisible, and evictions take no time. ``ASSUMPTIONS`` lists the others.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ NO_SUCH_NOTION = Share(None, "no_such_notion")
 CAPACITY_UNKNOWN = Share(None, "capacity_unknown")
 _WATER_FILLING = {"koordinator": koordinator.shares, "volcano": volcano.shares, "kai": kai.shares}
 SHARING = ("nos", *_WATER_FILLING)
-"""Systems whose rules give each quota a number; the others have no such notion."""
+"""Systems with a fair share for each quota; the other systems do not define one."""
 
 
 def fair_shares(
     system: str, resource: str, holdings: Sequence[Holding], capacity: float | None, rules: Rules = DEFAULT_RULES
 ) -> dict[str, Share]:
-    """Share of each quota of the resource, the others unchanged, by the quotas' names.
+    """Return the fair share of each quota for the resource, by quota name, with the other quotas unchanged.
 
-    ``capacity`` is what the system has to share out, in the resource's unit; None where it is not known. nos needs none:
-    it shares what quotas leave of their min. scheduler-plugins, Kueue and ResourceQuota have no such number.
+    ``capacity`` is the amount to share, in the resource's unit; None where it is unknown. nos does not need it, because
+    it shares the unused min of quotas. scheduler-plugins, Kueue and ResourceQuota do not define a fair share.
     """
     if system == "nos":
         return nos.shares(resource, holdings)
     if system not in _WATER_FILLING:
         return {each.quota.name: NO_SUCH_NOTION for each in holdings}
     shared = [each for each in holdings if not each.quota.tree]
-    found = {each.quota.name: CAPACITY_UNKNOWN for each in holdings}  # a tree of Koordinator's has nodes of its own
+    found = {each.quota.name: CAPACITY_UNKNOWN for each in holdings}  # a Koordinator tree has its own nodes
     return found if capacity is None else {**found, **_WATER_FILLING[system](resource, shared, capacity, rules)}
 
 
 def by_namespace(holdings: Sequence[Holding]) -> dict[str, list[Holding]]:
-    """Quotas of the same namespaces and scopes, which govern the same pods, under the first one's name."""
+    """Group quotas with the same namespaces and scopes, which govern the same pods; the key is the first quota's name."""
     found: dict[tuple[str, ...], list[Holding]] = {}
     for each in sorted(holdings, key=lambda each: each.quota.name):
         found.setdefault((each.quota.scopes, *(each.quota.namespaces or (each.quota.name,))), []).append(each)
@@ -45,7 +45,7 @@ def by_namespace(holdings: Sequence[Holding]) -> dict[str, list[Holding]]:
 
 
 def together(resource: str, group: Sequence[Holding]) -> Holding:
-    """Several quotas of the same pods as one: the lowest cap holds, and what they demand and hold is the same, never the sum."""
+    """Merge quotas of the same pods: the lowest cap applies; demand and allocation are equal in all, so they are not summed."""
     caps = [cap for each in group if (cap := each.quota.of(resource).cap) is not None]
     terms = {resource: Terms(cap=min(caps, default=None))}
     demanded, delivered = max(each.demanded for each in group), max(each.delivered for each in group)
@@ -56,9 +56,9 @@ _TOLERANCE = 1e-9
 
 
 def water_fill(amount: float, wants: Mapping[str, float], weights: Mapping[str, float]) -> dict[str, float]:
-    """The amount by weight, never more to one than it wants; what one does not want is shared by the others.
+    """Share the amount by weight, at most what each wants; the excess is shared among the others.
 
-    All reach the same level per weight, or what they want. Without weight no queue gets anything.
+    All reach the same level per unit of weight, or what they want. A quota without weight gets nothing.
     """
     parts = dict.fromkeys(wants, 0.0)
     hungry = [name for name in wants if wants[name] > 0 and weights.get(name, 0) > 0]
@@ -75,7 +75,7 @@ def water_fill(amount: float, wants: Mapping[str, float], weights: Mapping[str, 
 
 
 def first_come(amount: float, wants: Mapping[str, float], before: Mapping[str, float]) -> dict[str, float]:
-    """The amount to those who had it and still want it; the rest in proportion to wants, for their order is not known."""
+    """Allocate first to previous holders that still want it, then in proportion to demand: the order of arrival is unknown."""
     left = max(0.0, amount)
     kept = _in_proportion(left, {name: min(want, max(0.0, before.get(name, 0.0))) for name, want in wants.items()})
     more = _in_proportion(left - sum(kept.values()), {name: want - kept[name] for name, want in wants.items()})
@@ -91,7 +91,7 @@ def _in_proportion(amount: float, wants: Mapping[str, float]) -> dict[str, float
 
 
 Amounts = dict[str, float]
-"""By quota's name, in the resource's unit."""
+"""By quota name, in the resource's unit."""
 
 ASSUMPTIONS: Mapping[str, str] = {
     "nos": "min and guaranteed over-quota are taken back from pods over quota; all stay within the sum of min",
@@ -102,15 +102,14 @@ ASSUMPTIONS: Mapping[str, str] = {
     "kueue": "taken back and preempted as each ClusterQueue is configured (reclaimWithinCohort is Never where it is not set)",
     "kubernetes": "there is no guarantee: what is allocated stays allocated, within the cap",
 }
-"""By system: how a replay decides what its rules leave open."""
+"""By system: assumptions of a replay where the rules do not decide."""
 
 
 def allocate(system: str, resource: str, holdings: Sequence[Holding], capacity: float, before: Mapping[str, float]) -> Amounts:
-    """Allocation of each leaf quota for its demand; ``before`` is the allocation until now.
+    """Return the allocation of each leaf quota for its demand; ``before`` is the previous allocation.
 
-    First what is guaranteed, then up to the fair share, then what is left; never more than the cap, the demand and, all
-    together, the capacity. Where even guarantees are more than there is, what is allocated stays. Several ResourceQuotas
-    of a namespace hold the same.
+    Order: guarantees, then fair shares, then the remainder; within cap, demand and total capacity. If guarantees exceed
+    the capacity, previous holders keep their allocation. Several ResourceQuotas of a namespace have the same allocation.
     """
     if system != "kubernetes":
         return _allocate(system, resource, holdings, capacity, before)
@@ -133,7 +132,7 @@ def _allocate(system: str, resource: str, holdings: Sequence[Holding], capacity:
 
 
 def wanted_within_cap(resource: str, each: Holding) -> float:
-    """Request and limit of a quota."""
+    """Return the demand of a quota, at most its cap."""
     cap = each.quota.of(resource).cap
     return each.demanded if cap is None else min(each.demanded, cap)
 
@@ -150,14 +149,14 @@ def _guaranteed(system: str, resource: str, holdings: Sequence[Holding], capacit
 
 
 def _fair_share(system: str, resource: str, holdings: Sequence[Holding], capacity: float, held: Amounts) -> Amounts:
-    """By the rules, from what is held so far; nos shares what quotas leave of their min."""
+    """Limit to the fair share, given the current allocation; for nos it depends on the unused min."""
     now = [each._replace(delivered=held.get(each.quota.name, each.delivered)) for each in holdings]
     found = fair_shares(system, resource, now, capacity)
     return {name: share.fair_share for name, share in found.items() if share.fair_share is not None}
 
 
 def _what_is_left(system: str, resource: str, holdings: Sequence[Holding], capacity: float, held: Amounts) -> Amounts:
-    """Anything, but no more than what the cap of a parent leaves, which its queues share by what they still request."""
+    """Limit only by the caps of parents; the rest of a cap is shared in proportion to the unmet demand of its queues."""
     limits = dict.fromkeys(held, math.inf)
     for parent in holdings:
         cap = parent.quota.of(resource).cap
@@ -171,14 +170,14 @@ def _what_is_left(system: str, resource: str, holdings: Sequence[Holding], capac
 
 
 def _real_capability(system: str, resource: str, holdings: Sequence[Holding], capacity: float, held: Amounts) -> Amounts:
-    """Volcano: what the guarantees of others leave, which are never lent."""
+    """Limit (Volcano) to capacity outside the guarantees of others: guarantees are never lent."""
     limits = volcano.limits(resource, holdings, capacity)
     left = _what_is_left(system, resource, holdings, capacity, held)
     return {name: min(limits.get(name, math.inf), left[name]) for name in held}
 
 
 def _borrowed_by_weight(system: str, resource: str, holdings: Sequence[Holding], capacity: float, held: Amounts) -> Amounts:
-    """Kueue: the nominal quota and what cohorts lend, level by level."""
+    """Limit (Kueue) to the nominal quota plus what cohorts lend, level by level."""
     now = [each._replace(delivered=_within_borrowing(resource, each) if each.quota.name in held else 0.0) for each in holdings]
     trees = kueue.cohorts(resource, now)
     roots = [name for name, node in trees.nodes.items() if not node.parent]
@@ -192,7 +191,7 @@ def _within_borrowing(resource: str, each: Holding) -> float:
 
 
 def _lent(trees: kueue.Cohorts, resource: str, name: str, from_above: float) -> Amounts:
-    """Allocation of a queue, or of the queues under a cohort, from an amount."""
+    """Return the allocation of a queue, or of all queues under a cohort, from an amount."""
     key = ("", resource)
     children = [node for node in trees.nodes.values() if node.parent == name]
     if not children:
@@ -208,7 +207,7 @@ def _lent(trees: kueue.Cohorts, resource: str, name: str, from_above: float) -> 
 
 
 _BOUND_BY_MIN = ("nos", "scheduler-plugins")
-"""All quotas together never use more than all min."""
+"""Systems whose total use never exceeds the sum of all min."""
 _STAGES: Mapping[str, Sequence[_Stage]] = {
     "nos": (_guaranteed, _fair_share, _what_is_left),
     "scheduler-plugins": (_guaranteed, _what_is_left),

@@ -1,4 +1,4 @@
-"""Changes of quotas and cluster, and quotas with the changes made."""
+"""Changes of quotas and scheduler settings, and their application to quotas."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _OWN_WORDS: dict[str, Term] = {
     "borrowingLimit": "borrowing_limit",
     "lendingLimit": "lending_limit",
 }
-"""The systems' own names of the terms."""
+"""Each system's own names of the terms."""
 _POLICIES: Mapping[str, tuple[str, ...]] = {
     "reclaimWithinCohort": ("Never", "LowerPriority", "Any"),
     "withinClusterQueue": ("Never", "LowerPriority", "LowerOrNewerEqualPriority"),
     "borrowWithinCohort": ("Never", "LowerPriority"),
     "queueingStrategy": ("BestEffortFIFO", "StrictFIFO"),
 }
-"""Fields of Kueue's policies, and their values."""
+"""Policy fields of Kueue and their values."""
 RULES = {
     "kueue.fairSharing": "fair_sharing",
     "kai.kValue": "k_value",
@@ -39,7 +39,7 @@ RULES = {
     "kai.windowHours": "window_hours",
     "koordinator.enableMinQuotaScale": "scales_minimums",
 }
-"""Global settings of a scheduler, by its name here."""
+"""Global settings of schedulers, mapped to fields of ``Rules``."""
 SETTABLE: Mapping[str, str] = {
     "nos": "min, max",
     "scheduler-plugins": "min, max",
@@ -49,13 +49,13 @@ SETTABLE: Mapping[str, str] = {
     "kai": "quota, limit, overQuotaWeight; kai.kValue, kai.halfLifeHours, kai.windowHours",
     "kubernetes": "hard",
 }
-"""By system: the terms that a change may name."""
+"""By system: terms and settings that a change may name."""
 _MAY_BE_ABSENT: tuple[Term, ...] = ("cap", "deserved", "borrowing_limit", "lending_limit")
 _SHOWN = 8
 
 
 class Pool(NamedTuple):
-    """Quotas that share one resource: those of one system in one cluster, of one flavor where it has flavors."""
+    """Quotas that share one resource: one system in one cluster, and one flavor where the system has flavors."""
 
     cluster: str
     system: str
@@ -64,43 +64,43 @@ class Pool(NamedTuple):
 
     @property
     def shown_resource(self) -> str:
-        """The resource as people name it: h100/nvidia.com/gpu, nos.nebuly.com/gpu-memory."""
+        """Return the resource with its flavor: h100/nvidia.com/gpu, nos.nebuly.com/gpu-memory."""
         return f"{self.flavor}/{self.resource}" if self.flavor else self.resource
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One term of one quota with another value; None for none (no cap, no limit)."""
+    """New value of one term of one quota; None removes it (no cap, no limit)."""
 
     quota: str
     term: str
     value: float | None
     resource: str = ""
-    """The resource that is meant, where a quota is about several."""
+    """Name of the resource; needed where a quota has several."""
     word: str = ""
-    """Instead of a number, the value of a policy of Kueue."""
+    """Value of a Kueue policy field, instead of a number."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """Quotas that are to be different, or gone."""
+    """Changed terms of quotas, and removed quotas."""
 
     settings: tuple[Setting, ...] = ()
     removed: tuple[str, ...] = ()
 
     def quotas(self) -> tuple[str, ...]:
-        """The quotas that it names, each once."""
+        """Return the names of changed and removed quotas, each once."""
         return tuple(dict.fromkeys((*(each.quota for each in self.settings), *self.removed)))
 
 
 NO_CHANGE = Change()
-"""Everything as it was."""
+"""No difference from the recorded quotas."""
 
 
 def parse_setting(text: str) -> Setting:
-    """``quota.NAME.TERM=VALUE`` or ``quota.NAME.TERM[RESOURCE]=VALUE``; the name may hold dots and slashes.
+    """Parse ``quota.NAME.TERM=VALUE`` or ``quota.NAME.TERM[RESOURCE]=VALUE``; the name may contain dots and slashes.
 
-    UsageError for any other text.
+    Raises UsageError for any other text.
     """
     left, equals, value = text.partition("=")
     named, _, resource = left.partition("[")
@@ -118,7 +118,7 @@ def parse_setting(text: str) -> Setting:
 
 
 def parse_rule(text: str) -> tuple[str, float] | None:
-    """Setting of a scheduler; None where the text is about a quota."""
+    """Return the setting of a scheduler; None where the text names a quota instead."""
     name, _, value = text.partition("=")
     return (RULES[name], _value(text, name, value.strip()) or 0.0) if name in RULES else None
 
@@ -138,7 +138,7 @@ def _value(text: str, term: str, written: str) -> float | None:
 
 
 def resolved(change: Change, known: Mapping[Pool, Collection[str]]) -> dict[Pool, Change]:
-    """Changes by pool, quotas by full name; UsageError where the quota or resource is ambiguous."""
+    """Return changes by pool, with full quota names; UsageError where a quota or resource is unknown or ambiguous."""
     found: dict[Pool, Change] = {}
     for setting in change.settings:
         name, pools = _quota_meant(setting.quota, known)
@@ -154,7 +154,7 @@ def resolved(change: Change, known: Mapping[Pool, Collection[str]]) -> dict[Pool
 
 
 def _quota_meant(name: str, known: Mapping[Pool, Collection[str]]) -> tuple[str, list[Pool]]:
-    """The one quota of this name, or of this name in some namespace, or of the namespace; and the pools that it is in."""
+    """Return the only match (full name, name in any namespace, or namespace) and its pools; UsageError if none or several."""
     every = sorted({quota for quotas in known.values() for quota in quotas})
     matches = [name] if name in every else [each for each in every if name in (each.rpartition("/")[2], each.partition("/")[0])]
     if not matches:
@@ -180,7 +180,7 @@ def _resource_meant(setting: Setting, name: str, pools: Sequence[Pool]) -> Pool:
 
 
 def changed(quota: Quota, resource: str, change: Change) -> Quota:
-    """The quota with what is set of the resource; one that is removed has no terms left."""
+    """Return the quota with its changes to the resource; a removed quota has no terms."""
     if quota.name in change.removed:
         return replace(quota, terms={}, parent="", is_parent=False)
     own = [each for each in change.settings if each.quota == quota.name]
@@ -193,7 +193,7 @@ def changed(quota: Quota, resource: str, change: Change) -> Quota:
 
 
 def _kueue_cap(quota: Quota, terms: Terms) -> Terms:
-    """Kueue's cap follows from its other terms."""
+    """Return terms with Kueue's cap, which follows from the other terms."""
     if not quota.parent:
         return replace(terms, cap=terms.guaranteed)
     if terms.borrowing_limit is None or terms.guaranteed is None:
@@ -202,7 +202,7 @@ def _kueue_cap(quota: Quota, terms: Terms) -> Terms:
 
 
 def doubts(quotas: Iterable[Quota], resource: str) -> list[str]:
-    """Doubts about the changed quotas: terms that a scheduler refuses or understands in another way."""
+    """Return warnings about changed quotas: terms that a scheduler rejects or interprets differently."""
     found = []
     for quota in quotas:
         terms = quota.of(resource)

@@ -1,6 +1,6 @@
-"""KAI-Scheduler's fair share (Run:ai's too): quota first, the rest by priority and weight, in whole GPUs.
+"""KAI-Scheduler's fair share (also Run:ai's): quotas first, then the rest by priority and weight, in whole GPUs.
 
-Source: KAI-Scheduler d5bc503 (2026-08), the plugin proportion. One resource and one level of the tree at a time.
+Source: KAI-Scheduler d5bc503 (2026-08), plugin proportion. Each call handles one resource and one tree level.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Queue:
 
     name: str
     quota: float
-    """inf where it is unlimited."""
+    """inf where the quota is unlimited."""
     request: float
     weight: float
     limit: float | None = None
@@ -31,29 +31,29 @@ class Queue:
     created_at_ms: int = 0
     uid: str = ""
     usage_ratio: float = 0
-    """Its past use over the cluster's capacity; counts only where ``k`` is not 0."""
+    """Past use over the cluster's capacity; counts only where ``k`` is not 0."""
 
     @property
     def requestable(self) -> float:
-        """Request within its limit."""
+        """Return the request, at most the limit."""
         return self.request if self.limit is None else min(self.request, self.limit)
 
 
 @dataclass(frozen=True)
 class Division:
-    """Share of each queue, and the rest that no queue gets."""
+    """Fair share of each queue, and the remainder that no queue gets."""
 
     fair_share: dict[str, float]
     remaining: float
 
 
 def divide(amount: float, queues: Sequence[Queue], k: float = 0) -> Division:
-    """The amount shared out among siblings.
+    """Divide the amount among siblings.
 
-    Each gets its quota as far as it requests it, though quotas may be more than there is. The rest goes to one priority after the
-    other, highest first, by weight: those still short get whole units, rounds are repeated while a queue needed less
-    than its part. What rounding left over in all priorities is what the next one shares; only what is left after the last
-    goes in steps of at most one to the largest fractions, of equals to the oldest, again highest priority first.
+    Each queue first gets its request up to its quota, even if quotas exceed the amount. The rest goes to priorities in
+    descending order, by weight. Queues still short get whole units; rounds repeat while a queue needs less than its part.
+    The remainder of rounding goes to the next priority. The last remainder is added in steps of at most one, highest
+    priority first: to the largest fractions, then to the oldest queue.
     """
     deserved = {queue.name: amount if math.isinf(queue.quota) else queue.quota for queue in queues}
     fair = {queue.name: min(deserved[queue.name], queue.requestable) for queue in queues}
@@ -68,7 +68,7 @@ def divide(amount: float, queues: Sequence[Queue], k: float = 0) -> Division:
 
 
 def _divide_rest(left: float, queues: Sequence[Queue], fair: dict[str, float], k: float) -> tuple[float, dict[str, float]]:
-    """Raises ``fair`` by whole units; what is left after the queues of one priority had their rounds, and their fractions."""
+    """Raise ``fair`` by whole units for queues of one priority; return the remaining amount and the fractions by queue."""
     fractions: dict[str, float] = {}
     is_repeated = True
     while is_repeated and left > 0:
@@ -88,7 +88,7 @@ def _divide_rest(left: float, queues: Sequence[Queue], fair: dict[str, float], k
 
 
 def _parts(left: float, queues: Sequence[Queue], fair: dict[str, float], k: float) -> list[tuple[Queue, float]]:
-    """The part of each queue that is short, by weight and, where ``k`` is not 0, against its past use."""
+    """Return the part of each queue still short, by weight and, where ``k`` is not 0, reduced by past use."""
     short = [queue for queue in queues if fair[queue.name] < queue.requestable]
     weights = sum(queue.weight for queue in short)
     if not weights:
@@ -119,9 +119,9 @@ def shares(
     rules: Rules = DEFAULT_RULES,
     usage: Mapping[str, float] | None = None,
 ) -> dict[str, Share]:
-    """Fair share of every queue, parents too, level by level: children share what their parent got.
+    """Return the fair share of every queue, parents included, level by level: children divide their parent's share.
 
-    ``usage``: past use of each over the capacity of that time, which counts by ``rules.k_value``.
+    ``usage``: past use of each queue over the capacity of that period, weighted by ``rules.k_value``.
     """
     found, past = dict[str, float](), usage or {}
     levels = [(roots(holdings), capacity)]
@@ -136,7 +136,7 @@ def shares(
 
 def _queue(resource: str, each: Holding, holdings: Sequence[Holding], past: float) -> Queue:
     quota, terms = each.quota, each.quota.terms.get(resource)
-    if terms is None:  # a queue without terms of the resource may have none
+    if terms is None:  # a queue without terms for the resource has quota, weight and limit 0
         return Queue(quota.name, 0, _request(each, holdings), 0, 0)
     return Queue(
         quota.name,
@@ -152,13 +152,13 @@ def _queue(resource: str, each: Holding, holdings: Sequence[Holding], past: floa
 
 
 def _request(each: Holding, holdings: Sequence[Holding]) -> float:
-    """Request of its pods; of a parent, of its children."""
+    """Return the request of its pods; for a parent, the sum of its children's."""
     own = children(each.quota.name, holdings)
     return sum(_request(child, holdings) for child in own) if own else each.demanded
 
 
 class KaiPolicy(Policy):
-    """The queue that has least of its fair share first, within limits; the fair share is taken back from those beyond theirs."""
+    """Queues with the smallest ratio of use to fair share first, within limits; fair shares are reclaimed from others."""
 
     follows_demand = True
 
@@ -169,24 +169,24 @@ class KaiPolicy(Policy):
         self._before: Situation | None = None
 
     def begin(self, past: Sequence[Past], rules: Rules) -> None:
-        """Use that was recorded before counts too."""
+        """Add the recorded past use."""
         for each in past:
             self._add(each, rules)
 
     def update(self, now: Situation) -> None:
-        """Fair shares follow requests, and what was used in the window before."""
+        """Recompute fair shares, which depend on requests and on past use in the window."""
         self._remember(now)
         usage = {name: used / self._capacity for name, used in self._used.items()} if self._capacity > 1e-9 else None
         found = shares(now.resource, now.holdings, now.capacity, now.rules, usage)
         self._share = {name: share.fair_share or 0.0 for name, share in found.items()}
 
     def order(self, now: Situation, request: Request) -> tuple[Any, ...]:
-        """Level by level, the one with the least of its fair share."""
+        """Return the sort key: ratios of use to fair share, from the root level down."""
         levels = [self._saturation(now, name) for name in reversed(now.chain(request.quota))]
         return levels, *request.rank
 
     def victims(self, now: Situation, request: Request) -> Sequence[Request]:
-        """Less important pods of its own queue; while it stays within its fair share, those of queues beyond theirs."""
+        """Return lower-priority pods of the same queue and, within its fair share, pods of all other queues."""
         own = now.less_important(request)
         chain = now.chain(request.quota)
         if not all(now.is_within(name, request.amount, self._share.get(name, 0.0)) for name in chain):
@@ -194,19 +194,19 @@ class KaiPolicy(Policy):
         return [*own, *(each for each in now.least_important() if each.quota != request.quota)]
 
     def is_preemptible(self, now: Situation, victim: Request, request: Request) -> bool:
-        """Another queue's only while it, and all that do not contain both, have more than their fair share."""
+        """Return whether each ancestor of the victim that does not contain the request uses more than its fair share."""
         apart = [name for name in now.chain(victim.quota) if name not in now.chain(request.quota)]
         return all(now.used[name] > self._share.get(name, 0.0) + 1e-9 for name in apart)
 
     def _remember(self, now: Situation) -> None:
-        """Use of each queue since the last time, and capacity; a gap is unknown."""
+        """Add the use of each queue and the capacity since the last update; a gap is unknown and adds nothing."""
         hours = (now.at_ms - self._at_ms) / 3_600_000 if now is self._before else 0.0
         if now.rules.k_value:
             self._add(Past(now.at_ms, {name: now.used[name] * hours for name in now.quotas}, now.capacity * hours), now.rules)
         self._before, self._at_ms = now, now.at_ms
 
     def _add(self, latest: Past, rules: Rules) -> None:
-        """Older use counts less by its half-life, and not at all before the window."""
+        """Add past use; older use decays with the half-life, and use before the window is removed."""
         self._fade((self._at_ms - latest.end_ms) / 3_600_000, rules)
         self._at_ms = latest.end_ms
         self._past.append(latest)
@@ -230,5 +230,5 @@ class KaiPolicy(Policy):
 
 
 def _faded(hours: float, rules: Rules) -> float:
-    """Weight of use that is so many hours (below 0) ago."""
+    """Return the weight of use at an offset in hours (negative is in the past)."""
     return 2.0 ** (hours / rules.half_life_hours) if rules.half_life_hours else 1.0

@@ -1,7 +1,7 @@
-"""Koordinator's runtime quota: what each quota of a tree may use, resource by resource, of what its parent has.
+"""Koordinator's runtime quota: amount of the parent's resource that each quota of a tree may use.
 
-Source: koord-scheduler's quota calculator, v1.8.0 and the commits after it (a7a1b76, 2026-07), which round differently.
-Whole units: thousandths of cpu, else the resource's own.
+Source: koord-scheduler's quota calculator, v1.8.0 and later commits (a7a1b76, 2026-07), which round differently.
+Amounts are whole units: thousandths for cpu, else the resource's own unit.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from gpureport.schedulers.model import DEFAULT_RULES, Holding, Rules, Share, chi
 from gpureport.schedulers.pods import Policy, Request, Situation
 
 Rounding = Literal["nearest", "largest-remainder"]
-"""Up to v1.8.0 each part is rounded alone, so some is lost or allocated twice; later none is."""
+"""Up to v1.8.0 ("nearest"), parts are rounded separately, so the sum may be too low or too high; later it is exact."""
 NOT_SHARED = ("koordinator-system-quota", "koordinator-default-quota")
-"""They take what they use before the rest is shared out."""
+"""Quotas whose use is subtracted before the remainder is shared."""
 
 
 @dataclass(frozen=True)
 class Sibling:
-    """One of the quotas that share what their parent has of one resource."""
+    """A quota among its siblings, which share one resource of their parent."""
 
     name: str
     request: int
-    """Request of its pods, or its children, at most its max."""
+    """Request of its pods or children, at most its max."""
     minimum: int
     weight: int
     guaranteed: int = 0
@@ -34,15 +34,15 @@ class Sibling:
 
     @property
     def floor(self) -> int:
-        """Amount that it has in any case, if it requests it."""
+        """Return the amount that it gets in any case, if it requests it."""
         return max(self.minimum, self.guaranteed)
 
 
 def redistribute(amount: int, siblings: Sequence[Sibling], rounding: Rounding) -> dict[str, int]:
-    """Each sibling's runtime of the amount.
+    """Return each sibling's runtime quota from the amount.
 
-    Who requests no more than its floor has what it requests, or the floor if it does not lend. The others start at their
-    floors and split the rest by weight; what one gets beyond its request is split again among those still short.
+    A sibling that requests at most its floor gets its request, or the floor if it does not lend. The others start at
+    their floors and share the rest by weight; an excess over a request is shared again among siblings still short.
     """
     runtime = {each.name: min(each.request, each.floor) if each.may_lend else each.floor for each in siblings}
     hungry = [each for each in siblings if each.request > each.floor]
@@ -70,7 +70,7 @@ def _parts(amount: int, hungry: Sequence[Sibling], rounding: Rounding) -> dict[s
 
 
 def scaled_minimums(amount: int, minimums: Mapping[str, int], fixed: frozenset[str] = frozenset()) -> dict[str, int]:
-    """Mins of siblings that together are more than there is: the fixed ones first, the others in proportion, truncated."""
+    """Return mins that fit the amount: fixed mins are kept, the others reduced in proportion and truncated."""
     if sum(minimums.values()) <= amount:
         return dict(minimums)
     scalable = sum(limit for name, limit in minimums.items() if name not in fixed)
@@ -85,7 +85,7 @@ def shares(
     rules: Rules = DEFAULT_RULES,
     rounding: Rounding = "largest-remainder",
 ) -> dict[str, Share]:
-    """Runtime of every quota of the trees, parents too, of a cluster that has ``capacity`` of the resource."""
+    """Return the runtime quota of every quota, parents included, in a cluster with ``capacity`` of the resource."""
     before = {each.quota.name: each.delivered for each in holdings if each.quota.name in NOT_SHARED}
     shared = sorted((each for each in holdings if each.quota.name not in before), key=lambda each: each.quota.name)
     runtime = _Tree(resource, shared, rounding, rules).runtime(roots(shared), _units(resource, capacity - sum(before.values())))
@@ -110,7 +110,7 @@ class _Tree:
         self._resource, self._rounding, self._holdings, self._rules = resource, rounding, holdings, rules
 
     def runtime(self, siblings: Sequence[Holding], amount: int) -> dict[str, int]:
-        """Runtime of these, and of what is under them."""
+        """Return the runtime quotas of these siblings and their descendants."""
         minimums = {each.quota.name: _units(self._resource, each.quota.of(self._resource).guaranteed or 0) for each in siblings}
         scaled = scaled_minimums(amount, minimums) if self._rules.scales_minimums else minimums
         found = redistribute(amount, [self._sibling(each, scaled[each.quota.name]) for each in siblings], self._rounding)
@@ -130,7 +130,7 @@ class _Tree:
         )
 
     def _limited_request(self, each: Holding) -> int:
-        """Request: of a parent its children's limited requests, without lending at least its min; at most its max."""
+        """Return the request, at most max: of a parent, its children's limited requests; at least min where it does not lend."""
         own = children(each.quota.name, self._holdings)
         requested = sum(map(self._limited_request, own)) if own else _units(self._resource, each.demanded)
         if not each.quota.may_lend:
@@ -140,12 +140,12 @@ class _Tree:
 
 
 class KoordinatorPolicy(Policy):
-    """Within the runtime; pods of a quota are preempted by more important ones of it."""
+    """Admission within the runtime quota; a quota's pods are preempted by its own pods of higher priority."""
 
     follows_demand = True
 
     def update(self, now: Situation) -> None:
-        """Runtimes anew: they follow requests."""
+        """Recompute runtime quotas, which depend on requests; with monitorAllQuotas, evict pods above them."""
         self._runtime = shares(now.resource, [each for each in now.holdings if not each.quota.tree], now.capacity, now.rules)
         for name, share in self._runtime.items() if now.rules.monitors_quotas else ():
             for pod in now.least_important([name]):
@@ -154,10 +154,10 @@ class KoordinatorPolicy(Policy):
                     now.pending[pod.uid] = pod
 
     def admits(self, now: Situation, request: Request) -> bool:
-        """As far as its quota's runtime reaches; a quota of another tree as far as its max."""
+        """Return whether the request fits within its quota's runtime; in another tree, only the max limits it."""
         share = self._runtime.get(request.quota)
         return now.fits(request) and (share is None or now.is_within(request.quota, request.amount, share.fair_share))
 
     def victims(self, now: Situation, request: Request) -> Sequence[Request]:
-        """Less important pods of its own quota."""
+        """Return pods of the same quota with lower priority."""
         return now.less_important(request)

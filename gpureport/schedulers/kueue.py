@@ -1,7 +1,7 @@
-"""Kueue's cohorts: what a queue may borrow and lend, and its weighted share of what its cohort can lend.
+"""Kueue's cohorts: borrowing and lending of each queue, and its weighted share of the cohort's lendable capacity.
 
-Source: Kueue ff69552 (2026-08), the cache of its scheduler. Amounts are per flavor and resource; usage is what workloads have
-reserved, not only what is admitted.
+Source: Kueue ff69552 (2026-08), the scheduler's cache. Amounts are per flavor and resource; usage includes workloads that
+have reserved quota but are not yet admitted.
 """
 
 from __future__ import annotations
@@ -16,62 +16,62 @@ from gpureport.schedulers.model import Holding, Quota, Terms
 from gpureport.schedulers.pods import Policy, Request, Situation
 
 STRATEGIES = ("LessThanOrEqualToFinalShare", "LessThanInitialShare")
-"""When fair sharing takes from a borrower: if that keeps no less than the requesting queue would have; then, if it had more."""
+"""Fair sharing preempts a borrower that keeps at least the requester's share; then, one whose share was larger before."""
 
 FlavorResource = tuple[str, str]
 MAX_WEIGHTED_SHARE = 2**63 - 1
-"""Share that the status shows for a queue of weight 0 that borrows."""
+"""Value in the status for a borrowing queue with weight 0."""
 _TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True)
 class Node:
-    """A ClusterQueue, or a Cohort with what it has beyond its queues."""
+    """A ClusterQueue, or a Cohort with its own quota."""
 
     name: str
     parent: str = ""
     terms: Mapping[FlavorResource, Terms] = field(default_factory=dict)
     weight: float = 1
     usage: Mapping[FlavorResource, float] = field(default_factory=dict)
-    """Of queues; a cohort's is what its queues use of what they share."""
+    """Usage of a queue; empty for a cohort, whose usage follows from its queues."""
 
 
 @dataclass(frozen=True)
 class WeightedShare:
-    """Use above nominal quota, in thousandths of what its cohort can lend, over its weight."""
+    """Use above nominal quota, in thousandths of the cohort's lendable amount, divided by weight."""
 
     value: float
-    """0 where it borrows nothing, inf where it borrows with weight 0. Lower is admitted first, higher is preempted first."""
+    """0 without borrowing, inf for borrowing with weight 0. The lowest is admitted first, the highest preempted first."""
     resource: str = ""
-    """The resource of which it borrows most."""
+    """Resource with the largest borrowed ratio."""
 
     @property
     def as_status(self) -> int:
-        """The whole number in ``status.fairSharing.weightedShare``."""
+        """Return the integer in ``status.fairSharing.weightedShare``."""
         return MAX_WEIGHTED_SHARE if math.isinf(self.value) else math.ceil(self.value)
 
 
 @dataclass(frozen=True)
 class Lending:
-    """Lending between a queue or cohort and the others of its tree; inferred, for Kueue does not record lenders."""
+    """Lending between a queue or cohort and the rest of its tree; inferred, because Kueue does not record lenders."""
 
     lent: float
-    """Its own that others use: what is unused under a cohort is lent in one proportion, first within it, then beyond it."""
+    """Own quota that others use: unused quota under a cohort is lent in equal proportion, inside the cohort first."""
     borrowers: Mapping[str, float]
-    """By queue what it borrows that this one might have back: in its cohort all, beyond it what the cohort lent."""
+    """By queue, borrowed amounts that this one could reclaim: all in its cohort; outside, only what the cohort lent."""
     borrowed: float
-    """Use beyond its own; of a cohort, beyond what it and its members have."""
+    """Use above its own quota; for a cohort, above the quota of the cohort and its members."""
 
     @property
     def others_borrowed(self) -> float:
-        """All of that."""
+        """Return the sum of ``borrowers``."""
         return _total(self.borrowers)
 
 
 class Cohorts:
-    """ClusterQueues and Cohorts as trees; a cohort that only queues name exists too, and has nothing of its own.
+    """ClusterQueues and Cohorts as trees; a cohort that only queues name is included, without quota of its own.
 
-    What is under a cohort that is its own ancestor is left out: Kueue admits nothing there.
+    Nodes under a cohort that is its own ancestor are excluded: Kueue admits nothing there.
     """
 
     def __init__(self, nodes: Iterable[Node]) -> None:
@@ -85,13 +85,13 @@ class Cohorts:
         self._available: dict[tuple[str, FlavorResource], float] = {}
 
     def forget_usage(self) -> None:
-        """Queues hold something else now."""
+        """Clear cached amounts after a change of use."""
         self._usage.clear()
         self._available.clear()
 
     @cached_property
     def children(self) -> Mapping[str, list[Node]]:
-        """By queue and cohort its direct children."""
+        """Return the direct children of each queue and cohort, by name."""
         found: dict[str, list[Node]] = {name: [] for name in self.nodes}
         for node in self.nodes.values():
             if node.parent:
@@ -99,28 +99,28 @@ class Cohorts:
         return found
 
     def subtree_quota(self, name: str, key: FlavorResource) -> float:
-        """Its own nominal quota, and what its children lend it."""
+        """Return its nominal quota plus the lendable quota of its children."""
         if (name, key) not in self._subtree:
             lent = (self.subtree_quota(each.name, key) - self.local_quota(each.name, key) for each in self.children[name])
             self._subtree[name, key] = _nominal(self.nodes[name], key) + sum(lent)
         return self._subtree[name, key]
 
     def local_quota(self, name: str, key: FlavorResource) -> float:
-        """Amount that it never lends: beyond its lending limit. Without one all may be lent."""
+        """Return the amount that it never lends: quota above its lending limit; 0 without a limit."""
         if (name, key) not in self._local:
             limit = _terms(self.nodes[name], key).lending_limit
             self._local[name, key] = 0.0 if limit is None else max(0.0, self.subtree_quota(name, key) - limit)
         return self._local[name, key]
 
     def usage(self, name: str, key: FlavorResource) -> float:
-        """Reserved amount of a queue; of a cohort, its members' beyond what they never lend."""
+        """Return the reserved amount of a queue; for a cohort, its members' use above their local quota."""
         if (name, key) not in self._usage:
             shared = (max(0.0, self.usage(each.name, key) - self.local_quota(each.name, key)) for each in self.children[name])
             self._usage[name, key] = self.nodes[name].usage.get(key, 0.0) + sum(shared)
         return self._usage[name, key]
 
     def potential(self, name: str, key: FlavorResource) -> float:
-        """The most that it could have, were nothing in use: its own, and what borrowing limit and cohort allow."""
+        """Return the most that it could have with nothing in use, within its borrowing limit and cohort."""
         node = self.nodes[name]
         if not node.parent:
             return self.subtree_quota(name, key)
@@ -129,7 +129,7 @@ class Cohorts:
         return found if limit is None else min(self.subtree_quota(name, key) + limit, found)
 
     def available(self, name: str, key: FlavorResource) -> float:
-        """Amount left for it; negative where more was admitted than there is now."""
+        """Return the amount still available; negative where usage exceeds the current quota."""
         if (name, key) not in self._available:
             self._available[name, key] = self._what_is_left(name, key)
         return self._available[name, key]
@@ -146,15 +146,15 @@ class Cohorts:
         return max(0.0, local - used) + shared
 
     def borrowed(self, name: str, key: FlavorResource) -> float:
-        """Use beyond its nominal quota."""
+        """Return the use above its nominal quota."""
         return max(0.0, self.usage(name, key) - self.subtree_quota(name, key))
 
     def lendable(self, name: str, key: FlavorResource) -> float:
-        """Its own that it leaves unused and that others may have."""
+        """Return the unused own quota that others may borrow."""
         return max(0.0, self.subtree_quota(name, key) - max(self.usage(name, key), self.local_quota(name, key)))
 
     def lending(self, key: FlavorResource) -> dict[str, Lending]:
-        """Lending between the queues and cohorts of every tree."""
+        """Return the lending of every queue and cohort, by name."""
         roots = [name for name, node in self.nodes.items() if not node.parent]
         found = {name: Lending(0.0, {}, self.borrowed(name, key)) for name in roots}
         for root in roots:
@@ -162,7 +162,7 @@ class Cohorts:
         return found
 
     def _lent_below(self, name: str, key: FlavorResource, beyond: Mapping[str, float]) -> dict[str, Lending]:
-        """Under a cohort of which queues beyond it borrow so much: its own quota serves like that of its members."""
+        """Return lending under a cohort; queues outside it borrow ``beyond``, and its own quota is lent like its members'."""
         members = [each.name for each in self.children[name]]
         borrowed = {each: self._borrowed_by_queue(each, key) for each in members}
         lendable = {each: self.lendable(each, key) for each in members}
@@ -180,7 +180,7 @@ class Cohorts:
         return found
 
     def _borrowed_by_queue(self, name: str, key: FlavorResource) -> dict[str, float]:
-        """By queue what a queue borrows, or those under a cohort beyond what the cohort has for them."""
+        """Return borrowed amounts by queue; for a cohort, amounts that its queues borrow from outside."""
         amount, below = self.borrowed(name, key), self.children[name]
         if amount <= 0 or not below:
             return {name: amount} if amount > 0 else {}
@@ -188,9 +188,9 @@ class Cohorts:
         return {queue: part * amount / _total(found) for queue, part in found.items()}
 
     def weighted_share(self, name: str) -> WeightedShare:
-        """Its largest borrowed part of a resource, of what its cohort can lend of it.
+        """Return the largest ratio of borrowed to lendable amount over all resources, divided by weight.
 
-        A resource of which nothing can be lent is left out; of equals the first by name is used.
+        A resource with nothing to lend is excluded; if ratios are equal, the first resource by name is used.
         """
         node = self.nodes[name]
         borrowed = self._by_resource({key: self.borrowed(name, key) for key in self._keys}) if node.parent else {}
@@ -240,9 +240,9 @@ def _nominal(node: Node, key: FlavorResource) -> float:
 
 
 def cohorts(resource: str, holdings: Sequence[Holding], places: Iterable[Node] = ()) -> Cohorts:
-    """The trees of one flavor's resource, from the terms and usage of queues and cohorts.
+    """Return the trees for one resource of one flavor, from terms and usage of queues and cohorts.
 
-    ``places``: cohorts and their parents, also those that have no quota of the flavor.
+    ``places``: cohorts with their parents, including cohorts without quota of the flavor.
     """
     key = ("", resource)
     nodes = list(places)
@@ -254,9 +254,9 @@ def cohorts(resource: str, holdings: Sequence[Holding], places: Iterable[Node] =
 
 
 def consumed(before: float, since: float, until: float, runs: Iterable[tuple[float, float, float]], half_life: float) -> float:
-    """Past use by Admission Fair Sharing until a time: the amount at ``since``, decayed, and use since then.
+    """Return past use by Admission Fair Sharing at ``until``: the amount at ``since``, decayed, plus later use.
 
-    ``runs``: from when until when how much was in use; times in one unit. Kueue samples what this integrates.
+    ``runs``: start, end and used amount; all times in one unit. Kueue samples the use that this function integrates.
     """
 
     def left(at: float) -> float:
@@ -271,7 +271,7 @@ def consumed(before: float, since: float, until: float, runs: Iterable[tuple[flo
 class KueuePolicy(Policy):
     """Admission within a queue's quota and its cohort's lending; preemption only as the ClusterQueue allows.
 
-    With fair sharing the weighted share of the resource decides which queue is next, and which is preempted.
+    With fair sharing, the weighted share of the resource decides the order of admission and the victims.
     """
 
     is_held_by_nodes = False
@@ -282,7 +282,7 @@ class KueuePolicy(Policy):
         self._seen_count = 0
 
     def update(self, now: Situation) -> None:
-        """The trees anew where quotas are others."""
+        """Rebuild the trees after a change of quotas."""
         if now.quotas is not self._quotas:
             self._quotas, self._key = now.quotas, ("", now.resource)
             self._trees = Cohorts(
@@ -293,11 +293,11 @@ class KueuePolicy(Policy):
             self._is_fair = is_configured if now.rules.fair_sharing is None else bool(now.rules.fair_sharing)
 
     def order(self, now: Situation, request: Request) -> tuple[Any, ...]:
-        """Queues that have some of their own left first; within a queue the order stays."""
+        """Return the sort key: queues with unused quota of their own first; within a queue, strict order."""
         return now.used[request.quota] >= now.minimum(request.quota), *request.rank
 
     def ordered(self, now: Situation, requests: Iterable[Request]) -> Iterable[Request]:
-        """In fair sharing the first of each queue, of which those come first that will have the least share, then the second."""
+        """Return the order of attempts; with fair sharing, one request per queue and round, the smallest share first."""
         return self._tournaments(now, requests) if self._is_fair else super().ordered(now, requests)
 
     def _tournaments(self, now: Situation, requests: Iterable[Request]) -> Iterator[Request]:
@@ -307,7 +307,7 @@ class KueuePolicy(Policy):
                 yield heads.pop(request.quota)
 
     def _nominated(self, now: Situation, name: str, heads: Mapping[str, Request]) -> Request | None:
-        """Level by level the one whose branch will have the least share with its request."""
+        """Return the request whose branch has the smallest resulting share, level by level; None without requests below."""
         found = [
             (self._share_with(now, child.name, request, request.amount), request.rank, request)
             for child in self._trees.children.get(name, ())
@@ -316,16 +316,16 @@ class KueuePolicy(Policy):
         return min(found)[2] if found else heads.get(name)
 
     def blocks(self, now: Situation, request: Request) -> bool:
-        """StrictFIFO."""
+        """Return whether the queue's strategy is StrictFIFO."""
         return self._field(now, request.quota, "queueingStrategy") == "StrictFIFO"
 
     def admits(self, now: Situation, request: Request) -> bool:
-        """Its own and what it may borrow; nothing under cohorts in a circle."""
+        """Return whether own quota and borrowing suffice; false for queues under cohorts in a circle."""
         own = request.quota
         return own in self._trees.nodes and request.amount <= self._now(now).available(own, self._key) + _TOLERANCE
 
     def victims(self, now: Situation, request: Request) -> Iterable[Request]:
-        """Of queues of its tree that borrow, then of its own; lowest priority first, of equals the youngest."""
+        """Return pods of borrowing queues in its tree, then of its own queue; lowest priority first, then youngest."""
         highest, policy = self._highest_across(now, request), self._field(now, request.quota, "withinClusterQueue")
         found: list[Request] = []
         if highest > -math.inf:
@@ -341,7 +341,7 @@ class KueuePolicy(Policy):
         return self._fairly(now, request, found) if self._is_fair and request.quota in self._trees.nodes else found
 
     def _fairly(self, now: Situation, request: Request, found: list[Request]) -> Iterator[Request]:
-        """One after the other of the branch with the largest share; all of it with the request counted."""
+        """Yield victims one by one from the branch with the largest share, with the request included in the shares."""
         for number, strategy in enumerate(self._strategies):
             left, found = _by_queue(found), []
             while name := self._largest(now, request, left, self._path(request.quota)[-1]):
@@ -352,11 +352,11 @@ class KueuePolicy(Policy):
                         yield victim
                         break
                     found.append(victim)
-                if victims and not number:  # the second strategy takes one of a queue
+                if victims and not number:  # the second strategy takes at most one pod of a queue
                     left[name] = victims
 
     def _largest(self, now: Situation, request: Request, left: Mapping[str, Sequence[Request]], name: str) -> str:
-        """The queue with victims left in the branch that borrows most, or that is its own; '' where there is none."""
+        """Return the queue with victims left, in the branch with the largest share or its own branch; '' where there is none."""
         found = [(-1.0, False, name)] if name in left else []
         for child in self._trees.children.get(name, ()):
             share = self._share_with(now, child.name, request, request.amount)
@@ -366,7 +366,7 @@ class KueuePolicy(Policy):
         return max(found)[2] if found else ""
 
     def _is_fairer(self, now: Situation, request: Request, victim: Request, strategy: str) -> bool:
-        """Whether it may be preempted: in its own queue, for what is its queue's own, else by the shares below their cohort."""
+        """Return whether the victim may be preempted: same queue, request within nominal quota, or by the branches' shares."""
         if victim.quota == request.quota or now.is_within(request.quota, request.amount, now.minimum(request.quota)):
             return True
         mine, theirs = self._path(request.quota), self._path(victim.quota)
@@ -378,11 +378,11 @@ class KueuePolicy(Policy):
         return share <= self._share_with(now, other_branch, victim, -victim.amount)
 
     def is_preemptible(self, now: Situation, victim: Request, request: Request) -> bool:
-        """Another queue's only while that queue borrows."""
+        """Return whether the victim's queue borrows; always true for its own queue and with fair sharing."""
         return self._is_fair or victim.quota == request.quota or self._now(now).borrowed(victim.quota, self._key) > _TOLERANCE
 
     def _highest_across(self, now: Situation, request: Request) -> float:
-        """The priority up to which it takes from borrowers: reclaiming within its own quota, else preempting while it borrows."""
+        """Return the highest priority of victims in borrowing queues: by reclaimWithinCohort, else by borrowWithinCohort."""
         name, lower = request.quota, request.priority - 1
         if self._is_fair or now.is_within(name, request.amount, now.minimum(name)):
             return {"Any": math.inf, "LowerPriority": lower}.get(self._field(now, name, "reclaimWithinCohort"), -math.inf)
@@ -392,32 +392,32 @@ class KueuePolicy(Policy):
         return lower if threshold == "Never" else min(lower, int(threshold))
 
     def _now(self, now: Situation) -> Cohorts:
-        """The trees with what is held now."""
+        """Return the trees with current use."""
         if now.move_count != self._seen_count:
             self._trees.forget_usage()
             self._seen_count = now.move_count
         return self._trees
 
     def _borrowers(self, now: Situation, quota: str) -> list[str]:
-        """Other queues of its tree that borrow."""
+        """Return other queues of its tree that borrow."""
         root = self._path(quota)[-1]
         alike = [name for name in self._trees.nodes if name != quota and self._path(name)[-1] == root]
         return [name for name in alike if self._now(now).borrowed(name, self._key) > _TOLERANCE]
 
     @staticmethod
     def _field(now: Situation, quota: str, name: str) -> str:
-        """A field of a queue's policy; Kueue's default where it is not set."""
+        """Return a policy field of a queue; Kueue's default where it is not set."""
         return now.quotas[quota].policy.get(name, "Never")
 
     def _path(self, name: str) -> list[str]:
-        """It and the cohorts above it."""
+        """Return the queue and its ancestors."""
         found = [name]
         while found[-1] in self._trees.nodes and (above := self._trees.nodes[found[-1]].parent):
             found.append(above)
         return found
 
     def _share_with(self, now: Situation, name: str, request: Request, more: float) -> float:
-        """The weighted share of a queue or cohort were so much more in use for a request."""
+        """Return the weighted share of a queue or cohort with ``more`` added to the use of the request's quota."""
         now.count(request, more)
         share = self._now(now).weighted_share(name).value
         now.count(request, -more)
@@ -429,7 +429,7 @@ def _by_queue(requests: Sequence[Request]) -> dict[str, list[Request]]:
 
 
 class _Live(Mapping[FlavorResource, float]):
-    """Present use of a queue; a cohort has none of its own."""
+    """Current use of a queue; 0 for a cohort."""
 
     def __init__(self, now: Situation, quota: Quota) -> None:
         self._now, self._quota = now, quota
@@ -445,7 +445,7 @@ class _Live(Mapping[FlavorResource, float]):
 
 
 def policy_of(spec: Mapping[str, Any], is_fair: bool = False) -> dict[str, str]:
-    """Policy of a ClusterQueue for queueing and preemption; ``is_fair`` where its status has fair sharing."""
+    """Return the queueing and preemption policy of a ClusterQueue; ``is_fair`` where its status shows fair sharing."""
     preemption = spec.get("preemption") or {}
     borrow = preemption.get("borrowWithinCohort") or {}
     fields = {

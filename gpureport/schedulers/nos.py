@@ -1,8 +1,8 @@
-"""nos elastic quotas: what is available over quota, how much of it each quota is guaranteed, and which pods are admitted.
+"""nos elastic quotas: over-quota amounts, guaranteed parts of each quota, and admission of pods.
 
-Source: nos' scheduler plugin (12e0a72, 2024-04), and where its documents say otherwise, the code. Amounts are compared as
-the scheduler holds them: whole units, rounded up, of cpu thousandths. Labels in-quota and over-quota are the operator's of the
-same commit; its documents do not say that the lower priority comes first.
+Source: nos' scheduler plugin (12e0a72, 2024-04); where its documentation differs, the code. Amounts are compared in the
+scheduler's units: whole numbers, rounded up; thousandths for cpu. Labels in-quota and over-quota follow the operator of
+the same commit; its documentation does not mention that lower priority comes first.
 """
 
 from __future__ import annotations
@@ -17,36 +17,36 @@ from gpureport.schedulers.model import Holding, Pod, Quota, Share
 from gpureport.values.errors import UsageError
 
 GPU = "nvidia.com/gpu"
-GPU_MEMORY = "nos.nebuly.com/gpu-memory"  # GB; requests count, never limits, as in the calculator of scheduler and operator
+GPU_MEMORY = "nos.nebuly.com/gpu-memory"  # GB; only requests count, limits do not, as in the scheduler and the operator
 DEFAULT_GPU_MEMORY_GB = 32
-"""Setting of the installation chart; scheduler and operator have separate settings that must be equal."""
+"""Default of the installation chart; scheduler and operator have separate settings that must be equal."""
 
 _MIG = re.compile(r"nvidia\.com/mig-\d+g\.\d+gb")
 _SIZE = re.compile(r"(\d+)gb")
 
 
 def mig_memory_gb(resource: str) -> int:
-    """GB that one unit of a MIG resource counts; 0 for a name that the original does not understand.
+    """Return GB of one unit of a MIG resource; 0 for a name that nos does not recognize.
 
-    The name is searched, not matched as a whole: ``mig-1g.5gb.me`` is 5. Two sizes in one name are an error that the original
-    swallows, so they count 0; a compute instance (``mig-1c.2g.10gb``) is no MIG resource to it.
+    The pattern may match part of the name: ``mig-1g.5gb.me`` is 5. Two sizes in one name are an error that nos ignores, so
+    they count as 0; nos does not recognize compute instances (``mig-1c.2g.10gb``) as MIG resources.
     """
     sizes = _SIZE.findall(resource) if _MIG.search(resource) else []
     return int(sizes[0]) if len(sizes) == 1 else 0
 
 
 def gpu_memory_gb(requests: Mapping[str, float], gb_per_gpu: int = DEFAULT_GPU_MEMORY_GB) -> float:
-    """GB of gpu-memory that the original computes from a pod's requests."""
+    """Return GB of gpu-memory that nos computes from a pod's requests."""
     return sum(
         amount * (gb_per_gpu if resource == GPU else mig_memory_gb(resource)) for resource, amount in sorted(requests.items())
     )
 
 
 def uncounted(requests: Mapping[str, float]) -> tuple[str, ...]:
-    """GPU resources of the request that count 0 GB although they hold memory of a GPU.
+    """Return requested GPU resources that count as 0 GB although they use GPU memory.
 
-    Slices of nos' own MPS partitioning (``gpu-10gb``), time-sliced replicas (``gpu.shared``) and MIG names it does not
-    understand. Devices of resource claims are no requests and are not here.
+    These are slices of nos' MPS partitioning (``gpu-10gb``), time-sliced replicas (``gpu.shared``) and MIG names that nos
+    does not recognize. Devices of resource claims are excluded, because they are not requests.
     """
     return tuple(
         resource
@@ -56,13 +56,13 @@ def uncounted(requests: Mapping[str, float]) -> tuple[str, ...]:
 
 
 def with_gpu_memory(requests: Mapping[str, float], gb_per_gpu: int = DEFAULT_GPU_MEMORY_GB) -> dict[str, float]:
-    """The request with what nos adds to it; a pod without GPUs has no gpu-memory."""
+    """Return the requests including gpu-memory as nos adds it; a pod without GPUs has no gpu-memory."""
     memory = gpu_memory_gb(requests, gb_per_gpu)
     return {**requests, GPU_MEMORY: memory} if memory else dict(requests)
 
 
 ALWAYS_COMPARED = ("cpu", "memory")
-"""Compared even where a quota does not name them, and then as 0."""
+"""Compared even where a quota does not name them; the bound is then 0."""
 NEVER_COMPARED = ("ephemeral-storage", "pods")
 
 Units = dict[str, int]
@@ -71,54 +71,54 @@ Units = dict[str, int]
 
 @dataclass(frozen=True)
 class Used:
-    """A quota and what is counted as used of it, by resource in base units.
+    """A quota and its used amounts, by resource in base units.
 
-    The scheduler counts pods that are bound, from when it has known both; the operator's ``status.used`` counts those Running.
+    The scheduler counts bound pods, once it knows both pod and quota; the operator's ``status.used`` counts Running pods.
     """
 
     quota: Quota
     amounts: Mapping[str, float]
 
 
-@lru_cache(maxsize=10_000)  # a day requests few amounts, and for each of them at every instant
+@lru_cache(maxsize=10_000)  # a day has few distinct amounts, and each recurs at every instant
 def units(resource: str, amount: float) -> int:
-    """The amount as the scheduler holds it."""
+    """Return the amount in the scheduler's units, rounded up."""
     return math.ceil(round(amount * (1000 if resource == "cpu" else 1), 6))
 
 
 def base(resource: str, whole: float) -> float:
-    """Scheduler's units back in base units."""
+    """Convert scheduler's units to base units."""
     return whole / 1000 if resource == "cpu" else float(whole)
 
 
 def as_units(amounts: Mapping[str, float]) -> Units:
-    """Amounts that the scheduler compares, in its units."""
+    """Return the amounts that the scheduler compares, in its units."""
     return {resource: units(resource, amount) for resource, amount in amounts.items() if resource not in NEVER_COMPARED}
 
 
 def minimum(quota: Quota) -> Units:
-    """Its spec.min."""
+    """Return spec.min in the scheduler's units."""
     return as_units({name: terms.guaranteed for name, terms in quota.terms.items() if terms.guaranteed is not None})
 
 
 def maximum(quota: Quota) -> Units | None:
-    """Its spec.max; None where it has none, which is no limit at all."""
+    """Return spec.max in the scheduler's units; None where it is absent, which means no limit."""
     caps = {name: terms.cap for name, terms in quota.terms.items() if terms.cap is not None}
     return as_units(caps) if caps else None
 
 
 def exceeds(used: Mapping[str, int], request: Mapping[str, int], bound: Mapping[str, int]) -> tuple[str, ...]:
-    """Resources of which used and request together are more than the bound.
+    """Return resources whose used amount plus request exceeds the bound.
 
-    cpu and memory are compared always, as 0 where the bound does not name them: a quota of GPUs alone admits no pod that requests
-    cpu. Others are compared only where the bound names them.
+    cpu and memory are always compared, with 0 where the bound does not name them: a quota of GPUs alone admits no pod
+    that requests cpu. Other resources are compared only where the bound names them.
     """
     compared = dict.fromkeys((*ALWAYS_COMPARED, *sorted(bound)))
     return tuple(name for name in compared if used.get(name, 0) + request.get(name, 0) > bound.get(name, 0))
 
 
 def fits(used: Mapping[str, int], request: Mapping[str, int], bound: Mapping[str, int]) -> bool:
-    """Whether used and request together ``exceeds`` nothing of the bound."""
+    """Return whether ``exceeds`` finds no resource."""
     for name, most in bound.items():
         if used.get(name, 0) + request.get(name, 0) > most:
             return False
@@ -126,7 +126,7 @@ def fits(used: Mapping[str, int], request: Mapping[str, int], bound: Mapping[str
 
 
 def total(amounts: Iterable[Mapping[str, int]]) -> Units:
-    """Their sum, resource by resource."""
+    """Return the sum by resource."""
     found: Units = {}
     for each in amounts:
         for resource, amount in each.items():
@@ -135,10 +135,10 @@ def total(amounts: Iterable[Mapping[str, int]]) -> Units:
 
 
 def available_over_quota(held: Sequence[Used]) -> Units:
-    """Unused min of quotas, Σ max(0, min − used); also what others have borrowed of it already.
+    """Return the unused min of quotas, Σ max(0, min − used); it includes amounts that others already borrow.
 
-    Sums count each quota once. The original keeps quotas by namespace and counts a composite one once for each of its
-    namespaces, which makes its sums too large.
+    Sums count each quota once. nos keeps quotas by namespace and counts a composite quota once per namespace, so its own
+    sums are too large.
     """
     return total(
         {name: max(0, limit - units(name, each.amounts.get(name, 0))) for name, limit in minimum(each.quota).items()}
@@ -147,19 +147,19 @@ def available_over_quota(held: Sequence[Used]) -> Units:
 
 
 def share_ratios(quota: Quota, sums: Mapping[str, int]) -> dict[str, float]:
-    """Its min over the sum of all min, by resource; 0 where that sum is 0."""
+    """Return min over the sum of all min, by resource; 0 where that sum is 0."""
     return {name: limit / sums[name] if sums[name] else 0.0 for name, limit in minimum(quota).items()}
 
 
 def sum_of_min(held: Sequence[Used]) -> Units:
-    """All min together, by resource."""
+    """Return the sum of all min, by resource."""
     return total(minimum(each.quota) for each in held)
 
 
 def guaranteed_over_quota(held: Sequence[Used]) -> dict[str, Units]:
-    """The part of each quota of what is available over quota, floor(min / Σmin × available), by its name and resource.
+    """Return each quota's part of the available over-quota, floor(min / Σmin × available), by quota name and resource.
 
-    What rounding leaves is in no part. The product is one of doubles as in the original: 29 of 100 of 100 is 28.
+    The remainder of rounding is not assigned. The product uses doubles as in nos: 29 of 100 of 100 is 28.
     """
     available, sums = available_over_quota(held), sum_of_min(held)
     parts = {}
@@ -170,10 +170,10 @@ def guaranteed_over_quota(held: Sequence[Used]) -> dict[str, Units]:
 
 
 def rejections(pod: Pod, held: Sequence[Used]) -> tuple[str, ...]:
-    """Reasons why the scheduler would reject the pod as things are, before it searches for victims; () where it would not.
+    """Return reasons to reject the pod in the current state, before a search for victims; () where it is not rejected.
 
-    ``max`` (its quota's), ``sum of min``: all quotas together never use more than all min, so no quota borrows more than others
-    leave unused, though GPUs may be free. A pod that no quota governs is never rejected.
+    ``max``: of its own quota. ``sum of min``: total use may not exceed the sum of all min, so borrowing is limited to the
+    unused min of others, even if GPUs are free. A pod without a quota is never rejected.
     """
     own = quota_of(pod, held)
     if own is None:
@@ -187,12 +187,12 @@ def rejections(pod: Pod, held: Sequence[Used]) -> tuple[str, ...]:
 
 
 def quota_of(pod: Pod, held: Iterable[Used]) -> Used | None:
-    """The quota that governs the pod, and what is used of it."""
+    """Return the quota of the pod with its used amounts; None where the pod has no quota."""
     return next((each for each in held if each.quota.name == pod.quota), None)
 
 
 def shares(resource: str, holdings: Sequence[Holding]) -> dict[str, Share]:
-    """Amount of each quota of the resource that others may not take back: min and its guaranteed over-quota."""
+    """Return each quota's amount that others may not reclaim: min plus guaranteed over-quota."""
     held = [Used(each.quota, {resource: each.delivered}) for each in holdings]
     parts = guaranteed_over_quota(held)
     return {
@@ -204,30 +204,30 @@ def shares(resource: str, holdings: Sequence[Holding]) -> dict[str, Share]:
 IN_QUOTA = "in-quota"
 OVER_QUOTA = "over-quota"
 ORDER = ("creation", "priority", "request", "name")
-"""The order in which pods come to be counted: older, of lower priority, of smaller request, by name."""
+"""Order in which pods are counted: older, lower priority, smaller request, name."""
 
 _NANO = 10**9
 
 
 @dataclass(frozen=True)
 class Labelled:
-    """A running pod, and the label that it has by the rules."""
+    """A running pod and its label by the rules."""
 
     pod: Pod
     label: str
 
 
 def nano(amount: float) -> int:
-    """Billionths of the unit, whole: sums of them are exact, as the original's quantities are."""
+    """Return the amount in whole billionths: sums are exact, as with the quantities of nos."""
     whole = int(amount)
     return whole * _NANO + round((amount - whole) * _NANO)
 
 
 def labelled(quota: Quota, pods: Iterable[Pod], order: Sequence[str] = ORDER) -> list[Labelled]:
-    """The quota's running pods in the order in which they are counted, each with its label.
+    """Return the quota's running pods in the order of counting, each with its label.
 
-    Requests add up pod by pod; a pod is in-quota while the sum is within every resource of min. The sum never falls, so
-    after the first pod over quota all later ones are, also those that would have fitted and those that request nothing of it.
+    Requests are summed pod by pod; a pod is in-quota while the sum is within min for every resource. The sum never
+    decreases, so all pods after the first over-quota pod are over quota, including small ones and those without a request.
     """
     minimum = {name: nano(terms.guaranteed) for name, terms in quota.terms.items() if terms.guaranteed is not None}
     used = dict.fromkeys(minimum, 0)
@@ -241,10 +241,10 @@ def labelled(quota: Quota, pods: Iterable[Pod], order: Sequence[str] = ORDER) ->
 
 
 def in_order(pods: Iterable[Pod], order: Sequence[str] = ORDER) -> list[Pod]:
-    """Running pods in the order of counting; ``order`` names the criteria, with ``-`` before one for the reverse.
+    """Return running pods in the order of counting; ``order`` names the criteria, and ``-`` before one reverses it.
 
-    nos announced that the order could be chosen and never made it; this is for a what-if of another. Two requests
-    of which neither is smaller are left to the sort's chance by the original; here the next criteria decide.
+    nos announced a configurable order but did not implement it; this argument allows a what-if. If neither of two requests
+    is smaller, the order in nos is undefined; here the next criteria decide.
     """
     criteria = [(_criterion(name.removeprefix("-")), -1 if name.startswith("-") else 1) for name in order]
 
@@ -271,7 +271,7 @@ def _smaller_request(first: Pod, second: Pod) -> int:
 
 
 def _is_within(first: Mapping[str, float], second: Mapping[str, float]) -> bool:
-    """Whether the first requests no more, of what both request."""
+    """Return whether the first requests at most the amounts of the second, for resources in both."""
     return all(nano(first[resource]) <= nano(amount) for resource, amount in second.items() if resource in first)
 
 

@@ -1,7 +1,7 @@
-"""Preemption under nos: a waiting pod, the pods that it may replace, and the numbers.
+"""Preemption under nos: waiting pods, pods that they may preempt, and the evidence in numbers.
 
-Source: nos' scheduler plugin (12e0a72, 2024-04). It takes victims of one node, spares what it can, and counts pods that are
-nominated to a node; none of these is known here, so this is who is exposed, not who will be preempted.
+Source: nos' scheduler plugin (12e0a72, 2024-04). nos selects victims on one node, spares some of them, and counts pods
+nominated to a node. These are unknown here, so the result is the exposed pods, not the pods that will be preempted.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SAME_NAMESPACE = "same namespace"
 
 @dataclass(frozen=True)
 class Side:
-    """A quota in the comparison, in the scheduler's units."""
+    """Amounts of one quota for the comparison, in the scheduler's units."""
 
     used: Units
     minimum: Units
@@ -42,39 +42,39 @@ class Side:
 
     @cached_property
     def bound(self) -> Units:
-        """Limit: min and guaranteed over-quota."""
+        """Return min plus guaranteed over-quota."""
         return total([self.minimum, self.guaranteed])
 
     @cached_property
     def above_min(self) -> tuple[str, ...]:
-        """Resources of which it uses more than min."""
+        """Return resources whose use exceeds min."""
         return exceeds(self.used, {}, self.minimum)
 
     @cached_property
     def above_bound(self) -> tuple[str, ...]:
-        """Resources of which it uses more than it may have."""
+        """Return resources whose use exceeds min plus guaranteed over-quota."""
         return exceeds(self.used, {}, self.bound)
 
 
 @dataclass(frozen=True)
 class _Victims:
-    """Pods with the condition under which each may be preempted, and what is used when all of them are gone."""
+    """Candidate pods, each with the condition of preemption, and the use that remains without all of them."""
 
     pods: Sequence[tuple[Pod, str]]
     left: Mapping[str, Units]
-    """By quota that loses pods."""
+    """By quota that would lose pods."""
     left_in_all: Units
 
 
 _Claim = tuple[str, int, bool, bool]
-"""Criteria of preemption: namespace, priority, above min or not, within its fair share or not."""
+"""Criteria of preemption: namespace, priority, above min or not, within fair share or not."""
 
 
 @dataclass(frozen=True)
 class Situation:
-    """One instant: what each quota uses, the pods that hold it, and which of those have the label over-quota.
+    """State at one instant: use of each quota, pods that hold it, and pods with the label over-quota.
 
-    One pod may stand for several of a quota, namespace, priority and label, with what they request together.
+    One pod may represent several with the same quota, namespace, priority and label; its requests are their sum.
     """
 
     held: Sequence[Used]
@@ -84,7 +84,7 @@ class Situation:
 
     @cached_property
     def sides(self) -> Mapping[str, Side]:
-        """Each quota's side, by its name."""
+        """Return the amounts of each quota, by quota name."""
         parts = guaranteed_over_quota(self.held)
         return {
             each.quota.name: Side(as_units(each.amounts), minimum(each.quota), parts[each.quota.name], maximum(each.quota))
@@ -93,12 +93,12 @@ class Situation:
 
     @cached_property
     def min_in_all(self) -> Units:
-        """All min together."""
+        """Return the sum of all min."""
         return sum_of_min(self.held)
 
     @cached_property
     def used_in_all(self) -> Units:
-        """Use of all quotas together."""
+        """Return the total use of all quotas."""
         return total(side.used for side in self.sides.values())
 
     @cached_property
@@ -107,19 +107,19 @@ class Situation:
 
     @cached_property
     def over_quota(self) -> Sequence[int]:
-        """Pods that are over quota, by number."""
+        """Return the indexes of pods that are over quota."""
         return [number for number, pod in enumerate(self.pods) if pod.uid in self.over_quota_uids]
 
     @cached_property
     def by_namespace(self) -> Mapping[str, Sequence[int]]:
-        """Numbers of ``pods`` by namespace."""
+        """Return indexes of ``pods`` by namespace."""
         found: dict[str, list[int]] = {}
         for number, pod in enumerate(self.pods):
             found.setdefault(pod.namespace, []).append(number)
         return found
 
     def victims(self, claim: _Claim) -> _Victims:
-        """Victims of such pods, worked out once for all that wait alike."""
+        """Return the candidate victims of a claim, computed once for all waiting pods with the same claim."""
         if claim not in self._victims:
             pods = list(_candidates(claim, self))
             gone: dict[str, list[Units]] = {}
@@ -132,12 +132,12 @@ class Situation:
 
 
 def exposures(waiting: Iterable[Pod], situation: Situation) -> Iterator[Exposure]:
-    """Pods that the waiting ones may preempt, each under which condition and with which numbers; none where none would help.
+    """Yield pods that waiting pods may preempt, with condition and numbers; none where preemption would not help.
 
-    Within min (its quota would use no more than min): pods over quota of other namespaces whose quota uses more than min;
-    neither fair share nor priority counts. Above min: pods of its own namespace of lower priority, whatever their label;
-    and, while its quota stays within min and guaranteed over-quota, pods over quota whose quota is beyond its own.
-    Of several that wait in one quota and may preempt the same, the first shows the numbers.
+    Request within min: over-quota pods of other namespaces whose quota uses more than min; fair share and priority do not
+    count. Request above min: lower-priority pods of the same namespace, with either label; and, within min plus guaranteed
+    over-quota, over-quota pods of quotas that exceed theirs.
+    If several waiting pods of one quota may preempt the same pods, only the first is reported.
     """
     reported = set()
     for pod in waiting:
@@ -179,7 +179,7 @@ def _less(used: Units, gone: Units) -> Units:
 
 
 def _is_rejected_without(victims: _Victims, quota: str, request: Units, situation: Situation) -> bool:
-    """Whether max or the sum of min would refuse the request even with all its victims gone."""
+    """Return whether max or the sum of min rejects the request even after removal of all its victims."""
     side = situation.sides[quota]
     left = victims.left.get(quota, side.used)
     is_over_max = side.maximum is not None and not fits(left, request, side.maximum)

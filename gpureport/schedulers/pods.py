@@ -1,4 +1,4 @@
-"""Whole pods and gangs through a scheduler's policy, instant by instant: which are admitted, and which are preempted."""
+"""Replay of whole pods and gangs under a scheduler's policy: admissions and preemptions over time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class Request:
-    """Unit of admission, all or nothing: a pod, a gang of pods, a workload."""
+    """Unit of admission, all or nothing: a pod, a gang of pods, or a workload."""
 
     uid: str
     quota: str
@@ -30,17 +30,17 @@ class Request:
 
     @cached_property
     def kind(self) -> tuple[str, float, int]:
-        """Class of pods for a scheduler: where one cannot be admitted, no other of its class can."""
+        """Return the scheduling class: if one request cannot be admitted, no other of the same class can."""
         return self.quota, self.amount, self.priority
 
     @cached_property
     def rank(self) -> tuple[Any, ...]:
-        """Higher priority first, then older; of those that came together as they were recorded."""
+        """Return the sort key: higher priority, older creation, then earlier recorded admission."""
         return -self.priority, self.created_ms, math.inf if self.bound_ms is None else self.bound_ms, self.uid
 
 
 class Situation:
-    """Running and waiting pods at one instant, under quotas and a capacity that change."""
+    """Running and waiting pods at one instant; quotas and capacity change over time."""
 
     def __init__(self, resource: str, rules: Rules = DEFAULT_RULES) -> None:
         self.resource, self.rules = resource, rules
@@ -51,16 +51,16 @@ class Situation:
         self.running: dict[str, Request] = {}
         self.pending: dict[str, Request] = {}
         self.used: dict[str, float] = defaultdict(float)
-        """By quota, and by those that contain it."""
+        """Used amount of each quota, parents included."""
         self.total = 0.0
         self.move_count = 0
-        """Number of admissions, ends and changes of quotas so far: without a new one nothing else changes."""
+        """Number of admissions, ends and quota changes so far; if it is unchanged, use by quota is unchanged."""
         self._listed: Sequence[Quota] = ()
         self._above: dict[str, tuple[str, ...]] = {}
         self._terms: dict[str, Terms] = {}
 
     def update(self, holdings: Sequence[Holding], capacity: float) -> None:
-        """Quotas and capacity from now on."""
+        """Set the quotas and the capacity from now on."""
         listed = [each.quota for each in holdings]
         self.holdings, self.capacity = holdings, capacity
         if listed != self._listed:
@@ -72,17 +72,17 @@ class Situation:
                 self.count(request, request.amount)
 
     def terms(self, name: str) -> Terms:
-        """Term of a quota for the resource."""
+        """Return the terms of a quota for the resource."""
         if name not in self._terms:
             self._terms[name] = self.quotas[name].of(self.resource) if name in self.quotas else Terms()
         return self._terms[name]
 
     def minimum(self, name: str) -> float:
-        """Guarantee of a quota."""
+        """Return the guarantee of a quota; 0 where it has none."""
         return self.terms(name).guaranteed or 0.0
 
     def chain(self, name: str) -> tuple[str, ...]:
-        """A quota and those that contain it, from within."""
+        """Return a quota and its ancestors, from the quota to the root."""
         if name not in self._above:
             found: list[str] = []
             above = name
@@ -93,86 +93,86 @@ class Situation:
         return self._above[name]
 
     def hold(self, request: Request) -> None:
-        """Admit it."""
+        """Move a request from pending to running."""
         self.pending.pop(request.uid, None)
         self.running[request.uid] = request
         self.total += request.amount
         self.count(request, request.amount)
 
     def release(self, request: Request) -> None:
-        """Take its place away."""
+        """Remove a request from the running ones."""
         del self.running[request.uid]
         self.total -= request.amount
         self.count(request, -request.amount)
 
     def count(self, request: Request, amount: float) -> None:
-        """So much more is in use by its quota, and by those that contain it."""
+        """Add an amount to the use of its quota and of that quota's ancestors."""
         self.move_count += 1
         for name in self.chain(request.quota):
             self.used[name] += amount
 
     def fits(self, request: Request) -> bool:
-        """Whether capacity is free, and no cap is exceeded."""
+        """Return whether free capacity is sufficient and no cap of the quota or its ancestors is exceeded."""
         if self.total + request.amount > self.capacity + _TOLERANCE:
             return False
         return all(self.is_within(name, request.amount, self.terms(name).cap) for name in self.chain(request.quota))
 
     def is_within(self, name: str, more: float, bound: float | None) -> bool:
-        """Whether a quota with so much more holds no more than the bound."""
+        """Return whether the quota's use plus an amount stays within the bound."""
         return bound is None or self.used[name] + more <= bound + _TOLERANCE
 
     def least_important(self, quotas: Iterable[str] | None = None) -> list[Request]:
-        """Running pods, of these quotas or of all: lower priority first, of equals the youngest."""
+        """Return running pods of these quotas, or of all: lower priority first, then youngest first."""
         names = None if quotas is None else set(quotas)
         found = [each for each in self.running.values() if names is None or each.quota in names]
         return sorted(found, key=lambda each: (each.priority, -each.created_ms, each.uid))
 
     def less_important(self, request: Request) -> list[Request]:
-        """Running pods of its own quota that are less important than it."""
+        """Return running pods of the request's quota that have lower priority."""
         return [each for each in self.least_important([request.quota]) if each.priority < request.priority]
 
 
 class Policy:
-    """A scheduler that admits what fits, the more important and older first, and takes nothing back."""
+    """Default policy: admit requests that fit, higher priority and older first, and never preempt."""
 
     is_held_by_nodes = True
-    """Whether nodes must have free capacity."""
+    """Whether admission needs free capacity on nodes."""
     follows_demand = False
-    """Whether a request may be admitted because others wait, though none ended."""
+    """Whether new demand alone can allow an admission, without a release."""
 
     def begin(self, past: Sequence[Past], rules: Rules) -> None:
-        """Recorded state before."""
+        """Read the recorded past use before the replay."""
 
     def update(self, now: Situation) -> None:
-        """Quotas, demand or capacity change now."""
+        """Recompute state after a change of quotas, demand or capacity."""
 
     def order(self, now: Situation, request: Request) -> tuple[Any, ...]:
-        """Sort key among requests."""
+        """Return the sort key of a request."""
         return request.rank
 
     def ordered(self, now: Situation, requests: Iterable[Request]) -> Iterable[Request]:
-        """All of them in the order of admission."""
+        """Return all requests in the order of admission attempts."""
         return sorted(requests, key=lambda request: self.order(now, request))
 
     def blocks(self, now: Situation, request: Request) -> bool:
-        """Whether those behind it in its quota wait until it is admitted."""
+        """Return whether requests after this one in its quota wait until it is admitted."""
         return False
 
     def admits(self, now: Situation, request: Request) -> bool:
-        """Whether it may be admitted now."""
+        """Return whether the request can be admitted in the current situation."""
         return now.fits(request)
 
     def victims(self, now: Situation, request: Request) -> Iterable[Request]:
-        """Possible victims, in this order."""
+        """Return pods that may be preempted for the request, in order of preemption."""
         return ()
 
     def is_preemptible(self, now: Situation, victim: Request, request: Request) -> bool:
-        """Whether it may still be preempted, after those before it."""
+        """Return whether the victim may still be preempted after the previous victims were released."""
         return True
 
 
 class Replay:
-    """Requests that come, are admitted, are preempted and end."""
+    """Replay of requests: arrival, admission, preemption and end."""
 
     def __init__(self, policy: Policy, resource: str, requests: Iterable[Request], rules: Rules) -> None:
         self._policy, self._resource, self._rules = policy, resource, rules
@@ -182,7 +182,7 @@ class Replay:
         self._ends: list[tuple[int, str]] = []
 
     def restart(self, at_ms: int, holdings: Sequence[Holding], capacity: float, is_changed: bool) -> None:
-        """Begin with what was recorded to hold at an instant; under changed quotas, with as much of it as they admit."""
+        """Start from the recorded allocation at an instant; with changed quotas, keep only what the policy admits."""
         self.now = Situation(self._resource, self._rules)
         self._update(at_ms, holdings, capacity)
         there = [each for each in self._requests if each.created_ms <= at_ms and (each.ended_ms is None or each.ended_ms > at_ms)]
@@ -197,7 +197,7 @@ class Replay:
         self._settle()
 
     def step(self, at_ms: int, holdings: Sequence[Holding], capacity: float) -> None:
-        """Go on to an instant at which something changes."""
+        """Advance to the next instant of change."""
         while self._ends and self._ends[0][0] <= at_ms:
             _, uid = heappop(self._ends)
             if uid in self.now.running:
@@ -223,7 +223,7 @@ class Replay:
             self._failed.clear()
 
     def _settle(self) -> None:
-        """Admit what the policy admits, one after the other, until it admits nothing more."""
+        """Admit requests one by one until the policy admits no more."""
         evicted: set[str] = set()
         is_moving = any(each.kind not in self._failed for each in self.now.pending.values())
         while is_moving:
@@ -241,11 +241,11 @@ class Replay:
                 self._failed.add(request.kind)
                 if self._policy.blocks(self.now, request):
                     blocked.add(request.quota)
-        if evicted:  # they have not tried to preempt yet
+        if evicted:  # evicted pods have not yet tried to preempt others
             self._failed.clear()
 
     def _admit(self, request: Request, may_preempt: bool) -> list[Request] | None:
-        """Victims; None where it is not admitted, and everything as it was."""
+        """Admit a request and return its victims; None, with the situation unchanged, where it cannot be admitted."""
         policy, now = self._policy, self.now
         gone: list[Request] = []
         is_in = policy.admits(now, request)

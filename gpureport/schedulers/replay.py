@@ -1,4 +1,4 @@
-"""Recorded demand through a system's rules once more, with the quotas as they were or otherwise."""
+"""Replay of recorded demand under a system's rules, with recorded or changed quotas."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ UNKNOWABLE = (
     "Each resource is replayed by itself: pods that another one (cpu, memory) would have kept out are not counted.",
     "A scheduler does at once what its rules allow: cycles, grace periods and backoff take no time.",
 )
-"""Limits of every replay, as sentences."""
+"""Limits of every replay, in sentences for the report."""
 _UNGOVERNED = ("nos", "scheduler-plugins", "koordinator", "kubernetes")
-"""Here pods run without a quota too (Koordinator: under its default quota); elsewhere a pod without a queue does not."""
+"""Systems that run pods without a quota (Koordinator: under its default quota); others do not run pods without a queue."""
 
 
 POLICIES: Mapping[str, Callable[[], Policy]] = {
@@ -34,22 +34,22 @@ POLICIES: Mapping[str, Callable[[], Policy]] = {
     "kai": KaiPolicy,
     "kueue": KueuePolicy,
 }
-"""By system; a ResourceQuota's pods are no business of a scheduler, and replayed as amounts."""
+"""By system. Pods under a ResourceQuota are replayed as amounts, because no scheduler enforces it."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """A run of time in which nothing changes, for one resource of one system."""
+    """Interval without changes, for one resource of one system."""
 
     start_ms: int
     end_ms: int
     holdings: Sequence[Holding]
     capacity: float
-    """Capacity to share, in the resource's unit."""
+    """Amount to share, in the resource's unit."""
 
     @property
     def delivered(self) -> dict[str, float]:
-        """Allocation of each quota."""
+        """Return the allocation of each quota."""
         return {each.quota.name: each.delivered for each in self.holdings}
 
 
@@ -62,9 +62,9 @@ def replay(
     rules: Rules = DEFAULT_RULES,
     past: Sequence[Past] = (),
 ) -> Iterator[Step]:
-    """The steps with quotas as changed and what they would hold: pod by pod of ``requests``, or without them as amounts.
+    """Yield steps with changed quotas and their allocation: pod by pod if ``requests`` is given, else as divisible amounts.
 
-    It starts, and goes on after a gap, from what was held then.
+    At the start and after a gap, the replay begins with the recorded allocation.
     """
     if requests is not None and system != "kubernetes":
         policy = POLICIES[system]()
@@ -100,12 +100,12 @@ def _pod_by_pod(found: Replay, resource: str, steps: Iterable[Step], change: Cha
 
 
 def _changing(resource: str, change: Change) -> Callable[[Sequence[Holding]], Sequence[Holding]]:
-    """The same held of the quotas as changed, one object for each: they recur at every step."""
+    """Return a function that applies the change to quotas; it caches results, because the same quotas recur at every step."""
     known: dict[int, tuple[Quota, Quota]] = {}
 
     def quota_of(quota: Quota) -> Quota:
         if id(quota) not in known:
-            known[id(quota)] = quota, changed(quota, resource, change)  # kept, so the id stays its own
+            known[id(quota)] = quota, changed(quota, resource, change)  # keeps a reference, so the id is not reused
         return known[id(quota)][1]
 
     if change == NO_CHANGE:
@@ -123,7 +123,7 @@ def _replayed(
 
 
 def _ungoverned(runs_on: bool, holdings: Sequence[Holding], change: Change, capacity: float) -> dict[str, float]:
-    """Allocation of pods of removed quotas: their requests, as no quota may take it from them, or nothing."""
+    """Return the allocation of pods of removed quotas: their requests, since no quota limits them, or 0 where they cannot run."""
     left, held = capacity, dict[str, float]()
     for each in leaves(holdings) if change.removed else ():
         if each.quota.name in change.removed:
@@ -133,6 +133,6 @@ def _ungoverned(runs_on: bool, holdings: Sequence[Holding], change: Change, capa
 
 
 def _held(holding: Holding, holdings: Sequence[Holding], held: Mapping[str, float]) -> float:
-    """Allocation; of a parent, of the quotas under it."""
+    """Return the allocation of a quota; for a parent, the sum of the quotas under it."""
     name = holding.quota.name
     return held[name] if name in held else sum(held.get(each.quota.name, 0.0) for each in below(name, holdings))

@@ -1,7 +1,7 @@
-"""scheduler-plugins' ElasticQuota, of which nos and Koordinator descend: min and max, borrowing first come first served.
+"""scheduler-plugins' ElasticQuota, the origin of nos and Koordinator quotas: min and max, first-come borrowing.
 
-Source: scheduler-plugins, the plugin capacityscheduling (2026-08). No label, no fair share, no gpu-memory.
-What it and nos (12e0a72) admit, and what they preempt for it, is replayed pod by pod and one resource at a time.
+Source: scheduler-plugins, plugin capacityscheduling (2026-08). It has no label, no fair share and no gpu-memory.
+The policies of this plugin and of nos (12e0a72) replay admissions and preemptions pod by pod, one resource at a time.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _ALWAYS = ("cpu", "memory", "ephemeral-storage")
 
 
 def over_min(used: Mapping[str, int], request: Mapping[str, int], bound: Mapping[str, int]) -> tuple[str, ...]:
-    """Resources requested beyond min; one that min does not name has none guaranteed."""
+    """Return resources requested beyond min; a resource that min does not name has a min of 0."""
     return tuple(name for name in _compared(request) if request.get(name, 0) + used.get(name, 0) > bound.get(name, 0))
 
 
 def over_max(used: Mapping[str, int], request: Mapping[str, int], bound: Mapping[str, int] | None) -> tuple[str, ...]:
-    """Resources requested beyond max; cpu, memory and ephemeral storage that a max does not name are 0, others have no limit."""
+    """Return resources requested beyond max; an unnamed cpu, memory or ephemeral-storage has a max of 0, others no limit."""
     if bound is None:
         return ()
     named = [name for name in _compared(request) if name in _ALWAYS or name in bound]
@@ -49,7 +49,7 @@ def _maximum(quota: Quota) -> Units | None:
 
 
 def rejections(pod: Pod, held: Sequence[Used]) -> tuple[str, ...]:
-    """Reasons why the pod would be rejected as things are: ``max``, ``sum of min``; () where it would not."""
+    """Return reasons to reject the pod in the current state: ``max``, ``sum of min``; () where it is not rejected."""
     own = quota_of(pod, held)
     if own is None:
         return ()
@@ -62,9 +62,9 @@ def rejections(pod: Pod, held: Sequence[Used]) -> tuple[str, ...]:
 
 
 def exposures(waiting: Iterable[Pod], held: Sequence[Used], pods: Sequence[Pod]) -> Iterator[Exposure]:
-    """Pods that the waiting ones may preempt: within its min those of quotas above theirs, else less important ones of its own.
+    """Yield pods that waiting pods may preempt: within min, pods of quotas above min; else lower-priority pods of its own.
 
-    Of several that wait in one quota and may preempt the same, one shows it.
+    If several waiting pods of one quota may preempt the same pods, only the first is reported.
     """
     above = {each.quota.name: _evidence(each, found[0]) for each in held if (found := _above_min(each))}
     reported = set()
@@ -104,19 +104,19 @@ _TOLERANCE = 1e-9
 
 
 class ElasticPolicy(Policy):
-    """scheduler-plugins: within its min a quota takes back from those above theirs, else from its own less important pods."""
+    """scheduler-plugins: within its min, a quota preempts pods of quotas above min; else its own pods of lower priority."""
 
     def admits(self, now: Situation, request: Request) -> bool:
-        """All quotas together stay within the sum of min."""
+        """Return whether the request fits and all quotas together stay within the sum of min."""
         return now.fits(request) and now.total + request.amount <= sum(map(now.minimum, now.quotas)) + _TOLERANCE
 
     def victims(self, now: Situation, request: Request) -> Sequence[Request]:
-        """Pods of others while it is within what it may claim, and less important ones of its own where it is above min."""
+        """Return pods of others if the request is within its claim, and lower-priority pods of its own quota if above min."""
         own = [] if self._is_within_min(now, request) else now.less_important(request)
         return [*own, *(each for each in self._exposed(now) if each.quota != request.quota)]
 
     def is_preemptible(self, now: Situation, victim: Request, request: Request) -> bool:
-        """Its own always; others while their quota still has more than it may keep."""
+        """Return whether the victim is of the same quota, or its quota still uses more than it may keep."""
         if victim.quota == request.quota:
             return True
         bound = now.minimum(victim.quota) + (0.0 if self._is_within_min(now, request) else self._over(now, victim.quota))
@@ -129,16 +129,16 @@ class ElasticPolicy(Policy):
         return now.is_within(request.quota, request.amount, now.minimum(request.quota) + self._over(now, request.quota))
 
     def _over(self, now: Situation, quota: str) -> float:
-        """Guarantee beyond its min."""
+        """Return the guaranteed amount beyond min."""
         return 0.0
 
     def _exposed(self, now: Situation) -> list[Request]:
-        """Candidates for another quota."""
+        """Return pods that another quota may preempt."""
         return now.least_important()
 
 
 class NosPolicy(ElasticPolicy):
-    """nos: unused min is guaranteed to others in proportion, and only pods over quota are taken."""
+    """nos: unused min is guaranteed to others in proportion, and only pods over quota are preempted."""
 
     def _over(self, now: Situation, quota: str) -> float:
         total = sum(map(now.minimum, now.quotas))
@@ -146,7 +146,7 @@ class NosPolicy(ElasticPolicy):
         return math.floor(now.minimum(quota) / total * unused) if total else 0.0
 
     def _exposed(self, now: Situation) -> list[Request]:
-        """Those over quota: they and the older ones of their quota request more than min together."""
+        """Return pods over quota: requests of the pod and of pods counted before it exceed min."""
         used: dict[str, float] = defaultdict(float)
         over = set()
         for each in sorted(now.running.values(), key=_counted):

@@ -1,6 +1,6 @@
-"""Volcano's deserved resources: by weight (plugin proportion) or as configured (plugin capacity); a cluster runs one of them.
+"""Volcano's deserved resources: by weight (plugin proportion) or as configured (plugin capacity); a cluster uses one plugin.
 
-Source: volcano ed72c7c (2026-08). Vectors over resources; amounts in base units.
+Source: volcano ed72c7c (2026-08). Amounts are vectors over resources, in base units.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gpureport.schedulers.pods import Policy, Request, Situation
 
 Amounts = Mapping[str, float]
 _NEGLIGIBLE = 1e-4
-"""Less is nothing to Volcano: a tenth of a thousandth, in which it counts."""
+"""Volcano treats smaller amounts as 0: a tenth of its unit, which is a thousandth."""
 _MAX_ROUNDS = 1000
 _ALWAYS_THERE = ("cpu", "memory")
 _ROOT = "root"
@@ -23,18 +23,18 @@ _ROOT = "root"
 
 @dataclass(frozen=True)
 class Queue:
-    """A queue of one scheduling cycle."""
+    """A queue in one scheduling cycle."""
 
     name: str
     request: Amounts
     weight: float = 1
     guarantee: Amounts = field(default_factory=dict)
     capability: Amounts = field(default_factory=dict)
-    """Empty where there is none."""
+    """Empty where there is no limit."""
 
 
 def real_capabilities(capacity: Amounts, queues: Sequence[Queue]) -> dict[str, dict[str, float]]:
-    """The most that each queue can have: its capability, and no more than all guarantees of others leave."""
+    """Return the most that each queue can have: its capability, and at most capacity outside the guarantees of others."""
     free = {
         resource: max(0.0, amount - sum(each.guarantee.get(resource, 0) for each in queues))
         for resource, amount in capacity.items()
@@ -43,9 +43,9 @@ def real_capabilities(capacity: Amounts, queues: Sequence[Queue]) -> dict[str, d
 
 
 def _limit(resource: str, free: float, queue: Queue) -> float:
-    """Unguaranteed amount and its own guarantee, within its capability.
+    """Return unguaranteed capacity plus the queue's guarantee, at most its capability.
 
-    No limit where guarantees take all of a device resource: Volcano drops what is 0, and what is not there limits nothing.
+    No limit where guarantees take all of a device resource: Volcano drops zero amounts, and an absent one sets no limit.
     """
     own = queue.guarantee.get(resource, 0)
     if free <= 0 and not own and resource not in _ALWAYS_THERE:
@@ -54,11 +54,11 @@ def _limit(resource: str, free: float, queue: Queue) -> float:
 
 
 def proportion(capacity: Amounts, queues: Sequence[Queue]) -> dict[str, dict[str, float]]:
-    """Deserved amount of each queue by its weight, by resource.
+    """Return the deserved amount of each queue by weight, per resource.
 
-    In rounds: what remains is split by weight among the queues still short; each is cut to its real capability and its
-    request and raised to its guarantee, and what that leaves goes into the next round. Queues without pods take no part;
-    they have their guarantee.
+    Rounds: the remainder is split by weight among queues still short. Each amount is limited to the real capability and
+    the request, and raised to the guarantee; the excess goes into the next round. A queue without pods gets only its
+    guarantee.
     """
     limits = real_capabilities(capacity, queues)
     deserved = {queue.name: {resource: queue.guarantee.get(resource, 0.0) for resource in capacity} for queue in queues}
@@ -95,15 +95,15 @@ def _is_met(queue: Queue, deserved: Amounts, before: Amounts) -> bool:
 
 
 def capacity_deserved(configured: float, real_capability: float, guarantee: float = 0) -> float:
-    """Deserved amount of a queue under the plugin capacity: as configured, within its real capability, at least its guarantee."""
+    """Return the deserved amount under plugin capacity: as configured, at most the real capability, at least the guarantee."""
     return max(min(configured, real_capability), guarantee)
 
 
 def shares(resource: str, holdings: Sequence[Holding], capacity: float, rules: Rules = DEFAULT_RULES) -> dict[str, Share]:
-    """Deserved amount of each queue of the resource: as configured where queues have ``deserved``, else leaf queues by weight.
+    """Return each queue's deserved amount: as configured where any queue has ``deserved``, else by weight among leaf queues.
 
-    Where queues have parents (``enableHierarchy``) parents deserve what is configured too, the root what its queues do;
-    nothing is cut to a capability: in the documents it is, the code warns and goes on.
+    With ``enableHierarchy``, parents have their configured amounts, and the root has the sum of its queues. Amounts are
+    not limited to the capability: the documentation says so, but the code only logs a warning.
     """
     if _is_hierarchy(holdings):
         return _configured_in_tree(resource, holdings)
@@ -136,7 +136,7 @@ def _configured_in_tree(resource: str, holdings: Sequence[Holding]) -> dict[str,
 
 
 def limits(resource: str, holdings: Sequence[Holding], capacity: float) -> dict[str, float]:
-    """The most that each queue can have, level by level: of what its parent can have, less what siblings are guaranteed."""
+    """Return the most that each queue can have, level by level: its parent's amount minus the guarantees of siblings."""
     return _limits(resource, [each for each in holdings if _is_under_root(each)], holdings, capacity)
 
 
@@ -149,7 +149,7 @@ def _limits(resource: str, siblings: Sequence[Holding], holdings: Sequence[Holdi
 
 
 def queue(resource: str, each: Holding) -> Queue:
-    """The queue of a cycle that requests what the holding demands of one resource."""
+    """Return the queue for a scheduling cycle; its request is the holding's demand for one resource."""
     terms = each.quota.of(resource)
     capability = {} if terms.cap is None else {resource: terms.cap}
     weight = 1 if terms.weight is None else terms.weight
@@ -157,12 +157,12 @@ def queue(resource: str, each: Holding) -> Queue:
 
 
 class VolcanoPolicy(Policy):
-    """proportion up to what is deserved, capacity up to what others are not guaranteed; what is deserved is taken back."""
+    """Admission up to deserved (proportion) or up to unguaranteed capacity (capacity); deserved amounts are reclaimed."""
 
     follows_demand = True
 
     def update(self, now: Situation) -> None:
-        """Deserved amounts anew, for they follow requests."""
+        """Recompute deserved amounts, which depend on requests."""
         found = shares(now.resource, now.holdings, now.capacity)
         self._deserved = {name: share.fair_share or 0.0 for name, share in found.items()}
         is_capacity = _is_hierarchy(now.holdings) or any(now.terms(name).deserved is not None for name in now.quotas)
@@ -171,23 +171,23 @@ class VolcanoPolicy(Policy):
         self._most = limits(now.resource, now.holdings, now.capacity) if is_capacity else self._deserved
 
     def order(self, now: Situation, request: Request) -> tuple[Any, ...]:
-        """The queue of the highest priority, then with the least of what it deserves first."""
+        """Return the sort key: queue priority, then the smallest ratio of use to deserved amount."""
         deserved = self._deserved.get(request.quota, 0.0)
         return -self._priority.get(request.quota, 0), now.used[request.quota] / deserved if deserved else math.inf, *request.rank
 
     def admits(self, now: Situation, request: Request) -> bool:
-        """Free capacity for its queue, which contains no others, and for all that contain it."""
+        """Return whether capacity is free for the queue and all its ancestors; a queue with children admits nothing."""
         if request.quota in self._parents or not now.fits(request):
             return False
         return all(now.is_within(name, request.amount, self._most.get(name)) for name in now.chain(request.quota))
 
     def victims(self, now: Situation, request: Request) -> Sequence[Request]:
-        """Less important pods of its own queue; while it stays within what it deserves, those of queues beyond theirs."""
+        """Return lower-priority pods of the same queue and, within the deserved amount, pods of all other queues."""
         own = now.less_important(request)
         if not now.is_within(request.quota, request.amount, self._deserved.get(request.quota, 0.0)):
             return own
         return [*own, *(each for each in now.least_important() if each.quota != request.quota)]
 
     def is_preemptible(self, now: Situation, victim: Request, request: Request) -> bool:
-        """Another queue's only while that queue has more than it deserves."""
+        """Return whether the victim's queue is the request's own or uses more than it deserves."""
         return victim.quota == request.quota or now.used[victim.quota] > self._deserved.get(victim.quota, 0.0) + _NEGLIGIBLE
