@@ -1,4 +1,4 @@
-"""What-if: recorded demand through the schedulers' rules under other quotas, outcomes side by side."""
+"""What-if: replay of recorded demand under the schedulers' rules with other quotas, and comparison of the outcomes."""
 
 from gpureport.whatif.compare import Answer, answer, past_use
 from gpureport.whatif.question import Question, parse_question

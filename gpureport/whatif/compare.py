@@ -1,4 +1,4 @@
-"""Recorded, replayed as it was, and replayed as it would be: three outcomes of each quota, by one and the same SQL."""
+"""Three outcomes of each quota by the same SQL: recorded, replayed without changes, replayed with changes."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ order by all
 
 
 def past_use(con: duckdb.DuckDBPyConnection, lake: Lake, window: Window, rules: Rules) -> Mapping[str, Sequence[Past]]:
-    """Hour by hour, by cluster; hours of which use or nodes are not known are not there."""
+    """Return KAI's past use hour by hour, by cluster; hours with unknown use or nodes are omitted."""
     found: dict[str, list[Past]] = defaultdict(list)
     since = window.start_at - timedelta(hours=rules.window_hours)
     days = list(Window(since, window.start_at).days()) if rules.k_value and rules.window_hours else []
@@ -121,30 +121,30 @@ from (
 
 @dataclass(frozen=True)
 class Answer:
-    """Outcomes by quota of each variant, and what was left out of the replays."""
+    """Outcomes by quota of each variant, with omissions of the replays."""
 
     recorded: list[Row]
     replayed: list[Row]
-    """Without the quotas of which no time could be replayed."""
+    """Outcomes of quotas with at least one replayed step."""
     changed: list[Row]
     left_out_seconds: LeftOut
     changed_quotas: Collection[tuple[str, str, str]]
-    """Cluster, system and name of those that the question names."""
+    """Cluster, system and name of quotas that the question names."""
     uncounted_pods: Mapping[str, int]
-    """Pods of nos' quotas by resources that they request and nos counts as nothing."""
+    """Number of nos pods by requested resource that nos counts as 0 GB."""
     errors: Mapping[tuple[str, ...], float]
-    """GPU-hours by which what is replayed differs from what was recorded, over all steps, by cluster, system, … and quota."""
+    """Absolute difference between replay and record in GPU-hours over all steps, by cluster, system, … and quota."""
     by_amounts: Collection[Pool]
-    """Pools that were replayed as divisible amounts."""
+    """Pools replayed as divisible amounts."""
     added_gpus: float = 0
     doubts: Collection[str] = ()
-    """Doubts about the changed quotas."""
+    """Warnings about the changed quotas."""
     past_hours: Mapping[str, int] = field(default_factory=dict)
-    """Hours before the window whose use is known to KAI's past use, by cluster."""
+    """Hours before the window with known use for KAI's past use, by cluster."""
 
     @property
     def systems(self) -> list[str]:
-        """Those whose rules were replayed."""
+        """Return the systems with replayed outcomes."""
         return sorted({str(row["system"]) for row in self.replayed})
 
 
@@ -155,9 +155,9 @@ def answer(
     question: Question,
     past: Mapping[str, Sequence[Past]] = MappingProxyType({}),
 ) -> Answer:
-    """The outcomes of the window's quotas; ``lake.*`` is open on the connection (``quotas.quota_lake``).
+    """Return the outcomes of the window's quotas; ``lake.*`` must be open on the connection (``quotas.quota_lake``).
 
-    LakeError where nothing is known of quotas, UsageError for a quota that is not there.
+    LakeError where the lake has no quotas with pods; UsageError for an unknown quota.
     """
     _build_recorded(con, rules, window, question)
     con.execute("create table recorded_capacity as from day.quota_capacity")
@@ -202,7 +202,7 @@ def answer(
 
 
 def _build_recorded(con: duckdb.DuckDBPyConnection, rules: Rules, window: Window, question: Question) -> None:
-    """All facts of the quotas that the question is about, of the window alone."""
+    """Build all facts of the question's quotas, for the window only."""
     there = set[str]()
     for query in needed(load(), [_QUOTA_TERMS]):
         build(con, query, {})
@@ -211,7 +211,7 @@ def _build_recorded(con: duckdb.DuckDBPyConnection, rules: Rules, window: Window
         f"delete from {_QUOTA_TERMS} where ($cluster != '' and cluster != $cluster) or ($system != '' and system != $system)",
         {"cluster": question.cluster, "system": question.system},
     )
-    # An outcome makes its steps itself, week by week.
+    # No step table is built here: each outcome builds its steps week by week.
     build_quota_facts(con, rules, window, there, targets=(*load()["day.quota_step"].reads, *_AFTER_LABELS))
     if not con.execute("select 1 from day.quota_amount limit 1").fetchone():
         raise LakeError(
@@ -222,7 +222,7 @@ def _build_recorded(con: duckdb.DuckDBPyConnection, rules: Rules, window: Window
 
 
 def _added_gpus(con: duckdb.DuckDBPyConnection, question: Question, clusters: Sequence[str]) -> float:
-    """GPUs that are thought of in addition; nodes have as many as most nodes."""
+    """Return the number of added GPUs; added nodes have the most common number of GPUs per node."""
     if (question.added_gpus or question.added_nodes) and len(clusters) > 1:
         raise UsageError(f"there are quotas in {', '.join(clusters)}; choose the one that gets GPUs with --cluster")
     if not question.added_nodes:
@@ -234,7 +234,7 @@ def _added_gpus(con: duckdb.DuckDBPyConnection, question: Question, clusters: Se
 
 
 def _usable(con: duckdb.DuckDBPyConnection, added_gpus: float) -> None:
-    """What there is to share out."""
+    """Build the capacity to share, with added GPUs."""
     con.execute("create or replace table day.quota_capacity as from recorded_capacity")
     _use_demand(con, _RECORDED)
     build(con, load()["period.quota_usable"], {"added_gpus": added_gpus})
@@ -246,7 +246,7 @@ def _use_demand(con: duckdb.DuckDBPyConnection, demand: str) -> None:
 
 
 def _others(question: Question, changes: Mapping[Pool, Change], scopes: Scopes) -> list[int]:
-    """Scopes that may come out otherwise; labels of nos depend on all resources of a cluster."""
+    """Return scopes that the question may affect; labels of nos depend on all resources of a cluster."""
     if question.added_gpus or question.added_nodes or question.rules or question.pod_order != ORDER:
         return list(scopes)
     named = {(pool, name) for pool, change in changes.items() for name in change.quotas()}
@@ -259,7 +259,7 @@ def _others(question: Question, changes: Mapping[Pool, Change], scopes: Scopes) 
 
 
 def _change_terms(con: duckdb.DuckDBPyConnection, changes: Mapping[Pool, Change]) -> list[str]:
-    """The same in ``day.quota_terms``, and doubts about it; a quota that is removed stays without any."""
+    """Update ``day.quota_terms`` and return warnings; a removed quota keeps its row, without terms."""
     rows, found = QuotaRows(), dict[str, None]()
     for row in con.sql(QUOTAS).to_arrow_table().to_pylist():
         pool = Pool(*(row[name] for name in Pool._fields))
@@ -280,12 +280,12 @@ def _uncounted_pods(con: duckdb.DuckDBPyConnection) -> dict[str, int]:
 
 
 def _all_but(rebuilt: Collection[str]) -> set[str]:
-    """Every table but those."""
+    """Return the names of all tables except these."""
     return {*quota_graph()} - set(rebuilt)
 
 
 def _outcome(con: duckdb.DuckDBPyConnection, window: Window, demand: str) -> list[Row]:
-    """The hours are made week by week: steps of a month at once would not fit into memory."""
+    """Return the outcome rows of a demand; hours are built week by week, because steps of a month do not fit into memory."""
     hours = []
     for day in list(window.days())[::7]:
         _use_demand(con, f"{demand} where start_at >= date '{day}' and start_at < date '{day}' + 7")

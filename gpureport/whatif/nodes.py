@@ -1,4 +1,4 @@
-"""What-if of nodes or pods: the recorded pods of each cluster placed anew, a row for each number of nodes."""
+"""What-if of nodes or pods: a new placement of each cluster's recorded pods, one row per number of nodes."""
 
 from __future__ import annotations
 
@@ -29,31 +29,31 @@ _MOST_VARIANTS = 50
 _MOST_ADDED = 1_000
 _GIB = 1024**3
 Prices = Mapping[str, Mapping[str, float]]
-"""Price of a GPU-hour, by model or for all, and the day from which it is valid."""
+"""Price of a GPU-hour, by GPU model (or ``all``) and first day of validity."""
 
 
 @dataclass(frozen=True)
 class NodeQuestion:
-    """Numbers of nodes to add (or, negative, to take away) and what they are like."""
+    """Numbers of nodes to add (negative: to remove) and the kind of node."""
 
     counts: tuple[int, ...]
     like: str = ""
-    """A node, or a GPU model; '' for the most common kind of node."""
+    """Name of a node, or GPU model; '' for the most common kind of node."""
     policy: Policy | None = None
-    """None for the one that the recorded nodes of pods agree with most."""
+    """Placement policy; None for the policy that agrees best with the recorded placement."""
     cluster: str = ""
     pods: PodChange = field(default_factory=PodChange)
     wait_seconds: float | None = None
-    """In place of numbers: as few nodes more as it takes for a p95 wait below this."""
+    """Maximum p95 wait; if set, the smallest number of added nodes below it is searched, instead of ``counts``."""
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """Of the period, those that it reads."""
+        """Return the names of the period's tables that the question reads."""
         return _TABLES if self.pods == PodChange() else (*_TABLES, "period.workload", "period.pod_idle")
 
 
 def parse_counts(text: str) -> tuple[int, ...]:
-    """``+4``, ``-3``, or a range ``-2..+6``; UsageError for anything else."""
+    """Parse ``+4``, ``-3``, or a range ``-2..+6``; UsageError for anything else."""
     parts = re.fullmatch(r"([+-]?\d{1,6})(?:\.\.([+-]?\d{1,6}))?", text)
     if not parts:
         raise UsageError(f"--nodes {text!r} is no number of nodes; write it like +4, -3 or -2..+6")
@@ -66,9 +66,9 @@ def parse_counts(text: str) -> tuple[int, ...]:
 def rows_of(
     con: DuckDBPyConnection, window: Window, question: NodeQuestion, prices: Prices
 ) -> Iterator[tuple[str, Sequence[Any]]]:
-    """For each cluster a sentence about the replay's error, and a row for what was recorded, replayed, and each number of nodes.
+    """Yield rows with a note on the replay error: per cluster one recorded row, one replayed, and one per number of nodes.
 
-    LakeError where no cluster's pods and nodes are known; UsageError where none is like the node that is requested.
+    LakeError where pods, nodes or required activity are unknown; UsageError where no node matches ``question.like``.
     """
     scenes = list(_scenes(con, window, question.pods))
     if not scenes:
@@ -130,7 +130,7 @@ def _rows(
 def _returned(
     before: Scene, after: Scene, starts: Sequence[float | None], costs: Mapping[str, Sequence[float | None]]
 ) -> tuple[int, float, float | None]:
-    """Pods that are different, GPU-hours that they would not have had, and their cost; None unless each model has one price."""
+    """Return the number of changed pods, saved GPU-hours and their cost; cost None unless each model has exactly one price."""
     models = {node.name: node.gpu_model for node in before.nodes}
     hours = returned_gpu_hours(before, after, starts)
     amounts = [(found, {*costs.get(models.get(name, ""), ())}) for name, found in hours.items()]
@@ -187,9 +187,9 @@ def _scenes(con: DuckDBPyConnection, window: Window, change: PodChange) -> Itera
 
 
 def _taken(pods: Sequence[Pod]) -> Mapping[tuple[str, str], tuple[float, float]]:
-    """The most that pods had at once: units by node and resource, cores and GiB by node and ''.
+    """Return the peak use by pods: units by node and resource, cores and GiB by node and ''.
 
-    So much there was, whatever other pods have on average.
+    Capacity is at least this peak, even if the average request of other pods suggests less.
     """
     edges: dict[tuple[str, str], list[tuple[float, float, float]]] = {}
     for pod in pods:
@@ -202,7 +202,7 @@ def _taken(pods: Sequence[Pod]) -> Mapping[tuple[str, str], tuple[float, float]]
 
 
 def _like(scene: Scene, name: str) -> Node | None:
-    """The node of that name, or one of the most common size among all or those of the model."""
+    """Return the node of that name, or one of the most common size (of the model, if given); None without any match."""
     chosen = [node for node in scene.nodes if name in ("", node.name, node.gpu_model)]
     kinds = Counter((node.gpu_model, node.size) for node in chosen if node.size)
     if not kinds:
@@ -212,7 +212,7 @@ def _like(scene: Scene, name: str) -> Node | None:
 
 
 def _hourly(prices: Prices, model: str, window: Window) -> list[float | None]:
-    """Price of each hour of the model's GPUs, as it is in force on its day; None without one."""
+    """Return the price of each hour of a model's GPUs, as valid on that day; None for hours without a price."""
     days = (str((window.start_at + timedelta(hours=hour)).date()) for hour in range(-int(-window.seconds // 3600)))
     steps = [each for name in (model, "all") for each in sorted(prices.get(name, {}).items(), reverse=True)]
     return [next((amount for since, amount in steps if since <= day), None) for day in days]

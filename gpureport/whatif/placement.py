@@ -1,10 +1,10 @@
-"""Recorded pods placed anew, on more or fewer nodes: who would have waited how long, and what would have been free.
+"""New placement of recorded pods on more or fewer nodes: wait of each pod, and free capacity.
 
-As the Kubernetes scheduler does it: a pod is on one node; whoever waits longest and fits goes first, and one that does not fit
-keeps no other from its place. With the recorded nodes a pod goes to the node on which it ran where it fits there, else by the
-policy. Replicas of GPUs and MIG instances are counted in units, as the scheduler does, not in the GPUs that they were on average.
-Times are s since 1970, amounts GPUs, cores, GiB. A pod that runs at the end of the window runs until there; so
-would one that never ran.
+Rules as in the Kubernetes scheduler: a pod runs on one node; the oldest pod that fits is placed first, and a pod that
+does not fit blocks no other pod. With the recorded nodes, a pod returns to its recorded node if it fits there, else the
+policy decides. GPU replicas and MIG instances are counted in units, as by the scheduler, not in average GPUs.
+Times are Unix times in s; amounts are GPUs, cores, GiB. A pod that runs at the end of the window, or never ran, has its
+end there.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ Policy = Literal["spread", "best-fit", "first-fit"]
 _Amounts = tuple[float, float, float]
 _EPSILON = 1e-6
 _NOTABLE_SECONDS = 60
-"""A start that differs by less is the same: it takes a scheduler seconds."""
+"""Smaller differences between starts are ignored: a scheduler itself takes seconds."""
 _COMPARED = 3_000
-"""So many choices of nodes show which policy they agree with."""
+"""Number of recorded node choices that are compared with each policy."""
 _END, _STEP, _ARRIVAL, _LEAVING = range(4)
 _PREFERRED: Mapping[Policy, Callable[[float], float]] = {
     "spread": lambda free: -free,
@@ -39,69 +39,69 @@ class Use(NamedTuple):
     """Known use of a pod's GPUs."""
 
     workload: str = ""
-    """As namespace/workload."""
+    """In the form namespace/workload."""
     ratio: float | None = None
-    """The part of its GPUs that ever did anything; None where that is unknown."""
+    """Fraction of its GPUs that were ever active; None where unknown."""
     idle: Sequence[tuple[float, float]] = ()
-    """Times on end in which none did, in order."""
+    """Intervals [start, end) with all GPUs idle, in order of time."""
     is_unknown: bool = False
-    """Whether its activity is unknown for some of its time, which counts as use."""
+    """Whether activity is unknown for part of its time; that part counts as use."""
 
 
 class Request(NamedTuple):
     """Request for GPUs, as the scheduler counts it."""
 
     gpus: float
-    """GPUs of the node on which it ran; where units are known they decide how many GPUs it takes."""
+    """GPUs of the recorded node; where units are known, they determine the GPUs instead."""
     units: float = 0.0
-    """Units of its resource; 0 where unknown."""
+    """Units of the requested resource; 0 where unknown."""
     unit_gpus: float | None = None
-    """GPUs in a unit; None where the node has it."""
+    """GPUs per unit; None to use the node's value."""
 
     def times(self, factor: float) -> Request:
-        """That part of it."""
+        """Return the request multiplied by a factor."""
         return self._replace(gpus=self.gpus * factor, units=self.units * factor)
 
 
 class Pod(NamedTuple):
-    """A pod as it was recorded; ``start`` None where it never had a place, ``end`` None where it ran, or waited, to the end."""
+    """A recorded pod; ``start`` None where it was never placed, ``end`` None where it ran or waited to the window's end."""
 
     gpus: float
-    """Allocated on average."""
+    """Average number of allocated GPUs."""
     created: float
     start: float | None
     end: float | None
     node: str
     kind: tuple[str, str]
-    """Resource and models that it requests."""
+    """Requested resource and GPU models."""
     use: Use = Use()
     host: tuple[float, float] = (0.0, 0.0)
-    """Cores and GiB that it requests of the node."""
+    """Requested cores and GiB of the node."""
     requested: Request | None = None
-    """None for its GPUs."""
+    """None where only the GPUs are known."""
 
     @property
     def request(self) -> Request:
-        """By its GPUs where nothing else is known."""
+        """Return the request; by its GPUs where nothing else is known."""
         return self.requested or Request(self.gpus)
 
 
 class Node(NamedTuple):
-    """A node's capacity over time: times of changes with the GPUs that pods can have from then on."""
+    """A node's capacity over time: times of changes, each with the placeable GPUs from then on."""
 
     name: str
     gpu_model: str
     steps: tuple[tuple[float, float], ...]
     host: tuple[float, float] = (inf, inf)
-    """Cores and GiB that these pods can have, without bound where unknown."""
+    """Cores and GiB available to these pods; inf where unknown."""
     unit_gpus: float = 1.0
-    """GPUs in a unit of a resource that counts GPUs or their replicas."""
+    """GPUs per unit, for a resource that counts GPUs or their replicas."""
     units: Mapping[str, float] = MappingProxyType({})
-    """Units by resource, without bound where unknown."""
+    """Units by resource; a resource that is not listed is unknown and has no limit."""
 
     @property
     def size(self) -> float:
-        """GPUs at most."""
+        """Return the maximum number of GPUs."""
         return max(gpus for _, gpus in self.steps)
 
 
@@ -114,23 +114,23 @@ class Scene:
     pods: Sequence[Pod]
     nodes: Sequence[Node]
     places: Mapping[tuple[str, str], Collection[str]]
-    """By kind of request the nodes with its resource and one of its models."""
+    """By kind of request: nodes with its resource and one of its models."""
     held: Mapping[int, float] | None = None
-    """By number of the pod a time before which it has no place: it waited for something other than GPUs, CPU or memory."""
+    """By pod index, earliest time of placement: until then the pod waits for something other than GPUs, CPU or memory."""
     is_changed: bool = False
-    """Its nodes are others than those on which the pods ran."""
+    """Whether the nodes differ from the recorded ones."""
     gaps: Collection[tuple[float, float]] = ()
-    """Times without any data: no node has capacity then, and hours and averages are of the others."""
+    """Intervals without data: nodes have no capacity in them, and hours and averages exclude them."""
 
     def gpu_hours(self, pod: Pod, start: float) -> float:
-        """What it has from a start on until its end; nothing in times without data, in which nodes have nothing either."""
+        """Return the pod's GPU-hours from a start to its end; intervals without data are excluded, as in node capacity."""
         lasting = inf if pod.start is None or pod.end is None else pod.end - max(pod.start, self.since)
         end = min(start + lasting, self.until)
         lost = sum(max(0.0, min(end, until) - max(start, since)) for since, until in self.gaps)
         return pod.gpus * (end - start - lost) / 3600
 
     def grown(self, count: int, like: Node) -> Scene:
-        """With so many nodes more, whole from the beginning, or less, the last ones of the same model and size."""
+        """Return a scene with added nodes, available from the start; a negative count removes the last nodes of the same kind."""
         if count >= 0:
             steps = ((self.since, like.size), *(each for start, end in self.gaps for each in ((start, 0.0), (end, like.size))))
             added = [like._replace(name=f"{like.name}+{number}", steps=steps) for number in range(1, count + 1)]
@@ -144,9 +144,9 @@ class Scene:
 
 
 def calibrated(scene: Scene) -> tuple[Scene, Policy]:
-    """The scene in which pods that fit and were not placed are held until they were: they waited for something else.
+    """Return the scene with earliest placement times for pods that fitted before their recorded start, and the best policy.
 
-    And the policy by which most pods would be on the node on which they are.
+    These pods waited for something else. The best policy agrees with the recorded node for most pods.
     """
     replay = _Replay(scene, "spread", is_recorded=True)
     replay.starts()
@@ -154,12 +154,12 @@ def calibrated(scene: Scene) -> tuple[Scene, Policy]:
 
 
 def replayed(scene: Scene, policy: Policy) -> list[float | None]:
-    """Start of each pod; None where it has no place."""
+    """Return the start of each pod; None where it was not placed."""
     return _Replay(scene, policy).starts()
 
 
 class _Replay:
-    """One run through the events of a window."""
+    """One pass over the events of a window."""
 
     def __init__(self, scene: Scene, policy: Policy, is_recorded: bool = False) -> None:
         self.scene, self._rank, self._is_recorded = scene, _PREFERRED[policy], is_recorded
@@ -172,7 +172,7 @@ class _Replay:
         self._ordered = sorted(self._free)
         self._number = {name: number for number, name in enumerate(self._ordered)}
         self._free_array = np.array([self._free[name] for name in self._ordered]).reshape(-1, 3).T.copy()
-        """The same as ``_free``, by name: many nodes are read at once."""
+        """Copy of ``_free`` as an array, ordered by node name: it reads many nodes at once."""
         self._free_units = {
             resource: np.array([self._units.get((name, resource), inf) for name in self._ordered])
             for resource in {resource for _, resource in self._units}
@@ -207,7 +207,7 @@ class _Replay:
         while self._events and self._events[0][0] < scene.until:
             now, what, number, gpus = heappop(self._events)
             freed = self._happen(what, number, gpus)
-            # Capacity that is freed at one instant counts together.
+            # Capacity that becomes free at one instant counts together.
             while self._events and what <= _STEP and self._events[0][:2] <= (now, _STEP):
                 _, *event, gpus = heappop(self._events)
                 freed += self._happen(event[0], event[1], gpus)
@@ -215,7 +215,7 @@ class _Replay:
         return self._started
 
     def _happen(self, what: int, number: int, gpus: float) -> list[str]:
-        """One event; the nodes with more free capacity by it, or the one on which a new pod has its place."""
+        """Apply one event; return nodes with more free capacity, or the node for a new pod."""
         if what == _STEP:
             name = self._names[number]
             self._add_free(name, (gpus, 0.0, 0.0))
@@ -230,12 +230,12 @@ class _Replay:
                 queue.remove((pod.created, number))
             return []
         insort(queue, (pod.created, number))
-        if queue[0] != (pod.created, number):  # those before it found no place for as much
+        if queue[0] != (pod.created, number):  # an older pod with the same request does not fit either
             return []
         return self._candidates(pod)
 
     def _candidates(self, pod: Pod) -> list[str]:
-        """The node on which a new pod has its place at once, if there is one."""
+        """Return the node where a new pod can be placed at once; empty where there is none."""
         is_home = self._is_home(pod)
         if is_home and self._is_recorded and self._compared < _COMPARED:
             self._compared += 1
@@ -245,7 +245,7 @@ class _Replay:
         return [best] if best else []
 
     def _best_of_all(self, pod: Pod, policy: Policy) -> str:
-        """The node on which the policy puts it; of those alike the first by name; '' where it fits on none."""
+        """Return the node that the policy chooses, the first by name if several are equal; '' where the pod fits on none."""
         rows: NDArray[np.int64] | None = self._rows.get(pod.kind)
         if rows is None or not len(rows):
             return ""
@@ -272,7 +272,7 @@ class _Replay:
             self._free_units[resource][self._number[name]] = self._units[name, resource]
 
     def _gpus(self, request: Request, name: str) -> float:
-        """GPUs of the node that it takes."""
+        """Return the number of GPUs that the request takes on the node."""
         return request.units * (request.unit_gpus or self._unit_gpus[name]) if request.units else request.gpus
 
     def _fits(self, pod: Pod, name: str) -> bool:
@@ -285,7 +285,7 @@ class _Replay:
         )
 
     def _fill(self, freed: Collection[str], now: float) -> None:
-        """Place those who wait in the free capacity of these nodes, the oldest first."""
+        """Place waiting pods in the free capacity of these nodes, the oldest first."""
         while heads := [
             (queue[0], there)
             for (kind, *_), queue in self._waiting.items()
@@ -301,11 +301,11 @@ class _Replay:
                 self._place(number, pod.node if self._is_home(pod) else best, now)
 
     def _is_home(self, pod: Pod) -> bool:
-        """Whether it fits on the node on which it ran, and the nodes are those that there were."""
+        """Return whether the pod fits on its recorded node and the nodes are unchanged."""
         return not self.scene.is_changed and pod.node in self._of_kind.get(pod.kind, ()) and self._fits(pod, pod.node)
 
     def _is_held_back(self, number: int, now: float) -> bool:
-        """Whether, as it was recorded, it has no place yet though it fits; it then comes again when it had one."""
+        """Return whether a recorded replay must delay a pod that fits; the pod then returns at its recorded start."""
         start = self.scene.pods[number].start
         if not self._is_recorded or (start is not None and start <= now + _NOTABLE_SECONDS):
             return False
@@ -326,23 +326,23 @@ class Outcome(NamedTuple):
     """Result of a placement."""
 
     placeable_gpus: float
-    """On average."""
+    """Average over the window."""
     allocated_gpu_hours: float
     free_gpus: float
-    """On average."""
+    """Average over the window."""
     pending_gpu_hours: float
     placed_pod_count: int
     waiting_pod_count: int
-    """Pods that had no place at the end."""
+    """Pods that were never placed."""
     wait_seconds_p50: float | None
     wait_seconds_p95: float | None
-    """Of the pods that came in the window; of one without a place as long as it was there, so at least that."""
+    """Of pods created in the window; a pod that was never placed counts its wait so far, a lower bound."""
     moved_pod_count: int
-    """Pods that began a minute earlier or later than in the replay of what was recorded."""
+    """Pods whose start differs by more than a minute from the replay of the recorded pods."""
 
 
 def outcome(scene: Scene, starts: Sequence[float | None], usual: Sequence[float | None]) -> Outcome:
-    """Hours, waits and pods of a placement, beside the one that is usual."""
+    """Return hours, waits and pods of a placement; moved pods are counted against ``usual``."""
     hours = (scene.until - scene.since - sum(end - start for start, end in scene.gaps)) / 3600
     waits, allocated, pending, without = [], 0.0, 0.0, 0
     there = [(pod, start) for pod, start in zip(scene.pods, starts, strict=True) if pod.gpus]
@@ -368,11 +368,11 @@ def outcome(scene: Scene, starts: Sequence[float | None], usual: Sequence[float 
 
 
 def _gpu_seconds(node: Node, scene: Scene) -> float:
-    """GPU-s of the window."""
+    """Return the GPU-seconds of the node in the window."""
     ends = [*(at for at, _ in node.steps[1:]), scene.until]
     return sum(gpus * (min(end, scene.until) - max(at, scene.since)) for (at, gpus), end in zip(node.steps, ends, strict=True))
 
 
 def _quantile(ordered: Sequence[float], share: float) -> float | None:
-    """The smallest wait that so many do not exceed."""
+    """Return the smallest wait that is at least as long as this share of the waits."""
     return ordered[max(0, -int(-share * len(ordered) // 1) - 1)] if ordered else None

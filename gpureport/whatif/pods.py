@@ -1,4 +1,4 @@
-"""What-if of pods: stopped once idle, without the GPUs that they never used, or on MIG instances."""
+"""What-if of pods: stop when idle, without unused GPUs, or on MIG instances."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ _UNITS = {"m": 60, "min": 60, "h": 3600, "d": 86400}
 
 @dataclass(frozen=True)
 class PodChange:
-    """Changes of pods."""
+    """Changes to pods."""
 
     idle_timeout_seconds: float | None = None
-    """A pod ends when all its GPUs have been idle for so long."""
+    """A pod ends after all its GPUs were idle for this time."""
     returns_idle: bool = False
-    """A pod has only as many GPUs as it ever used, and one that used none is not there."""
+    """A pod gets only as many GPUs as it ever used; a pod without any use is removed."""
     slices: tuple[tuple[str, str], ...] = ()
-    """MIG profiles, each with a pattern of namespace/workload whose pods have an instance in place of each whole GPU."""
+    """MIG profiles, each with a pattern of namespace/workload; matching pods get one instance per whole GPU."""
 
     @property
     def needs_activity(self) -> bool:
-        """Whether it depends on what GPUs did."""
+        """Return whether the change depends on GPU activity."""
         return self.returns_idle or self.idle_timeout_seconds is not None
 
     def of(self, scene: Scene) -> Scene:
-        """The scene with pods as they would have been; UsageError where no GPU of such a workload has the profile."""
+        """Return the scene with changed pods; UsageError where no pod of a matching workload has a GPU model with the profile."""
         models = {node.name: node.gpu_model for node in scene.nodes}
         fitted = set()
         pods = []
@@ -57,19 +57,19 @@ class PodChange:
 
 @cache
 def _part(model: str, profile: str) -> float | None:
-    """Of a GPU: as many such instances as the model can have make one; None where it has no such profile."""
+    """Return one instance as a fraction of a GPU: 1 / maximum number of instances; None where the model lacks the profile."""
     rows = (each for each in mig_profiles() if fnmatchcase(model, each["gpu_model"]) and each["profile"] == profile)
     return next((1 / float(each["instances_max"]) for each in rows), None)
 
 
 def _stop(pod: Pod, timeout: float) -> float | None:
-    """First time at which it was idle for so long; None where it never was."""
+    """Return the first time at which the pod was idle for the timeout; None where it never was."""
     runs = ((max(since, pod.start or since), min(until, pod.end or inf)) for since, until in pod.use.idle)
     return next((since + timeout for since, until in runs if since + timeout <= until), None)
 
 
 def parse_duration(text: str, flag: str = "--idle-timeout") -> float:
-    """``2h``, ``90min`` or ``1d`` in s; UsageError for anything else."""
+    """Parse ``2h``, ``90min`` or ``1d`` into s; UsageError for anything else."""
     parts = re.fullmatch(r"(\d{1,6}(?:\.\d{1,6})?)\s*(m|min|h|d)", text)
     if not parts or not float(parts[1]):
         raise UsageError(f"{flag} {text!r} is no duration; write it like 2h, 90min or 1d")
@@ -77,7 +77,7 @@ def parse_duration(text: str, flag: str = "--idle-timeout") -> float:
 
 
 def returned_gpu_hours(before: Scene, after: Scene, starts: Sequence[float | None]) -> dict[str, float]:
-    """By node on which pods ran, GPU-hours of the window that they would not have had, had they begun at these times."""
+    """Return saved GPU-hours of changed pods in the window, by node, for pods that start at these times."""
     found: dict[str, float] = {}
     for pod, other, start in zip(before.pods, after.pods, starts, strict=True):
         if start is not None and pod != other:

@@ -1,4 +1,4 @@
-"""Question of a what-if: other quotas, added nodes, another order of pods."""
+"""What-if question: changed quotas, added nodes, or another order of pods."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from gpureport.values.text import formats
 
 @dataclass(frozen=True)
 class Question:
-    """Everything that is to be different, and where."""
+    """All changes, and the cluster and system that they apply to."""
 
     change: Change
     added_gpus: float = 0
     added_nodes: int = 0
-    """Nodes of as many GPUs as most nodes have."""
+    """Number of added nodes, each with the most common number of GPUs per node."""
     pod_order: tuple[str, ...] = ORDER
     cluster: str = ""
-    """The one of the question; '' for all."""
+    """Cluster of the question; '' for all."""
     system: str = ""
     rules: tuple[tuple[str, float], ...] = ()
-    """Other settings of schedulers."""
+    """Changed settings of schedulers."""
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing would be different."""
+        """Return whether the question has no changes."""
         return (
             self.change == Change()
             and not self.rules
@@ -38,7 +38,7 @@ class Question:
         )
 
     def words(self) -> list[str]:
-        """The question as a list of what is different."""
+        """Return the changes as a list of phrases."""
         settings = [
             f"{each.quota}: {each.term}{f' of {each.resource}' if each.resource else ''} is "
             f"{each.word or ('none' if each.value is None else f'{each.value:g}')}"
@@ -63,7 +63,7 @@ def parse_question(
     cluster: str | None = None,
     system: str | None = None,
 ) -> Question:
-    """The question of a command line; UsageError for one without a change, or that cannot be."""
+    """Return the question from command-line values; UsageError for an invalid value or no change."""
     for name, value in (("--add-gpus", added_gpus), ("--add-nodes", added_nodes)):
         if value < 0:
             raise UsageError(f"{name} {value:g} cannot be; give a number from 0 on (fewer are not requested here)")

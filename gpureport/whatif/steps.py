@@ -1,4 +1,4 @@
-"""The recorded steps of quotas as a replay takes them, and what it finds, in their place."""
+"""Input of a replay from recorded steps of quotas, and output of its results with the same rows."""
 
 from __future__ import annotations
 
@@ -93,34 +93,34 @@ inner join replayed
 """
 _ROWS_AT_ONCE = 20_000
 MOST_PODS = 200_000
-"""Pods and workloads of one pool up to which they are replayed one by one."""
+"""Maximum number of pods and workloads of a pool for a replay pod by pod."""
 _BOUND_BY_MIN = ("nos", "scheduler-plugins", "kueue")
-"""Their quotas share what all min together are, so the nodes need not be known."""
+"""Systems whose quotas share the sum of all min, so the capacity of nodes is not required."""
 LeftOut = dict[tuple[Pool, str], float]
-"""Seconds that could not be replayed, by pool and why: ``capacity_unknown`` or ``demand_unknown``."""
+"""Seconds that could not be replayed, by pool and reason: ``capacity_unknown`` or ``demand_unknown``."""
 
 
 Scopes = Mapping[int, tuple[Pool, str, Collection[str]]]
-"""By number: quotas of a pool that do not concern those of its others."""
+"""By number: pool, scope name and quotas; quotas of different scopes do not affect each other."""
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """Inputs of a replay beside the steps."""
+    """Inputs of a replay, without the steps."""
 
     scopes: Scopes
     changes: Mapping[Pool, Change]
     rules: Rules
     requests: Mapping[Pool, Mapping[str, Sequence[Request]]]
-    """Of pools that are replayed pod by pod, by scope: quotas of one do not concern those of another."""
+    """By pool and scope, for pools that are replayed pod by pod."""
     policies: Mapping[str, Mapping[str, Mapping[str, str]]]
-    """Of Kueue's queues, by cluster and name."""
+    """Policies of Kueue's ClusterQueues, by cluster and name."""
     past: Mapping[str, Sequence[Past]]
-    """KAI's use of GPUs before the window, by cluster."""
+    """Use of GPUs before the window, for KAI, by cluster."""
 
 
 def read_inputs(con: duckdb.DuckDBPyConnection, rules: Rules, past: Mapping[str, Sequence[Past]]) -> Inputs:
-    """Recorded demand, and the schedulers' policies; no changes yet."""
+    """Return the recorded demand and the schedulers' policies, without changes."""
     known: dict[Pool, dict[str, list[Request]]] = {Pool(*key): defaultdict(list) for key in con.execute(_BY_REQUESTS).fetchall()}
     for *key, scope, uid, quota, amount, priority, created_ms, bound_ms, ended_ms in con.execute(_REQUESTS).fetchall():
         if (pool := Pool(*key)) in known:
@@ -135,9 +135,9 @@ def read_inputs(con: duckdb.DuckDBPyConnection, rules: Rules, past: Mapping[str,
 
 
 def replay_steps(con: duckdb.DuckDBPyConnection, inputs: Inputs, numbers: Collection[int]) -> LeftOut:
-    """Put those scopes of ``day.recorded_demand`` through the systems' rules with the changes made, into ``replayed_demand``.
+    """Replay these scopes of ``day.recorded_demand`` with the changes, into the table ``replayed_demand``.
 
-    ``period.quota_usable`` is what there is to share. What had to be left out is in neither.
+    ``period.quota_usable`` has the amounts to share. Returns the seconds that could not be replayed; their rows are left out.
     """
     found = Replayed(con, inputs)
     for number, rows in groupby(_recorded(con, numbers), key=itemgetter(1)):
@@ -158,7 +158,7 @@ def _recorded(con: duckdb.DuckDBPyConnection, numbers: Collection[int]) -> Itera
 
 
 class Replayed:
-    """Rows of ``day.recorded_demand`` in the replay: many numbers, and few quotas."""
+    """Replay of ``day.recorded_demand``; arrays hold the numbers, because rows are many and quotas few."""
 
     def __init__(self, con: duckdb.DuckDBPyConnection, inputs: Inputs) -> None:
         self._inputs = inputs
@@ -170,7 +170,7 @@ class Replayed:
         self.held: dict[str, array[Any]] = {"row_id": array("q"), "delivered_native": array("d")}
 
     def replay(self, number: int, rows: Iterable[_Recorded]) -> None:
-        """Those of one scope, in order of time."""
+        """Replay the rows of one scope, in order of time."""
         inputs = self._inputs
         pool, scope, _ = inputs.scopes[number]
         requests = inputs.requests[pool].get(scope, ()) if pool in inputs.requests else None
@@ -184,7 +184,7 @@ class Replayed:
         return QuotaRows(policies).quota(row)
 
     def _steps(self, pool: Pool, rows: Iterable[_Recorded]) -> Iterator[Step]:
-        """The steps of one system's resource; those of which too little is known are left out and counted."""
+        """Yield the steps of one pool; steps with unknown capacity or demand are left out, and their seconds counted."""
         known = self._capacities[pool[:3]]
         for start_ms, step in groupby(rows, key=itemgetter(2)):
             there = list(step)

@@ -1,4 +1,4 @@
-"""The three outcomes side by side: for a terminal, as CSV, as JSON."""
+"""Output of the three outcomes side by side: terminal, CSV or JSON."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from gpureport.whatif.steps import MOST_PODS
 
 KEY = ("cluster", "system", "resource", "flavor", "quota")
 VARIANTS = ("recorded", "replayed", "changed")
-"""Recorded outcome, replayed outcome, and the outcome with the change."""
+"""Recorded outcome, replay without changes, and replay with the change."""
 NAMES = (*KEY, "figure", *VARIANTS, "difference")
 _DIGITS = 9
 _MOST_PARTS = 4
 _ERROR = "replay_error_gpu_hours"
-"""By how much what is replayed differs from what was recorded, over all steps."""
+"""Absolute difference between replay and record, summed over all steps."""
 _RECORDED_PODS = ("over_quota_gpu_hours", "exposed_pod_count")
 
 
 def side_by_side(answer: Answer) -> list[Row]:
-    """A row for each quota and figure: its value in each variant, and changed less replayed; null where one is unknown."""
+    """Return one row per quota and figure: value of each variant, and changed minus replayed; None where one is unknown."""
     variants = [_by_quota(rows) for rows in (answer.recorded, answer.replayed, answer.changed)]
     return [
         {**dict(zip(KEY, quota, strict=True)), "figure": figure, **_values(found)}
@@ -53,14 +53,14 @@ def _values(found: Sequence[float | None]) -> Row:
 
 
 def _rounded(found: float | None) -> float | None:
-    """Nine significant digits, as all output; what is left of a difference of equals is 0."""
+    """Return nine significant digits, as in all output; a rounding error near 0 becomes 0."""
     if found is None or isinstance(found, int):
         return found
     return 0.0 if abs(found) < 10**-_DIGITS else float(f"{found:.{_DIGITS}g}")
 
 
 def verdict(answer: Answer) -> str:
-    """Difference in one sentence: quotas that wait less or more, or borrow less."""
+    """Return the main differences in one sentence: less or more waiting, or fewer borrowed GPU-hours."""
     replayed, changed = _by_quota(answer.replayed), _by_quota(answer.changed)
     found, is_known = [], True
     for key, before in replayed.items():
@@ -81,7 +81,7 @@ def verdict(answer: Answer) -> str:
 
 
 def _waited(row: Row) -> float | None:
-    """GPU-hours requested and not had; None where unknown."""
+    """Return GPU-hours requested but not allocated; None where unknown."""
     demanded, delivered = row.get("demanded_gpu_hours"), row.get("delivered_gpu_hours")
     return None if demanded is None or delivered is None else demanded - delivered
 
@@ -91,7 +91,7 @@ def _less(before: float | None, after: float | None) -> float:
 
 
 def print_answer(answer: Answer, question: Question, window: Window, output: Output, out: TextIO) -> None:
-    """The rows; a terminal's are those of quotas that are named or come out otherwise, in the words of people."""
+    """Print the rows; a terminal shows only named or changed quotas, with readable labels."""
     rows = side_by_side(answer)
     if output == "json":
         json.dump(_whole(answer, question, window, rows), out, indent=1, ensure_ascii=False, allow_nan=False)
@@ -104,7 +104,7 @@ def print_answer(answer: Answer, question: Question, window: Window, output: Out
 
 
 def notes(answer: Answer, question: Question, window: Window) -> list[tuple[int, str]]:
-    """Question, limits of the figures, and omissions: a sentence each, with its level of the log."""
+    """Return question, limits and omissions of the figures, one sentence each with its log level."""
     known = [
         f"{window}: {'; '.join(question.words())}{_added(answer)}.",
         "recorded is what was; replayed and changed are what the rules make of the recorded demand, as it was and as changed.",
@@ -129,7 +129,7 @@ def notes(answer: Answer, question: Question, window: Window) -> list[tuple[int,
 
 
 def _past_notes(answer: Answer, question: Question) -> list[str]:
-    """Length of the past that KAI is to use."""
+    """Return a note on the recorded use before the window, if KAI's kValue is set."""
     if "kai" not in answer.systems or not dict(question.rules).get("k_value"):
         return []
     known = ", ".join(f"{hours} h in {cluster}" for cluster, hours in answer.past_hours.items()) or "none"
@@ -164,7 +164,7 @@ def _whole(answer: Answer, question: Question, window: Window, rows: Sequence[Ro
 
 
 def _print_table(answer: Answer, rows: Sequence[Row], out: TextIO) -> None:
-    """Headings that are the same in all rows are left out."""
+    """Print a table; key columns with one value in all rows are left out."""
     shown = [row for row in rows if _is_shown(row, rows, answer)]
     keys = [name for name in KEY if name == "quota" or len({row[name] for row in rows}) > 1]
     names = [*keys, "figure", *VARIANTS, "difference"]
@@ -172,7 +172,7 @@ def _print_table(answer: Answer, rows: Sequence[Row], out: TextIO) -> None:
 
 
 def _is_shown(row: Row, rows: Sequence[Row], answer: Answer) -> bool:
-    """Rows of quotas that are named or differ, but for figures that are 0 or unknown throughout."""
+    """Return whether the quota is named or changed, and the figure is not 0 or unknown in all variants."""
     if not any(row[variant] for variant in VARIANTS):
         return False
     key = [row[name] for name in KEY]
