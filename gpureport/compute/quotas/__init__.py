@@ -1,6 +1,6 @@
-"""The facts of quotas: SQL puts amounts together, the schedulers' own rules compute shares, SQL integrates the result.
+"""Facts of quotas: SQL prepares amounts, the schedulers' own rules compute shares, and SQL integrates the result.
 
-A day is not computed in parts: whether one quota is fair depends on all of them.
+A day is computed as a whole, because the fair share of one quota depends on all others.
 """
 
 from __future__ import annotations
@@ -35,25 +35,25 @@ QUOTA_FACTS = (
     "facts.quota_refusal",
     "facts.workload_run",
 )
-"""Kept facts of quotas."""
+"""Quota facts that are kept in the lake."""
 _CUT = ("day.quota_watch", "day.quota_reported", "day.quota_terms")
-"""Known times, which are cut to the window: quotas of the days around govern nothing. Steps are cut likewise."""
+"""Tables that are cut to the window, because quotas of adjacent days do not apply in it. Steps are cut in SQL."""
 
 
 @dataclass(frozen=True)
 class Arguments:
-    """Arguments of the schedulers' rules beside the tables that they read."""
+    """Arguments of the schedulers' rules, without the tables that they read."""
 
     rules: Rules
     limits: Mapping[str, str]
-    """``since`` and ``until`` as SQL has them."""
+    """Start (``since``) and end (``until``) of the window as SQL literals."""
     pod_order: Sequence[str] = ORDER
-    """In which nos counts a quota's pods."""
+    """Order in which nos counts the pods of a quota."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """Tables that the schedulers' rules make: a node of the graph, like a query."""
+    """Tables computed by the schedulers' rules; a node of the graph, like a query."""
 
     makes: tuple[Table, ...]
     reads: tuple[str, ...]
@@ -61,7 +61,7 @@ class Rule:
 
     @property
     def table(self) -> str:
-        """The first table that it makes, by which the graph knows it."""
+        """Return the name of its first table, which identifies the rule in the graph."""
         return self.makes[0].name
 
 
@@ -88,19 +88,19 @@ RULES = (
 
 
 def quota_graph() -> dict[str, Query | Rule]:
-    """Queries and rules by the tables that they make."""
+    """Return all queries and rules, by the tables that they make."""
     return {**load(), **{table.name: rule for rule in RULES for table in rule.makes}}
 
 
 def quota_facts_of_day(con: duckdb.DuckDBPyConnection, lake: Lake, batch: Batch, rules: Rules) -> dict[str, pa.Table]:
-    """``QUOTA_FACTS`` of days, made in an empty database."""
+    """Return ``QUOTA_FACTS`` for the batch's days, computed in an empty database."""
     batch.open_lake(con, lake, needed(quota_graph(), QUOTA_FACTS), timedelta(days=1))
     build_quota_facts(con, rules, batch.window)
     return {name: con.sql(f"from {name}").to_arrow_table() for name in QUOTA_FACTS}
 
 
 def quota_lake(con: duckdb.DuckDBPyConnection, lake: Lake, window: Window, clusters: Collection[str] | None = None) -> None:
-    """Open as ``lake.*`` what the quotas of a window are known by: telemetry of its days, state of the days around it too."""
+    """Open the window's quota inputs as ``lake.*``: telemetry of its days, and state of its days and one day on each side."""
     days, one_day = list(window.days()), timedelta(days=1)
     around = [days[0] - one_day, *days, days[-1] + one_day]
     for tables, read in zip(lake_tables(needed(quota_graph(), QUOTA_FACTS)), (days, around), strict=True):
@@ -115,10 +115,10 @@ def build_quota_facts(
     pod_order: Sequence[str] = ORDER,
     targets: Collection[str] = QUOTA_FACTS,
 ) -> None:
-    """Build the targets of ``limits`` and all that is behind them over ``lake.*``; tables that are ``given`` exist already.
+    """Build the targets and all their inputs from ``lake.*``, cut to the window; tables in ``given`` exist already.
 
-    With ``day.quota_terms`` or ``day.quota_pod_interval`` given, the same rules answer for other quotas or other pods;
-    with another ``pod_order`` nos' operator counts pods in that order. Without quotas of accelerators all tables are empty.
+    With ``day.quota_terms`` or ``day.quota_pod_interval`` given, the rules apply to other quotas or pods. ``pod_order``
+    changes the order in which nos counts pods. Without quotas of accelerators, all tables are empty.
     """
     args = Arguments(rules, limits(window), pod_order)
     for table in {*_CUT}.intersection(given):

@@ -1,6 +1,6 @@
-"""Kueue's queues: ``day.quota_weighted_share``, what it orders by at each snapshot, and ``day.quota_lending`` of cohorts.
+"""Kueue's queues: ``day.quota_weighted_share`` per snapshot, and ``day.quota_lending`` of cohorts per step.
 
-Weighted shares of ClusterQueues and cohorts, and the past use of LocalQueues, of which older use counts less.
+Weighted shares of ClusterQueues and cohorts; past use of LocalQueues, decayed with a half-life.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ _HOUR_MS = 3_600_000
 
 
 def quota_weighted_share_table(con: duckdb.DuckDBPyConnection, limits: Mapping[str, str], rules: Rules) -> pa.Table:
-    """A row for each queue and cohort that Kueue reports, within limits as SQL has them; not for weight 0 that borrows."""
+    """Return one row per reported queue or cohort, within ``limits`` (SQL literals); weight 0 with borrowing is omitted."""
     rows = con.sql(_OBJECTS.format(**limits)).to_arrow_table().to_pylist()
     snapshots = groupby(rows, itemgetter("cluster", "start_at"))
     found = [each for _, snapshot in snapshots for each in _shares(list(snapshot))]
@@ -79,7 +79,7 @@ def quota_weighted_share_table(con: duckdb.DuckDBPyConnection, limits: Mapping[s
 
 
 def _past_use(con: duckdb.DuckDBPyConnection, limits: Mapping[str, str], half_life_ms: float) -> Iterator[Row]:
-    """Use that Kueue counts; the same from workloads, beginning with its value in the first snapshot, maybe a day before."""
+    """Yield reported and recomputed past use; the recomputation starts with the first snapshot's value, up to a day earlier."""
     runs: dict[tuple[str, str, str], list[tuple[float, float, float]]] = defaultdict(list)
     for cluster, quota, resource, *run in con.execute(_RUNS).fetchall():
         runs[cluster, quota, resource].append((run[0], run[1], run[2]))
@@ -141,7 +141,7 @@ _STEP = ("cluster", "system", "resource", "flavor", "start_at")
 
 
 def quota_lending_table(con: duckdb.DuckDBPyConnection) -> pa.Table:
-    """Amounts that each queue lends and can reclaim in each step of ``day.quota_amount``; no row where no Cohort is known."""
+    """Return what each queue lends and can reclaim in each step of ``day.quota_amount``; no rows for clusters without Cohorts."""
     places = con.sql(_PLACES).to_arrow_table().to_pylist()
     rows = con.sql(_STEPS).to_arrow_table().to_pylist()
     quotas = QuotaRows()
@@ -157,7 +157,7 @@ def _step(row: Row) -> list[Any]:
 def _lent(
     rows: Sequence[Row], places: Sequence[Row], quotas: QuotaRows, answers: dict[tuple[Any, ...], Mapping[str, Lending]]
 ) -> Iterator[Row]:
-    """A row for every queue and cohort of one step; answers recur."""
+    """Yield a row for each queue and cohort of one step; equal steps share one computation."""
     holdings = [Holding(quotas.quota(row), row["delivered_native"], row["delivered_native"]) for row in rows]
     above = _above(rows[0], places)
     key = (rows[0]["resource"], above, *((id(each.quota), each.delivered) for each in holdings))
@@ -172,7 +172,7 @@ def _lent(
 
 
 def _above(step: Row, places: Sequence[Row]) -> tuple[tuple[str, str], ...]:
-    """Each cohort, and its parent at that time."""
+    """Return each cohort with its parent at the start of the step."""
     return tuple(
         (each["quota"], each["parent"])
         for each in places

@@ -1,6 +1,6 @@
-"""``day.quota_pod_label`` and ``day.quota_exposure``: nos' labels, and who may preempt whom, change by change.
+"""``day.quota_pod_label`` and ``day.quota_exposure``: labels of nos and possible preemptions, at each change.
 
-scheduler-plugins has no labels, and preempts by rules of its own.
+scheduler-plugins has no labels and its own rules of preemption.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ Key = tuple[str, ...]
 
 
 class Runs:
-    """By scope and key the time of each value; all values of a scope are put again when any of them changes."""
+    """Intervals of values by scope and key; a change of any value requires all values of its scope again."""
 
     def __init__(self, is_cut_by_value: bool = True) -> None:
-        """Without ``is_cut_by_value`` a key's first value reports the whole run."""
+        """Start without intervals. If ``is_cut_by_value`` is false, an interval keeps the key's first value."""
         self._is_cut_by_value = is_cut_by_value
         self._open: dict[Key, dict[Key, tuple[datetime, str]]] = defaultdict(dict)
         self._closed: list[tuple[str | datetime, ...]] = []
 
     def put(self, scope: Key, at: datetime, values: Mapping[Key, str]) -> None:
-        """New labels of the scope; labels that are no longer among them have ended."""
+        """Set the values of a scope from an instant on; intervals of keys that are missing end."""
         there = self._open[scope]
         ended = there.keys() - values.keys()
         if self._is_cut_by_value:
@@ -41,11 +41,11 @@ class Runs:
             there[key] = (at, values[key])
 
     def rows(self) -> list[tuple[str | datetime, ...]]:
-        """All that has ended, in order: scope, key, start, end and value."""
+        """Return all ended intervals, sorted: scope, key, start, end and value."""
         return sorted(self._closed)
 
     def table(self, schema: pa.Schema) -> pa.Table:
-        """The same as a table."""
+        """Return ``rows`` as a table."""
         rows = self.rows()
         columns = list(zip(*rows, strict=True)) if rows else [()] * len(schema)
         return pa.table([pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)], schema)
@@ -100,7 +100,7 @@ _ALIKE = pa.schema(
     [(name, pa.string()) for name in ("cluster", "system", "quota", "pod_uid")]
     + [("start_at", _AT), ("end_at", _AT), ("alike", pa.string())]
 )
-"""Time of a pod's placement, and the pods that preemption treats like it."""
+"""Time of a pod's placement, with the name of all pods that preemption treats equally."""
 _EXPOSED = pa.schema(
     [(name, pa.string()) for name in ("cluster", "system", "alike", "by_quota", "condition")]
     + [("start_at", _AT), ("end_at", _AT), ("evidence", pa.string())]
@@ -108,9 +108,9 @@ _EXPOSED = pa.schema(
 
 
 def quota_label_tables(con: duckdb.DuckDBPyConnection, order: Sequence[str] = ORDER) -> tuple[pa.Table, pa.Table]:
-    """Labels and exposures of every cluster that nos' or scheduler-plugins' quotas govern, while its pods are known.
+    """Return labels and exposures for each cluster with quotas of nos or scheduler-plugins, while its pods are known.
 
-    ``order`` is that in which a quota's pods are counted: nos' own, unless a what-if has another.
+    ``order`` is the order in which a quota's pods are counted: as in nos, except in a what-if.
     """
     labels, alike, exposed = Runs(), Runs(), Runs(is_cut_by_value=False)
     pods, terms = _sorted_by(con, _PODS, "cluster", "system"), _sorted_by(con, _TERMS, "cluster", "system")
@@ -126,7 +126,7 @@ def quota_label_tables(con: duckdb.DuckDBPyConnection, order: Sequence[str] = OR
 
 
 def _of_pods(con: duckdb.DuckDBPyConnection, alike: pa.Table, exposed: pa.Table) -> pa.Table:
-    """``day.quota_exposure``: each pod is exposed while it is one of those that are."""
+    """Return ``day.quota_exposure``: a pod is exposed while its group (``alike``) is exposed."""
     con.register("_alike", alike)
     con.register("_exposed", exposed)
     found = con.sql(_EXPOSURES).to_arrow_table().cast(QUOTA_EXPOSURE.schema)

@@ -1,4 +1,4 @@
-"""The pods and quotas of one system in one cluster over time, change by change: only what a change touches is computed again."""
+"""Pods and quotas of one system in one cluster over time; each change recomputes only what it affects."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ Row = dict[str, Any]
 
 
 class QuotaRows:
-    """Quotas by the values of rows: one object for all rows with the same values, for quotas change rarely."""
+    """Quotas by the values of rows: rows with equal values share one object, because quotas change rarely."""
 
     def __init__(self, policies: Mapping[str, Mapping[str, str]] | None = None) -> None:
         self._known: dict[tuple[Any, ...], Quota] = {}
         self._policies = policies or {}
 
     def quota(self, row: Row) -> Quota:
-        """The row's quota, with its terms of the row's resource; ``created_at_ms`` is added to the table's own columns."""
+        """Return the quota of a row, with terms for the row's resource; the row needs ``created_at_ms`` as an added column."""
         key = (*_KEY(row), *row["namespaces"])
         if key not in self._known:
             self._known[key] = Quota(
@@ -54,7 +54,7 @@ class QuotaRows:
 
 @dataclass(frozen=True)
 class Members:
-    """The pods of a quota at one instant, and nos' label of those that run, by uid."""
+    """Pods of a quota at one instant, and the nos labels of running pods, by uid."""
 
     quota: Quota
     pods: Sequence[Pod]
@@ -62,12 +62,12 @@ class Members:
 
     @cached_property
     def running(self) -> frozenset[str]:
-        """Uids of those that run."""
+        """Return the uids of running pods."""
         return frozenset(pod.uid for pod in self.pods if pod.is_running)
 
     @cached_property
     def used(self) -> Used:
-        """Sum of the requests of placed pods."""
+        """Return the quota with the sum of requests of bound pods."""
         amounts: dict[str, float] = defaultdict(float)
         for pod in self.pods:
             for resource, amount in pod.requests.items() if pod.is_bound else ():
@@ -76,7 +76,7 @@ class Members:
 
     @cached_property
     def alike(self) -> Mapping[str, str]:
-        """By uid of a pod that holds a place, the name of all that no rule of preemption distinguishes from it."""
+        """Return the group name of each bound pod, by uid; preemption treats all pods of a group equally."""
         return {
             pod.uid: "|".join((pod.quota, pod.namespace, str(pod.priority), self.labels.get(pod.uid, "")))
             for pod in self.pods
@@ -85,7 +85,7 @@ class Members:
 
     @cached_property
     def stand_ins(self) -> Sequence[Pod]:
-        """A pod for each such name: the same to the rules, with what they request together as the scheduler counts it."""
+        """Return one pod per group, which represents it in the rules; its request is the group's sum in the scheduler's units."""
         amounts: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
         some: dict[str, Pod] = {}
         for pod in self.pods:
@@ -98,17 +98,17 @@ class Members:
 
     @cached_property
     def over_quota_uids(self) -> frozenset[str]:
-        """Those of the stand-ins that are labelled over-quota."""
+        """Return the group names with the label over-quota."""
         return frozenset(self.alike[uid] for uid, label in self.labels.items() if label == OVER_QUOTA and uid in self.alike)
 
     @cached_property
     def waiting(self) -> Mapping[tuple[Any, ...], Pod]:
-        """Of those that wait for the same, one, by what that is."""
+        """Return one waiting pod for each distinct namespace, priority and request."""
         return {(pod.namespace, pod.priority, *sorted(pod.requests.items())): pod for pod in self.pods if not pod.is_bound}
 
     @cached_property
     def seen(self) -> tuple[Any, ...]:
-        """All that the rules of preemption see of it: as long as it is the same, so is their answer."""
+        """Return all inputs of the preemption rules; while they are unchanged, so is the result."""
         amounts = {pod.uid: pod.requests for pod in self.stand_ins}
         return self.quota, self.used.amounts, amounts, self.over_quota_uids, self.waiting.keys()
 
@@ -119,7 +119,7 @@ def _stand_in(name: str, pod: Pod, amounts: Mapping[str, int]) -> Pod:
 
 
 class Scene:
-    """Waiting and placed pods, from change to change; empty while the pods are not known."""
+    """Waiting and bound pods at each change; empty while the pods are unknown."""
 
     def __init__(self, system: str, pods: list[Row], terms: list[Row], watch: list[Row], order: Sequence[str]) -> None:
         self._system = system
@@ -138,7 +138,7 @@ class Scene:
         self._answer: dict[tuple[str, ...], str] = {}
 
     def steps(self) -> Iterator[tuple[datetime, Collection[str]]]:
-        """Every instant at which something changes, in order, with the quotas that it touches; at the last all is blank."""
+        """Yield each instant of change, in order, with the affected quotas; nothing is left after the last."""
         edges = {row[name] for row in (*self._terms, *self._watch) for name in ("start_at", "end_at")}
         for at in sorted(edges | self._changes.keys()):
             touched = self._move(at)
@@ -151,15 +151,15 @@ class Scene:
             yield at, touched
 
     def labels(self, quota: str) -> dict[tuple[str, ...], str]:
-        """Label by pod of a quota."""
+        """Return the label of each pod of a quota."""
         return {(uid,): label for uid, label in self._members[quota].labels.items()} if quota in self._members else {}
 
     def alike(self, quota: str) -> dict[tuple[str, ...], str]:
-        """By pod of a quota that holds a place, the name under which ``exposures`` reports it."""
+        """Return the group name of each bound pod of a quota; ``exposures`` uses these names."""
         return {(uid,): name for uid, name in self._members[quota].alike.items()} if quota in self._members else {}
 
     def exposures(self) -> dict[tuple[str, ...], str]:
-        """Evidence by name of those that may be preempted, quota of the one that waits, and condition."""
+        """Return evidence by group that may be preempted, quota of the waiting pod, and condition."""
         if not self._is_answered:
             self._answer, self._is_answered = self._exposures(), True
         return self._answer
@@ -181,7 +181,7 @@ class Scene:
         return found
 
     def _move(self, at: datetime) -> Collection[str]:
-        """Quotas whose pods change at an instant; a pod is there from its creation to its end."""
+        """Return the quotas whose pods change at an instant; a pod exists from its creation to its end."""
         for row in self._changes.get(at, ()):
             if at >= row["created_at"] and (row["ended_at"] is None or at < row["ended_at"]):
                 self._pods[row["quota"]][row["pod_uid"]] = _pod(row, at)

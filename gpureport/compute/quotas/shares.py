@@ -1,4 +1,4 @@
-"""``day.quota_share``: the schedulers' own rules over the steps that SQL has put together; and requests in units of GPUs."""
+"""``day.quota_share``: schedulers' rules applied to the steps of ``day.quota_amount``; also requests in units of GPUs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gpureport.schedulers.nos import GPU_MEMORY, with_gpu_memory
 from gpureport.values.tables.rules import QUOTA_NATIVE, QUOTA_SHARE, QUOTA_UNIT
 
 FRACTION = "gpu-fraction"
-"""GPUs that a pod requests by KAI's annotations."""
+"""GPUs that a pod requests with KAI's annotations."""
 KAI_GPU = "gpu"
 
 _OF_REQUESTS = "requests."
@@ -36,14 +36,14 @@ _KAI_CPU, _KAI_MEMORY = 1e3, 1e-6
 
 
 def native_requests(system: str, requests: Mapping[str, float | None], gb_per_gpu: float) -> dict[str, float]:
-    """A request in base units by the names that the system's quotas use for resources.
+    """Return a request in base units, with the resource names that the system's quotas use.
 
-    nos adds gpu-memory in GB; a ResourceQuota names what it limits ``requests.…``; KAI knows gpu (whole ones, MIG instances by
-    their slices, fractions), cpu in thousandths and memory in 10^6 bytes.
+    nos adds gpu-memory in GB. A ResourceQuota prefixes names with ``requests.`` or ``limits.``. KAI has gpu (whole GPUs,
+    MIG instances by their slices, fractions), cpu in thousandths and memory in 10^6 bytes.
     """
     known = {name: amount for name, amount in requests.items() if amount is not None}
     if system == "nos":
-        return {GPU_MEMORY: 0.0, **with_gpu_memory(known, int(gb_per_gpu))}  # a request that counts no GB is known to count none
+        return {GPU_MEMORY: 0.0, **with_gpu_memory(known, int(gb_per_gpu))}  # known to be 0 GB, not unknown
     if system == "kubernetes":
         return {**known, **{f"{kind}{name}": amount for name, amount in known.items() for kind in (_OF_REQUESTS, "limits.")}}
     if system == "kai":
@@ -59,9 +59,9 @@ def _kai(known: Mapping[str, float], gb_per_gpu: float) -> dict[str, float]:
 
 
 def gpu_units(resource: str, gb_per_gpu: float) -> float | None:
-    """GPUs that one unit of a quota's resource is; None where it is no accelerator's, or its part of one is not known.
+    """Return GPUs per unit of a quota's resource; None for other resources, or where the fraction of a GPU is unknown.
 
-    A replica of a shared GPU counts as one, as it is allocatable: its part of a GPU is not reported.
+    A replica of a shared GPU counts as one GPU, as in allocatable: its fraction of a GPU is not reported.
     """
     name = resource.removeprefix(_OF_REQUESTS)
     if name == GPU_MEMORY:
@@ -78,9 +78,9 @@ def gpu_units(resource: str, gb_per_gpu: float) -> float | None:
 
 
 def is_device(system: str, resource: str) -> bool:
-    """Whether a quota on this resource is one on devices of some kind: all but what every node has, objects and storage.
+    """Return whether the resource is a device: not cpu, memory or another resource of every node, no object, no storage.
 
-    Kueue's administrators name resources as they like, so a name without a domain is one there.
+    Kueue's administrators choose resource names freely, so for Kueue a name without a domain is also a device.
     """
     name = resource.removeprefix(_OF_REQUESTS).removeprefix("limits.")
     if name in _NO_DEVICES or name.startswith(("count/", "hugepages-", "attachable-volumes-")) or _STORAGE in name:
@@ -89,12 +89,12 @@ def is_device(system: str, resource: str) -> bool:
 
 
 def _slices(slices: int, gb: int) -> int:
-    """Compute slices of a whole GPU: four of an A30 (1g.6gb, …) or RTX PRO 6000 (2g.48gb, 4g.96gb), else seven."""
+    """Return the compute slices of a whole GPU: 4 for A30 (1g.6gb, …) or RTX PRO 6000 (2g.48gb, 4g.96gb), else 7."""
     return 4 if gb == 6 * slices or (gb == 24 * slices and slices > 1) else 7
 
 
 def native_unit(resource: str) -> str:
-    """Unit of the resource in words."""
+    """Return the resource's unit in words."""
     name = resource.removeprefix(_OF_REQUESTS)
     if name == GPU_MEMORY:
         return "GB"
@@ -143,7 +143,7 @@ order by all
 
 
 def quota_native_table(con: duckdb.DuckDBPyConnection, rules: Rules) -> pa.Table:
-    """Amounts of requests of ``day.quota_pod`` and units of ``day.quota_node``, by system; '' is Kubernetes."""
+    """Return native and GPU amounts of requests in ``day.quota_pod`` and units in ``day.quota_node``; system '' is Kubernetes."""
     rows: list[tuple[object, ...]] = []
     for system, requests, amounts in con.execute(_REQUESTS).fetchall():
         for resource, amount in sorted(native_requests(system, amounts, rules.gb_per_gpu).items()):
@@ -154,7 +154,7 @@ def quota_native_table(con: duckdb.DuckDBPyConnection, rules: Rules) -> pa.Table
 
 
 def quota_unit_table(con: duckdb.DuckDBPyConnection, rules: Rules) -> pa.Table:
-    """The units of every resource of devices of ``day.quota_terms``."""
+    """Return the units of each device resource in ``day.quota_terms``."""
     named = con.execute("select distinct system, resource from day.quota_terms order by all").fetchall()
     rows: list[tuple[object, ...]] = [
         (system, resource, gpu_units(resource, rules.gb_per_gpu), native_unit(resource))
@@ -186,12 +186,12 @@ order by amount.cluster, amount.system, amount.resource, amount.flavor, amount.s
 _STEP = ("cluster", "system", "resource", "flavor", "start_at")
 _ROWS_AT_ONCE = 20_000
 BY_DEMAND = ("koordinator", "volcano", "kai")
-"""Systems whose rules share out by requests."""
+"""Systems whose shares depend on requests."""
 
 
 def quota_share_table(con: duckdb.DuckDBPyConnection, rules: Rules) -> pa.Table:
-    """Share of each quota in each step of ``day.quota_amount``, of ``day.quota_capacity``."""
-    calculator = _Calculator(rules)
+    """Return the share of each quota in each step of ``day.quota_amount``, given ``day.quota_capacity``."""
+    reckoner = _Calculator(rules)
     reader = con.sql(_STEPS, params={"systems": list(SHARING)}).to_arrow_reader(_ROWS_AT_ONCE)
     rows: Iterator[Row] = chain.from_iterable(batch.to_pylist() for batch in reader)
     found = [share for _, step in groupby(rows, key=_step) for share in calculator.step(list(step))]
@@ -207,7 +207,7 @@ def _step(row: Row) -> list[Any]:
 
 
 class _Calculator:
-    """Remembers quotas, which change rarely, and answers, which recur."""
+    """Caches quotas, which change rarely, and shares, which recur."""
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
@@ -215,7 +215,7 @@ class _Calculator:
         self._answers: dict[tuple[Any, ...], dict[str, Share]] = {}
 
     def step(self, rows: Sequence[Row]) -> Iterator[Row]:
-        """A row of shares for every quota of one step."""
+        """Yield a row with the share of each quota of one step."""
         shares = self._shares(rows)
         for row in rows:
             share = shares.get(row["quota"], Share(None, "no_such_notion"))
@@ -223,7 +223,7 @@ class _Calculator:
             yield {**same, "fair_share_native": share.fair_share, "reason": share.reason}
 
     def _shares(self, rows: Sequence[Row]) -> dict[str, Share]:
-        """Shares where the tree's demand is known; what is allocated does for nos and for what Volcano's queues deserve."""
+        """Return shares by quota; unknown demand counts only where shares depend on it, so not for nos or configured deserved."""
         first = rows[0]
         is_configured = any(row["deserved_native"] is not None and not row["is_parent"] for row in rows)
         shares_out = first["system"] in BY_DEMAND and not is_configured
