@@ -1,7 +1,7 @@
-"""A synthetic cluster of any size, seeded: samples, Kubernetes objects and the truth about both.
+"""Synthetic cluster of any size from a seed: samples, Kubernetes objects, and the planted truth about both.
 
-``plan`` is the input; ``inventory``, ``workload`` and ``planted`` make a node's story from the seed and the node's number;
-``physics`` turns it into readings; ``exporter`` puts labels on them; the other modules write.
+``plan`` is the input. ``inventory``, ``workload`` and ``planted`` make a node's story from the seed and the node's number.
+``physics`` computes readings, ``exporter`` adds labels, and the other modules write files or a lake.
 """
 
 from gpureport.simulate.exporter import simulate_batches

@@ -1,6 +1,6 @@
-"""A node as series: its readings as dcgm-exporter 4.5.3-4.8.2 labels them, its pods as kube-state-metrics 2.18 does.
+"""A node's series: readings with labels of dcgm-exporter 4.5.3-4.8.2, pods with labels of kube-state-metrics 2.18.
 
-One batch per day and node group, in the memory of that group and day.
+One batch per day and node group; memory holds only that batch.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CLAIM_REQUEST = "gpu"
 
 
 def device_labels(node: Node, row: Row) -> dict[str, str]:
-    """Labels of every series of a GPU or MIG instance."""
+    """Return the labels of every series of a GPU or MIG instance."""
     gpu = row.gpu
     labels = {"gpu": str(gpu.index), "UUID": gpu.uuid, "pci_bus_id": gpu.pci_bus_id, "device": f"nvidia{gpu.index}"}
     labels["modelName"] = gpu.model.name
@@ -38,7 +38,7 @@ def device_labels(node: Node, row: Row) -> dict[str, str]:
 
 
 def workload_labels(pod: Pod, row: Row) -> dict[str, str]:
-    """Labels of the pod that holds it; this exporter does not know the uid of a pod served by DRA."""
+    """Return the labels of the pod on the row; for a pod served by DRA, this exporter does not have the uid."""
     labels = {"container": pod.kind.container, "namespace": pod.namespace, "pod": pod.name}
     if pod.node.is_dra:
         return labels | {
@@ -52,17 +52,17 @@ def workload_labels(pod: Pod, row: Row) -> dict[str, str]:
 
 
 def claim_name(pod: Pod) -> str:
-    """The claim that the controller made from the pod's template."""
+    """Return the name of the claim that the controller made from the pod's template."""
     return f"{pod.name}-gpus-{pod.uid[:5]}"
 
 
 def scrape_labels(instance: str, job: str = EXPORTER_JOB) -> dict[str, str]:
-    """Labels that the scrape adds."""
+    """Return the labels that the scrape adds."""
     return {"instance": instance, "job": job}
 
 
 def instance_label(node: Node, epoch: int) -> str:
-    """The exporter's address, a new one after each of its restarts."""
+    """Return the exporter's address, which changes after each restart."""
     return f"10.{64 + node.index // 250}.{node.index % 250}.{7 + epoch % 240}:9400"
 
 
@@ -77,7 +77,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class _Run:
-    """Steps at which a row is shown under one set of labels."""
+    """Steps in which a row has one set of labels."""
 
     row_number: int
     row: Row
@@ -88,7 +88,7 @@ class _Run:
 
 
 def exporter_series(day: Day, readings: NodeDay) -> SeriesBatch:
-    """Every series of the node's exporter on the day."""
+    """Return all series of the node's exporter on the day."""
     scrapes = _Scrapes(day)
     for run in _runs(day):
         for interval, restarts in _between_restarts(day, run.interval):
@@ -102,12 +102,12 @@ def exporter_series(day: Day, readings: NodeDay) -> SeriesBatch:
 
 
 def scrape_phase_ms(day: Day) -> int:
-    """Milliseconds after each full step at which the node is scraped, under a second; the same every day."""
+    """Return the offset of the node's scrapes from full steps in ms, below 1 s; the same every day."""
     return int(random(day.plan, _PURPOSE, day.node.index).integers(0, 1000))
 
 
 def _between_restarts(day: Day, interval: slice) -> Iterator[tuple[slice, int]]:
-    """The interval cut at the exporter's restarts, each part with the number of restarts before it."""
+    """Yield parts of the interval between the exporter's restarts, each with the number of restarts before it."""
     edges = [0, *day.story.planted.restart_steps, day.plan.step_count]
     for restarts, (start, end) in enumerate(pairwise(edges)):
         part = day.cut(start, end)
@@ -117,7 +117,7 @@ def _between_restarts(day: Day, interval: slice) -> Iterator[tuple[slice, int]]:
 
 
 def _runs(day: Day) -> Iterator[_Run]:
-    """Each row under each pod that holds it, without one where none does, and the twins of shared GPUs."""
+    """Yield runs of each row: under each of its pods, without a pod where it is free, and device series of shared GPUs."""
     for number, row in enumerate(day.node.rows):
         metrics = tuple(name for name in day.plan.signals if row.instance is None or name not in _NOT_ON_MIG)
         labels = device_labels(day.node, row)
@@ -128,7 +128,7 @@ def _runs(day: Day) -> Iterator[_Run]:
         for interval in _uncovered(day.steps, busy):
             yield _Run(number, row, interval, labels, None, metrics)
         if row.gpu.is_shared:
-            # While pods share a GPU, the device's own utilization and memory are shown beside theirs, without a workload.
+            # While pods share a GPU, the exporter also shows the device's own utilization and memory, without a workload.
             shown = tuple(name for name in metrics if name in _POD_METRICS)
             yield from (_Run(number, row, interval, labels, None, shown) for interval in busy)
 
@@ -149,7 +149,7 @@ def _uncovered(steps: int, merged: Sequence[slice]) -> list[slice]:
 
 
 def _values(run: _Run, readings: NodeDay, metric: str) -> Floats:
-    """The metric over the whole day for the run's row, or the pod's own where the exporter shows that."""
+    """Return the day's values of the metric for the run's row, or for its pod where the exporter shows values per pod."""
     if run.pod is not None and run.pod.slot.is_shared and metric in _POD_METRICS:
         return _pod_values(run, run.pod, readings, metric)
     if metric in readings.instance:
@@ -167,7 +167,7 @@ def _pod_values(run: _Run, pod: Pod, readings: NodeDay, metric: str) -> Floats:
 
 
 def _parts(metric: str, values: Floats) -> Iterator[tuple[slice, Labels]]:
-    """The whole, or for XIDs a part per code: each code is a series of its own."""
+    """Yield the whole day; for XIDs, one part per code, because each code is a separate series."""
     if metric != _XID:
         yield slice(0, values.size), {}
         return
@@ -178,7 +178,7 @@ def _parts(metric: str, values: Floats) -> Iterator[tuple[slice, Labels]]:
 
 
 class _Scrapes:
-    """Collects series of one node, leaving out the steps at which nothing was scraped."""
+    """Collector of a node's series; steps without a scrape are left out."""
 
     def __init__(self, day: Day) -> None:
         start_ms = day.start_ms + scrape_phase_ms(day)
@@ -189,7 +189,7 @@ class _Scrapes:
         self._series: dict[tuple[tuple[str, str], ...], list[tuple[NDArray[np.int64], Floats]]] = {}
 
     def add(self, labels: Labels, interval: slice, values: Floats) -> None:
-        """A run of a series; a device without a workload comes back under the labels it had before."""
+        """Add a run to a series; a device that is free again continues its previous series."""
         times, seen = self._times[interval], self._seen[interval]
         if not seen.all():
             times, values = times[seen], values[seen]
@@ -197,7 +197,7 @@ class _Scrapes:
             self._series.setdefault(tuple(labels.items()), []).append((times, values))
 
     def batch(self) -> SeriesBatch:
-        """Collected series, each once and in order of time."""
+        """Return the collected series, each once and in order of time."""
         runs = [sorted(found, key=lambda run: int(run[0][0])) for found in self._series.values()]
         times, values = ([np.concatenate([run[part] for run in found]) for found in runs] for part in (0, 1))
         return series_batch([dict(labels) for labels in self._series], times, values)
@@ -211,7 +211,7 @@ Part = tuple[Labels, NDArray[np.int64], NDArray[np.float64]]
 
 
 def kube_series(day: Day) -> SeriesBatch:
-    """A day of the node's allocatable and of each of its pods, from its creation on; finished pods stay listed."""
+    """Return a day of the node's allocatable and of its pods, each from its creation on; finished pods stay listed."""
     step_ms = day.plan.kube_state_step_seconds * 1000
     times = day.start_ms + _PHASE_MS + np.arange(DAY_MS // step_ms, dtype=np.int64) * step_ms
     parts = [*_node_parts(day.node, times)]
@@ -221,7 +221,7 @@ def kube_series(day: Day) -> SeriesBatch:
 
 
 def allocatable(node: Node) -> dict[str, int]:
-    """The GPU resources that the device plugin advertises; a node served by DRA advertises none."""
+    """Return the GPU resources that the device plugin advertises; empty for a node served by DRA."""
     if node.is_dra:
         return {}
     counts: Counter[str] = Counter()
@@ -232,7 +232,7 @@ def allocatable(node: Node) -> dict[str, int]:
 
 
 def metric_resource(resource: str) -> str:
-    """A resource's name as kube-state-metrics writes it."""
+    """Return a resource name in the notation of kube-state-metrics."""
     return resource.replace(".", "_").replace("/", "_").replace("-", "_")
 
 
@@ -265,7 +265,7 @@ def _pod_parts(plan: SimulationPlan, pod: Pod, times: NDArray[np.int64]) -> Iter
 def _placed_parts(pod: Pod, own: dict[str, str], node_name: str, times: NDArray[np.int64]) -> Iterator[Part]:
     made_by = {"node": node_name, "created_by_kind": "Job", "created_by_name": pod.name}
     yield _part("kube_pod_info", own | made_by, times, 1)
-    if not pod.node.is_dra:  # a claim is no resource request
+    if not pod.node.is_dra:  # a claim is not a resource request
         resource = metric_resource(pod.slot.resource)
         request = {"container": pod.kind.container, "node": node_name, "resource": resource, "unit": "integer"}
         yield _part("kube_pod_container_resource_requests", own | request, times, len(pod.slot.rows))
@@ -285,17 +285,17 @@ def _part(metric: str, labels: Labels, times: NDArray[np.int64], values: float |
 
 
 NODES_PER_GROUP = 16
-"""128 GPUs: a group's day of 14 signals is about 5 million samples, 90 MB."""
+"""128 GPUs: one day of a group with 14 signals has about 5 million samples, 90 MB."""
 
 
 def node_groups(plan: SimulationPlan) -> list[range]:
-    """Node numbers by group."""
+    """Return node numbers by group."""
     firsts = range(0, plan.node_count, NODES_PER_GROUP)
     return [range(first, min(plan.node_count, first + NODES_PER_GROUP)) for first in firsts]
 
 
 def simulate_batches(plan: SimulationPlan) -> Iterator[SeriesBatch]:
-    """All samples, one batch per day and node group, days in order."""
+    """Yield all samples, one batch per day and node group, in order of days."""
     groups = [GroupSimulation(plan, group) for group in node_groups(plan)]
     for day_number in range(plan.days):
         for group in groups:
@@ -303,14 +303,14 @@ def simulate_batches(plan: SimulationPlan) -> Iterator[SeriesBatch]:
 
 
 class GroupSimulation:
-    """The nodes of a group and their counters. Days are requested in order."""
+    """Nodes of a group with their counters. Days must be requested in order."""
 
     def __init__(self, plan: SimulationPlan, group: range) -> None:
         self._stories = [node_story(plan, index) for index in group]
         self._carried = [Carried() for _ in group]
 
     def batch(self, day_number: int) -> SeriesBatch:
-        """All series of the group on a day of the plan (0 = the first)."""
+        """Return all series of the group on a day of the plan (0 = first day)."""
         batches = []
         for story, carried in zip(self._stories, self._carried, strict=True):
             day = Day(story, day_number)

@@ -1,6 +1,6 @@
-"""The machines: nodes, GPUs and MIG instances, each made from the plan and its own number alone.
+"""Nodes, GPUs and MIG instances, each determined only by the plan and its own number.
 
-Idle power, memory and limits are of the order that the vendor's data sheets and public captures show.
+Idle power, memory and limits are similar to values in vendor data sheets and public captures.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gpureport.simulate.plan import GPUS_PER_NODE, SimulationPlan
 Role = Literal["ordinary", "troubled", "rack", "stranded"]
 
 CUT_GPU = GPUS_PER_NODE - 1
-"""The GPU of a troubled node of which only a part is made into a MIG instance."""
+"""Index of the GPU of a troubled node that is only partly divided into MIG instances."""
 SICK_GPU = 3
 _TROUBLED_EVERY = 8
 _STRANDED_EVERY = 16
@@ -28,10 +28,10 @@ _RACK_SHARE = 10
 
 
 def role(plan: SimulationPlan, node_index: int) -> Role:
-    """A node's role; every node of any other scenario is ordinary.
+    """Return a node's role; in every other scenario than review, all nodes are ordinary.
 
-    troubled: an idle holder, a bandwidth-bound workload, a sick GPU, a starved team, a GPU cut in part, side by side.
-    rack: hot in the same hours, a tenth of the nodes. stranded: MIG instances are made of less than half of it, all of them free.
+    troubled: one node with an idle holder, a bandwidth-bound workload, a sick GPU, a starved team and a partly divided GPU.
+    rack: a tenth of the nodes, hot in the same hours. stranded: less than half is made into MIG instances, all of them free.
     """
     if plan.scenario != "review":
         return "ordinary"
@@ -43,14 +43,14 @@ def role(plan: SimulationPlan, node_index: int) -> Role:
 
 
 def is_cut(plan: SimulationPlan, node_index: int, gpu_index: int) -> bool:
-    """Whether only the first instance of the model's layout is made of the GPU."""
+    """Return whether only the first instance of the model's MIG layout exists on the GPU."""
     found = role(plan, node_index)
     return found == "stranded" or (found == "troubled" and gpu_index == CUT_GPU)
 
 
 @dataclass(frozen=True)
 class MigProfile:
-    """One MIG instance of a layout: its profile's name, GPU instance id, compute slices of 7, and memory."""
+    """One MIG instance of a layout: profile name, GPU instance id, compute slices (of 7) and memory."""
 
     name: str
     gpu_instance_id: int
@@ -60,7 +60,7 @@ class MigProfile:
 
 @dataclass(frozen=True)
 class GpuModel:
-    """A model as the driver prints it; memory in MiB, power in watts, clocks in MHz, links in bytes per second."""
+    """A model with its name from the driver; memory in MiB, power in watts, clocks in MHz, links in bytes per second."""
 
     name: str
     memory_mib: int
@@ -76,12 +76,12 @@ class GpuModel:
 
     @property
     def usable_mib(self) -> int:
-        """Memory that used and free add up to."""
+        """Return the sum of used and free memory."""
         return self.memory_mib - self.reserved_mib
 
 
 def _layout(large: tuple[str, int], medium: tuple[str, int], small: tuple[str, int]) -> tuple[MigProfile, ...]:
-    """Half a GPU, a quarter, and two eighths: the split that fills all seven compute slices."""
+    """Return half a GPU, a quarter, and two eighths by memory; together they use all seven compute slices."""
     return (
         MigProfile(large[0], 2, 3, large[1]),
         MigProfile(medium[0], 3, 2, medium[1]),
@@ -99,7 +99,7 @@ A100 = GpuModel("NVIDIA A100-SXM4-80GB", 81_920, 653, 62.0, 400.0, 1410, 1593, 8
 L40S = GpuModel("NVIDIA L40S", 46_068, 599, 35.0, 350.0, 2520, 9001, 0.0, "Ada Lovelace", "8.9.0", ())
 
 MODEL_OF_NODE = (H100, A100, H200, L40S, H100, A100, H100, H200)
-"""Models of consecutive nodes, repeated from the first."""
+"""Models of consecutive nodes, in a repeating cycle."""
 
 DRIVER_VERSION = "580.159.04"
 
@@ -109,19 +109,19 @@ SHARED_MEMORY_RATIO = 1 / SHARING_REPLICAS
 
 
 def stable_uuid(plan: SimulationPlan, *parts: object) -> str:
-    """The same uuid for the same seed and parts, on every machine."""
+    """Return a uuid that depends only on seed and parts, on every machine."""
     digest = hashlib.sha256("/".join(map(str, (plan.seed, *parts))).encode()).digest()
     return str(uuid.UUID(bytes=digest[:16], version=4))
 
 
 def random(plan: SimulationPlan, *parts: int) -> np.random.Generator:
-    """A generator of its own for each purpose, node and day: nothing depends on what was made before."""
+    """Return a generator for one purpose, node and day, independent of all previous draws."""
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence([plan.seed, *parts])))
 
 
 @dataclass(frozen=True)
 class Gpu:
-    """A physical GPU on its node."""
+    """A physical GPU of a node."""
 
     index: int
     uuid: str
@@ -131,7 +131,7 @@ class Gpu:
 
     @property
     def pci_bus_id(self) -> str:
-        """PCI address as the exporter prints it."""
+        """Return the PCI address as the exporter prints it."""
         return f"00000000:{0x19 + 0x11 * self.index:02X}:00.0"
 
 
@@ -144,12 +144,12 @@ class Row:
 
     @property
     def gpu_instance_id(self) -> str:
-        """GPU instance id as labels and the lake carry it; '' for the whole GPU."""
+        """Return the GPU instance id as in labels and the lake; '' for a whole GPU."""
         return str(self.instance.gpu_instance_id) if self.instance else ""
 
     @property
     def usable_mib(self) -> int:
-        """Memory that used and free add up to."""
+        """Return the sum of used and free memory."""
         return self.instance.memory_mib if self.instance else self.gpu.model.usable_mib
 
 
@@ -165,27 +165,27 @@ class Node:
 
     @property
     def model(self) -> GpuModel:
-        """All GPUs of a node are of one model."""
+        """Return the GPU model; all GPUs of a node have the same."""
         return self.gpus[0].model
 
     @cached_property
     def rows(self) -> tuple[Row, ...]:
-        """GPUs and instances in the order of the arrays: a split GPU shows its instances and not itself."""
+        """Return GPUs and instances in the order of the arrays; a divided GPU is represented only by its instances."""
         return tuple(Row(gpu, instance) for gpu in self.gpus for instance in (gpu.instances or (None,)))
 
     @property
     def instance_type(self) -> str:
-        """Machine type for the node's label."""
+        """Return the machine type for the node's label."""
         return f"{self.model.name.removeprefix('NVIDIA ').split()[0].split('-')[0].lower()}.{len(self.gpus)}x"
 
 
 def nodes(plan: SimulationPlan) -> Iterator[Node]:
-    """Every node of the cluster, in order."""
+    """Return all nodes of the cluster, in order."""
     return (make_node(plan, index) for index in range(plan.node_count))
 
 
 def make_node(plan: SimulationPlan, index: int) -> Node:
-    """One node, alone."""
+    """Return one node, independent of the others."""
     first = index * GPUS_PER_NODE
     is_dra = _is_chosen(index, plan.dra_share, 0.75)
     gpus = tuple(_gpu(plan, number, index, is_dra) for number in range(first, min(plan.gpus, first + GPUS_PER_NODE)))
@@ -194,8 +194,8 @@ def make_node(plan: SimulationPlan, index: int) -> Node:
 
 def _gpu(plan: SimulationPlan, number: int, node_index: int, is_dra: bool) -> Gpu:
     model = MODEL_OF_NODE[node_index % len(MODEL_OF_NODE)]
-    # Nodes served by DRA keep whole GPUs: their exporter era loses labels of split and shared ones. What is planted on
-    # troubled and hot nodes holds whole GPUs too.
+    # Nodes with DRA have whole GPUs: their exporter versions lose labels of divided and shared GPUs. Planted workloads on
+    # troubled and rack nodes also need whole GPUs.
     is_whole = is_dra or role(plan, node_index) in ("troubled", "rack")
     is_split = not is_whole and bool(model.mig_layout) and _is_chosen(number, plan.mig_share, 0.5)
     is_shared = not is_whole and not is_split and _is_chosen(number, plan.sharing_share, 0.9)
@@ -206,5 +206,5 @@ def _gpu(plan: SimulationPlan, number: int, node_index: int, is_dra: bool) -> Gp
 
 
 def _is_chosen(number: int, share: float, phase: float) -> bool:
-    """Every 1/share-th number, evenly; the phase lets small clusters have one too."""
+    """Return true for an even 1/share of the numbers; the phase selects at least one in small clusters too."""
     return floor((number + 1) * share + phase) > floor(number * share + phase)

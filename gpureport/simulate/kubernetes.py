@@ -1,4 +1,4 @@
-"""The Kubernetes objects behind the samples, as list replies of a 1.36 API server at the end of the plan."""
+"""Kubernetes objects of the simulated cluster, as list replies of a 1.36 API server at the end of the plan."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from gpureport.values.errors import GpureportError
 from gpureport.values.window import rfc3339
 
 _LISTED_SECONDS = 7200
-"""Time for which finished pods are still listed."""
+"""Time for which a finished pod stays in the list."""
 QUOTAS: Mapping[str, Mapping[str, int]] = {
     "nos.nebuly.com/v1alpha1": {"vision": 9, "research": 16, "serving": 12},
     "scheduling.x-k8s.io/v1alpha1": {"search": 2, "notebooks": 4, "data": 6},
 }
-"""GPUs that each namespace is guaranteed, by the API of the system that guarantees them."""
+"""Guaranteed GPUs by API of the quota system and by namespace."""
 
 
 def write_states(plan: SimulationPlan, folder: Path) -> Iterator[tuple[datetime, Path]]:
-    """Write the state of each midnight after a simulated day, one after the other; when it was taken, and its folder."""
+    """Write the state at the end of each simulated day; yield its time and folder."""
     all_stories = tuple(stories(plan))
     for day in range(1, plan.days + 1):
         until = replace(plan, days=day)
@@ -38,7 +38,7 @@ def write_states(plan: SimulationPlan, folder: Path) -> Iterator[tuple[datetime,
 
 
 def _lists(plan: SimulationPlan, all_stories: Sequence[NodeStory]) -> Iterator[tuple[str, str, str, Iterable[Object]]]:
-    """File, kind, API version and objects of each list at the plan's end."""
+    """Yield file, kind, API version and objects of each list at the plan's end."""
     at = plan.end_second
     pods = [pod for story in all_stories for pod in story.pods if pod.life.created <= at < pod.life.end + _LISTED_SECONDS]
     claimed = [pod for pod in pods if pod.node.is_dra and pod.life.start <= at < pod.life.end]
@@ -49,7 +49,7 @@ def _lists(plan: SimulationPlan, all_stories: Sequence[NodeStory]) -> Iterator[t
 
 
 def _pod(plan: SimulationPlan, pod: Pod) -> Object:
-    """The pod as it is at the plan's end; one that has no node yet is pending."""
+    """Return the pod at the plan's end; a pod without a node is pending."""
     manifest = objects.pod(plan, pod)
     if pod.life.start <= plan.end_second:
         return manifest
@@ -60,7 +60,7 @@ def _pod(plan: SimulationPlan, pod: Pod) -> Object:
 def write_kubernetes(plan: SimulationPlan, out: Path) -> list[Path]:
     """Write nodes, pods, namespaces, resourceclaims and resourceslices as JSON lists, and ``observed_at.txt``.
 
-    Finished pods are still listed, as their jobs are not deleted; their claims are no longer allocated.
+    Finished pods stay in the list, because their jobs are not deleted; their claims are no longer allocated.
     """
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -77,7 +77,7 @@ def write_kubernetes(plan: SimulationPlan, out: Path) -> list[Path]:
 def lists(
     plan: SimulationPlan, all_stories: Sequence[NodeStory], pods: Iterable[Object], claimed: Iterable[Pod]
 ) -> Iterator[tuple[str, str, str, Iterable[Object]]]:
-    """File, kind, API version and objects of each list."""
+    """Yield file, kind, API version and objects of each list."""
     dra = "resource.k8s.io/v1"
     yield "nodes.json", "NodeList", "v1", (objects.node(plan, story.node) for story in all_stories)
     yield "pods.json", "PodList", "v1", pods
@@ -88,7 +88,7 @@ def lists(
 
 
 def write_list(out: Path, name: str, kind: str, version: str, items: Iterable[Object]) -> Path:
-    """Write a list, one object a line, so that any number of them takes no memory."""
+    """Write a list with one object per line; objects are streamed, so memory does not grow with their number."""
     path = out / name
     with path.open("w") as file:
         file.write(f'{{"kind":"{kind}","apiVersion":"{version}","metadata":{{"resourceVersion":"1"}},"items":[')

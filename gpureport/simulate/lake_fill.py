@@ -1,4 +1,4 @@
-"""The samples straight into a lake, as an export of the same series would have left it."""
+"""Simulated samples written directly into a lake, with the same result as a collection of the same series."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from gpureport.values.series import SeriesBatch, concatenate
 from gpureport.values.window import Window
 
 _MARGIN = timedelta(minutes=15)
-"""Samples around a day: they limit the time of its first and last ones."""
+"""Margin of samples around a day, which determines the duration of the day's first and last samples."""
 
 Tallies = list[Mapping[str, Tally]]
 
 
 @dataclass(frozen=True)
 class _Task:
-    """One node group's work, as sent to a worker process."""
+    """Work on one node group, for a worker process."""
 
     plan: SimulationPlan
     catalog: Catalog
@@ -42,9 +42,9 @@ class _Task:
 
 
 def fill_lake(plan: SimulationPlan, place: Place, cluster: str, workers: int | None = None) -> int:
-    """Write every simulated day of the cluster whole; how many samples came.
+    """Write all simulated days of the cluster completely; return the number of samples.
 
-    ``workers`` processes (default: one per core) hold three days of a node group each, about 0.5 GB.
+    Each of ``workers`` processes (default: one per core) keeps three days of a node group in memory, about 0.5 GB.
     LakeError where the lake cannot be written.
     """
     catalog = load_catalog()
@@ -67,7 +67,7 @@ def _run(tasks: list[_Task], workers: int) -> Iterator[Tallies]:
 
 
 def _fill_group(task: _Task) -> Tallies:
-    """Simulate, shape and stage one group, day after day; runs in a worker process."""
+    """Simulate, shape and stage one group, day by day; runs in a worker process."""
     write = partial(task.change.write, cluster=task.cluster, part=task.number)
     tallies: Tallies = []
     for day, batch in zip(task.plan.dates, _with_margins(task), strict=True):
@@ -79,7 +79,7 @@ def _fill_group(task: _Task) -> Tallies:
 
 
 def _with_margins(task: _Task) -> Iterator[SeriesBatch]:
-    """Each day's batch with the last minutes of the day before and the first of the day after."""
+    """Yield each day's batch with the last minutes of the previous day and the first minutes of the next."""
     simulation = GroupSimulation(task.plan, task.group)
     dates = task.plan.dates
     before: SeriesBatch | None = None
@@ -93,7 +93,7 @@ def _with_margins(task: _Task) -> Iterator[SeriesBatch]:
 
 
 def _between(batch: SeriesBatch, window: Window) -> SeriesBatch:
-    """The batch's samples of [start, end)."""
+    """Return the batch's samples in [start, end)."""
     inside = (batch.times_ms >= window.start_ms) & (batch.times_ms < window.end_ms)
     counted = zip(batch.labels, pairwise(batch.offsets.tolist()), strict=True)
     kept = [(labels, count) for labels, (start, end) in counted if (count := int(np.count_nonzero(inside[start:end])))]

@@ -1,4 +1,4 @@
-"""Single Kubernetes objects of the simulated cluster, in the shape in which the API server prints them."""
+"""Kubernetes objects of the simulated cluster, in the format of the API server."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MANAGED = [
     {"manager": name, "operation": "Update", "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {"f:containers": _FIELDS}}}
     for name in ("kube-controller-manager", "kube-scheduler", "kubelet")
 ]
-"""Managed fields of a pod: about 6 kB that an API server sends and that no report needs."""
+"""Managed fields of a pod: about 6 kB that an API server sends and reports do not use."""
 
 
 def _time(second: int) -> str:
@@ -27,7 +27,7 @@ def _time(second: int) -> str:
 
 
 def _born(plan: SimulationPlan) -> str:
-    """Time of the cluster's creation: well before the plan."""
+    """Return the creation time of the cluster, well before the plan."""
     return rfc3339(plan.window.start_at - _CLUSTER_AGE)
 
 
@@ -36,20 +36,20 @@ def _metadata(name: str, uid: str, created: str, **more: object) -> Object:
 
 
 def namespace(plan: SimulationPlan, name: str) -> Object:
-    """A namespace with its team."""
+    """Return a namespace with its team label."""
     labels = {"kubernetes.io/metadata.name": name, "team": name}
     metadata = _metadata(name, stable_uuid(plan, "namespace", name), _born(plan), labels=labels)
     return {"metadata": metadata, "spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"}}
 
 
 def elastic_quota(plan: SimulationPlan, namespace: str, gpus: int) -> Object:
-    """GPUs that a namespace is guaranteed, in the form that nos and the scheduler plugins share."""
+    """Return a quota with guaranteed GPUs for a namespace, in the format of nos and scheduler-plugins."""
     metadata = _metadata("gpus", stable_uuid(plan, "quota", namespace), _born(plan), namespace=namespace)
     return {"metadata": metadata, "spec": {"min": {"nvidia.com/gpu": str(gpus)}}}
 
 
 def node(plan: SimulationPlan, node: Node) -> Object:
-    """A node with what it advertises; ready throughout."""
+    """Return a node with its allocatable resources; it is always ready."""
     plain = {"cpu": "192", "ephemeral-storage": "3500Gi", "memory": "2048Gi", "pods": "250"}
     resources = plain | {name: str(count) for name, count in allocatable(node).items()}
     ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "lastTransitionTime": _born(plan)}
@@ -79,7 +79,7 @@ def _node_labels(node: Node) -> dict[str, str]:
 
 
 def pod(plan: SimulationPlan, pod: Pod) -> Object:
-    """A pod of a job: running, or finished and still listed."""
+    """Return a pod of a job: running, or finished and still listed."""
     job = {"apiVersion": "batch/v1", "kind": "Job", "name": pod.name, "uid": stable_uuid(plan, "job", pod.name)}
     owner = [job | {"controller": True, "blockOwnerDeletion": True}]
     more = {"labels": {"app": pod.kind.stem}, "ownerReferences": owner, "managedFields": _MANAGED}
@@ -131,7 +131,7 @@ def _terminated(pod: Pod, end: int) -> Object:
 
 
 def claim(plan: SimulationPlan, pod: Pod) -> Object:
-    """The claim made for a pod; allocated and reserved while the pod runs."""
+    """Return the resource claim of a pod; allocated and reserved while the pod runs."""
     exactly = {"deviceClassName": DRA_DRIVER, "allocationMode": "ExactCount", "count": len(pod.slot.rows)}
     owner = {"apiVersion": "v1", "kind": "Pod", "name": pod.name, "uid": pod.uid, "controller": True}
     metadata = _metadata(
@@ -165,7 +165,7 @@ def _allocation(pod: Pod) -> Object:
 
 
 def slice_of(plan: SimulationPlan, node: Node) -> Object:
-    """The ResourceSlice in which the DRA driver publishes a node's GPUs."""
+    """Return the ResourceSlice that the DRA driver publishes for a node's GPUs."""
     metadata = _metadata(f"{node.name}-{DRA_DRIVER}", stable_uuid(plan, "slice", node.index), _born(plan))
     pool = {"name": node.name, "generation": 1, "resourceSliceCount": 1}
     devices = [_device(gpu) for gpu in node.gpus]

@@ -1,4 +1,4 @@
-"""The samples as OpenMetrics text with timestamps, one file a day, as ``promtool tsdb create-blocks-from`` reads it."""
+"""Samples as OpenMetrics text with timestamps, one file per day, for ``promtool tsdb create-blocks-from``."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 
 def write_openmetrics(plan: SimulationPlan, out: Path) -> list[Path]:
-    """Write ``metrics-<date>.openmetrics.txt.gz`` for each day; the files, in order of time.
+    """Write ``metrics-<date>.openmetrics.txt.gz`` for each day; return the files in order of time.
 
-    Memory is that of one node group and day; while it runs, the day is stored by metric in a folder in ``out``.
+    Memory holds one node group and day. During the run, the day's samples are stored by metric in a folder in ``out``.
     """
     groups = [GroupSimulation(plan, group) for group in node_groups(plan)]
     try:
@@ -33,7 +33,7 @@ def write_openmetrics(plan: SimulationPlan, out: Path) -> list[Path]:
 
 
 def _write_day(plan: SimulationPlan, groups: list[GroupSimulation], day_number: int, out: Path) -> Path:
-    """Samples come by node, the format wants them by metric: each metric is collected in a file of its own first."""
+    """Write one day. Samples arrive by node, but the format groups them by metric, so each metric first has its own file."""
     name = f"metrics-{plan.dates[day_number].isoformat()}.openmetrics.txt.gz"
     spool = out / f".{name}.parts"
     spool.mkdir(exist_ok=True)
@@ -48,7 +48,7 @@ def _write_day(plan: SimulationPlan, groups: list[GroupSimulation], day_number: 
 
 
 class _Families:
-    """One growing file per metric. Compressed files put end to end are one compressed file."""
+    """One growing file per metric. Concatenated gzip files are a valid gzip file."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -62,7 +62,7 @@ class _Families:
         self._stack.close()
 
     def add(self, batch: SeriesBatch) -> None:
-        """Append every series to its metric's file."""
+        """Append each series to its metric's file."""
         for metric, text in _series_texts(batch):
             if metric not in self._files:
                 kind = "unknown" if metric in _COUNTERS else "gauge"
@@ -70,12 +70,12 @@ class _Families:
             self._files[metric].write(text)
 
     def end(self) -> None:
-        """The mark after the last metric."""
+        """Write the end marker after the last metric."""
         self._open("~").write(b"# EOF\n")
 
     def _open(self, name: str) -> gzip.GzipFile:
         file = self._stack.enter_context((self._folder / name).open("wb"))
-        # No name and no time in the header: the same plan gives the same bytes.
+        # The header has no name and no time, so the same plan gives the same bytes.
         self._files[name] = self._stack.enter_context(gzip.GzipFile("", "wb", 3, file, mtime=0))
         return self._files[name]
 
@@ -91,7 +91,7 @@ def _join(parts: list[Path], path: Path) -> Path:
 
 
 def _series_texts(batch: SeriesBatch) -> Iterator[tuple[str, bytes]]:
-    """Each series' lines; instants are written once for all series that share them."""
+    """Yield metric and lines of each series; text of timestamps is shared between series with equal times."""
     written: dict[bytes, list[str]] = {}
     for number, labels in enumerate(batch.labels):
         part = slice(int(batch.offsets[number]), int(batch.offsets[number + 1]))
@@ -113,7 +113,7 @@ def _head(labels: Labels) -> str:
 
 
 def _value_texts(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[str]:
-    """Whole numbers without a point, others as the shortest text that reads back the same."""
+    """Return whole numbers without a decimal point, others as the shortest text that parses to the same value."""
     if np.all(values == np.rint(values)):
         return [str(value) for value in values.astype(np.int64).tolist()]
     return [repr(value) for value in values.tolist()]

@@ -1,7 +1,7 @@
-"""One node's readings over one day, as its exporter would print them.
+"""One node's readings over one day, in the exporter's units.
 
-Coherent by construction: power follows activity between idle and the limit, energy is the integral of power, a
-violation counter grows by no more than the time, and the reasons bitmask is set exactly while its counter grows.
+Readings are consistent: power is between idle power and the limit and follows activity; energy is the integral of power.
+A violation counter grows at most as fast as time, and its bit in the reasons mask is set exactly while it grows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _BURST_SECONDS = 600
 
 @dataclass(frozen=True)
 class Load:
-    """Rows × steps; ``throttle``: the share of time lost, by reason; ``pod_compute``: by uid of a pod that shares."""
+    """Rows × steps; ``throttle``: fraction of time lost, by reason; ``pod_compute``: demand of pods on shared GPUs, by uid."""
 
     compute: Floats
     tensor: Floats
@@ -36,7 +36,7 @@ class Load:
 
 
 def day_load(day: Day) -> Load:
-    """Add up the demand of the day's pods."""
+    """Return the summed demand of the day's pods."""
     compute, tensor, dram, link, memory, held, power, thermal = np.zeros((8, len(day.node.rows), day.steps))
     load = Load(compute, tensor, dram, link, memory, held, {"power": power, "thermal": thermal})
     for pod in day.story.pods:
@@ -63,10 +63,10 @@ def _add_pod(day: Day, load: Load, pod: Pod, interval: slice) -> None:
 
 
 def _rhythm(pod: Pod, seconds: NDArray[np.int64]) -> Floats:
-    """The share of its slot that the pod needs at each of the seconds."""
+    """Return the fraction of its slot that the pod needs at each second."""
     demand = np.full(seconds.size, pod.load)
     if pod.kind.rhythm == "daily":
-        # Lowest at 03:00 UTC, highest at 15:00.
+        # The minimum is at 03:00 UTC, the maximum at 15:00.
         demand *= 0.675 - 0.325 * np.cos(2 * np.pi * (seconds / 86_400 - 0.125))
     elif pod.kind.rhythm == "bursts":
         demand *= seconds // _BURST_SECONDS % 2
@@ -83,7 +83,7 @@ def _throttle(day: Day, load: Load, pod: Pod, demand: Floats) -> None:
 
 _PURPOSE = 3
 _CONTEXT_WATTS = 45.0
-"""Power of idle contexts above idle (measured: 125–130 W on an H200 that idles at 82 W)."""
+"""Power of idle contexts above idle power (measured: 125–130 W on an H200 with 82 W idle power)."""
 IDLE_BIT, POWER_CAP_BIT, THERMAL_BIT = 0x1, 0x4, 0x20
 
 
@@ -98,7 +98,7 @@ class NodeDay:
 
 @dataclass(frozen=True)
 class _Board:
-    """Activity of the boards, GPUs × steps: shares of capacity, and of time lost to throttling."""
+    """Activity of boards, GPUs × steps: fractions of capacity, and of time lost to throttling."""
 
     active: Floats
     tensor: Floats
@@ -110,7 +110,7 @@ class _Board:
 
 
 def node_day(day: Day, carried: Carried) -> NodeDay:
-    """All readings of a node and day; days are requested in order, as counters go on from ``carried``."""
+    """Return all readings of a node and day; days must be requested in order, because counters continue from ``carried``."""
     load = day_load(day)
     draw = random(day.plan, _PURPOSE, day.node.index, day.number)
     compute = np.clip(load.compute * (1 + 0.04 * _noise(draw, load.compute)), 0, 1)
@@ -129,7 +129,7 @@ def _noise(draw: np.random.Generator, like: Floats) -> Floats:
 
 
 def _of_board(node: Node, rows: Floats) -> Floats:
-    """Rows added up by GPU; an instance counts by its share of the seven compute slices."""
+    """Return the sum of rows by GPU; an instance is weighted with its fraction of the seven compute slices."""
     board = np.zeros((len(node.gpus), rows.shape[1]))
     for values, row in zip(rows, node.rows, strict=True):
         board[row.gpu.index] += values * (row.instance.slices / 7 if row.instance else 1.0)
@@ -137,7 +137,7 @@ def _of_board(node: Node, rows: Floats) -> Floats:
 
 
 def _instance_readings(node: Node, load: Load, compute: Floats, draw: np.random.Generator) -> dict[str, Floats]:
-    """Signals of each instance: memory and the activity of its engines."""
+    """Return the signals of each instance: memory and activity of its engines."""
     usable = np.array([row.usable_mib for row in node.rows], float)[:, None]
     reserved = np.array([0 if row.instance else row.gpu.model.reserved_mib for row in node.rows], float)[:, None]
     used = np.minimum(load.memory_mib, usable)
@@ -157,12 +157,12 @@ def _instance_readings(node: Node, load: Load, compute: Floats, draw: np.random.
 
 
 def _ratio(values: Floats) -> Floats:
-    """As the exporter prints it: six decimals."""
+    """Return the ratio with six decimals, as the exporter prints it."""
     return np.asarray(np.round(np.clip(values, 0, 1), 6), np.float64)
 
 
 def _board_readings(node: Node, board: _Board) -> dict[str, Floats]:
-    """Signals of the whole board, its instances together."""
+    """Return the signals of the whole board, all instances together."""
     model, active, power_lost, heat_lost = node.model, board.active, board.lost["power"], board.lost["thermal"]
     watts = _watts(node, board)
     clock = np.where(active > 0, model.sm_clock_mhz * (1 - 0.5 * (power_lost + heat_lost)), 345.0)
@@ -184,7 +184,7 @@ def _board_readings(node: Node, board: _Board) -> dict[str, Floats]:
 
 
 def _watts(node: Node, board: _Board) -> Floats:
-    """Idle, a context's share, and the rest by activity; to the milliwatt, as the driver reads it."""
+    """Return idle power, plus context power, plus power by activity; in mW precision, as the driver reports it."""
     model = node.model
     range_watts = 0.9 * (model.limit_watts - model.idle_watts - _CONTEXT_WATTS)
     pipes = 0.30 * np.minimum(board.tensor / 0.62, 1) + 0.15 * np.minimum(board.dram / 0.6, 1)
@@ -196,7 +196,7 @@ def _watts(node: Node, board: _Board) -> Floats:
 
 
 def _pod_util(day: Day, load: Load, readings: dict[str, Floats]) -> dict[str, Floats]:
-    """Utilization of each pod on a shared GPU: its share of the device's, so that together they never exceed it."""
+    """Return each pod's share of the utilization of its shared GPU, rounded down so that the sum never exceeds it."""
     util = {}
     for pod in day.story.pods:
         if pod.uid in load.pod_compute:
@@ -214,13 +214,13 @@ _ENERGY = "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION"
 
 @dataclass
 class Carried:
-    """Counters of a node at the end of the day before, by metric and GPU."""
+    """Counters of a node at the end of the previous day, by metric and GPU."""
 
     counters: dict[str, Ints] = field(default_factory=dict)
 
 
 def count(day: Day, watts: Floats, lost: dict[str, Floats], carried: Carried, draw: np.random.Generator) -> dict[str, Floats]:
-    """Counters of the day by metric, each the sum of what the steps before it added, and the XID codes."""
+    """Return the day's counters by metric, each the sum of growth in previous steps, and the XID codes."""
     resets = [cut.start for step in day.story.planted.reload_steps if (cut := day.cut(step, step + 1)).stop > cut.start]
     counters = {"DCGM_FI_DEV_XID_ERRORS": _xid_codes(day)}
     for metric, growth in _growth(day, watts, lost, draw).items():
@@ -233,7 +233,7 @@ def count(day: Day, watts: Floats, lost: dict[str, Floats], carried: Carried, dr
 
 
 def _growth(day: Day, watts: Floats, lost: dict[str, Floats], draw: np.random.Generator) -> dict[str, Ints]:
-    """Growth in each step: millijoules, nanoseconds, events."""
+    """Return the growth per step in mJ, ns or events."""
     seconds = day.plan.step_seconds
     replays = (draw.random(watts.shape) < 1e-4).astype(np.int64)
     growth = {_ENERGY: np.rint(watts * 1000).astype(np.int64) * seconds, "DCGM_FI_DEV_PCIE_REPLAY_COUNTER": replays}
@@ -244,7 +244,7 @@ def _growth(day: Day, watts: Floats, lost: dict[str, Floats], draw: np.random.Ge
 
 
 def _accumulate(start: Ints, growth: Ints, resets: list[int]) -> tuple[Ints, Ints]:
-    """The counter at each step, and its value after the last; a reset lets it begin again from 0."""
+    """Return the counter at each step and its value after the last; a reset sets it to 0."""
     counter = start[:, None] + np.cumsum(growth, axis=1) - growth
     for step in resets:
         counter[:, step:] -= counter[:, step, None].copy()
@@ -252,7 +252,7 @@ def _accumulate(start: Ints, growth: Ints, resets: list[int]) -> tuple[Ints, Int
 
 
 def _xid_codes(day: Day) -> Floats:
-    """The last code, until the exporter or the driver starts anew; 0 before the first."""
+    """Return the last code until a restart of the exporter or a driver reload; 0 before the first code."""
     planted = day.story.planted
     cleared = (*planted.restart_steps, *planted.reload_steps)
     codes = np.zeros((len(day.node.gpus), day.steps))

@@ -1,4 +1,4 @@
-"""Plan of a simulation: the whole input of the generator, checked once."""
+"""Plan of a simulation: the complete input of the generator, validated once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SIGNALS_14 = (
     "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE",
     "DCGM_FI_PROF_DRAM_ACTIVE",
 )
-"""Enough for the saturation figures and for power."""
+"""Signals required for saturation figures and power."""
 
 SIGNALS_ALL = (
     *SIGNALS_14,
@@ -44,14 +44,14 @@ SIGNALS_ALL = (
     "DCGM_FI_PROF_NVLINK_TX_BYTES",
     "DCGM_FI_PROF_NVLINK_RX_BYTES",
 )
-"""Everything that an exporter with a full counter file shows of these GPUs."""
+"""All signals that an exporter with a full counter file reports for these GPUs."""
 
 
 SCENARIOS = ("mixed", "review")
 
 
 def choose_signals(text: str) -> tuple[str, ...]:
-    """Metric names for ``14``, ``all`` or a comma-separated list; UsageError for a name that is not simulated."""
+    """Return metric names for ``14``, ``all`` or a comma-separated list; UsageError for a name that is not simulated."""
     if text == "14":
         return SIGNALS_14
     if text == "all":
@@ -68,11 +68,11 @@ def choose_signals(text: str) -> tuple[str, ...]:
 class SimulationPlan:
     """A synthetic cluster: the same plan gives the same samples, objects and truth, byte for byte.
 
-    Shares are of GPUs (``mig_share``, ``sharing_share``) or nodes (``dra_share``), 0..1, spread evenly.
-    ``pod_life_factor``: pods live so many times longer than the usual mix, in which a GPU sees three or four a day.
-    ``kube_state_step_seconds`` = 0 leaves the kube-state-metrics series out; finished pods stay in them for
-    ``finished_listed_hours``, 0 for ever. ``scenario``: mixed draws trouble at random, review plants it in known places
-    (``roles``), so that what a report must find is known to the hour. Anything impossible is a UsageError.
+    Shares are fractions (0..1) of GPUs (``mig_share``, ``sharing_share``) or nodes (``dra_share``), spread evenly.
+    ``pod_life_factor`` multiplies the lifetime of pods; with 1, a GPU has three or four pods a day.
+    ``kube_state_step_seconds`` = 0 omits kube-state-metrics series; finished pods stay in them for
+    ``finished_listed_hours``, with 0 forever. ``scenario``: mixed plants random problems; review plants problems in known
+    places (``role``), so that the findings of a report are known to the hour. UsageError for invalid values.
     """
 
     gpus: int
@@ -108,42 +108,42 @@ class SimulationPlan:
 
     @property
     def node_count(self) -> int:
-        """Nodes of eight GPUs; the last may have fewer."""
+        """Return the number of nodes of eight GPUs; the last may have fewer."""
         return -(-self.gpus // GPUS_PER_NODE)
 
     @property
     def window(self) -> Window:
-        """The simulated days."""
+        """Return the window of all simulated days."""
         return Window(day_start(self.start_date), day_start(self.start_date + timedelta(days=self.days)))
 
     @property
     def dates(self) -> list[date]:
-        """The simulated days, in order."""
+        """Return the simulated days, in order."""
         return list(self.window.days())
 
     @property
     def steps_per_day(self) -> int:
-        """Scrapes a day."""
+        """Return the number of scrapes per day."""
         return DAY_MS // 1000 // self.step_seconds
 
     @property
     def step_count(self) -> int:
-        """Scrapes in all."""
+        """Return the total number of scrapes."""
         return self.steps_per_day * self.days
 
     @property
     def start_second(self) -> int:
-        """Start in seconds since the epoch."""
+        """Return the start in seconds since the epoch."""
         return to_ms(self.window.start_at) // 1000
 
     @property
     def end_second(self) -> int:
-        """End in seconds since the epoch, itself outside."""
+        """Return the end in seconds since the epoch, exclusive."""
         return to_ms(self.window.end_at) // 1000
 
 
 def review_plan(gpus: int, days: int, start_date: date, step_seconds: int = 300) -> SimulationPlan:
-    """A cluster with trouble in known places: whole GPUs but where instances are part of the trouble, no claims."""
+    """Return a plan with problems in known places: whole GPUs except where a problem needs MIG instances, and no claims."""
     return SimulationPlan(
         gpus,
         days,
@@ -160,7 +160,7 @@ def review_plan(gpus: int, days: int, start_date: date, step_seconds: int = 300)
 
 
 def demo_plan(gpus: int, days: int, start_date: date) -> SimulationPlan:
-    """The reviewed cluster with MIG instances, shared GPUs and resource claims beside its trouble, in coarse steps."""
+    """Return the review plan with MIG instances, shared GPUs and resource claims added, and with longer steps."""
     plan = review_plan(gpus, days, start_date, step_seconds=600)
     return replace(plan, mig_share=0.06, sharing_share=0.04, dra_share=0.06)
 

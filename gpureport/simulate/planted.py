@@ -20,7 +20,7 @@ XID_MESSAGES = {
 _CODES = tuple(XID_MESSAGES)
 _PURPOSE = 1
 _SHOWCASE_EVERY = 16
-"""Every so many nodes, from the first, all kinds are planted on the first day, so that small clusters have them."""
+"""Every 16th node, from the first, has all kinds of events on the first day, so that small clusters have them."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Gap:
 
 @dataclass(frozen=True)
 class Xid:
-    """An XID error on a GPU, seen from a step on."""
+    """An XID error on a GPU, reported from a step on."""
 
     gpu_index: int
     step: int
@@ -51,12 +51,12 @@ class Planted:
     xids: tuple[Xid, ...]
 
     def reload_intervals(self) -> list[tuple[int, int]]:
-        """Steps [from, to) in which the driver was being reloaded and no pod could run."""
+        """Return steps [start, end) of driver reloads, when no pod can run."""
         return [(gap.start_step, gap.end_step) for gap in self.gaps if gap.cause == "driver reload"]
 
 
 def make_planted(plan: SimulationPlan, node: Node) -> Planted:
-    """The node's events; those of a day depend on seed, node and day alone."""
+    """Return the node's events; a day's events depend only on seed, node and day."""
     gaps: list[Gap] = []
     xids: list[Xid] = []
     for day in range(plan.days):
@@ -73,7 +73,7 @@ def _is_showcase(node: Node, day: int) -> bool:
 
 
 def _day_gaps(plan: SimulationPlan, node: Node, day: int) -> list[Gap]:
-    """At most one gap of each kind, each in its own third of the day, so that they never touch."""
+    """Return at most one gap of each kind; each kind has its own third of the day, so gaps never touch."""
     draw = random(plan, _PURPOSE, node.index, day)
     third = plan.steps_per_day // 3
     kinds = (("scrape gap", 0.15, 2, 40), ("driver reload", 0.02, 4, 12), ("exporter restart", 0.05, 1, 3))
@@ -88,7 +88,7 @@ def _day_gaps(plan: SimulationPlan, node: Node, day: int) -> list[Gap]:
 
 
 def _day_xids(plan: SimulationPlan, node: Node, day: int, gaps: list[Gap]) -> list[Xid]:
-    """Errors where no gap hides them; a day's code differs from the day before's, or it could not be seen."""
+    """Return XID errors outside gaps; the code changes every day, because a repeated code would not be visible."""
     draw = random(plan, _PURPOSE, node.index, day, 1)
     steps = plan.steps_per_day
     xids = []

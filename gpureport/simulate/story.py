@@ -1,4 +1,4 @@
-"""All that happens on a node, and one day of it; a reviewed cluster is planned by the hour: a report has one right answer."""
+"""All events on a node, and one day of them; in the review scenario, events are planned so that a report has one answer."""
 
 from __future__ import annotations
 
@@ -24,44 +24,44 @@ class NodeStory:
 
 @dataclass(frozen=True)
 class Day:
-    """A day of a node; steps are counted from its midnight."""
+    """One day of a node; steps are counted from its midnight."""
 
     story: NodeStory
     number: int
 
     @property
     def plan(self) -> SimulationPlan:
-        """The plan."""
+        """Plan of the simulation."""
         return self.story.plan
 
     @property
     def node(self) -> Node:
-        """The node."""
+        """Node of the story."""
         return self.story.node
 
     @property
     def steps(self) -> int:
-        """Scrapes a day."""
+        """Return the number of scrapes per day."""
         return self.plan.steps_per_day
 
     @property
     def start_ms(self) -> int:
-        """Midnight, in milliseconds since the epoch."""
+        """Return midnight in milliseconds since the epoch."""
         return self.plan.start_second * 1000 + self.number * DAY_MS
 
     def cut(self, start_step: int, end_step: int) -> slice:
-        """Steps of the plan as steps of the day; empty where the day has none of them."""
+        """Convert steps of the plan to steps of the day; empty where the day has none of them."""
         first = self.number * self.steps
         start = min(self.steps, max(0, start_step - first))
         return slice(start, max(start, min(self.steps, end_step - first)))
 
     def interval(self, pod: Pod) -> slice:
-        """The steps at which the pod holds its slot."""
+        """Return the steps in which the pod holds its slot."""
         return self.cut(first_step(self.plan, pod.life.start), first_step(self.plan, pod.life.end))
 
 
 def node_story(plan: SimulationPlan, index: int) -> NodeStory:
-    """One node's story, made from the plan and the node's number alone."""
+    """Return one node's story, determined only by the plan and the node's number."""
     node = make_node(plan, index)
     if plan.scenario == "review":
         planted = review_planted(plan, node)
@@ -71,14 +71,14 @@ def node_story(plan: SimulationPlan, index: int) -> NodeStory:
 
 
 def stories(plan: SimulationPlan) -> Iterator[NodeStory]:
-    """Every node's story, in order."""
+    """Return all nodes' stories, in order."""
     return (node_story(plan, index) for index in range(plan.node_count))
 
 
 _DAY = 86_400
 _HOUR = 3600
 _WAIT = 12 * _HOUR
-"""Wait of the starved team's pods; all others are placed within minutes."""
+"""Waiting time of the starved team's pods; all other pods are placed within minutes."""
 _XID_CODES = (63, 94, 48)
 _HEAT_RATIO = 0.3
 
@@ -90,7 +90,7 @@ _TENANT = Kind("rank", "serving", "ranker", 0, (0.8, 0.8), 0.3, 0.3, (0.7, 0.7),
 
 
 def review_pods(plan: SimulationPlan, node: Node, planted: Planted) -> list[Pod]:
-    """The node's pods: planned on nodes with a role, drawn on ordinary ones, where no pod is idle and nothing throttles."""
+    """Return the node's pods: planned for special roles, else random, without idle pods or throttling."""
     found = role(plan, node.index)
     if found == "troubled":
         return list(_troubled(plan, node))
@@ -100,7 +100,7 @@ def review_pods(plan: SimulationPlan, node: Node, planted: Planted) -> list[Pod]
 
 
 def review_planted(plan: SimulationPlan, node: Node) -> Planted:
-    """No gaps and no resets; errors of the sick GPU alone, of three kinds, spread over the plan."""
+    """Return no gaps and no resets; only the sick GPU has XID errors, of three kinds, spread over the plan."""
     if role(plan, node.index) != "troubled":
         return Planted((), (), (), ())
     quarter = plan.step_count // (len(_XID_CODES) + 1)
@@ -109,7 +109,7 @@ def review_planted(plan: SimulationPlan, node: Node) -> Planted:
 
 
 def _troubled(plan: SimulationPlan, node: Node) -> Iterator[Pod]:
-    """GPUs 0 and 1 held idle, 2 bound by bandwidth, 3 sick, 4 to 6 of a team that waits, 7 held by its one instance."""
+    """Yield pods: GPUs 0-1 idle, 2 bandwidth-bound, 3 sick, 4-6 used by a starved team, 7 used by its only instance."""
     tenth = (plan.end_second - plan.start_second) // 10 // _HOUR * _HOUR
     start, end = plan.start_second + tenth, plan.start_second + 8 * tenth
     yield _pod(plan, _slot(node, 0, (0, 1)), _IDLE, start - 60, start, end)
@@ -122,7 +122,7 @@ def _troubled(plan: SimulationPlan, node: Node) -> Iterator[Pod]:
 
 
 def _one_after_the_other(plan: SimulationPlan, slot: Slot) -> Iterator[Pod]:
-    """A pod a day on a slot, each requested twelve hours before it was placed."""
+    """Yield one pod per day on a slot, each requested 12 h before its placement."""
     for day in range(plan.days):
         start = plan.start_second + day * _DAY + _WAIT
         yield _pod(plan, slot, _STARVED, start - _WAIT, start, start + _DAY - _HOUR)
@@ -133,12 +133,12 @@ def _slot(node: Node, index: int, rows: tuple[int, ...]) -> Slot:
 
 
 def _always(plan: SimulationPlan) -> tuple[int, int, int]:
-    """Created, started and ended: before the plan, and after it."""
+    """Return creation, start and end of a pod that runs from before the plan until after it."""
     return plan.start_second - _DAY - 60, plan.start_second - _DAY, plan.end_second + _DAY
 
 
 def _heat(plan: SimulationPlan) -> Phase:
-    """From a quarter of the plan to three fifths of it."""
+    """Return a thermal phase from a quarter to three fifths of the plan."""
     return Phase("thermal", plan.step_count // 4, plan.step_count * 3 // 5, _HEAT_RATIO)
 
 

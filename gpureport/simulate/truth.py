@@ -1,4 +1,4 @@
-"""Planted truth, with times and totals: a report on the simulated cluster must find it."""
+"""Planted truth with times and totals; a report on the simulated cluster must find it."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Entry = dict[str, Any]
 
 
 def write_truth(plan: SimulationPlan, out: Path) -> Path:
-    """Write ``truth.json``: devices, holders, gaps, exporter_restarts, resets, xids and throttled phases, one a line.
+    """Write ``truth.json``: devices, holders, gaps, exporter_restarts, resets, xids and throttled phases, one per line.
 
-    Instants are of scrapes: a gap's ``start_at`` is the first scrape that is missing and its ``end_at`` the next one
-    taken; a throttled phase covers the samples of [start_at, end_at) and its counter grows by ``lost_seconds`` in it.
+    Times are times of scrapes. ``start_at`` of a gap is its first missing scrape, ``end_at`` the next successful one. A
+    throttled phase covers samples in [start_at, end_at); its counter grows by ``lost_seconds`` in it.
     """
     sections: dict[str, Callable[[NodeStory], Iterator[Entry]]] = {
         "devices": _devices,
@@ -49,7 +49,7 @@ def write_truth(plan: SimulationPlan, out: Path) -> Path:
 
 
 def _at(story: NodeStory, step: int) -> str:
-    """The instant of a scrape of the node."""
+    """Return the time of a scrape of the node."""
     start_ms = story.plan.start_second * 1000 + scrape_phase_ms(Day(story, 0))
     return rfc3339(from_ms(start_ms + step * story.plan.step_seconds * 1000))
 
@@ -88,7 +88,7 @@ def _holders(story: NodeStory) -> Iterator[Entry]:
 
 
 def _device(story: NodeStory, pod: Pod, row: int) -> Entry:
-    """A row that the pod held, and the part of its usable memory that it used all the time."""
+    """Return a device of the pod, with the constant fraction of usable memory that the pod uses."""
     of = story.node.rows[row]
     ratio = round(pod.memory_mib(row) / of.usable_mib, 6)
     return {"device_uuid": of.gpu.uuid, "gpu_instance_id": of.gpu_instance_id, "memory_used_ratio": ratio}
@@ -125,7 +125,7 @@ def _xids(story: NodeStory) -> Iterator[Entry]:
 def _throttled(story: NodeStory) -> Iterator[Entry]:
     for pod in story.pods:
         phase = pod.phase
-        # Growth shows at the next sample: nothing after the plan's last one is ever seen.
+        # Growth is visible in the next sample, so growth after the plan's last sample is never visible.
         end_step = min(phase.end_step, story.plan.step_count - 1) if phase else 0
         if phase is None or phase.start_step >= end_step:
             continue

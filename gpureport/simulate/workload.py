@@ -1,4 +1,4 @@
-"""Pods of the simulation: they come and go on the slots of a node, with planted phases."""
+"""Simulated pods: sequences of pods on the slots of a node, with planted phases."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _HOUR = 3600
 
 @dataclass(frozen=True)
 class Kind:
-    """Behavior of a kind of workload: activity and memory as shares of its slot, life in minutes.
+    """Behavior of a kind of workload: activity and memory as fractions of its slot, lifetime in minutes.
 
-    Its rhythm is steady, daily (follows the hours), bursts (minutes on, minutes off) or none (it holds and does nothing).
+    Rhythms: steady, daily (by hour of day), bursts (minutes on, minutes off), or none (allocated but idle).
     """
 
     stem: str
@@ -47,7 +47,7 @@ NAMESPACES = tuple(sorted({kind.namespace for kind in KINDS} | {"search", "visio
 
 @dataclass(frozen=True)
 class Phase:
-    """A throttled phase in steps: samples [start_step, end_step) show it; ``ratio`` is the share of time lost."""
+    """A throttled phase in steps: samples [start_step, end_step) show it; ``ratio`` is the fraction of time lost."""
 
     reason: str
     start_step: int
@@ -57,7 +57,7 @@ class Phase:
 
 @dataclass(frozen=True)
 class Life:
-    """Creation, start and end of a pod: whole seconds since the epoch."""
+    """Creation, start and end of a pod, in whole seconds since the epoch."""
 
     kind: Kind
     created: int
@@ -68,7 +68,7 @@ class Life:
 
 @dataclass(frozen=True)
 class Slot:
-    """Slot for one pod at a time: rows of the node, and the virtual GPU's number on a shared one."""
+    """Place for one pod at a time: rows of the node; on a shared GPU, also the number of the virtual GPU."""
 
     node: Node
     index: int
@@ -78,13 +78,13 @@ class Slot:
 
     @property
     def is_shared(self) -> bool:
-        """Whether others hold the same GPU at the same time."""
+        """Return whether other pods use the same GPU at the same time."""
         return self.vgpu != ""
 
 
 @dataclass(frozen=True)
 class Pod:
-    """A pod with one container, that needs ``load`` of its slot's capacity and holds ``memory_ratio`` of its memory."""
+    """A pod with one container; ``load`` and ``memory_ratio`` are fractions of the slot's compute capacity and memory."""
 
     name: str
     uid: str
@@ -101,31 +101,31 @@ class Pod:
 
     @property
     def node(self) -> Node:
-        """Slot of the pod."""
+        """Node of the slot."""
         return self.slot.node
 
     @property
     def namespace(self) -> str:
-        """Namespace of its kind."""
+        """Namespace of the kind."""
         return self.kind.namespace
 
     def end(self, plan: SimulationPlan) -> int | None:
-        """End; None where it outlives the plan."""
+        """Return the end; None where the pod outlives the plan."""
         return self.life.end if self.life.end < plan.end_second else None
 
     @property
     def is_idle(self) -> bool:
-        """Whether it holds its slot and never computes."""
+        """Return whether the pod never computes."""
         return self.kind.rhythm == "none"
 
     def memory_mib(self, row: int) -> float:
-        """Memory used on one of its rows, in whole MiB."""
+        """Return the memory used on one of its rows, in whole MiB."""
         share = SHARED_MEMORY_RATIO if self.slot.is_shared else 1.0
         return float(int(self.node.rows[row].usable_mib * self.memory_ratio * share))
 
 
 def make_slots(plan: SimulationPlan, node: Node) -> list[Slot]:
-    """The node's slots: whole GPUs in gangs, MIG instances one by one, shared GPUs as virtual ones."""
+    """Return the node's slots: gangs of whole GPUs, single MIG instances, and virtual GPUs of shared GPUs."""
     whole = [number for number, row in enumerate(node.rows) if row.instance is None and not row.gpu.is_shared]
     held = [((*rows,), "", "nvidia.com/gpu") for rows in _gangs(plan, node, whole)]
     for number, row in enumerate(node.rows):
@@ -147,14 +147,14 @@ def _gangs(plan: SimulationPlan, node: Node, whole: list[int]) -> list[list[int]
 
 
 def make_pods(plan: SimulationPlan, node: Node, planted: Planted) -> list[Pod]:
-    """Every pod of the node in order of slot and time, those that began before the plan included."""
+    """Return the node's pods in order of slot and time, including pods that started before the plan."""
     downs = [(_second(plan, first), _second(plan, last)) for first, last in planted.reload_intervals()]
     pods = [pod for slot in make_slots(plan, node) for pod in _slot_pods(plan, slot, downs)]
     return [pod for pod in pods if pod.life.start < plan.end_second and pod.life.end > plan.start_second]
 
 
 def _slot_pods(plan: SimulationPlan, slot: Slot, downs: list[tuple[int, int]]) -> Iterator[Pod]:
-    """One after the other until the plan's end."""
+    """Yield pods of a slot in sequence, until the plan's end."""
     draw = random(plan, _PURPOSE, slot.node.index, slot.index + 1)
     start, number = plan.start_second - int(draw.integers(0, 4 * _HOUR)), 0
     while start < plan.end_second:
@@ -169,7 +169,7 @@ def _second(plan: SimulationPlan, step: int) -> int:
 
 
 def _draw_life(plan: SimulationPlan, start: int, downs: list[tuple[int, int]], draw: np.random.Generator) -> Life:
-    """Nothing starts while the driver is being reloaded, and a reload ends what runs."""
+    """Return a random life; a driver reload delays pods that would start in it and ends running pods."""
     kinds = [kind for kind in KINDS if kind.rhythm != "none" or plan.scenario == "mixed"]
     whole = sum(kind.weight for kind in kinds)
     kind = kinds[int(draw.choice(len(kinds), p=[kind.weight / whole for kind in kinds]))]
@@ -188,7 +188,7 @@ def _draw_pod(plan: SimulationPlan, slot: Slot, number: int, life: Life, draw: n
 
 
 def _draw_phase(plan: SimulationPlan, slot: Slot, life: Life, draw: np.random.Generator) -> Phase | None:
-    """A throttled phase well inside the pod's life, for some of the pods that work steadily on whole GPUs."""
+    """Return a throttled phase inside the pod's life, or None; only some steady pods on whole GPUs have one."""
     chance, where, length, ratio = (float(number) for number in draw.random(4))
     first = first_step(plan, life.start)
     steps = first_step(plan, life.end) - 1 - first
@@ -202,5 +202,5 @@ def _draw_phase(plan: SimulationPlan, slot: Slot, life: Life, draw: np.random.Ge
 
 
 def first_step(plan: SimulationPlan, second: int) -> int:
-    """The first scrape at or after a time; 0 for a time before the plan."""
+    """Return the first scrape at or after a time; 0 for a time before the plan."""
     return max(0, -(-(second - plan.start_second) // plan.step_seconds))
