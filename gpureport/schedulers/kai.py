@@ -88,7 +88,7 @@ def _divide_rest(left: float, queues: Sequence[Queue], fair: dict[str, float], k
 
 
 def _parts(left: float, queues: Sequence[Queue], fair: dict[str, float], k: float) -> list[tuple[Queue, float]]:
-    """Return the part of each queue still short, by weight and, where ``k`` is not 0, reduced by past use."""
+    """Return the part of each queue still short, by weight and, where ``k`` is not 0, adjusted for past use."""
     short = [queue for queue in queues if fair[queue.name] < queue.requestable]
     weights = sum(queue.weight for queue in short)
     if not weights:

@@ -111,7 +111,7 @@ class Quota:
     namespaces: tuple[str, ...] = ()
     """Namespaces whose pods it governs; empty where it does not govern by namespace."""
     tree: str = ""
-    """Koordinator's tree; empty in other systems, which have only one tree."""
+    """Koordinator's tree id; empty for its default tree and in other systems."""
     scopes: str = ""
     """Scopes of a ResourceQuota; quotas with different scopes govern different pods."""
     priority: int | None = None
@@ -152,7 +152,7 @@ class Share:
     fair_share: float | None
     """Guarantee plus part of the surplus; None where the system does not define one or the amount is unknown."""
     reason: str = ""
-    """Reason for None, as a code of ``figures.REASONS``."""
+    """Reason for None, as a code of ``catalog.REASONS``."""
 
 
 @dataclass(frozen=True)

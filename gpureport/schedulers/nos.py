@@ -172,8 +172,8 @@ def guaranteed_over_quota(held: Sequence[Used]) -> dict[str, Units]:
 def rejections(pod: Pod, held: Sequence[Used]) -> tuple[str, ...]:
     """Return reasons to reject the pod in the current state, before a search for victims; () where it is not rejected.
 
-    ``max``: of its own quota. ``sum of min``: total use may not exceed the sum of all min, so borrowing is limited to the
-    unused min of others, even if GPUs are free. A pod without a quota is never rejected.
+    ``max``: of its own quota. ``sum of min``: total use may not exceed the sum of all min. Borrowing is thus limited to
+    the unused min of others, even if GPUs are free. A pod without a quota is never rejected.
     """
     own = quota_of(pod, held)
     if own is None:
@@ -227,7 +227,7 @@ def labelled(quota: Quota, pods: Iterable[Pod], order: Sequence[str] = ORDER) ->
     """Return the quota's running pods in the order of counting, each with its label.
 
     Requests are summed pod by pod; a pod is in-quota while the sum is within min for every resource. The sum never
-    decreases, so all pods after the first over-quota pod are over quota, including small ones and those without a request.
+    decreases. All pods after the first over-quota pod are therefore over quota, even small ones or those without a request.
     """
     minimum = {name: nano(terms.guaranteed) for name, terms in quota.terms.items() if terms.guaranteed is not None}
     used = dict.fromkeys(minimum, 0)

@@ -28,7 +28,7 @@ _RACK_SHARE = 10
 
 
 def role(plan: SimulationPlan, node_index: int) -> Role:
-    """Return a node's role; in every other scenario than review, all nodes are ordinary.
+    """Return a node's role; in scenarios other than review, all nodes are ordinary.
 
     troubled: one node with an idle holder, a bandwidth-bound workload, a sick GPU, a starved team and a partly divided GPU.
     rack: a tenth of the nodes, hot in the same hours. stranded: less than half is made into MIG instances, all of them free.
@@ -206,5 +206,5 @@ def _gpu(plan: SimulationPlan, number: int, node_index: int, is_dra: bool) -> Gp
 
 
 def _is_chosen(number: int, share: float, phase: float) -> bool:
-    """Return true for an even 1/share of the numbers; the phase selects at least one in small clusters too."""
+    """Return whether a number is chosen: every 1/share-th, spread evenly; the phase selects some in small clusters too."""
     return floor((number + 1) * share + phase) > floor(number * share + phase)

@@ -91,7 +91,7 @@ def _join(parts: list[Path], path: Path) -> Path:
 
 
 def _series_texts(batch: SeriesBatch) -> Iterator[tuple[str, bytes]]:
-    """Yield metric and lines of each series; text of timestamps is shared between series with equal times."""
+    """Yield metric and lines of each series; timestamp texts are reused for series with equal times."""
     written: dict[bytes, list[str]] = {}
     for number, labels in enumerate(batch.labels):
         part = slice(int(batch.offsets[number]), int(batch.offsets[number + 1]))

@@ -26,7 +26,7 @@ SIGNALS_14 = (
     "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE",
     "DCGM_FI_PROF_DRAM_ACTIVE",
 )
-"""Signals required for saturation figures and power."""
+"""Signals sufficient for saturation figures and power."""
 
 SIGNALS_ALL = (
     *SIGNALS_14,

@@ -31,12 +31,12 @@ class Day:
 
     @property
     def plan(self) -> SimulationPlan:
-        """Plan of the simulation."""
+        """Return the plan of the simulation."""
         return self.story.plan
 
     @property
     def node(self) -> Node:
-        """Node of the story."""
+        """Return the node of the story."""
         return self.story.node
 
     @property

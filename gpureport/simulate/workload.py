@@ -96,17 +96,17 @@ class Pod:
 
     @property
     def kind(self) -> Kind:
-        """Kind of workload."""
+        """Return the kind of workload."""
         return self.life.kind
 
     @property
     def node(self) -> Node:
-        """Node of the slot."""
+        """Return the node of the slot."""
         return self.slot.node
 
     @property
     def namespace(self) -> str:
-        """Namespace of the kind."""
+        """Return the namespace of the kind."""
         return self.kind.namespace
 
     def end(self, plan: SimulationPlan) -> int | None:

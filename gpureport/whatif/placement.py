@@ -3,8 +3,8 @@
 Rules as in the Kubernetes scheduler: a pod runs on one node; the oldest pod that fits is placed first, and a pod that
 does not fit blocks no other pod. With the recorded nodes, a pod returns to its recorded node if it fits there, else the
 policy decides. GPU replicas and MIG instances are counted in units, as by the scheduler, not in average GPUs.
-Times are Unix times in s; amounts are GPUs, cores, GiB. A pod that runs at the end of the window, or never ran, has its
-end there.
+Times are Unix times in s; amounts are GPUs, cores, GiB. A pod without a recorded end runs until the end of the window,
+also if it was never placed in the record.
 """
 
 from __future__ import annotations

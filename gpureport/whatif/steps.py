@@ -1,4 +1,4 @@
-"""Input of a replay from recorded steps of quotas, and output of its results with the same rows."""
+"""Recorded steps of quotas as input of a replay, and replacement of their amounts by its results."""
 
 from __future__ import annotations
 

@@ -223,7 +223,7 @@ class _Calculator:
             yield {**same, "fair_share_native": share.fair_share, "reason": share.reason}
 
     def _shares(self, rows: Sequence[Row]) -> dict[str, Share]:
-        """Return shares by quota; unknown demand counts only where shares depend on it, so not for nos or configured deserved."""
+        """Return shares by quota, None where required demand is unknown; nos and configured deserved amounts do not need it."""
         first = rows[0]
         is_configured = any(row["deserved_native"] is not None and not row["is_parent"] for row in rows)
         shares_out = first["system"] in BY_DEMAND and not is_configured
