@@ -191,7 +191,7 @@ BY_DEMAND = ("koordinator", "volcano", "kai")
 
 def quota_share_table(con: duckdb.DuckDBPyConnection, rules: Rules) -> pa.Table:
     """Return the share of each quota in each step of ``day.quota_amount``, given ``day.quota_capacity``."""
-    reckoner = _Calculator(rules)
+    calculator = _Calculator(rules)
     reader = con.sql(_STEPS, params={"systems": list(SHARING)}).to_arrow_reader(_ROWS_AT_ONCE)
     rows: Iterator[Row] = chain.from_iterable(batch.to_pylist() for batch in reader)
     found = [share for _, step in groupby(rows, key=_step) for share in calculator.step(list(step))]
