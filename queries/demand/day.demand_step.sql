@@ -75,7 +75,7 @@ change as (
     select
         columns('^(cluster|source|resource)$'),
         unnest([{ 'changed_at': start_at, 'sign': 1 }, { 'changed_at': end_at, 'sign': -1 }], recursive := true),
-        (phase = 'Pending' and (container_units > 0 or is_claim))::bigint as pending_pods,
+        (phase = 'Pending' and (coalesce(container_units, 1) > 0 or is_claim))::bigint as pending_pods,
         if(phase = 'Pending', coalesce(container_units, 0), 0) as pending_units,
         if(phase in ('Pending', 'Running', ''), coalesce(container_units, 0), 0) as requested,
         (stage = 'gated')::bigint as gated_pods,
