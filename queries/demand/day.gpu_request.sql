@@ -2,7 +2,7 @@
 --
 -- A GPU under several names counts once: percent of Koordinator's, HAMi's and Volcano's cores or memory, the larger, MIG slices and replicas of a shared GPU
 -- are parts of GPUs. A replica is devices ÷ replicas of its node; of a pod without a node, of the node of the cluster that shares least.
--- An amount of memory is a part of that of the node's GPUs; of a pod without a node, of GPUs that are all alike.
+-- An amount of memory is a part of that of the node's GPUs; of a pod without a node, where that is the same on all.
 --
 -- grain:  cluster, source, is_claim, pod_uid, start_at
 -- reads:  day.accelerator_resource, day.claim_request, day.class_device, day.gpu_node, day.request
@@ -24,7 +24,8 @@ common as (
     select
         cluster,
         max(replica_gpus) as replica_gpus,
-        if(min(memory_bytes) = max(memory_bytes) and count(memory_bytes) = count(*), max(memory_bytes), null) as alike_bytes
+        if(count(memory_bytes) = count(*), min(memory_bytes), null) as least_bytes,
+        min(memory_bytes) < max(memory_bytes) as is_mixed
     from day.gpu_node
     where resources != ''
     group by all
@@ -45,12 +46,16 @@ class as (
 sized as (
     select
         request.* exclude (resource, counted_resource, is_opencosts, is_claim, container_units, effective_units, claim_units),
-        max(coalesce(node.memory_bytes, if(request.node_name = '', common.alike_bytes, null))) as all_bytes,
+        max(coalesce(node.memory_bytes, if(request.node_name = '', common.least_bytes, null))) as all_bytes,
         max(request.effective_units * name.unit_bytes) as wanted_bytes,
-        greatest(max(request.effective_units) filter (where name.is_part) / 100, wanted_bytes / all_bytes) as part_ratio,
+        max(request.effective_units) filter (where name.is_part) / 100 as core_ratio,
+        greatest(core_ratio, wanted_bytes / all_bytes) as part_ratio,
         max(request.effective_units * name.unit_gpus) filter (where name.is_percent) as percent_gpus,
-        -- Whole GPUs of Koordinator's are known without their memory.
-        bool_or(name.unit_gpus > 0 or name.is_percent) and wanted_bytes > 0 and all_bytes is null and coalesce(percent_gpus, 0) < 1 as is_unsized,
+        -- Whole GPUs of Koordinator's are known without their memory, as is a part of which cores say more on every GPU.
+        bool_or(name.unit_gpus > 0 or name.is_percent) and wanted_bytes > 0 and coalesce(percent_gpus, 0) < 1 and (
+            all_bytes is null
+            or bool_or(request.node_name = '' and common.is_mixed) and wanted_bytes / all_bytes > coalesce(greatest(core_ratio, percent_gpus), 0)
+        ) as is_unsized,
         greatest(
             if(
                 part_ratio > 0,
@@ -73,7 +78,7 @@ sized as (
 )
 
 select
-    * exclude (all_bytes, wanted_bytes, part_ratio, percent_gpus, is_unsized, gpus),
+    * exclude (all_bytes, wanted_bytes, core_ratio, part_ratio, percent_gpus, is_unsized, gpus),
     false as is_claim,
     if(is_unsized, null, gpus) as effective_units
 from sized
