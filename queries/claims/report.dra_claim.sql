@@ -33,13 +33,11 @@ with allocated as (
         arg_max(node_name, end_at) as node_name,
         arg_max(gpu_model, end_at) as gpu_model,
         arg_max(profile, end_at) as profile,
-        arg_max(share_ratio, end_at) as share_ratio,
-        arg_max(share_source, end_at) as share_source,
+        arg_max(columns('^share_(ratio|source)$'), end_at) as "\0",
         min(start_at) as start_at,
         max(end_at) as end_at,
         arg_min(start_source, start_at) as start_source,
-        arg_max(end_source, end_at) as end_source,
-        arg_max(end_uncertainty_seconds, end_at) as end_uncertainty_seconds
+        arg_max(columns('^end_(source|uncertainty_seconds)$'), end_at) as "\0"
     from facts.claim_device
     where start_at < $until_at and end_at > $since_at
     group by cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request

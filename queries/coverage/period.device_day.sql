@@ -18,9 +18,7 @@ with hourly as (
         sum(observed_seconds) as observed_seconds,
         min(first_hour_at) as first_hour_at,
         max(last_hour_at) as last_hour_at,
-        arg_max(node_name, last_hour_at) as node_name,
-        arg_max(gpu_model, last_hour_at) as gpu_model,
-        arg_max(driver_version, last_hour_at) as driver_version
+        arg_max(columns('^(node_name|gpu_model|driver_version)$'), last_hour_at) as "\0"
     from facts.device_day
     group by all
 ),
