@@ -1,4 +1,4 @@
-"""The lake: immutable Parquet files and one root that names them, in a folder or a bucket, and the DuckDB views over them."""
+"""The lake: immutable Parquet files, the root object that lists them (in a folder or a bucket), and DuckDB views over them."""
 
 from gpureport.lake.check import DamagedError
 from gpureport.lake.commit import Change, LakeBusyError

@@ -1,4 +1,4 @@
-"""Whether files are what was written: their sizes and digests, and who repairs the ones that are not."""
+"""Integrity check of lake files: size and SHA-256 of each, and the command that repairs a damaged one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gpureport.values.errors import LakeError
 
 
 class DamagedError(LakeError):
-    """A file of the lake is not what was written there."""
+    """A lake file differs from its entry in the root."""
 
 
 class Damage(NamedTuple):
@@ -24,16 +24,16 @@ class Damage(NamedTuple):
     stored: Stored
     what: str
     is_copy: bool = False
-    """Only its copy on this machine was, which has been fetched again."""
+    """Whether only the local copy was damaged. That copy has been fetched again."""
 
     @property
     def is_samples(self) -> bool:
-        """Whether it holds samples, which another export or import brings."""
+        """Whether the file holds samples. Another export or import replaces them."""
         return not self.table.startswith("facts/") and not self.stored.is_observed
 
 
 def checked(storage: Storage, table: str, key: str, stored: Stored) -> Path:
-    """A file at hand, as it was written. DamagedError where it is not."""
+    """Return the local path of an intact file. DamagedError where the file is damaged or missing."""
     found = examined(storage, table, key, stored)
     if found and not found.is_copy:
         raise DamagedError(f"{place(storage, found)} {found.what}; {remedy(storage, found)}")
@@ -41,7 +41,7 @@ def checked(storage: Storage, table: str, key: str, stored: Stored) -> Path:
 
 
 def examined(storage: Storage, table: str, key: str, stored: Stored) -> Damage | None:
-    """Defect of a file; a damaged copy of an object is fetched again."""
+    """Return the damage of a file, or None. A damaged local copy of an object is fetched again."""
     what = damage(storage.bring(stored.name), stored)
     if what and storage.forget(stored.name):
         object_has = damage(storage.bring(stored.name), stored)
@@ -50,14 +50,14 @@ def examined(storage: Storage, table: str, key: str, stored: Stored) -> Damage |
 
 
 def damaged_files(storage: Storage, root: Root) -> list[Damage]:
-    """Every file of a lake that is not as it was written, for each of its days."""
-    files = {stored.name: (table, key, stored) for table, key, stored in root.each()}  # a packed one is named under each day
+    """Return the damaged or missing files of a lake, one entry for each day of a file."""
+    files = {stored.name: (table, key, stored) for table, key, stored in root.each()}  # a packed file has several days
     found = {each.stored.name: each for each in storage.each(lambda each: examined(storage, *each), files.values()) if each}
     return [found[each.name]._replace(key=key, stored=each) for _, key, each in root.each() if each.name in found]
 
 
 def damage(path: Path, stored: Stored) -> str:
-    """Defect of a file; '' for none."""
+    """Return what is wrong with a file; '' where it is intact."""
     try:
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -72,13 +72,13 @@ def damage(path: Path, stored: Stored) -> str:
 
 
 def place(storage: Storage, found: Damage) -> str:
-    """The file, and what it is of."""
+    """Return the file's location with its table, cluster and day."""
     cluster, day = day_of(found.key)
     return f"{storage.place}/{found.stored.name} of {found.table}, {cluster}, {day}"
 
 
 def remedy(storage: Storage, found: Damage) -> str:
-    """Command that makes the file again."""
+    """Return the repair for a damaged file, as text for the error message."""
     cluster, day = day_of(found.key)
     lake = f"--lake {shlex.quote(str(storage.place))}"
     if found.is_copy:

@@ -1,8 +1,7 @@
-"""A change becomes part of a lake with one object, the root: readers see all of it or nothing.
+"""Commit of a change: one new root object makes the whole change visible to readers, or nothing of it.
 
-It is worked out against the root as it is now, however often that was replaced meanwhile: days that nobody else replaced since
-the writer read it go in side by side, and snapshots always do. What no root needs any more is removed a day later, by the clock
-that stamps the lake's own files: a reader goes on with the root that it opened.
+A change is an edit of the latest root, so writers of different days do not conflict, and snapshots never do. A file without an
+entry in any root is deleted a day later, by the storage's clock. A reader keeps the root that it opened.
 """
 
 from __future__ import annotations
@@ -46,21 +45,21 @@ _ABANDONED = "abandoned"
 _NOTES = "notes"
 _OBSERVED = tuple(table.name for table in (*STATE_TABLES, SOURCE))
 _SCHEMA = "schema"
-"""Of a table without rows, for which there is no file."""
+"""Arrow schema of a table without rows: there is no Parquet file for it."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """Files written aside. Picklable: worker processes may write parts into the same change."""
+    """Staged files of one change. Picklable: several worker processes may stage parts of the same change."""
 
     staging: Path
 
     def write(
         self, table: str, cluster: str, day: date, rows: pa.Table, part: int = 0, metadata: Mapping[str, str] | None = None
     ) -> None:
-        """Stage one part of a table's day, which will hold the staged parts, its snapshots and nothing else.
+        """Stage one part of a table's day. The commit replaces all parts of that day and keeps its snapshots.
 
-        No rows are no file. A part that is staged again takes the place of the first: units were read wrongly there.
+        A part without rows has no file. Staging a part again replaces it, for example after its units were read wrongly.
         """
         folder, label = self._folder(table, cluster, day), f"{part:04d}"
         for first in folder.glob(f"{label}.*.parquet"):
@@ -72,18 +71,18 @@ class Change:
             (folder / _SCHEMA).write_bytes(rows.schema.remove_metadata().serialize())
 
     def observe(self, cluster: str, observed_at: datetime, tables: Mapping[str, pa.Table]) -> None:
-        """Stage the tables of a snapshot; one of the same time is replaced by it."""
+        """Stage the tables of a snapshot. It replaces a snapshot of the same time."""
         day, at_ms = observed_at.astimezone(UTC).date(), to_ms(observed_at)
         for table, rows in tables.items():
             if rows.num_rows:
                 self._write(self._folder(table, cluster, day), table, rows, f"0000.{at_ms}.{at_ms}", {})
 
     def note(self, cluster: str, day: date, entries: Mapping[str, str]) -> None:
-        """Note what the day's facts are made from and with; entries that are there already stay."""
+        """Stage notes on the origin of the day's facts. Earlier entries with other names stay."""
         (self._folder(_NOTES, cluster, day) / _NOTES).write_text(json.dumps(dict(entries)), encoding="utf-8")
 
     def abandon(self) -> None:
-        """Leave the lake as it is when the block ends."""
+        """Discard the change: the lake stays as it is when the block ends."""
         (self.staging / _ABANDONED).touch()
 
     def _folder(self, table: str, cluster: str, day: date) -> Path:
@@ -98,7 +97,7 @@ class Change:
 
 
 def keep(draft: Path, label: str, row_count: int) -> Path:
-    """Make a written file a staged one: durable, and named by its entry in the root."""
+    """Sync a written file to disk and rename it by its part, row count and digest. Return the new path."""
     sync(draft)
     with draft.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -107,7 +106,7 @@ def keep(draft: Path, label: str, row_count: int) -> Path:
 
 @dataclass(frozen=True)
 class Staged:
-    """Staged files of a table's day, as the root names them, and their places."""
+    """Staged files of one table and day: their entries in the root, with their local paths."""
 
     table: str
     key: str
@@ -115,21 +114,21 @@ class Staged:
     schema: bytes = b""
     notes: Mapping[str, str] | None = None
     rewritten: frozenset[Stored] = frozenset()
-    """Snapshots of the lake in whose place these files hold the same rows, or some of them."""
+    """Snapshot files of the lake that these files replace with the same rows, or with some of them."""
 
     @property
     def is_replacing(self) -> bool:
-        """Whether the files come in place of the day's parts."""
+        """Whether the files replace the day's parts."""
         return bool(self.schema) or any(not each.is_observed for each in self.files)
 
     @property
     def times(self) -> set[int]:
-        """Of its snapshots, one by one."""
+        """Times of the staged single snapshots, in milliseconds."""
         return set() if self.rewritten else {each.first_ms for each in self.files if each.first_ms is not None}
 
 
 def staged_files(staging: Path, change: str) -> list[Staged]:
-    """Staged files of a change; none of one that was abandoned."""
+    """Return the staged files of a change; none where the change was abandoned."""
     if (staging / _ABANDONED).exists():
         return []
     return [_staged(staging, folder, change) for folder in sorted(staging.glob("**/cluster=*/date=*"))]
@@ -146,14 +145,14 @@ def _staged(staging: Path, folder: Path, change: str) -> Staged:
 
 
 def stored(table: str, key: str, staged: Path, change: str) -> Stored:
-    """A staged file as the root will name it."""
+    """Return the root entry of a staged file."""
     number, *times, rows, digest = staged.name.removesuffix(".parquet").split(".")
     name = file_name(table, *day_of(key), change, int(number))
     return Stored(name, staged.stat().st_size, int(rows), digest, *map(int, times))
 
 
 def edit_of(staged: Sequence[Staged], base: Root) -> Edit:
-    """The edit that staged files mean; LakeBusyError where somebody else replaced what they replace, since ``base``."""
+    """Return the root edit for staged files. It raises LakeBusyError where another writer changed those days since ``base``."""
     replaced_days = {each.key for each in staged if each.is_replacing}
     times = {(each.key, time) for each in staged for time in each.times}
 
@@ -183,7 +182,7 @@ def _parts(root: Root, key: str) -> list[tuple[str, Stored]]:
 
 
 def _without(files: Sequence[Stored], key: str, times: Collection[tuple[str, int]]) -> tuple[Stored, ...]:
-    """The files but for single snapshots of these times, which come anew."""
+    """Return the files without the single snapshots of these times, which the change replaces."""
     return tuple(each for each in files if each.first_ms != each.last_ms or (key, each.first_ms) not in times)
 
 
@@ -200,30 +199,30 @@ GRACE = timedelta(days=1)
 _UNUSED_SECONDS = 7 * 86_400.0
 
 Edit = Callable[[Root], Root]
-"""A root from another; LakeBusyError where it is not what the writer started from."""
+"""A function from the latest root to the next. LakeBusyError where the latest root conflicts with the change."""
 
 
 class LakeBusyError(LakeError):
-    """Another gpureport is at work on the lake, or wrote what this one was about to."""
+    """Another gpureport process has the lock, or committed a conflicting change first."""
 
 
 def new_change() -> str:
-    """A name that no other change has."""
+    """Return a unique name for a change."""
     return token_hex(8)
 
 
 def create_root(storage: Storage) -> None:
-    """Make a root where there is none."""
+    """Write an empty root where there is none."""
     if not read_root(storage):
         storage.replace(ROOT, None, encode_root(Root()))
 
 
 def commit(storage: Storage, change: str, edit: Edit) -> Root:
-    """Replace the root by the edited one; the new root. LakeBusyError, and nothing changed, where somebody else was first."""
+    """Replace the root and return the new one. LakeBusyError where another writer was first; the lake is then unchanged."""
     for _ in range(_TRIES):
         latest, found = _there(storage, read_root(storage))
         if change in latest.changes:
-            return latest  # an attempt went through, and its answer was lost
+            return latest  # an earlier attempt succeeded, but its response was lost
         edited = edit(latest)
         if edited == latest:
             return latest
@@ -242,7 +241,7 @@ def _there(storage: Storage, found: FoundRoot | None) -> FoundRoot:
 
 
 def _stamped(latest: Root, edited: Root, change: str, written_ms: int) -> Root:
-    """The edited root with its change's name, and what it takes out of the lake; what the one before took out has a time now."""
+    """Return the edited root with its change and removed files. Files that the previous change removed get their time."""
     gone = tuple(sorted(latest.names() - edited.names()))
     timed = tuple(each if each.at_ms is not None else Replaced(each.names, written_ms) for each in edited.replaced)
     replaced = (*timed, Replaced(gone)) if gone else timed
@@ -250,7 +249,7 @@ def _stamped(latest: Root, edited: Root, change: str, written_ms: int) -> Root:
 
 
 def with_files(root: Root, changed: Mapping[tuple[str, str], tuple[Stored, ...]]) -> Root:
-    """The root with other files in some tables' days, by table and day; none where they are empty."""
+    """Return the root with these files by table and day. An empty tuple removes the table's day."""
     tables: dict[str, Days] = dict(root.files)
     for (table, key), files in changed.items():
         days = {**tables.get(table, {}), key: tuple(sorted(files, key=lambda each: (each.first_ms or 0, each.number)))}
@@ -259,9 +258,9 @@ def with_files(root: Root, changed: Mapping[tuple[str, str], tuple[Stored, ...]]
 
 
 def sweep(storage: Storage, grace: timedelta) -> int:
-    """Remove what has not been needed for so long: files that changes took out of the lake, and those that never were part of it.
+    """Delete unused files older than the grace period: files that a change removed, and files that no change committed.
 
-    How many went. Copies here go a week after their last use.
+    Return the number of deleted files. Unused local copies are deleted after a week.
     """
     found = read_root(storage)
     if found is None:
@@ -270,7 +269,7 @@ def sweep(storage: Storage, grace: timedelta) -> int:
     due = [each for each in root.replaced if each.at_ms is not None and each.at_ms < to_ms(before)]
     replaced = {name for each in root.replaced for name in each.names}
     added = [each.name for each in storage.objects() if is_own(each.name) and each.modified_at < before]
-    latest = read_root(storage)  # an addition may have become part of the lake meanwhile
+    latest = read_root(storage)  # another writer may have committed new files since
     known = replaced | root.names() | (latest.root.names() if latest else set())
     gone = [name for each in due for name in each.names] + [name for name in added if name not in known]
     storage.delete(gone)

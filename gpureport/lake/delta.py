@@ -1,7 +1,7 @@
-"""A Delta log beside each table's files: Spark, Trino, Athena, ClickHouse, Polars and DuckDB read them as tables.
+"""A Delta log for each table: Spark, Trino, Athena, ClickHouse, Polars and DuckDB can read the lake's tables.
 
-It follows from the root, and is brought level with it when a command has changed the lake; after a crash by the next one. Facts
-are partitioned by cluster and have the date as a column, for a packed file holds several days; all else by cluster and date.
+Each log is derived from the root and updated after a command changed the lake; after a crash, by the next command. Facts are
+partitioned by cluster with the date as a column, because a packed file holds several days; others by cluster and date.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ except ImportError:
     raise UsageError("lake_delta needs the package deltalake; install gpureport[delta], or set lake_delta to false") from None
 
 Named = list[tuple[str, Stored]]
-"""A file under each of its days."""
+"""The root entries of one file, one for each of its days."""
 
 
 def bring_level(place: Place) -> Iterator[str]:
-    """Make the logs equal to the root; a line for each table with files that cannot be in one."""
+    """Update the Delta logs to the root. Yield a line for each table with files that no Delta log can list."""
     lake = open_lake(place)
     while True:
         with lake.storage.errors(), locked(lake.path / ".delta.lock"):
@@ -54,7 +54,7 @@ def bring_level(place: Place) -> Iterator[str]:
 
 
 def _bring_level(lake: Lake, table: str) -> int:
-    """Commit what the log lacks and what it has too much, at once; how many files cannot be in it."""
+    """Commit a table's missing and obsolete files together. Return the number of files that the log cannot list."""
     uri, options = lake.storage.reached(table)
     log = DeltaTable(uri, storage_options=options) if DeltaTable.is_deltatable(uri, options) else None
     held = set(pa.table(log.get_add_actions()).column("path").to_pylist()) if log else set()
@@ -81,7 +81,7 @@ def _bring_level(lake: Lake, table: str) -> int:
 
 
 def _named(root: Root, table: str) -> dict[str, Named]:
-    """A table's files by their paths below it, each with its days in order."""
+    """Return a table's files by path relative to the table's folder, each with its days in order."""
     found: dict[str, Named] = {}
     for key, files in sorted(root.files.get(table, {}).items()):
         for each in files:
@@ -90,14 +90,14 @@ def _named(root: Root, table: str) -> dict[str, Named]:
 
 
 def _is_fit(path: str, days: Named) -> bool:
-    """Whether all rows of a file count, and it is where this version puts it."""
+    """Whether all rows of the file are valid and its path has the form of this version."""
     stored = days[0][1]
     is_whole = not stored.is_packed or stored.number == len(days)
     return is_whole and path.startswith("cluster=") and stored.is_dated == stored.name.startswith(FACTS)
 
 
 def _fields(schema: pa.Schema) -> dict[str, Field]:
-    """Columns as Delta has them; none for a file of which it does not know a type."""
+    """Return the columns as Delta fields; empty where Delta has no type for one of them."""
     if any(pa.types.is_unsigned_integer(each.type) for each in schema):
         return {}
     plain = pa.schema([pa.field(each.name, _delta_type(each.type)) for each in schema])

@@ -1,7 +1,7 @@
-"""A lake as its root describes it: a reader goes on with the root that it opened, whatever others do meanwhile.
+"""A lake as its root describes it. A reader keeps the root that it opened, whatever other processes change.
 
-Snapshots of days that are over are packed in one file a table and day, facts in one a table and month. The root names a packed
-file under each day of it that counts; rows of a replaced or removed day are left out, and go when the month is packed again.
+Snapshots of past days are packed into one file per table and day, facts into one per table and month. The root names a packed
+file under each of its valid days. Rows of replaced or removed days are skipped until the month is packed again.
 """
 
 from __future__ import annotations
@@ -57,15 +57,15 @@ from gpureport.values.tables.table import Table
 
 Files = Mapping[Stored, Path]
 _LOOSE_DAYS = 7
-"""As many days of a month that is not over are packed without waiting for its end."""
+"""A month is packed before its end once this many of its days are not packed."""
 _LARGEST_BYTES = 256 << 20
-"""Size from which files are not packed together: they are large enough already."""
+"""Files of a month with more bytes than this in total are not packed."""
 
 
 def due_months(root: Root, before: date, is_partial_only: bool) -> list[tuple[str, dict[str, tuple[Stored, ...]]]]:
-    """The months of tables of facts that are to be packed, with their days before this one; those of most files first.
+    """Return the months of facts to pack, with their days before this date; months with the most days first.
 
-    Packed files of which some days do not count any more come before all, or alone.
+    Months come first, or alone, where a packed file has days that are no longer valid.
     """
     months: dict[tuple[str, str, date], dict[str, tuple[Stored, ...]]] = {}
     counts = Counter(each.name for table, _, each in root.each() if table.startswith(FACTS))
@@ -84,7 +84,7 @@ def due_months(root: Root, before: date, is_partial_only: bool) -> list[tuple[st
 
 
 def _names(days: Mapping[str, tuple[Stored, ...]]) -> dict[str, int]:
-    """The files with their sizes."""
+    """Return the files with their sizes in bytes."""
     return {each.name: each.byte_count for files in days.values() for each in files}
 
 
@@ -94,7 +94,7 @@ def _is_due(days: Mapping[str, tuple[Stored, ...]], is_over: bool) -> bool:
 
 
 def packed(table: str, days: Mapping[str, Files], staging: Path) -> tuple[dict[str, Stored], Path]:
-    """Days of a cluster as one file: its entry in the root for each, and where it is stored."""
+    """Pack days of a cluster into one file. Return the root entry for each day, and the local path."""
     schemas = [pq.read_schema(path).remove_metadata() for files in days.values() for path in files.values()]
     schema = pa.unify_schemas([pa.schema([pa.field("date", pa.date32())]), *schemas], promote_options="permissive")
     change = new_change()
@@ -115,10 +115,10 @@ def _of_day(stored: Stored, path: Path, day: date) -> pa.Table:
 
 
 def joined(table: Table, key: str, files: Files, staging: Path, change: str, left_out_ms: int | None = None) -> Staged:
-    """The snapshots of a table's day as one file, but for the one of a time that is about to come anew."""
+    """Join the snapshots of a table's day into one file, without the snapshot of the time ``left_out_ms``."""
     rows = (batch for path in files.values() for batch in _batches(table, path))
     if left_out_ms is not None:
-        import pyarrow.compute as pc  # whoever reads a lake does without it
+        import pyarrow.compute as pc  # only writers need pyarrow.compute
 
         column, instant = "start_at" if table is SOURCE else "observed_at", pa.scalar(left_out_ms, pa.timestamp("ms"))
         rows = (batch.filter(pc.not_equal(batch[column], instant)) for batch in rows)
@@ -138,7 +138,7 @@ def _batches(table: Table, path: Path) -> Iterator[pa.Table]:
 
 
 def _write_all(path: Path, schema: pa.Schema, tables: Iterable[pa.Table]) -> int:
-    """Row groups of a usual size, whatever the size of the parts, and no more than one in memory; how many rows."""
+    """Write row groups of the usual size, whatever the size of the parts, one in memory at a time. Return the number of rows."""
     waiting: list[pa.Table] = []
     count = 0
     with pq.ParquetWriter(path, schema, compression="zstd", compression_level=1, write_page_checksum=True) as writer:
@@ -170,35 +170,35 @@ class Partition:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """Its files, at hand and as they were written; DamagedError where one is not."""
+        """The intact local files. DamagedError where one is damaged or missing."""
         self.lake.bring([self])
         return tuple(self.lake.path / each.name for each in self.stored)
 
     @property
     def row_count(self) -> int:
-        """Of all its files."""
+        """Rows in all files of the partition."""
         return sum(each.row_count for each in self.stored)
 
 
 @dataclass
 class Lake:
-    """A lake as it was when it was opened, with what was changed through it since."""
+    """A lake as it was opened, with the changes committed through this object."""
 
     storage: Storage
     root: Root
     _checked: set[str] = field(default_factory=set, repr=False)
-    """Files that were found as they were written; once a process is enough, for none is written twice."""
+    """Names of the files that this process has verified. Files are immutable, so one check is enough."""
 
     def __str__(self) -> str:
         return str(self.storage.place)
 
     @property
     def path(self) -> Path:
-        """The folder below which its files are, or copies of them."""
+        """The folder with the lake's files, or with local copies of them."""
         return self.storage.folder
 
     def of_cluster(self, cluster: str) -> Lake:
-        """The same to read, as if it held this cluster alone; UsageError where it does not hold it."""
+        """Return a read-only view of the lake with this cluster alone. UsageError where the lake does not have it."""
         held = {day_of(key)[0] for days in self.root.files.values() for key in days}
         if cluster not in held:
             raise UsageError(f"the lake at {self} has no cluster {cluster!r}; it has {', '.join(sorted(held)) or 'none'}")
@@ -210,28 +210,28 @@ class Lake:
         return Lake(self.storage, msgspec.structs.replace(self.root, files=files, notes=notes))
 
     def tables(self) -> list[str]:
-        """The tables that it holds; one of facts is named ``facts/<table>``."""
+        """Names of the lake's tables. Facts are named ``facts/<table>``."""
         return sorted(self.root.files)
 
     def partitions(self, table: str) -> list[Partition]:
-        """Every partition of a table, by cluster and day."""
+        """Partitions of a table by cluster and day."""
         return [Partition(table, *day_of(key), files, self) for key, files in self.root.files.get(table, {}).items()]
 
     def partition(self, table: str, cluster: str, day: date) -> Partition | None:
-        """The one of a cluster and day; None where the table has none."""
+        """The partition of a cluster and day; None where the table has none."""
         files = self.root.files.get(table, {}).get(day_key(cluster, day))
         return Partition(table, cluster, day, files, self) if files else None
 
     def computed_days(self) -> list[Partition]:
-        """The days that have facts, by cluster and day, as partitions with no more than that."""
+        """Days with facts by cluster and day, as partitions without files."""
         return [Partition("facts", *day_of(key), (), self) for key in sorted(self.root.notes)]
 
     def note(self, cluster: str, day: date) -> Mapping[str, str]:
-        """Origin of a day's facts: samples, versions and settings."""
+        """Notes on the origin of a day's facts: samples, versions and settings."""
         return self.root.notes.get(day_key(cluster, day), {})
 
     def bring(self, partitions: Iterable[Partition]) -> None:
-        """Have files at hand, all at once, and as they were written; DamagedError where one is not."""
+        """Fetch and verify the files of partitions, several at a time. DamagedError where a file is damaged or missing."""
         wanted = {one.name: (each, one) for each in partitions for one in each.stored if one.name not in self._checked}
         self.storage.each(lambda pair: self._check(*pair), wanted.values())
 
@@ -241,9 +241,9 @@ class Lake:
 
     @contextmanager
     def change(self) -> Iterator[Change]:
-        """Stage files; all become part of the lake when the block ends, and an exception leaves it as it was.
+        """Stage files and commit them together at the end of the block. An exception leaves the lake unchanged.
 
-        LakeBusyError where somebody else replaced meanwhile what they replace.
+        LakeBusyError where another writer changed the same days first.
         """
         with self._staging() as staging:
             yield Change(staging)
@@ -252,7 +252,7 @@ class Lake:
             self._commit(change, [*self._joined_without(staged, staging, change), *staged])
 
     def pack_observations(self, before: date, fewest: int = 2) -> int:
-        """Join the snapshots of days before this one that have so many, a file a table and day; how many files were joined."""
+        """Join the snapshots of each table and earlier day with at least ``fewest`` files. Return the number of files joined."""
         with self._staging() as staging:
             change = new_change()
             staged = [
@@ -265,9 +265,9 @@ class Lake:
         return sum(len(each.rewritten) for each in staged)
 
     def pack_facts(self, before: date, at_most: int | None = None, is_partial_only: bool = False) -> int:
-        """Join the facts of days before this one, a file a table and month; how many files were made.
+        """Pack the facts of earlier days into one file per table and month. Return the number of new files.
 
-        What is damaged stays as it is, and so does what somebody else changes meanwhile.
+        Months with damaged files stay as they are, and so do days that another writer changes.
         """
         changed: dict[tuple[str, str], tuple[tuple[Stored, ...], Stored]] = {}
         with self._staging() as staging:
@@ -287,7 +287,7 @@ class Lake:
         return len({stored.name for _, stored in changed.values()})
 
     def remove(self, partitions: Iterable[Partition]) -> None:
-        """Take partitions out of the lake; their files are removed when no reader needs them any more."""
+        """Remove partitions from the root. Their files are deleted a day later, when no reader needs them."""
         doomed = {(each.table, day_key(each.cluster, each.date)): set(each.stored) for each in partitions}
 
         def edit(latest: Root) -> Root:
@@ -303,16 +303,16 @@ class Lake:
         self.root = commit(self.storage, new_change(), edit)
 
     def tidy(self, grace: timedelta = GRACE) -> int:
-        """Remove files that have not been part of the lake for so long; how many."""
+        """Delete files that have not been in the root for the grace period. Return the number of deleted files."""
         return sweep(self.storage, grace)
 
     def _observed(self, table: str) -> dict[str, list[Stored]]:
-        """A table's snapshots by day."""
+        """A table's snapshot files by day."""
         days = self.root.files.get(table, {})
         return {key: found for key, files in days.items() if (found := [each for each in files if each.is_observed])}
 
     def _joined_without(self, staged: Sequence[Staged], staging: Path, change: str) -> Iterator[Staged]:
-        """Snapshots that were joined, without those that were staged."""
+        """Yield joined snapshot files without the snapshots that are staged again."""
         times = {(each.key, time) for each in staged for time in each.times}
         for (key, time), table in product(sorted(times), _OBSERVED):
             for each in self._observed(table.name).get(key, ()):
@@ -337,14 +337,14 @@ class Lake:
             return
         edit = edit_of(staged, self.root)
         if latest := read_root(self.storage):
-            edit(latest.root)  # who has lost by now need not send anything
+            edit(latest.root)  # fail before uploading where another writer was first
         files = chain.from_iterable(each.files.items() for each in staged)
         self.storage.add({stored.name: path for stored, path in files})
         self.root = commit(self.storage, change, edit)
 
 
 def open_lake(place: Place, create: bool = False) -> Lake:
-    """The lake at a place; LakeError where there is none (unless to be created), or another version wrote it."""
+    """Open the lake at a place. LakeError where there is none (unless ``create``) or another version wrote it."""
     storage: Storage = Bucket(place) if isinstance(place, ObjectAddress) else Folder(place)
     if isinstance(place, Path) and place.exists() and not place.is_dir():
         raise LakeError(f"{place} is a file, not a lake; give a folder with --lake")
@@ -360,7 +360,7 @@ def open_lake(place: Place, create: bool = False) -> Lake:
 
 
 def no_lake(place: Place) -> LakeError:
-    """LakeError for a place without a lake; a folder may hold other files than those of a run that wrote nothing."""
+    """Return the LakeError for a place without a lake. A folder with only a run's lock file counts as empty."""
     if isinstance(place, Path) and place.exists() and [each.name for each in place.glob("*")] != [_RUN_LOCK]:
         return LakeError(f"{place} is not a gpureport lake (it has no {ROOT}); give the lake's folder with --lake")
     return LakeError(f"there is no lake at {place}; fill one with 'gpureport export' or 'gpureport import'")
@@ -368,9 +368,10 @@ def no_lake(place: Place) -> LakeError:
 
 @contextmanager
 def exclusive_run(place: Place) -> Iterator[None]:
-    """Only one nightly run at a time over a lake; LakeBusyError for a second one.
+    """Hold the lock for the only nightly run over a lake. LakeBusyError where another run holds it.
 
-    On object storage that is of this machine; one of another machine loses when it changes what this one did.
+    For object storage the lock is local to this machine. A run on another machine fails at its commit where it changes the same
+    days.
     """
     storage: Storage = Bucket(place) if isinstance(place, ObjectAddress) else Folder(place)
     try:

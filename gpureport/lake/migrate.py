@@ -1,7 +1,7 @@
-"""A lake of an older version made one of this: its files stay where they are and are named by a root.
+"""Migration of an older lake: its files stay in place, and a new root lists them.
 
-Files that lack columns are written anew with them, as unknown: null, or '' of a name. Nothing is computed anew. Older forms are
-folders with a marker and fixed names (schema 1 and 2), and prefixes of a bucket whose root names an index a day (schema 2).
+Files without some columns are rewritten with them as unknown: null, or '' for a name. Facts are not recomputed. Older forms: a
+folder with a marker and fixed file names (schemas 1 and 2), or a bucket prefix with an index for each day (schema 2).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from gpureport.values.tables.table import Column
 from gpureport.values.window import to_ms
 
 _PLACING = ".placing"
-"""Folder in which an older version left a complete change that was not yet in its place."""
+"""Folder in which an older version left a complete change before moving its files into place."""
 _OBSERVED = "observed-"
 _SNAPSHOTS = 1000
 _OLD_FILE = re.compile(
@@ -50,12 +50,12 @@ _RENAMED = {
     "facts/room_look": "facts/free_capacity",
     "facts/ungiven_use": "facts/unallocated_use",
 }
-"""Tables that had other names; their columns are the same."""
+"""Old names of tables by new name. Their columns are the same."""
 
 
 @dataclass(frozen=True)
 class Migrated:
-    """From which version (None: it is of this one) to which, and how many files were written anew."""
+    """Versions before (None where the lake is of this version) and after, and the number of rewritten files."""
 
     from_version: int | None
     to_version: int
@@ -64,7 +64,7 @@ class Migrated:
 
 @dataclass(frozen=True)
 class _Older:
-    """A lake of an older version: its files by table and day, and what its root is to replace."""
+    """A lake of an older version: its files by table and day, and the object that the new root replaces."""
 
     storage: Storage
     version: int
@@ -75,9 +75,9 @@ class _Older:
 
 
 def migrate(place: Place, is_rehearsal: bool = False) -> Migrated:
-    """Bring the lake to this version's form; what was done. A run that is killed is simply run again.
+    """Convert the lake to this version and return what was done. An interrupted migration can be run again.
 
-    LakeError for no lake, for a newer one, and for a file that lacks what must be known; the lake is then as it was.
+    LakeError for no lake, a newer lake, or a file without a required column. The lake is then unchanged.
     """
     older = _older_bucket(place) if isinstance(place, ObjectAddress) else _older_folder(place, is_rehearsal)
     if older is None:
@@ -114,13 +114,13 @@ def _older_folder(path: Path, is_rehearsal: bool) -> _Older | None:
 
 
 def _partition_of(name: str) -> tuple[str, str] | None:
-    """The table and day of a file of a lake; None of anything else."""
+    """Return the table and day of a lake file; None for any other file."""
     found = _OLD_FILE.fullmatch(name)
     return (_RENAMED.get(found[1], found[1]), f"{found[2]}/{found[3]}") if found else None
 
 
 def _finish_placing(path: Path) -> None:
-    """Partitions that wait come in place of what is there; snapshots alone that were to be added, beside it."""
+    """Move the waiting partitions into place. A change of snapshots alone adds to the day; any other replaces it."""
     ready = path / _PLACING
     is_adding = not (ready / ".replaces").exists()
     for staged in sorted(ready.glob("**/cluster=*/date=*")):
@@ -165,7 +165,7 @@ def _json(bucket: Bucket, name: str, unpacked: Any = bytes) -> Any:
 
 
 def _missing(storage: Storage, name: str, table: str) -> list[Column]:
-    """The columns that a file lacks; all files are read before any is changed."""
+    """Return the columns that a file lacks. All files are checked before any is rewritten."""
     file = storage.bring(name)
     names = set(footer(file).schema.to_arrow_schema().names)
     known = TABLE_BY_NAME.get(table)
@@ -196,13 +196,13 @@ def _new_root(older: _Older, found: dict[tuple[str, str], list[list[Column]]], s
 
 
 def _number(name: str, count: int) -> int:
-    """A part keeps its number; snapshots have others than parts."""
+    """Return the file's number: a part keeps its own, and snapshots get numbers above those of parts."""
     part = Path(name).stem
     return _SNAPSHOTS + count if part.startswith(_OBSERVED) else int(part.removeprefix("part-"))
 
 
 def _times(name: str) -> tuple[int, ...]:
-    """Of the snapshots that a file holds, by its name: one, or all of a day; none of another file."""
+    """Return the first and last snapshot time by the file's name: one snapshot or a whole day; empty for a part."""
     text = Path(name).stem.removeprefix(_OBSERVED)
     if text.startswith("part-"):
         return ()
@@ -214,14 +214,14 @@ def _times(name: str) -> tuple[int, ...]:
 
 
 def _stored(name: str, path: Path, times: tuple[int, ...]) -> Stored:
-    """Entry of the root for a file as it is."""
+    """Return the root entry of a file."""
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     return Stored(name, path.stat().st_size, pq.read_metadata(path).num_rows, digest, *times)
 
 
 def _completed(file: Path, missing: Iterable[Column], draft: Path) -> Path:
-    """The same rows with nothing in the missing columns."""
+    """Write the rows with the missing columns as unknown."""
     rows = pq.ParquetFile(file).read()
     for column in missing:
         unknown = pa.nulls(rows.num_rows, held_type(column))
@@ -232,6 +232,6 @@ def _completed(file: Path, missing: Iterable[Column], draft: Path) -> Path:
 
 
 def _note(storage: Storage, name: str) -> dict[str, str]:
-    """Keys that an older version wrote into the footers of facts."""
+    """Return the notes that an older version wrote into the footers of facts."""
     metadata = pq.read_metadata(storage.bring(name)).metadata or {}
     return {key.decode(): value.decode() for key, value in metadata.items() if key != b"ARROW:schema"}

@@ -1,6 +1,6 @@
-"""Encoding of a lake file: Snappy, Zstandard where it has lists, 122,880-row groups, each column by its values.
+"""Encoding of lake files: Snappy (Zstandard where there are lists), 122,880-row groups, an encoding for each column's values.
 
-Measured in docs/benchmarks.md: encodings by column halve what the writer's defaults take; more compression buys nothing.
+Measured in docs/benchmarks.md: these encodings halve the size of the writer's defaults; stronger compression saves nothing.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from gpureport.values.tables.table import Column, Table
 ROW_GROUP_ROWS = 122_880
 _PROBE_ROWS = 8_192
 _DECIMAL_DIGITS = 18
-"""As many as a 64-bit integer holds."""
+"""The decimal digits that fit into a 64-bit integer."""
 _DICTIONARY_SHARE = 0.25
-"""Up to this share of distinct values a dictionary is the smaller form."""
+"""A dictionary is smaller up to this share of distinct values."""
 
 
 def write_parquet(rows: pa.Table, path: Path, metadata: Mapping[str, str], table: Table | None = None) -> None:
-    """Write rows to a file; the bytes depend on rows and metadata alone. A lake table defines which columns are decimals."""
+    """Write rows to a file. The bytes depend only on rows and metadata. A lake table defines which columns are decimals."""
     rows = _with_decimals(rows, table) if table else rows
     dictionary, encodings = _encodings(rows)
     lists = [f"{field.name}.list.element" for field in rows.schema if pa.types.is_list(field.type)]
@@ -34,7 +34,8 @@ def write_parquet(rows: pa.Table, path: Path, metadata: Mapping[str, str], table
     pq.write_table(
         rows,
         path,
-        # After these encodings 3 % larger than zstd, for a fifth less time; lists have but a dictionary, and zstd halves them.
+        # Snappy after these encodings is 3 % larger than zstd in a fifth less time. Lists have only a dictionary; zstd halves
+        # them.
         compression="zstd" if lists else "snappy",
         compression_level=9 if lists else None,
         row_group_size=ROW_GROUP_ROWS,
@@ -47,12 +48,12 @@ def write_parquet(rows: pa.Table, path: Path, metadata: Mapping[str, str], table
 
 
 def dated(rows: pa.Table, day: date) -> pa.Table:
-    """The rows with their day as a column, for readers that do not see the file's name."""
+    """Return the rows with their day as a column, for readers that do not parse the file's path."""
     return rows if "date" in rows.column_names else rows.append_column("date", pa.repeat(pa.scalar(day), rows.num_rows))
 
 
 def held_type(column: Column) -> pa.DataType:
-    """The type in which files hold a column of which nothing is known."""
+    """Return the file type of a column without any value."""
     return column.type if column.decimals is None else pa.decimal64(_DECIMAL_DIGITS, column.decimals)
 
 
@@ -64,7 +65,7 @@ def _with_decimals(rows: pa.Table, table: Table) -> pa.Table:
 
 
 def _to_decimal(column: pa.ChunkedArray, places: int) -> pa.ChunkedArray | pa.Array:
-    """The numbers as decimals; left as they are where one is too large for it, for a wrong value must stay visible."""
+    """Return the numbers as decimals. A column with a too large number is unchanged, so that a wrong value stays visible."""
     if column.null_count == len(column):
         return pa.nulls(len(column), pa.decimal64(_DECIMAL_DIGITS, places))
     array = column.combine_chunks()
@@ -77,13 +78,13 @@ def _to_decimal(column: pa.ChunkedArray, places: int) -> pa.ChunkedArray | pa.Ar
 
 
 def scaled(values: NDArray[np.float64], factor: float, limit: float) -> NDArray[np.int64] | None:
-    """values × factor, rounded to the nearest even where it is a half; None where one is not below the limit."""
+    """Return values × factor, with halves rounded to the nearest even number; None where one is not below the limit."""
     whole = np.rint(values * factor)
     return whole.astype(np.int64) if (np.abs(whole) < limit).all() else None
 
 
 def _encodings(rows: pa.Table) -> tuple[list[str], dict[str, str]]:
-    """Columns for a dictionary, and the encoding of the others; nested columns are left to the writer."""
+    """Return the columns for a dictionary and the encodings of the others. The writer chooses for nested columns."""
     dictionary: list[str] = []
     encodings: dict[str, str] = {}
     for field in rows.schema:
@@ -99,7 +100,7 @@ def _encodings(rows: pa.Table) -> tuple[list[str], dict[str, str]]:
 
 def _is_repetitive(column: pa.ChunkedArray) -> bool:
     probe = column.slice(0, _PROBE_ROWS)
-    import pyarrow.compute as pc  # whoever reads a lake does without it
+    import pyarrow.compute as pc  # only writers need pyarrow.compute
 
     return column.null_count == len(column) or bool(pc.count_distinct(probe).as_py() <= max(1, _DICTIONARY_SHARE * len(probe)))
 

@@ -1,6 +1,6 @@
-"""Retention: whole days of whole tables are removed, and nothing that gpureport did not write.
+"""Retention: whole days of tables are removed, and only files that gpureport wrote.
 
-Samples and state go first, facts later. ``source`` stays as long as either: it shows what they rest on, and is small.
+Samples and state are removed first, facts later. ``source`` is kept as long as either: it is small and shows their origin.
 """
 
 from __future__ import annotations
@@ -17,17 +17,16 @@ from gpureport.values.window import age_ago
 
 @dataclass(frozen=True)
 class Pruned:
-    """Removed files, or those to remove: days of tables, and their bytes."""
+    """Partitions removed, or to be removed, and their bytes."""
 
     partition_count: int = 0
     byte_count: int = 0
 
 
 def prune(lake: Lake, retention: Retention, today: date, is_rehearsal: bool = False) -> Pruned:
-    """Remove what is older than is to be kept; nothing where no age is configured. LakeError where the disk refuses.
+    """Remove partitions older than their retention; none where no retention is configured. LakeError where the disk fails.
 
-    Ages count from the day after the newest one that the lake holds, where the clock is beyond it: a clock that jumped would else
-    empty the lake.
+    Ages count from today, but at most from the day after the lake's newest day. Else a wrong clock could empty the lake.
     """
     days = [each.date for each in (*lake.partitions("source"), *lake.computed_days())]
     if not days:
@@ -39,14 +38,14 @@ def prune(lake: Lake, retention: Retention, today: date, is_rehearsal: bool = Fa
 
 
 def describe_pruned(pruned: Pruned, verb: str = "removed") -> list[str]:
-    """Removed files as a line; empty where nothing was to be removed."""
+    """Return the removed files as one line; an empty list where nothing was removed."""
     if not pruned.partition_count:
         return []
     return [f"{pruned.partition_count:,} days of tables, {pruned.byte_count / 1e6:,.1f} MB, {verb}: beyond their retention"]
 
 
 def _doomed(lake: Lake, retention: Retention, today: date) -> Iterator[Partition]:
-    """The days of tables that are over their age."""
+    """Yield the partitions beyond their retention."""
     ages = (retention.keep_samples, retention.keep_facts)
     samples, facts = (age_ago(today, age) if age else date.min for age in ages)
     for table in lake.tables():

@@ -1,8 +1,8 @@
-"""The root of a lake: which files it is made of, how large they are, and their digests.
+"""The root object of a lake: the lake's files with their sizes and digests.
 
-Files are ``<table>/cluster=<c>/date=<D>/<change>-NNNN.parquet``, unique and never written twice. Facts have the day as a column,
-and so a folder ``<D>`` that no engine takes for a column too. A packed file of theirs holds several days: it is above those
-folders, and its number is how many.
+Files are ``<table>/cluster=<c>/date=<D>/<change>-NNNN.parquet``; names are unique and files immutable. Facts have the day as a
+column, so their folder is ``<D>``, which no engine reads as a second date column. A packed file of facts holds several days: it
+is in the folder above, and its number is the number of days.
 """
 
 from __future__ import annotations
@@ -26,117 +26,117 @@ from gpureport.values.tables import SCHEMA_VERSION
 
 FACTS = "facts/"
 ROOT = "gpureport-lake.json.gz"
-"""The one object that is ever replaced: it lists the files of the lake."""
+"""The only object that is replaced: it lists the lake's files."""
 _OWN_FILE = re.compile(r"(facts/)?\w+/cluster=[^/]+/((date=)?\d{4}-\d\d-\d\d/)?[0-9a-f]{16}-\d{4,}\.parquet")
 
 
 def partition_folder(table: str, cluster: str, day: date) -> str:
-    """A partition's folder, relative to the lake; UsageError for a cluster name that cannot be a folder."""
+    """Return a partition's folder relative to the lake. UsageError where the cluster's name cannot name a folder."""
     if not re.fullmatch(CLUSTER_NAME, cluster):
         raise UsageError(f"{cluster!r} cannot name a cluster; use letters, digits, '.', '_' and '-', at most 100 of them")
     return f"{table}/cluster={cluster}/date={day.isoformat()}"
 
 
 def file_name(table: str, cluster: str, day: date, change: str, number: int) -> str:
-    """The name of a change's file."""
+    """Return the name of a change's file."""
     folder = partition_folder(table, cluster, day)
     return f"{folder.replace('/date=', '/') if table.startswith(FACTS) else folder}/{change}-{number:04d}.parquet"
 
 
 def packed_name(table: str, cluster: str, change: str, day_count: int) -> str:
-    """The name of a file of several days."""
+    """Return the name of a packed file."""
     return f"{table}/cluster={cluster}/{change}-{day_count:04d}.parquet"
 
 
 def is_own(name: str) -> bool:
-    """Whether the name is one that only a change makes."""
+    """Whether the name has the form of a file that a change wrote."""
     return bool(_OWN_FILE.fullmatch(name))
 
 
 def day_key(cluster: str, day: date) -> str:
-    """A day of a cluster as the root names it."""
+    """Return the root's key of a cluster and day."""
     return f"{cluster}/{day.isoformat()}"
 
 
 def day_of(key: str) -> tuple[str, date]:
-    """The cluster and day of a key."""
+    """Return the cluster and day of a key."""
     cluster, _, day = key.partition("/")
     return cluster, date.fromisoformat(day)
 
 
 MARKER = "gpureport-lake.json"
-"""Marker of a lake before there was a root."""
+"""Marker file of lakes from before the root object."""
 _NUMBER = re.compile(r"-(\d{4,})\.parquet$")
 
 
 class Stored(msgspec.Struct, frozen=True, array_like=True):
-    """A file of the lake."""
+    """Root entry of a file."""
 
     name: str
     byte_count: int
     row_count: int
     sha256: str
     first_ms: int | None = None
-    """Of snapshots: when the first one in it was taken, and the last one."""
+    """Time of the first snapshot in the file, as ``last_ms`` is of the last; None for a file without snapshots."""
     last_ms: int | None = None
 
     @property
     def is_observed(self) -> bool:
-        """Whether it holds snapshots."""
+        """Whether the file holds snapshots."""
         return self.first_ms is not None
 
     @property
     def is_dated(self) -> bool:
-        """Whether it has a column with the day of each row; its folder has the day otherwise."""
+        """Whether the file has a date column. Otherwise its folder has the date."""
         return "/date=" not in self.name
 
     @property
     def is_packed(self) -> bool:
-        """Whether it holds several days: the root names it under each that counts, with that day's rows."""
+        """Whether the file holds several days. The root names it under each valid day, with that day's rows."""
         return self.name.rsplit("/", 2)[-2].startswith("cluster=")
 
     @property
     def number(self) -> int:
-        """Number of the part of its day: the same number in another table means the same devices. Of a packed file: its days."""
+        """Number of the part: equal numbers mean the same devices in every table. For a packed file, its number of days."""
         found = _NUMBER.search(self.name)
         return int(found[1]) if found and not self.is_observed else 0
 
 
 class Replaced(msgspec.Struct, frozen=True, array_like=True):
-    """Files that a change took out of the lake; the time is set by the next one, from the storage's clock."""
+    """Files that a change removed from the lake. The next change sets the time, by the storage's clock."""
 
     names: tuple[str, ...]
     at_ms: int | None = None
 
 
 Days = dict[str, tuple[Stored, ...]]
-"""A table's files by ``<cluster>/<date>``, in the order in which they are read."""
+"""A table's files by ``<cluster>/<date>``, in reading order."""
 
 
 class Root(msgspec.Struct, frozen=True):
-    """The whole lake at an instant."""
+    """The content of a lake at one time."""
 
     schema_version: int = SCHEMA_VERSION
     is_conditional: bool = True
-    """Whether the storage has conditional writes; older versions wrote to others too."""
+    """Whether the storage has conditional writes. Older versions also wrote to storage without them."""
     changes: tuple[str, ...] = ()
-    """The last ones, so that a writer whose answer was lost finds its own."""
+    """The latest changes. A writer whose response was lost finds its change here."""
     files: dict[str, Days] = {}
     notes: dict[str, dict[str, str]] = {}
-    """Origin of a day's facts, by ``<cluster>/<date>``."""
+    """Notes on the origin of a day's facts, by ``<cluster>/<date>``."""
     schemas: dict[str, bytes] = {}
-    """Arrow schemas of facts that had no rows, for days without a file of them."""
+    """Arrow schemas of facts without rows, for days without a file."""
     replaced: tuple[Replaced, ...] = ()
 
     def each(self) -> Iterator[tuple[str, str, Stored]]:
-        """Every file with its table and day."""
+        """Yield every file with its table and day."""
         for table, days in self.files.items():
             for key, files in days.items():
                 for stored in files:
                     yield table, key, stored
 
     def names(self) -> set[str]:
-        """The names of all files."""
+        """Names of all files."""
         return {stored.name for _, _, stored in self.each()}
 
 
@@ -145,14 +145,14 @@ class _Version(msgspec.Struct):
 
 
 class FoundRoot(NamedTuple):
-    """The root as it was read, and the object that it was read from."""
+    """A root and the object that it was read from."""
 
     root: Root
     found: Found
 
 
 def read_root(storage: Storage) -> FoundRoot | None:
-    """The root as it is now; None where there is none. LakeError where it is damaged or another version's."""
+    """Read the current root; None where there is none. LakeError where it is damaged or of another version."""
     found = storage.get(ROOT)
     if found is None:
         return None
@@ -170,7 +170,7 @@ def read_root(storage: Storage) -> FoundRoot | None:
 
 
 def _within(root: Root) -> Root:
-    """The root; ValueError where it names what is no day, or what is outside of the lake and might be removed there."""
+    """Return the root. ValueError for a key without a valid day, or for a file outside of the lake, which is unsafe to delete."""
     for key in {*root.notes, *(key for days in root.files.values() for key in days)}:
         day_of(key)
     for name in root.names().union(*(each.names for each in root.replaced)):
@@ -180,7 +180,7 @@ def _within(root: Root) -> Root:
 
 
 def check_version(place: Place, schema_version: int, is_rooted: bool = True) -> None:
-    """LakeError where another version's lake is at a place, or one in the form from before there was a root."""
+    """Raise LakeError where the lake has another version's schema, or has no root object."""
     if schema_version > SCHEMA_VERSION:
         raise LakeError(
             f"the lake at {place} has schema {schema_version}, newer than this gpureport's {SCHEMA_VERSION}; "
@@ -194,7 +194,7 @@ def check_version(place: Place, schema_version: int, is_rooted: bool = True) -> 
 
 
 def old_version(place: Place) -> int | None:
-    """The schema of a folder that an older version wrote; None where none did. LakeError where the marker is damaged."""
+    """Return the schema of a folder that an older version wrote; None for any other. LakeError where its marker is damaged."""
     marker = place / MARKER
     if not isinstance(marker, Path) or not marker.exists():
         return None
@@ -205,5 +205,5 @@ def old_version(place: Place) -> int | None:
 
 
 def encode_root(root: Root) -> bytes:
-    """The bytes of the root object; the same for the same root."""
+    """Return the bytes of the root object. Equal roots have equal bytes."""
     return gzip.compress(msgspec.json.encode(root), compresslevel=1, mtime=0)

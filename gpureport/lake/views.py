@@ -1,7 +1,8 @@
 """DuckDB views over the lake's files: ``lake.<table>`` and ``facts.<table>``.
 
-Samples are read in one pass: what no row carries is a constant, and decimals stay decimals (a product of them is a product of
-whole numbers, several times as fast as a cast to double, and sums of it are exact)."""
+Views of samples are fast to scan: a column without values is a null constant, and decimals stay decimals, whose products are
+exact integers.
+"""
 
 from __future__ import annotations
 
@@ -30,13 +31,13 @@ from gpureport.values.tables import DEVICE_SAMPLE
 from gpureport.values.tables.table import Column
 
 _LONGEST_MS = 3_600_000
-"""No row is in force for longer than an hour."""
+"""The longest interval of a row: one hour."""
 _LARGEST = 10**18
-"""The first whole number that a decimal of eighteen digits does not hold."""
+"""The smallest integer that does not fit into 18 decimal digits."""
 
 
 def footer(file: Path) -> pq.FileMetaData:
-    """A Parquet file's footer; LakeError where it cannot be read."""
+    """Return a Parquet file's footer. LakeError where it cannot be read."""
     try:
         return pq.read_metadata(file)
     except (pa.ArrowInvalid, OSError) as error:
@@ -44,10 +45,10 @@ def footer(file: Path) -> pq.FileMetaData:
 
 
 def scan_view(con: duckdb.DuckDBPyConnection, files: Collection[Path], rows: str = "") -> None:
-    """Put ``lake.device_sample`` over some parts, or over the rows that a statement reads of them.
+    """Create the view ``lake.device_sample`` over some parts, or over the rows of a statement that reads them.
 
-    Columns in which they hold nothing, or that they lack as older files do, are null; a column that a file holds as doubles, or
-    with a number too large to be weighed by milliseconds as a decimal, comes as doubles, as in every other view.
+    Missing columns and columns without values are null. A column is cast to double, as in every other view, where a file has it
+    as double or with a number too large for a product with milliseconds.
     """
     footers = [footer(file) for file in files]
     there = {name for each in footers for name in each.schema.names}
@@ -57,7 +58,7 @@ def scan_view(con: duckdb.DuckDBPyConnection, files: Collection[Path], rows: str
 
 
 def _replacement(column: Column, footers: Sequence[pq.FileMetaData]) -> str:
-    """Expression in the view in place of the column; '' where it is the column itself."""
+    """Return the view's expression for the column; '' where the column is used unchanged."""
     if column.nullable and all(_is_null(chunk) for each in footers for chunk in _chunks(each, column.name)):
         return f"null::{'integer' if pa.types.is_integer(column.type) else 'double'}"
     if column.decimals is None or all(_can_be_weighed(chunk, column) for each in footers for chunk in _chunks(each, column.name)):
@@ -77,7 +78,7 @@ def _is_null(chunk: pq.ColumnChunkMetaData) -> bool:
 
 
 def _can_be_weighed(chunk: pq.ColumnChunkMetaData, column: Column) -> bool:
-    """Joules are what they are over the row's interval: nothing weighs them by time."""
+    """Whether values × milliseconds fit into a decimal. Joules always do: they are not multiplied by time."""
     statistics = chunk.statistics
     if statistics is None or statistics.logical_type.type != "DECIMAL":
         return False
@@ -88,12 +89,12 @@ def _can_be_weighed(chunk: pq.ColumnChunkMetaData, column: Column) -> bool:
 
 
 def known_columns(metadata: pq.FileMetaData) -> set[str]:
-    """The columns of which a file holds any value."""
+    """Return the columns with at least one value in the file."""
     return {name for name in metadata.schema.names if not all(map(_is_null, _chunks(metadata, name)))}
 
 
 def is_plain(metadata: pq.FileMetaData) -> bool:
-    """Whether every decimal of the file can be weighed by milliseconds as a whole number; else only SQL sums it."""
+    """Whether the product of each decimal with milliseconds fits into an integer. Otherwise only SQL sums the file."""
     held = [column for column in DEVICE_SAMPLE.columns if column.decimals is not None]
     return all(_can_be_weighed(chunk, column) for column in held for chunk in _chunks(metadata, column.name))
 
@@ -107,10 +108,10 @@ def views(
     wanted: Mapping[str, Collection[str]] = MappingProxyType({}),
     names: Mapping[str, Collection[tuple[str, date]]] = MappingProxyType({}),
 ) -> list[str]:
-    """Create a view per table over the chosen clusters and days; the names made, in order.
+    """Create one view per table over the chosen clusters and days. Return the names of the views in order.
 
-    A table without files becomes an empty one of its schema; facts that no day ever had are left out. Columns that are ``wanted``
-    and that no file has are null. DamagedError where a file is not what was written.
+    A table without files becomes an empty table with its schema; facts that no day has are omitted. ``wanted`` columns that no
+    file has are null. DamagedError where a file is damaged or missing.
     """
     con.execute("create schema if not exists lake; create schema if not exists facts")
     chosen = {table: [each for each in lake.partitions(table) if _is_chosen(each, clusters, dates)] for table in tables}
@@ -120,17 +121,17 @@ def views(
 
 
 def rows_named(partitions: Sequence[Partition], names: Mapping[str, Collection[tuple[str, date]]]) -> str:
-    """The rows of days; with names, as clusters of these names, each of which has the rows of its clusters' days."""
+    """Return SQL for the rows of days. With names, each name is a cluster with the rows of its listed days."""
     if not names:
         return rows_of(partitions)
     rows, days = rows_of(partitions), [(name, *each) for name, found in names.items() for each in found]
     listed = ", ".join(f"({quoted(name)}, {quoted(cluster)}, date '{day}')" for name, cluster, day in days)
-    named = f"(values {listed}) as named (_name, cluster, date)"  # a join reads each file once, however many names it has
+    named = f"(values {listed}) as named (_name, cluster, date)"  # a join reads each file once for any number of names
     return f"(select * exclude (_name) replace (_name as cluster) from {rows} join {named} using (cluster, date))" if rows else ""
 
 
 def _open(con: duckdb.DuckDBPyConnection, lake: Lake, table: str, rows: str, wanted: Mapping[str, Collection[str]]) -> str:
-    """The name of a table of the lake now; '' for facts that no day ever had and nobody describes."""
+    """Create a table's view and return its name; '' for facts that no day has and no schema describes."""
     name = table.replace("/", ".") if table.startswith("facts/") else f"lake.{table}"
     known, schema = TABLE_BY_NAME.get(table), lake.root.schemas.get(table)
     columns = wanted.get(name, [each.name for each in known.columns if each.nullable] if known else [])
@@ -154,11 +155,9 @@ def _is_chosen(partition: Partition, clusters: Collection[str] | None, dates: Co
 def create_view(
     con: duckdb.DuckDBPyConnection, name: str, rows: str, replaced: Mapping[str, str], wanted: Collection[str] = ()
 ) -> None:
-    """Put a view over rows, the columns named in ``replaced`` by an expression each, wanted ones that they lack null.
+    """Create a view over rows. ``replaced`` maps columns to expressions; ``wanted`` columns that the rows lack are null.
 
-    Files of an older version may lack any column that may be null.
-
-    LakeError where a file is no Parquet.
+    Files of an older version may lack any nullable column. LakeError where a file is not Parquet.
     """
     make_way(con, name)
     _put_view(con, name, rows, "*", {})
@@ -176,7 +175,7 @@ def create_view(
 
 
 def _kind(con: duckdb.DuckDBPyConnection, name: str, column: str) -> str:
-    """DuckDB's type of a table's column."""
+    """Return DuckDB's type of a table's column."""
     known = TABLE_BY_NAME.get(name.removeprefix("lake."))
     if known and column in known.schema.names:
         return str(con.from_arrow(pa.schema([known.schema.field(column)]).empty_table()).types[0])
@@ -186,7 +185,7 @@ def _kind(con: duckdb.DuckDBPyConnection, name: str, column: str) -> str:
 def _put_view(
     con: duckdb.DuckDBPyConnection, name: str, rows: str, kept: str, replaced: Mapping[str, str], added: Sequence[str] = ()
 ) -> None:
-    import duckdb  # whoever writes a lake does without it
+    import duckdb  # only readers need DuckDB
 
     instead = ", ".join(f"{sql} as {column}" for column, sql in replaced.items())
     columns = ", ".join([f"{kept} replace ({instead})" if instead else kept, *added])
@@ -197,7 +196,7 @@ def _put_view(
 
 
 def rows_of(partitions: Iterable[Partition]) -> str:
-    """The rows of days, as what a statement reads; '' for no files. Of a packed file those of these days alone."""
+    """Return SQL for the rows of days; '' where there are no files. Other days of a packed file are filtered out."""
     packed: dict[tuple[Path, int], list[str]] = {}
     whole: dict[bool, list[Path]] = {True: [], False: []}
     for each in partitions:
@@ -217,20 +216,20 @@ def rows_of(partitions: Iterable[Partition]) -> str:
 
 
 def rows_in(files: Iterable[Path], is_dated: bool = False) -> str:
-    """The rows of files, as what a statement reads."""
+    """Return SQL for the rows of files."""
     listed = ", ".join(map(quoted, files))
     types = "'cluster': varchar" if is_dated else "'cluster': varchar, 'date': date"
     return f"read_parquet([{listed}], hive_partitioning = true, hive_types = {{{types}}}, union_by_name = true)"
 
 
 def _doubles(table: Table | None) -> dict[str, str]:
-    """Decimals as doubles: whoever queries need not know how files hold a number."""
+    """Return casts from decimals to doubles: queries do not depend on the storage type of a number."""
     names = [column.name for column in table.columns if column.decimals is not None] if table else []
     return {name: f"{name}::double" for name in names}
 
 
 def _create_empty(con: duckdb.DuckDBPyConnection, name: str, schema: pa.Schema) -> None:
-    """Put an empty table under the name, with the columns that a path would add."""
+    """Create an empty table with the name and with the partition columns."""
     full = pa.schema([*schema, pa.field("cluster", pa.string()), pa.field("date", pa.date32())])
     make_way(con, name)
     con.register("_empty", full.empty_table())
@@ -239,9 +238,9 @@ def _create_empty(con: duckdb.DuckDBPyConnection, name: str, schema: pa.Schema) 
 
 
 def make_way(con: duckdb.DuckDBPyConnection, name: str) -> None:
-    """Drop what has the name: an empty table of other days is not replaced by a view, nor a view to it."""
+    """Drop the view or table of this name. DuckDB does not replace a table by a view, nor a view by a table."""
     import duckdb
 
     for kind in ("view", "table"):
-        with suppress(duckdb.CatalogException):  # it is of the other kind
+        with suppress(duckdb.CatalogException):  # the name is of the other kind
             con.execute(f"drop {kind} if exists {name}")
