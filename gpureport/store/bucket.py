@@ -1,4 +1,4 @@
-"""The objects under an address of S3, Google Cloud Storage or Azure Blob Storage."""
+"""Object storage: the objects under an address of S3, Google Cloud Storage or Azure Blob Storage."""
 
 from __future__ import annotations
 
@@ -27,30 +27,30 @@ if TYPE_CHECKING:
     from obstore.store import ClientConfig, S3Config, S3Credential
 
 _CHUNK_BYTES = 8 << 20
-"""Larger files go up in parts of this size."""
+"""Part size for uploads of larger files."""
 _PARTS_AT_ONCE, _FILES_AT_ONCE = 2, 8
 _CONNECTING, _LONGEST_RETRY, _LONGEST_REQUEST = timedelta(seconds=10), timedelta(minutes=3), timedelta(minutes=10)
-_MOST_BYTES, _MOST_OBJECTS, _PAGE_OBJECTS = 64 << 20, 5_000_000, 1000  # of what is read whole, of a list, of its pages
+_MOST_BYTES, _MOST_OBJECTS, _PAGE_OBJECTS = 64 << 20, 5_000_000, 1000  # per whole read, per list, per page
 _STORES = {"s3": S3Store, "gs": GCSStore, "az": AzureStore}
 _ENDPOINTS = {"gs": "google_base_url", "az": "azure_endpoint"}
 
 
 @dataclass(frozen=True)
 class Bucket:
-    """See ``Storage``; names are relative to the address. StoreError where the storage does not serve.
+    """Implementation of ``Storage``; names are relative to the address. StoreError where the storage fails.
 
-    Objects but one never change, so neither do their copies: several processes can use them, and they can go at any time.
+    All objects but the root are immutable: several processes share the local copies, which can be deleted at any time.
     """
 
     place: ObjectAddress
 
     @property
     def folder(self) -> Path:
-        """Copies of what is stored here, and of nothing else."""
+        """The folder for local copies of this place's objects alone."""
         return self.place.cache
 
     def get(self, name: str) -> Found | None:
-        """An object whole; None where there is none."""
+        """Return an object as a whole; None where there is none."""
         with store_errors(self.place):
             try:
                 found = obstore.get(self._store, name)
@@ -65,7 +65,7 @@ class Bucket:
                 raise
 
     def replace(self, name: str, old: Found | None, data: bytes) -> bool:
-        """See ``Storage``. StoreError where the storage does not know conditional writes, found out with a new object."""
+        """See ``Storage``. StoreError where the storage has no conditional writes. The first object written tests that."""
         if old is not None:
             return self.put(name, data, cast("UpdateVersion", old.tags))
         is_written = self.put(name, data, "create")
@@ -75,7 +75,7 @@ class Bucket:
         return is_written
 
     def add(self, files: Mapping[str, Path]) -> None:
-        """See ``Storage``; the files stay as copies."""
+        """See ``Storage``. The files stay as local copies."""
         self.each(lambda item: self.upload(item[1], item[0]), files.items())
         with self.errors():
             for name, staged in files.items():
@@ -83,11 +83,11 @@ class Bucket:
                 staged.replace(self.folder / name)
 
     def bring(self, name: str) -> Path:
-        """See ``Storage``; downloaded unless a copy is here."""
+        """See ``Storage``. The object is downloaded unless there is a local copy."""
         copy = self.folder / name
         with self.errors():
             if copy.exists():
-                os.utime(copy)  # used: see ``forget_unused``
+                os.utime(copy)  # time of the last use, for ``forget_unused``
                 return copy
             copy.parent.mkdir(parents=True, exist_ok=True)
             with NamedTemporaryFile(dir=copy.parent, prefix=".", suffix=".part", delete=False) as draft:
@@ -109,7 +109,7 @@ class Bucket:
         return True
 
     def forget_unused(self, unused_seconds: float) -> None:
-        """Remove copies that nobody used for so long before the newest use."""
+        """Delete local copies whose last use is this many seconds before the newest use."""
         copies = [(file, file.stat().st_mtime) for file in self.folder.glob("**/*.parquet")]
         newest = max((used for _, used in copies), default=0.0)
         for file, used in copies:
@@ -119,7 +119,7 @@ class Bucket:
                     file.parent.rmdir()
 
     def put(self, name: str, data: bytes, mode: PutMode = "overwrite") -> bool:
-        """Write an object; False, and nothing written, where it is not the one of the mode's tags, or not new."""
+        """Write an object. Return False, without a write, where the tags in ``mode`` differ or the object already exists."""
         with store_errors(self.place):
             try:
                 obstore.put(self._store, name, data, mode=mode, use_multipart=False)
@@ -128,7 +128,7 @@ class Bucket:
             return True
 
     def upload(self, path: Path, name: str, content_type: str = "application/octet-stream") -> None:
-        """Write a file's bytes as an object; it appears whole."""
+        """Upload a file as an object, which appears only when complete."""
         with store_errors(self.place):
             obstore.put(
                 self._store,
@@ -140,7 +140,7 @@ class Bucket:
             )
 
     def objects(self, prefix: str = "") -> Iterator[Listed]:
-        """See ``Storage``; all, or those in a folder, in order of their names."""
+        """See ``Storage``. List all objects, or those under a prefix, sorted by name."""
         with store_errors(self.place):
             for number, page in enumerate(obstore.list(self._store, prefix or None, chunk_size=_PAGE_OBJECTS)):
                 if number * _PAGE_OBJECTS > _MOST_OBJECTS:
@@ -149,20 +149,20 @@ class Bucket:
                     yield Listed(each["path"], each["size"], each["last_modified"])
 
     def delete(self, names: Iterable[str]) -> None:
-        """Remove objects; one that is not there is no error."""
+        """Delete objects. A missing object is not an error."""
         chosen = list(names)
         with store_errors(self.place):
-            for each in [chosen] if self.place.scheme == "s3" and chosen else chosen:  # S3 deletes many at once, and any
+            for each in [chosen] if self.place.scheme == "s3" and chosen else chosen:  # S3 deletes in bulk, without errors
                 with suppress(FileNotFoundError):
                     obstore.delete(self._store, each)
 
     def each(self, work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
-        """Do something with every item, several at a time; results in order."""
+        """Call ``work`` for every item, several at a time. Return the results in the order of the items."""
         with left_when_stopped(ThreadPoolExecutor(_FILES_AT_ONCE)) as pool:
             return list(pool.map(work, items))
 
     def reached(self, name: str) -> tuple[str, dict[str, str]]:
-        """See ``Storage``; the options' names are those of the library that it shares with others."""
+        """See ``Storage``. The option names are those of the Rust library object_store, which deltalake shares."""
         settings, provider = _settings(self.place)
         if provider:
             credentials = provider()
@@ -176,7 +176,7 @@ class Bucket:
 
     @cached_property
     def _store(self) -> S3Store | GCSStore | AzureStore:
-        """Opened at the first use; not sent along with a pickle, for connections stay where they are."""
+        """The store, opened at first use. Pickles leave it out because connections cannot be pickled."""
         return _open(self.place)
 
     def __getstate__(self) -> dict[str, object]:
@@ -184,7 +184,7 @@ class Bucket:
 
 
 def _settings(address: ObjectAddress) -> tuple[dict[str, str], Callable[[], S3Credential] | None]:
-    """The library's settings, and what shows credentials where a command prints them; elsewhere than on S3 it finds its own."""
+    """Return the library's settings and the credential_process provider of S3. For gs and az the library finds credentials."""
     reach = address.reach
     if name := _ENDPOINTS.get(address.scheme):
         return {name: reach.endpoint_url} if reach.endpoint_url else {}, None
@@ -197,7 +197,7 @@ def _open(address: ObjectAddress) -> S3Store | GCSStore | AzureStore:
     reach = address.reach
     settings, provider = _settings(address)
     if provider:
-        provider()  # what is wrong with it is reported here; within a request it would be any refusal
+        provider()  # its errors are reported here; within a request they would look like any refusal
     with store_errors(address):
         return cast("type[S3Store]", _STORES[address.scheme])(
             address.bucket,

@@ -1,8 +1,8 @@
-"""Credentials in the order of AWS' SDKs: environment, profile of the shared files, web identity, container, machine.
+"""Credentials in the order of the AWS SDKs: environment, profile of the shared files, web identity, container, machine.
 
-Keys of the environment, web identities (IRSA), containers (ECS, EKS Pod Identity) and the machine's metadata are the library's
-own. A profile is read here, its keys or what its ``credential_process`` prints, as ``aws configure export-credentials`` does for
-everything that the AWS CLI can log in to.
+The library itself reads keys in the environment, web identities (IRSA), containers (ECS, EKS Pod Identity) and instance metadata.
+This module reads profiles: their keys, or the output of their ``credential_process``. ``aws configure export-credentials``
+supports every login of the AWS CLI in this way.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from obstore.store import S3Credential
 
 KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
-"""The variables that hold keys themselves."""
+"""Environment variables that hold the keys themselves."""
 _OF_PROFILE = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token", "region", "endpoint_url")
 _OF_ENVIRONMENT = (
     *KEYS,
@@ -43,9 +43,9 @@ _PROCESS_SECONDS = 60
 
 
 def read_profile(environ: Mapping[str, str]) -> dict[str, str]:
-    """Profile in force from AWS' shared files; nothing where the environment has it all, or there are none.
+    """Return the active profile of the AWS shared files; empty where the environment has credentials or there are no files.
 
-    StoreError for a profile that was named and is nowhere, and for files that cannot be read.
+    StoreError where the named profile does not exist or the files cannot be read.
     """
     named = environ.get("AWS_PROFILE", "")
     if "AWS_ACCESS_KEY_ID" in environ or (not named and any(name in environ for name in _LIBRARYS_OWN)):
@@ -71,18 +71,18 @@ def _section(file: Path, name: str) -> dict[str, str]:
 
 
 def settings_of(reach: Reach, profile: Mapping[str, str]) -> dict[str, str]:
-    """The library's settings: the environment's, under them the profile's, over them the configuration's."""
+    """Return the library's settings. Configuration overrides the environment, and the environment overrides the profile."""
     found = {f"aws_{name.removeprefix('aws_')}": profile[name] for name in _OF_PROFILE if profile.get(name)}
     found |= {name.lower(): reach.environ[name] for name in _OF_ENVIRONMENT if reach.environ.get(name)}
     endpoint = reach.endpoint_url or found.pop("aws_endpoint_url_s3", "") or found.pop("aws_endpoint_url", "")
     found.pop("aws_endpoint_url_s3", None)
-    if endpoint:  # a name per bucket would need a certificate and an entry in the name server for each
+    if endpoint:  # path style: a host name for each bucket would need its own certificate and DNS entry
         found |= {"aws_endpoint_url": endpoint, "aws_virtual_hosted_style_request": "false"}
     return found
 
 
 def of_process(command: str, environ: Mapping[str, str]) -> Callable[[], S3Credential]:
-    """Credentials that a command prints, requested again when they expire. StoreError where it prints none."""
+    """Return a provider that runs a command for credentials, again when they expire. StoreError where the output is not valid."""
 
     def fetch() -> S3Credential:
         try:

@@ -1,4 +1,4 @@
-"""A folder that holds a lake: files that never change, and one that is replaced; each is durable before it counts."""
+"""A folder that holds a lake: immutable files and one that is replaced. Each write is durable before it takes effect."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _THREADS = 4
 
 @dataclass(frozen=True)
 class Folder:
-    """See ``Storage``. LakeError where the disk refuses."""
+    """Implementation of ``Storage``. LakeError where the disk fails."""
 
     place: Path
 
     @property
     def folder(self) -> Path:
-        """The files themselves."""
+        """The lake's folder itself: there are no copies."""
         return self.place
 
     def get(self, name: str) -> Found | None:
@@ -41,7 +41,7 @@ class Folder:
             raise LakeError(f"{self.place / name} cannot be read ({error.strerror}); check the lake's folder") from error
 
     def replace(self, name: str, old: Found | None, data: bytes) -> bool:
-        """See ``Storage``. Writers wait for each other, for an instant."""
+        """See ``Storage``. A lock makes concurrent writers wait a short time."""
         with self.errors(), locked(self.place / _LOCK):
             now = self.get(name)
             if (now and now.data) != (old and old.data):
@@ -54,14 +54,14 @@ class Folder:
             return True
 
     def add(self, files: Mapping[str, Path]) -> None:
-        """See ``Storage``. The staged files are durable; their new names, and those of new folders, become so here."""
+        """See ``Storage``. The staged files are durable already; this method makes their new names and new folders durable."""
         with self.errors():
             changed = set[Path]()
             for name, staged in files.items():
                 target = self.place / name
                 changed |= {target.parent, *(each.parent for each in target.parents if not each.exists())}
                 target.parent.mkdir(parents=True, exist_ok=True)
-                os.utime(staged)  # its age counts from here: see ``sweep``
+                os.utime(staged)  # ``sweep`` measures the file's age from here
                 staged.replace(target)
             for folder in sorted(changed):
                 sync(folder)
@@ -71,11 +71,11 @@ class Folder:
         return self.place / name
 
     def forget(self, name: str) -> bool:
-        """Nothing: there are no copies."""
+        """Return False: there are no copies."""
         return False
 
     def objects(self) -> Iterator[Listed]:
-        """See ``Storage``; links lead elsewhere and are left out."""
+        """See ``Storage``. Symbolic links are omitted because they may lead out of the folder."""
         for folder, folders, names in os.walk(self.place):
             folders[:] = [each for each in folders if not each.startswith(".")]
             for path in (Path(folder, name) for name in names):
@@ -86,7 +86,7 @@ class Folder:
                         yield Listed(path.relative_to(self.place).as_posix(), found.st_size, at)
 
     def delete(self, names: Iterable[str]) -> None:
-        """See ``Storage``; folders that are empty then go too."""
+        """See ``Storage``. Folders that become empty are deleted too."""
         with self.errors():
             for path in (self.place / name for name in names):
                 path.unlink(missing_ok=True)
@@ -107,7 +107,7 @@ class Folder:
 
     @contextmanager
     def errors(self) -> Iterator[None]:
-        """Turn what the disk refuses into a sentence."""
+        """Turn an error of the disk into a LakeError with a remedy."""
         try:
             yield
         except BlockingIOError:
@@ -122,7 +122,7 @@ class Folder:
 
 
 def sync(path: Path) -> None:
-    """Make a file, or the names in a folder, durable."""
+    """Sync a file, or the names in a folder, to disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -132,7 +132,7 @@ def sync(path: Path) -> None:
 
 @contextmanager
 def locked(path: Path, is_waiting: bool = True) -> Iterator[None]:
-    """Nobody else is in a block under this lock; BlockingIOError where somebody is and is not to be waited for."""
+    """Hold an exclusive lock. BlockingIOError where another process holds it and ``is_waiting`` is false."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX if is_waiting else fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""Places of a lake or a report, a folder or ``s3://BUCKET/PREFIX`` (``gs://``, ``az://``): one interface, and its errors."""
+"""Places of a lake or a report: a folder or ``s3://BUCKET/PREFIX`` (``gs://``, ``az://``). One interface and its errors."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ _PREFIX = re.compile(r"[^\x00-\x1f\x7f\\?#@]*")
 
 @dataclass(frozen=True)
 class Reach:
-    """Connection to the storage; '' leaves the setting to the environment and to AWS' shared files."""
+    """Connection settings of the storage. '' leaves a setting to the environment and to the AWS shared files."""
 
     endpoint_url: str = ""
     ca_file: str = ""
     read_timeout_seconds: float = 60.0
     retries: int = 4
     cache: Path = Path(".cache/gpureport")
-    """Folder for copies of objects."""
+    """Folder for local copies of objects."""
     environ: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False, hash=False)
-    """Sources of credentials (``gpureport.store.credentials``)."""
+    """Environment variables for credentials (``gpureport.store.credentials``)."""
 
 
 @dataclass(frozen=True)
 class ObjectAddress:
-    """A prefix of a bucket, or of a container of Azure; as text ``s3://bucket/prefix``."""
+    """A prefix of a bucket, or of an Azure container; as text ``s3://bucket/prefix``."""
 
     bucket: str
     prefix: str = ""
@@ -52,7 +52,7 @@ class ObjectAddress:
 
     @property
     def cache(self) -> Path:
-        """The folder for copies of what is stored here, and of nothing else."""
+        """The folder for local copies of this place's objects alone."""
         where = hashlib.sha256(f"{self.reach.endpoint_url}\n{self}".encode()).hexdigest()[:16]
         return self.reach.cache / where
 
@@ -61,9 +61,9 @@ Place = Path | ObjectAddress
 
 
 def parse_place(text: str | Path | ObjectAddress) -> Place:
-    """A folder, or the address that a text with a scheme means; UsageError for another scheme and for no address.
+    """Return the folder or address of a text. UsageError for an unknown scheme and for an invalid address.
 
-    What is wrong is not repeated where it may hold a secret.
+    The error does not quote an address, because it may hold a secret.
     """
     scheme = _SCHEME.fullmatch(text) if isinstance(text, str) else None
     if scheme is None:
@@ -87,7 +87,7 @@ Result = TypeVar("Result")
 
 
 class Found(NamedTuple):
-    """An object's bytes, the tags by which it can be replaced, and when it was written by the storage's clock."""
+    """An object's bytes, its tags for a conditional replacement, and its write time by the storage's clock."""
 
     data: bytes
     tags: Mapping[str, str]
@@ -95,7 +95,7 @@ class Found(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """An object of a list; its name is relative to the place, its time by the storage's clock."""
+    """An object in a list: its name relative to the place, and its write time by the storage's clock."""
 
     name: str
     byte_count: int
@@ -103,45 +103,45 @@ class Listed(NamedTuple):
 
 
 class Storage(Protocol):
-    """Named objects at a place. GpureportError, one sentence, where it does not serve. Picklable."""
+    """Named objects at a place. A failure raises a GpureportError with one sentence. Picklable."""
 
     @property
     def place(self) -> Place:
-        """Place of the storage."""
+        """Folder or address of the storage."""
 
     @property
     def folder(self) -> Path:
-        """The folder of this machine below which ``bring`` puts everything."""
+        """The local folder with the files that ``bring`` returns."""
 
     def get(self, name: str) -> Found | None:
         """An object whole; None where there is none."""
 
     def replace(self, name: str, old: Found | None, data: bytes) -> bool:
-        """Write an object in place of what was read of it; False, and nothing written, where it is another by now."""
+        """Write an object in place of ``old``. Return False, with nothing written, where the object has changed since."""
 
     def add(self, files: Mapping[str, Path]) -> None:
-        """Move files of ``folder`` in as objects of these new names; all are durable when it returns."""
+        """Move local files of ``folder`` in as objects with these new names. All are durable on return."""
 
     def bring(self, name: str) -> Path:
-        """An object as a file of ``folder``; it may not be there."""
+        """Return the path of an object as a local file. The file is missing where the object is."""
 
     def forget(self, name: str) -> bool:
-        """Remove the copy of an object; False where there is none, for ``bring`` names the object itself."""
+        """Delete the local copy of an object. Return False where there is none because ``bring`` returns the object itself."""
 
     def objects(self) -> Iterator[Listed]:
-        """Everything that is there."""
+        """List all objects."""
 
     def delete(self, names: Iterable[str]) -> None:
-        """Remove objects; one that is not there is no error."""
+        """Delete objects. A missing object is not an error."""
 
     def each(self, work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
-        """Do something with every item, several at a time; results in order."""
+        """Call ``work`` for every item, several at a time. Return the results in the order of the items."""
 
     def reached(self, name: str) -> tuple[str, dict[str, str]]:
-        """Address and options of another library for what is below a name."""
+        """Return the address of a name, and the options with which another library reads it."""
 
     def errors(self) -> AbstractContextManager[None]:
-        """Turn what is refused in the block into a sentence."""
+        """Turn errors of the storage in the block into a GpureportError."""
 
 
 _STATUS = re.compile(r"status code: (\d{3} [A-Za-z ]+)")
@@ -152,24 +152,24 @@ _NO_CONNECTION = re.compile(r"HTTP error|kind: (Connect|Timeout|Request|Interrup
 
 @contextmanager
 def store_errors(address: ObjectAddress) -> Iterator[None]:
-    """Turn what the storage, or the disk under its copies, refuses into a StoreError."""
+    """Turn errors of the storage, or of the disk with local copies, into a StoreError."""
     try:
         yield
     except BaseError as error:
         raise StoreError(_sentence(address, error)) from None
     except OSError as error:
-        if error.errno is None:  # the library's, of an object
+        if error.errno is None:  # an object's error from the library, not the disk's
             raise StoreError(_sentence(address, error)) from None
         raise StoreError(_of_disk(address, error)) from error
 
 
 def is_absent(error: FileNotFoundError) -> bool:
-    """Whether there is no such object, in a bucket that there is; a file that is missing is another matter."""
+    """Whether the object is missing in an existing bucket. A missing bucket or local file is another error."""
     return error.errno is None and not any(code in str(error) for code in _NO_BUCKET)
 
 
 def no_conditions(place: Place) -> StoreError:
-    """Of a storage on which two writers cannot know that they are two."""
+    """Return the StoreError for a storage that cannot detect two concurrent writers."""
     return StoreError(
         f"the storage of {place} has no conditional writes, so a change could be lost; keep the lake on one that has them"
     )
