@@ -1,1 +1,1 @@
-"""Plain values that all stages share: times, tables, names of metrics, text, errors, and what the process has."""
+"""Values that all stages share: times, tables, metric names, text, errors and process resources."""

@@ -1,24 +1,24 @@
-"""Everything an operator can act on, as one small tree; ``cli`` prints the sentence and exits with the class's code.
+"""Errors that an operator can act on, as one tree. ``cli`` prints the sentence and exits with the class's code.
 
 GpureportError (1)
 ├── UsageError (2)       the command line or the configuration is wrong: change it
 ├── SourceError (5)      a server or file did not return a whole answer: retry later, or fix the address
 │   ├── AuthError        the server refuses these credentials
-│   └── PartialAnswerError   the server answered with warnings where a whole answer was demanded
+│   └── PartialAnswerError   the server answered with warnings where a whole answer is required
 ├── OutputError (1)      the report's folder cannot be written
-├── LakeError (1)        the lake cannot be read or written as it is
-├── StoreError (1)       the object storage under lake or report does not serve
-├── QueryError (1)       a SQL file breaks its own header, grain or check: a defect of gpureport
-├── CoverageError (4)    the report is written, but covers less than was demanded
+├── LakeError (1)        the lake cannot be read or written
+├── StoreError (1)       the object storage of the lake or report fails
+├── QueryError (1)       a SQL file violates its header, grain or check: a defect of gpureport
+├── CoverageError (4)    the report is written, but its coverage is below the required one
 ├── IncompleteError (4)  a report would lack figures, as doctor found
-└── FindingError (3)     the report is written, and holds a finding that was to fail the run
+└── FindingError (3)     the report is written, and has a finding that fails the run
 """
 
 from __future__ import annotations
 
 
 class GpureportError(Exception):
-    """Something the operator can act on: one sentence saying what, where and what to do."""
+    """An error that the operator can act on. Its one sentence says what failed, where, and what to do."""
 
     exit_code = 1
 
@@ -30,7 +30,7 @@ class UsageError(GpureportError):
 
 
 class SourceError(GpureportError):
-    """A server or a file did not return a whole answer."""
+    """A server or a file did not return a complete answer."""
 
     exit_code = 5
 
@@ -40,11 +40,11 @@ class AuthError(SourceError):
 
 
 class PartialAnswerError(SourceError):
-    """The server answered with warnings where a whole answer was demanded."""
+    """The server answered with warnings where a complete answer is required."""
 
 
 class LakeError(GpureportError):
-    """The lake cannot be read or written as it is."""
+    """The lake cannot be read or written."""
 
 
 class OutputError(GpureportError):
@@ -52,15 +52,15 @@ class OutputError(GpureportError):
 
 
 class StoreError(GpureportError):
-    """The object storage under the lake or the report does not serve."""
+    """The object storage of the lake or the report fails."""
 
 
 class QueryError(GpureportError):
-    """A SQL file breaks its own header, grain or check."""
+    """A SQL file violates its header, grain or check."""
 
 
 class CoverageError(GpureportError):
-    """The report is written, but covers less than was demanded."""
+    """The report is written, but its coverage is below the required one."""
 
     exit_code = 4
 
@@ -72,11 +72,11 @@ class IncompleteError(GpureportError):
 
 
 class FindingError(GpureportError):
-    """The report is written, and holds a finding that was to fail the run."""
+    """The report is written, and has a finding that fails the run."""
 
     exit_code = 3
 
 
 def first_line(error: BaseException) -> str:
-    """Message of another library, as far as it fits into a sentence: its first line, or its kind where it has none."""
+    """Return the first line of another library's message, or the error's class name where the message is empty."""
     return str(error).strip().partition("\n")[0] or type(error).__name__

@@ -10,13 +10,13 @@ from typing import Any
 
 NANO = 1_000_000_000
 _GRAMMAR = re.compile(r"[+-]?(?![\d.]{31})(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?[0-2]?\d|[numkMGTPE]|[KMGTPE]i)?", re.ASCII)
-"""Kubernetes' grammar, with at most 30 digits: it keeps 19. The client's parser takes more: ``NaN``, ``1_000``, ``1K``."""
+"""Kubernetes' grammar, at most 30 digits (Kubernetes keeps 19). The client's parser also accepts ``NaN``, ``1_000``, ``1K``."""
 
 
 def nano_units(written: Any) -> int | None:
-    """The quantity in billionths of its base unit, whole because Kubernetes keeps no finer ones (it rounds them up).
+    """Return the quantity in billionths of its base unit: an integer, because Kubernetes rounds finer values up.
 
-    None for what is no quantity. Numbers without quotes, as custom resources have them, are taken as they are.
+    None where the value is not a quantity. Numbers without quotes, as in custom resources, are accepted.
     """
     if isinstance(written, str):
         return _parsed(written)
@@ -26,7 +26,7 @@ def nano_units(written: Any) -> int | None:
 
 @lru_cache(65_536)
 def _parsed(written: str) -> int | None:
-    from kubernetes.utils.quantity import parse_quantity  # only lakes with quantities should wait for it
+    from kubernetes.utils.quantity import parse_quantity  # only lakes with quantities pay for this import
 
     if not _GRAMMAR.fullmatch(written):
         return None
@@ -36,15 +36,15 @@ def _parsed(written: str) -> int | None:
 
 
 def base_units(nano: int | None) -> float | None:
-    """Billionths as the nearest number of the base unit; whole numbers below 2**53 are exact."""
+    """Convert billionths to the nearest number of the base unit. Integers below 2**53 are exact."""
     return None if nano is None else nano / NANO
 
 
 def amount(written: Any) -> float | None:
-    """A quantity in its base unit: cores, bytes, devices; None for what is no quantity."""
+    """Return a quantity in its base unit: cores, bytes, devices. None where the value is not a quantity."""
     return base_units(nano_units(written))
 
 
 def amounts(quantities: Any) -> dict[str, float | None]:
-    """A resource list in base units; empty for what is no mapping."""
+    """Return a resource list in base units; empty where the value is not a mapping."""
     return {name: amount(written) for name, written in quantities.items()} if isinstance(quantities, dict) else {}

@@ -1,4 +1,4 @@
-"""Half-open UTC windows [start_at, end_at); aware datetimes in Python, integer milliseconds in the lake."""
+"""Half-open UTC windows [start_at, end_at). Python has aware datetimes; the lake has integer milliseconds."""
 
 from __future__ import annotations
 
@@ -16,36 +16,36 @@ DAY_MS = 24 * HOUR_MS
 DayOrInstant = TypeVar("DayOrInstant", date, datetime)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 CLOCKS_DIFFER = timedelta(hours=1)
-"""Largest difference between the clocks of servers that is tolerated."""
+"""Tolerated difference between server clocks."""
 
 
 def to_ms(instant: datetime) -> int:
-    """Milliseconds since the epoch of an aware instant, exactly."""
+    """Convert an aware datetime to milliseconds since the epoch, exactly."""
     return (instant - EPOCH) // timedelta(milliseconds=1)
 
 
 def from_ms(milliseconds: int) -> datetime:
-    """The aware UTC instant of milliseconds since the epoch."""
+    """Convert milliseconds since the epoch to an aware UTC datetime."""
     return EPOCH + timedelta(milliseconds=milliseconds)
 
 
 def plain(instant: datetime) -> datetime:
-    """The instant as DuckDB and Parquet hold it: UTC without a zone."""
+    """Return the time as DuckDB and Parquet store it: UTC without a zone."""
     return instant.astimezone(UTC).replace(tzinfo=None)
 
 
 def local(instant: datetime, zone: str) -> datetime:
-    """The instant on the clocks of a time zone, without the zone."""
+    """Return the local time in a time zone, without the zone."""
     return instant.astimezone(parse_zone(zone)).replace(tzinfo=None)
 
 
 def day_start(day: date, zone: tzinfo = UTC) -> datetime:
-    """Midnight at which the day begins, as an instant in UTC."""
+    """Return the midnight at which the day begins, in UTC."""
     return datetime.combine(day, time(), tzinfo=zone).astimezone(UTC)
 
 
 def parse_zone(name: str) -> tzinfo:
-    """A time zone by its name, whose hours begin with those of UTC; UsageError for anything else."""
+    """Return a time zone by its name. UsageError for an unknown name or an offset that is not in whole hours."""
     try:
         zone: tzinfo = UTC if name == "UTC" else ZoneInfo(name)
     except (ValueError, OSError, KeyError):
@@ -58,16 +58,16 @@ def parse_zone(name: str) -> tzinfo:
 
 
 def full_hour(instant: datetime) -> datetime:
-    """The full hour at or before an instant."""
+    """Return the full hour at or before a time."""
     return instant.replace(minute=0, second=0, microsecond=0)
 
 
 _YEARS = range(2000, 2200)
-"""Years of GPUs and calendars, with a day more before and after."""
+"""Accepted years: those of GPUs, with some margin."""
 
 
 def parse_date(text: str) -> date:
-    """A calendar date; UsageError for anything else."""
+    """Parse a calendar date. UsageError for anything else."""
     try:
         return _in_our_time(date.fromisoformat(text))
     except ValueError:
@@ -75,7 +75,7 @@ def parse_date(text: str) -> date:
 
 
 def parse_instant(text: str, zone: tzinfo = UTC, forms: str = "2026-11-20") -> datetime:
-    """An RFC 3339 time, or a date for its midnight; a time without a zone is a UsageError."""
+    """Parse an RFC 3339 time, or a date as its midnight. UsageError for anything else and for a time without a zone."""
     try:
         return day_start(_in_our_time(date.fromisoformat(text)), zone)
     except ValueError:
@@ -115,7 +115,7 @@ class Window:
 
     @classmethod
     def of_day(cls, day: date) -> Window:
-        """The 24 hours of a UTC day."""
+        """Return the 24 hours of a UTC day."""
         return cls(day_start(day), day_start(day) + timedelta(days=1))
 
     @property
@@ -130,16 +130,16 @@ class Window:
 
     @property
     def end_ms(self) -> int:
-        """End in milliseconds since the epoch, itself outside the window."""
+        """End in milliseconds since the epoch, not part of the window."""
         return to_ms(self.end_at)
 
     @property
     def is_whole_hours(self) -> bool:
-        """Whether the window begins and ends at full hours; facts are hourly."""
+        """Whether the window starts and ends at full hours, as facts do."""
         return self.start_ms % HOUR_MS == 0 and self.end_ms % HOUR_MS == 0
 
     def over_by(self, now: datetime) -> Window:
-        """As much of the window as is over, up to the last full hour where it goes on; UsageError where that is nothing."""
+        """Return the past part of the window, up to the last full hour where it continues. UsageError where that is empty."""
         if self.end_at <= now:
             return self
         end = full_hour(now)
@@ -148,11 +148,11 @@ class Window:
         return Window(self.start_at, end)
 
     def widened(self, margin: timedelta) -> Window:
-        """The window with a margin on both sides."""
+        """Return the window with a margin on both sides."""
         return Window(self.start_at - margin, self.end_at + margin)
 
     def days(self) -> Iterator[date]:
-        """The UTC days that the window touches, in order."""
+        """Yield the UTC days that overlap the window, in order."""
         day = self.start_at.date()
         while day_start(day) < self.end_at:
             yield day
@@ -163,9 +163,9 @@ class Window:
 
 
 def parse_period(text: str, now: datetime, zone: tzinfo = UTC) -> Window:
-    """The period that a text names: 2026-10, 2026-10-07, an RFC 3339 time (a day from there), today, yesterday, 24h, 7d, 4w.
+    """Parse a period: 2026-10, 2026-10-07, an RFC 3339 time (one day from it), today, yesterday, 24h, 7d, 4w.
 
-    Days, weeks and months are the zone's. Those back are complete and end at the last midnight; hours end at the last full hour.
+    Days, weeks and months are in the time zone. Past days and weeks end at the last midnight, past hours at the last full hour.
     """
     today = now.astimezone(zone).date()
     if found := _BACK.fullmatch(text):
@@ -192,17 +192,17 @@ def _days(first: date, end: date, zone: tzinfo) -> Window:
 
 
 def rfc3339(instant: datetime) -> str:
-    """The instant as text, with Z, and milliseconds only where there are any."""
+    """Format a time with Z; milliseconds appear only where they are not zero."""
     text = instant.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     return text.replace(".000Z", "Z")
 
 
 AGE = r"^([1-9]\d{0,3}d|[1-9]\d{0,2}w|[1-9]\d?y)?$"
-"""Days, weeks or years, as 30d, 8w, 2y; or nothing."""
+"""Format of an age: days, weeks or years, as 30d, 8w, 2y; or empty."""
 
 
 def age_ago(today: date, age: str) -> date:
-    """The day that many days, weeks or calendar years before today; 29 February stands for 28 February."""
+    """Return the day that is some days, weeks or calendar years before today. 29 February becomes 28 February."""
     count, unit = int(age[:-1]), age[-1]
     if unit != "y":
         return today - timedelta(days=count * (7 if unit == "w" else 1))

@@ -1,7 +1,7 @@
-"""Meaning of a metric's name: signal, factor to SI, kind and scope, from ``queries/catalog/signal.csv``.
+"""Metric catalog (``queries/catalog/signal.csv``): signal, factor to SI units, kind and scope of each metric.
 
-The declared Prometheus TYPE is not consulted: violation "counters" are nanoseconds, PCIe and NVLink "counters" are
-rates (DCGM field reference; dcgm-exporter 87, 589).
+The declared Prometheus TYPE is ignored: violation "counters" are nanoseconds, PCIe and NVLink "counters" are rates (DCGM field
+reference; dcgm-exporter 87, 589).
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ Scope = Literal["board", "instance", "pod", "detail", "cluster"]
 _NEEDED = ("metric", "signal", "kind", "scope")
 PER_SECOND = "second"
 DEVICE_INFO = "device_info"
-"""Signal of the metrics whose labels describe a device and whose value is of no use."""
+"""Signal of metrics whose labels describe a device. Their values have no meaning."""
 
 
 ACCELERATOR_METRICS = "(?i).*(dcgm|nvidia|gpu|xpum|npu_|tpu_|rocm|habana|gaudi|neuron|ascend|accelerator).*"
-"""Names of metrics that are of accelerators, most likely; an expression that servers understand too."""
+"""Pattern of likely accelerator metrics. Prometheus servers accept it too."""
 _OF_SCHEDULING = (
     "kube_",
     "gpureport_",
@@ -48,7 +48,7 @@ _OF_SCHEDULING = (
 
 RESPELLED = "respelled"
 PUBLISHER_LABEL, PUBLISHER = "publisher", "gpureport"
-"""On gauges of ours whose names are OpenCost's: a run that read its own words as OpenCost's would agree with itself."""
+"""Label on gpureport's own gauges with names of OpenCost. Without it a run would read its own results as OpenCost's."""
 
 
 _STEADY = (
@@ -59,11 +59,11 @@ _STEADY = (
 
 @dataclass(frozen=True)
 class Meaning:
-    """One catalog row: how a metric is read.
+    """One catalog row: how to read a metric.
 
-    ``kind`` bit: a 0/1 flag that stands for bit ``factor`` of the mask; info: only the labels count. ``scope`` detail: of a
-    device, but split further (as per XID code). ``per``: what a counter's growth is divided by to feed a gauge:
-    "second", or another counter's metric.
+    ``kind`` bit: a 0/1 flag for bit ``factor`` of the mask; info: only the labels count. ``scope`` detail: a part of a device's
+    values (such as one XID code). ``per``: the divisor of a counter's growth where it feeds a gauge: "second", or another
+    counter's metric.
     """
 
     metric: str
@@ -78,62 +78,62 @@ class Meaning:
     versions: str
     needs: str
     holder: str
-    """``none``: of the whole host; a workload on its series is whose scrape it was, and holds nothing."""
+    """``none``: a metric of the whole host. A workload on its series is the scraped exporter and holds no device."""
     source: str
 
     @property
     def is_of_host(self) -> bool:
-        """Whether its series never name who holds a device."""
+        """Whether its series never name the workload that holds a device."""
         return self.holder == "none"
 
     @property
     def is_respelled(self) -> bool:
-        """Whether it stands for another row's metric under its name in OpenMetrics or OpenTelemetry."""
+        """Whether it is another row's metric under the OpenMetrics or OpenTelemetry name."""
         return self.source == RESPELLED
 
     @property
     def is_device(self) -> bool:
-        """Whether it describes a device (a column of device_sample) and not a pod or the cluster."""
+        """Whether it describes a device (a column of device_sample) rather than a pod or the cluster."""
         return self.scope in ("board", "instance") and self.kind != "info"
 
     @property
     def names_device(self) -> bool:
-        """Whether its series carry a device's identity."""
+        """Whether its series have labels that identify a device."""
         return self.scope in ("board", "instance", "detail")
 
     @property
     def is_whole(self) -> bool:
-        """Whether its values are bits, codes or counts, of which there is no half."""
+        """Whether its values are integers: bits, codes or counts."""
         return self.kind in ("bit", "bitmask", "code") or (self.kind == "gauge" and self.signal.endswith("_count"))
 
     @property
     def is_instant(self) -> bool:
-        """Whether its values are seconds since 1970 at which something of Kubernetes happened."""
+        """Whether its values are times of Kubernetes events, in seconds since 1970."""
         return self.exporter == "kube-state-metrics" and self.signal.endswith(("_created", "_time", "_timestamp", "_started"))
 
     @property
     def is_steady(self) -> bool:
-        """Whether its values stay the same: when something happened, what a pod requests, what a node or a quota has."""
+        """Whether its values rarely change: times of events, requests of pods, capacities of nodes and quotas."""
         return self.is_instant or (self.scope == "cluster" and self.signal.endswith(_STEADY))
 
     @property
     def allows_infinite(self) -> bool:
-        """Whether an infinite value means something (a quota without a limit)."""
+        """Whether an infinite value has a meaning (a quota without a limit)."""
         return "infinite" in self.needs
 
     @property
     def may_be_percent(self) -> bool:
-        """Whether the name is of a ratio and a version exports percent (DCGM 4.6 aliases): decided per cluster and day."""
+        """Whether a version exports percent under a ratio's name (DCGM 4.6 aliases). The unit is decided per cluster and day."""
         return "ratio or percent" in self.needs
 
     @cached_property
     def conditions(self) -> tuple[tuple[str, str], ...]:
-        """Labels that a series must carry, and their values; ``*`` is any."""
+        """Labels that a series must have, with their values; ``*`` is any value."""
         pairs = (condition.partition("=") for condition in self.labels.split())
         return tuple((name, value) for name, _, value in pairs)
 
     def matches(self, labels: Labels) -> bool:
-        """Whether a series of the metric is meant."""
+        """Whether a series has the labels of this row."""
         return all((found := labels.get(name, "")) != "" and value in ("*", found) for name, value in self.conditions)
 
 
@@ -141,7 +141,7 @@ COLUMNS = tuple(each.name for each in fields(Meaning))
 
 
 class Board(NamedTuple):
-    """Value of a model's data sheet; 0 where it is not known."""
+    """Data-sheet values of a GPU model; 0 where unknown."""
 
     watts: float
     memory_bytes: float
@@ -152,16 +152,16 @@ UNKNOWN_BOARD = Board(0.0, 0.0)
 
 @dataclass(frozen=True)
 class Catalog:
-    """All rows, in order of preference: where several metrics carry one signal, the first that is there serves."""
+    """All rows in order of preference. Where several metrics have one signal, the first available is used."""
 
     rows: tuple[Meaning, ...]
     boards: tuple[tuple[str, Board], ...] = ()
-    """Patterns of models, and the values of their data sheets."""
+    """Patterns of model names, with their data-sheet values."""
     own_labels: tuple[tuple[str, str], ...] = ()
-    """The user's own label names, each with the name that it is read as."""
+    """The user's label names, each with the standard name."""
 
     def board(self, model: str) -> Board:
-        """Values of the model's data sheet."""
+        """Return the data-sheet values of a model."""
         known = self._known_boards
         if model not in known:
             known[model] = next((board for pattern, board in self.boards if fnmatchcase(model, pattern)), UNKNOWN_BOARD)
@@ -172,13 +172,13 @@ class Catalog:
         return {}
 
     def spelled(self, labels: Labels) -> Labels:
-        """Labels under the names that are read, where the user has own ones."""
+        """Return the labels with standard names added for the user's names."""
         own = {name: labels[mine] for mine, name in self.own_labels if labels.get(mine)}
         return {**labels, **own} if own else labels
 
     @cached_property
     def metrics(self) -> Mapping[str, tuple[Meaning, ...]]:
-        """Rows by metric: more than one where labels decide, or growths are divided."""
+        """Rows by metric: several where labels decide or where a counter feeds several gauges."""
         found: dict[str, list[Meaning]] = defaultdict(list)
         for row in self.rows:
             found[row.metric].append(row)
@@ -186,12 +186,12 @@ class Catalog:
 
     @cached_property
     def rank(self) -> Mapping[tuple[str, str], int]:
-        """Place in the order of preference, by metric and labels."""
+        """Position in the order of preference, by metric and labels."""
         return {(row.metric, row.labels): number for number, row in enumerate(self.rows)}
 
     @cached_property
     def divisors(self) -> Mapping[str, Meaning]:
-        """Counters by whose growth another one's is divided, by metric; their signal is the metric's name."""
+        """Counters whose growth divides another counter's growth, by metric. Their signal is the metric's name."""
         return {
             row.per: replace(row, metric=row.per, labels="", signal=row.per, factor=1.0, per="")
             for row in self.rows
@@ -200,15 +200,15 @@ class Catalog:
 
     @cached_property
     def requested(self) -> tuple[str, ...]:
-        """Names of all metrics to request, divisors among them."""
+        """Names of all metrics to request, with divisors."""
         return tuple(dict.fromkeys([*self.metrics, *self.divisors]))
 
     def read_as(self, metric: str) -> tuple[Meaning, ...]:
-        """Every row of a metric; more than one where labels decide."""
+        """Return the rows of a metric: several where labels decide."""
         return self.metrics.get(metric) or ((self.divisors[metric],) if metric in self.divisors else ())
 
     def meaning(self, labels: Labels) -> Meaning | None:
-        """Reading of a series; None for a metric or labels that are not in the catalog, and for gpureport's own metrics."""
+        """Return the row for a series. None for a metric or labels outside of the catalog, and for gpureport's own metrics."""
         labels = self.spelled(labels)
         if labels.get(PUBLISHER_LABEL) == PUBLISHER:
             return None
@@ -218,11 +218,11 @@ class Catalog:
         return None
 
     def candidates(self, signal: str) -> tuple[Meaning, ...]:
-        """The rows that can carry a signal, preferred first."""
+        """Return the rows for a signal in order of preference."""
         return tuple(row for row in self.rows if row.signal == signal and not row.is_respelled)
 
     def unread(self, counts: Mapping[str, int]) -> dict[str, int]:
-        """Of counts by metric those that are of accelerators, by their names, and not in the catalog."""
+        """Return the counts of metrics that have accelerator names and are not in the catalog."""
         known = {*self.metrics, *self.divisors}
         return {
             metric: count
@@ -232,7 +232,7 @@ class Catalog:
 
     @cached_property
     def version(self) -> str:
-        """Twelve hex digits that change when any row does."""
+        """Version of the catalog: twelve hex digits that change with any row."""
         return hashlib.sha256(repr((self.rows, self.boards, self.own_labels)).encode()).hexdigest()[:12]
 
 
@@ -241,7 +241,7 @@ def load_catalog(
     own_labels: Mapping[str, str] | None = None,
     path: Path = QUERIES / "catalog" / "signal.csv",
 ) -> Catalog:
-    """The bundled catalog with the user's own rows before it; a user's row replaces bundled ones of its metric and labels."""
+    """Load the bundled catalog with the user's rows first. A user's row replaces bundled rows of the same metric and labels."""
     with path.open(newline="", encoding="utf-8") as file:
         bundled = [meaning for row in csv.DictReader(file) for meaning in _spellings(_meaning(row, path.name))]
     labels = tuple(sorted((own_labels or {}).items()))
@@ -251,7 +251,7 @@ def load_catalog(
 
 
 def _spellings(meaning: Meaning) -> Iterator[Meaning]:
-    """The row, also as OpenMetrics names what DCGM declares a counter, and as OpenTelemetry does without suffixes of units."""
+    """Yield the row, with the OpenMetrics name of a DCGM counter and the OpenTelemetry name without unit suffixes."""
     yield meaning
     if meaning.kind in ("counter", "rate") and meaning.metric.startswith("DCGM"):
         yield replace(meaning, metric=f"{meaning.metric}_total", source=RESPELLED)
@@ -301,17 +301,17 @@ def _check(text: Mapping[str, str], where: str) -> None:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure's formula over facts and the device signals (names of ``tables.SIGNALS``) that it needs."""
+    """A figure's formula over facts, with the device signals (names in ``tables.SIGNALS``) that it needs."""
 
     formula: str
     signals: tuple[str, ...]
     absent: str
-    """Condition of null, where that is not simply 'no sample of its signals'."""
+    """Condition of null; '' where it is 'no sample of its signals'."""
     ways: tuple[tuple[str, ...], ...]
-    """Sets of its signals of which one is enough, the most direct first."""
+    """Alternative sets of signals, each enough for the figure, the most direct first."""
 
     def missing(self, present: Set[str]) -> tuple[str, ...]:
-        """The signals to add so that it becomes known: of the way that lacks the fewest; () where it is known."""
+        """Return the fewest signals to add so that the figure is known; () where it is known."""
         return min((tuple(signal for signal in way if signal not in present) for way in self.ways), key=len)
 
 
@@ -325,8 +325,8 @@ GROUPS = {
     title: {row["figure"]: _figure(row) for row in rows}
     for title, rows in groupby(catalog_rows("figure.csv"), lambda row: row["group"])
 }
-"""The figures by what they are about, under the headings of ``docs/figures.md``."""
+"""The figures by group; the groups are the headings of ``docs/figures.md``."""
 FIGURES = {name: figure for group in GROUPS.values() for name, figure in group.items()}
-"""Every figure of the report tables, in the order of the tables; seconds behind a ratio are named after it."""
+"""The figures of all report tables, in table order. A ratio's name is also the name of its underlying seconds."""
 REASONS = {row["reason"]: row["meaning"] for row in catalog_rows("reason.csv")}
-"""The codes in ``unknown_reasons`` and in ``report.coverage``, each with a sentence for people."""
+"""The codes in ``unknown_reasons`` and ``report.coverage``, each with a sentence for readers."""

@@ -1,1 +1,1 @@
-"""Process resources: machine code, folders to spill into, no garbage collection."""
+"""Process resources: compiled loops, temporary folders, workers, signals and garbage collection."""

@@ -1,7 +1,7 @@
-"""Loops that numpy has no word for, compiled to machine code by numba.
+"""Loops that numpy cannot express, compiled to machine code by numba.
 
-Compiled code is kept beside the source or, where that cannot be written, in the user's cache; where neither can, each
-process compiles anew. Modules with such loops are imported where they are used: numba takes a third of a second to load.
+Compiled code is cached beside the source, or in the user's cache where that folder is read-only. Where neither is writable, each
+process compiles again. Modules with such loops are imported on use: numba takes a third of a second to load.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from typing import Any, TypeVar, cast
 import numba
 
 Number = Any
-"""A number within a compiled loop, of the width of its computation: numba shows, and a type checker cannot."""
+"""A number in a compiled loop. Numba infers its type; a type checker cannot."""
 
 Loop = TypeVar("Loop", bound=Callable[..., object])
 
 
 def unpack(brought: Path, kept: Path) -> None:
-    """Put the code that an image brings where it is kept: numba takes it only from a folder that it may write to."""
-    with suppress(OSError), TemporaryDirectory(dir=kept.parent) as aside:  # else it is compiled anew
+    """Copy the compiled code of a container image into the cache. Numba reads only from a writable folder."""
+    with suppress(OSError), TemporaryDirectory(dir=kept.parent) as aside:  # after a failure numba compiles the code
         shutil.copytree(brought, Path(aside, "loops")).rename(kept)
 
 
@@ -34,17 +34,17 @@ if kept := os.environ.get("NUMBA_CACHE_DIR"):
 
 
 def compiled(loop: Loop) -> Loop:
-    """The same function as machine code, compiled when it is first called; it lets other threads run meanwhile."""
+    """Return the function as machine code, compiled at its first call. It releases the GIL."""
     return _jit(loop, nogil=True)
 
 
 def inlined(loop: Loop) -> Loop:
-    """A part of compiled loops, put in where it is called: a call would cost more than what it does."""
+    """Return a function that compiled loops inline. A call would cost more than its work."""
     return _jit(loop, forceinline=True)
 
 
 def _jit(loop: Loop, **options: Any) -> Loop:
     try:
         return cast(Loop, numba.njit(cache=True, **options)(loop))
-    except RuntimeError:  # no folder to keep it in
+    except RuntimeError:  # no writable cache folder
         return cast(Loop, numba.njit(**options)(loop))

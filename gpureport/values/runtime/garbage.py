@@ -1,4 +1,4 @@
-"""Work without the search for garbage in cycles: imports and parsed JSON are many objects, none thrown away."""
+"""Pauses of cyclic garbage collection: imports and JSON parsing create many objects that all stay in use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from types import ModuleType
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """No search for garbage within the block: a sixth of a command's start, three times the parsing of JSON."""
+    """Disable cyclic garbage collection in the block. It takes a sixth of a command's start and triples JSON parsing."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -22,6 +22,6 @@ def uncollected() -> Iterator[None]:
 
 
 def imported(name: str) -> ModuleType:
-    """A module by its full name, loaded without that search."""
+    """Import a module by its full name, without garbage collection."""
     with uncollected():
         return import_module(name)

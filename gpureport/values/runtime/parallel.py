@@ -1,4 +1,4 @@
-"""Threads and forked processes that work on the parts of a day, several at once."""
+"""Threads and forked processes that work on several parts of a day at once."""
 
 from __future__ import annotations
 
@@ -21,33 +21,33 @@ Progress = Callable[[int, int], None]
 
 
 def quiet(_done: int, _total: int) -> None:
-    """Progress that nobody watches."""
+    """Progress callback that does nothing."""
 
 
 @dataclass(frozen=True)
 class Threads:
-    """Threads of this process, for work that waits for DuckDB most of its time."""
+    """Threads of this process, for work that mostly waits for DuckDB."""
 
     count: int
 
     def each(self, do: Callable[[Task], Outcome], tasks: Sequence[Task], progress: Progress = quiet) -> list[Outcome]:
-        """Outcomes in order of the tasks; the error of one that fails."""
+        """Return the outcomes in task order. The error of a failed task is raised."""
         with left_when_stopped(ThreadPoolExecutor(self.count)) as pool:
             return _outcomes([pool.submit(do, task) for task in tasks], progress)
 
 
 @dataclass(frozen=True)
 class Processes:
-    """Processes forked from this one, for work of Python and numpy; one alone is this process itself."""
+    """Forked processes for Python and numpy work. With a single worker the work runs in this process."""
 
     count: int
 
     def each(self, do: Callable[[Task], Outcome], tasks: Sequence[Task], progress: Progress = quiet) -> list[Outcome]:
-        """Outcomes in order of the tasks; the error of one that fails."""
+        """Return the outcomes in task order. The error of a failed task is raised."""
         workers = min(self.count, len(tasks))
         if workers <= 1:
             return [_done(do, task, number, len(tasks), progress) for number, task in enumerate(tasks, start=1)]
-        # Forked before this process has threads of its own: a worker is ready in milliseconds, with everything imported.
+        # Workers fork before this process starts threads: a worker is ready in milliseconds, with all modules imported.
         fork = multiprocessing.get_context("fork")
         with left_when_stopped(ProcessPoolExecutor(workers, mp_context=fork, initializer=_start_worker)) as pool:
             return _outcomes([pool.submit(do, task) for task in tasks], progress)
@@ -60,9 +60,9 @@ def _done(do: Callable[[Task], Outcome], task: Task, number: int, total: int, pr
 
 
 def _start_worker() -> None:
-    """A worker ends with a parent that was killed, or it would hold the lake's lock, inherited with the fork, for ever.
+    """Exit when the parent is killed. Otherwise the worker would hold the lake's lock, inherited with the fork, forever.
 
-    It collects no cycles: it makes none, and looking for them among the labels of thousands of series is a fifth of its time.
+    Cyclic garbage collection is off: workers make no cycles, and its search takes a fifth of the time with thousands of series.
     """
     gc.disable()
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -77,7 +77,7 @@ def _start_worker() -> None:
 
 
 def _outcomes(futures: Sequence[Future[Outcome]], progress: Progress) -> list[Outcome]:
-    """Outcomes of all; after one that failed nothing more is begun."""
+    """Return all outcomes. After a failure no further task starts."""
     pending = set(futures)
     while pending:
         finished, pending = wait(pending, return_when=FIRST_COMPLETED)

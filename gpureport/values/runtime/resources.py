@@ -1,4 +1,4 @@
-"""Folders of the SQL, the templates and the bundled recording: in an installed package or in a checkout."""
+"""Folders of the SQL, the templates and the bundled recording, in an installed package or a checkout."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _CHECKOUT = _PACKAGE.parent
 
 
 def _folder(installed: str, checkout: str) -> Path:
-    """A wheel carries the folder inside the package; a checkout (or editable install) beside it."""
+    """Return the folder inside the package (wheel) or beside it (checkout or editable install)."""
     inside = _PACKAGE / installed
     return inside if inside.is_dir() else _CHECKOUT / checkout
 
@@ -21,6 +21,6 @@ RECORDING = _folder("fixtures", "data/fixtures") / "h200-recording"
 
 
 def catalog_rows(name: str) -> list[dict[str, str]]:
-    """The rows of a table of ``queries/catalog``."""
+    """Return the rows of a table in ``queries/catalog``."""
     with (QUERIES / "catalog" / name).open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))

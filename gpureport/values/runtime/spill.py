@@ -1,4 +1,4 @@
-"""Folders of one process, for what it spills or stages; those that killed processes left are removed by who needs one next."""
+"""Temporary folders of one process. The next process that needs one deletes the folders of killed processes."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _SPILL = "gpureport-spill-"
 
 @contextmanager
 def spill_folder() -> Iterator[Path]:
-    """An empty folder within the machine's folder of temporary files, gone when the block ends."""
+    """Yield an empty folder in the machine's temporary folder. It is deleted when the block ends."""
     with private_folder(Path(gettempdir()), _SPILL) as folder:
         yield folder
 
 
 @contextmanager
 def private_folder(parent: Path, prefix: str) -> Iterator[Path]:
-    """An empty folder within another, gone when the block ends.
+    """Yield an empty folder inside ``parent``. It is deleted when the block ends.
 
-    A lock on the folder shows that somebody is using it. The kernel lifts it when its process ends, however it ends.
+    A lock on the folder marks it as in use. The kernel releases the lock when the process ends for any reason.
     """
     for left in parent.glob(f"{prefix}*"):
         _remove_if_abandoned(left)
@@ -37,7 +37,7 @@ def private_folder(parent: Path, prefix: str) -> Iterator[Path]:
 
 
 def _locked_folder(parent: Path, prefix: str) -> tuple[Path, int]:
-    """A new folder and its lock; another one where somebody took it for abandoned before it was locked."""
+    """Create and lock a folder. Retry where another process deleted it as abandoned before it was locked."""
     while True:
         folder = Path(mkdtemp(prefix=prefix, dir=parent))
         with suppress(FileNotFoundError):
@@ -49,7 +49,7 @@ def _locked_folder(parent: Path, prefix: str) -> tuple[Path, int]:
 
 
 def _remove_if_abandoned(folder: Path) -> None:
-    """Remove it where nobody holds its lock; another user's folder is left to that user."""
+    """Delete the folder where no process holds its lock. Another user's folder stays."""
     with suppress(OSError):
         lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         try:

@@ -1,4 +1,4 @@
-"""SIGTERM, as an eviction or a deadline sends it, ends a command like Ctrl-C: one sentence, within two seconds, exit code 143."""
+"""SIGTERM (from an eviction or a deadline) ends a command like Ctrl-C: one sentence, within two seconds, exit code 143."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ INTERRUPTED = "interrupted; nothing half-written is left, run again"
 
 
 def settle_streams() -> None:
-    """Make both of them UTF-8 text that can be written to; one that the shell closed (``>&-``) leads nowhere.
+    """Make standard output and error writable UTF-8 streams. A stream that the shell closed (``>&-``) goes to the null device.
 
-    It keeps its descriptor, so that no file of the lake is opened as what a library takes for standard output.
+    The null device takes its descriptor, so that no library writes standard output into a lake file.
     """
     sys.stdout, sys.stderr = _settled(sys.stdout), _settled(sys.stderr)
 
@@ -34,31 +34,31 @@ def _settled(stream: TextIO | None) -> TextIO:
 
 
 def forget_output() -> None:
-    """Let what is still to be written to standard output go nowhere, for there it cannot be written."""
+    """Redirect standard output to the null device after it became unwritable."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 TERMINATED = "terminated (SIGTERM); nothing half-written is left, run again"
 EXIT_CODE = 128 + signal.SIGTERM
 _LONGEST_SECONDS = 1.6
-"""For what is still to be put in order."""
+"""Time limit for cleanup after SIGTERM."""
 
 Pool = TypeVar("Pool", bound=Executor)
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM came."""
+    """The process received SIGTERM."""
 
     exit_code = EXIT_CODE
 
 
 def end_on_sigterm() -> None:
-    """Raise Terminated in the main thread when SIGTERM comes; what does not end by itself then is ended."""
+    """Raise Terminated in the main thread on SIGTERM. A process that does not exit in time is killed."""
     signal.signal(signal.SIGTERM, _on_sigterm)
 
 
 def is_terminated() -> bool:
-    """Whether SIGTERM came: libraries turn the exception into one of their own."""
+    """Whether the process received SIGTERM. Libraries may replace the Terminated exception by their own."""
     return signal.getsignal(signal.SIGTERM) is _ignored
 
 
@@ -69,7 +69,7 @@ def _on_sigterm(_number: int, _frame: object) -> None:
 
 
 def _ignored(_number: int, _frame: object) -> None:
-    """One is enough."""
+    """Ignore further signals: the first one already ends the process."""
 
 
 def _end() -> None:
@@ -80,7 +80,7 @@ def _end() -> None:
 
 @contextmanager
 def left_when_stopped(pool: Pool) -> Iterator[Pool]:
-    """A pool that is waited for, also after an error; but not when the process is to end."""
+    """Yield the pool and wait for it, also after an error. An exit of the process does not wait."""
     try:
         yield pool
     except Exception:

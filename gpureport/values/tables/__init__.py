@@ -1,7 +1,7 @@
-"""The lake's tables: columns, types, units, meaning. The contract between the sources and the SQL.
+"""The lake's tables: columns, types, units and meanings, as the contract between sources and SQL.
 
-Every table lives at ``<lake>/<table>/cluster=<c>/date=<D>/*.parquet``; ``cluster`` (text) and ``date`` (UTC day)
-are columns of every row, read from the path. Their texts are those of ``docs/schema.md``.
+Tables are stored at ``<lake>/<table>/cluster=<c>/date=<D>/*.parquet``. Every row has the columns ``cluster`` (text) and ``date``
+(UTC day), read from the path. ``docs/schema.md`` has the same texts.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ __all__ = [
 ]
 
 SCHEMA_VERSION = 3
-"""Raised when a table changes so that older code would misread it, or queries miss a column in older files (lake/migrate.py)."""
+"""Raised when older code would misread a table, or when queries need a column that older files lack (lake/migrate.py)."""
 
 TABLE_BY_NAME = {
     name: DEVICE_SAMPLE if name == DEVICE_SAMPLE.name else table for name, table in DESCRIBED.items() if table.made_of != "rules"

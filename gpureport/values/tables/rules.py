@@ -1,4 +1,4 @@
-"""Tables that the schedulers' own rules make from amounts that SQL has added up."""
+"""Tables that Python makes by the schedulers' rules from amounts summed in SQL."""
 
 from __future__ import annotations
 

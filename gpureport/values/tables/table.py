@@ -1,8 +1,8 @@
-"""Tables that no query makes: their grain (``queries/catalog/table.csv``), and their columns (``table_column.csv``).
+"""Tables that no query makes: their grains (``queries/catalog/table.csv``) and columns (``table_column.csv``).
 
-State tables are append-only: each observation is a part file of its own under the day of ``observed_at``, several a day.
-Amounts are in base units (cores, bytes, devices, or what the resource counts in); unreadable ones are null. '' means that
-the object does not have it; null is an instant or number that it does not have.
+State tables are append-only: each snapshot is a part file under the day of ``observed_at``, with several a day. Amounts are in
+base units (cores, bytes, devices, or the resource's own unit); unreadable amounts are null. '' means that the object has no such
+text; null means that it has no such time or number.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from gpureport.values.runtime.resources import catalog_rows
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its Arrow type and one sentence, unit included."""
+    """A column: its Arrow type, and one sentence with its unit."""
 
     name: str
     type: pa.DataType
     doc: str
     nullable: bool = False
     decimals: int | None = None
-    """Places after the point with which files store it: as whole numbers, exact and a third of the size; views have doubles."""
+    """Decimal places in files, which store integers: exact, and a third of the size. Views have doubles."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table: what one row is (``grain``), the order of rows, and its columns."""
+    """A table: the meaning of one row (``grain``), the order of rows, and its columns."""
 
     name: str
     made_of: str
-    """samples, state (what an API server and nodes reported at one instant), or rules (of schedulers; no lake has them)."""
+    """samples, state (reports of an API server and nodes at one time) or rules (of schedulers, not stored in a lake)."""
     grain: tuple[str, ...]
     doc: str
     columns: tuple[Column, ...]
@@ -62,7 +62,7 @@ _TYPES = {
 
 
 def _type(name: str) -> pa.DataType:
-    """A type as the catalog writes it: one of ``_TYPES``, a list (``text[]``) or a structure (``{claim: text, …}``)."""
+    """Return the Arrow type of a catalog name: one of ``_TYPES``, a list (``text[]``) or a structure (``{claim: text, …}``)."""
     if name.endswith("[]"):
         return pa.list_(_type(name[:-2]))
     if name.startswith("{"):
@@ -80,7 +80,7 @@ def _described() -> Iterator[Table]:
 
 
 DESCRIBED = {table.name: table for table in _described()}
-"""All of them by name; ``device_sample`` has its signals beside these columns."""
+"""All described tables by name. ``device_sample`` here lacks the signal columns."""
 
 
 _KINDS = (
@@ -102,9 +102,9 @@ RENAMED_FACTS = {
     **{"held_joules": "allocated_idle_joules", "held_idle_joules": "allocated_baseline_joules"},
     "untold_seconds": "unreported_seconds",
 }
-"""Columns of facts by their names in older versions."""
+"""Old names of fact columns, each with its new name."""
 
 
 def kind_of_fact(column: str) -> str:
-    """The type of a column of facts, by its name."""
+    """Return the DuckDB type of a fact column by its name."""
     return next((kind for pattern, kind in _KINDS if re.search(pattern, column)), "varchar")

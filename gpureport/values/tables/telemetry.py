@@ -1,4 +1,4 @@
-"""The tables of what exporters report: device signals, samples, who was named on them, and what was requested and left out."""
+"""Tables of exporter data: device signals, samples, workload labels on devices, requested metrics and dropped values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HIGHEST = {
     **{"row_remap_failure_count": 1.0, "remapped_row_uncorrectable_count": 1e4, "remapped_row_correctable_count": 1e4},
     **{"count": 2147483647.0, "reasons": 2147483647.0},
 }
-"""By name (16 lanes of PCIe 7; NVIDIA spares 512 rows) or unit, above what any device has; power has its device's own bound."""
+"""Upper bounds by name (16 PCIe 7 lanes; 512 spare rows of NVIDIA) or unit, above any device. Power is bounded per device."""
 
 
 @dataclass(frozen=True)
@@ -32,27 +32,27 @@ class Signal:
 
     @property
     def unit(self) -> str:
-        """The last word of the name: watts, joules, ratio, seconds, count, …; ``second`` of what is per second."""
+        """The last word of the name: watts, joules, ratio, seconds, count, …; ``second`` for a rate."""
         return self.name.rpartition("_")[2]
 
     @property
     def lowest(self) -> float:
-        """The least that it can be; no device is without memory."""
+        """Smallest valid value. Every device has memory."""
         return -100.0 if self.unit == "celsius" else float(self.name == "fb_total_bytes")
 
     @property
     def highest(self) -> float:
-        """The most that it can be on any device, of a counter no matter what."""
+        """Largest valid value on any device; infinite for a counter."""
         return math.inf if self.kind == "counter" else _HIGHEST.get(self.name, _HIGHEST.get(self.unit, math.inf))
 
     @property
     def increase_name(self) -> str:
-        """Column with a counter's growth to the next sample: ``<stem>_increase_<unit>``."""
+        """Name of the column with a counter's growth to the next sample: ``<stem>_increase_<unit>``."""
         return f"{self.name}_increase"
 
     @property
     def gap_increase_name(self) -> str:
-        """Column with a counter's growth over a gap or reset that ended at this row."""
+        """Name of the column with a counter's growth over a gap or reset that ends at this row."""
         return f"{self.name}_gap_increase"
 
 
@@ -60,12 +60,12 @@ SIGNALS = tuple(Signal(*row.values()) for row in catalog_rows("device_signal.csv
 SIGNAL_BY_NAME = {signal.name: signal for signal in SIGNALS}
 
 
-# What exporters print: DCGM has ratios with six decimals, NVML milliwatts and millijoules.
+# Precision of exporters: DCGM prints ratios with six decimals, NVML milliwatts and millijoules.
 _DECIMALS = {"ratio": 6, "watts": 3, "joules": 3}
 
 
 def signal_columns(signal: Signal) -> list[Column]:
-    """A signal's columns in ``device_sample``: its value; a counter's growth; where a code changed."""
+    """Return a signal's columns in ``device_sample``: its value, a counter's growth, and a code's changes."""
     decimals = _DECIMALS.get(signal.unit)
     kind = pa.int32() if signal.kind in ("bitmask", "code") else pa.float64()
     columns = [Column(signal.name, kind, signal.doc, True, decimals)]
@@ -76,7 +76,7 @@ def signal_columns(signal: Signal) -> list[Column]:
                 pa.float64(),
                 "growth to the next sample, over exactly held_seconds; null on the last one, before a gap and over a reset",
                 True,
-                # Six, not three: a growth is cut at full hours in proportion, and the parts must still add up.
+                # Six, not three: growth is split at full hours in proportion, and its parts must still add up.
                 6 if decimals else None,
             ),
             Column(
@@ -106,4 +106,4 @@ DEVICE_LABEL = DESCRIBED["device_label"]
 DEVICE_SIGNAL = DESCRIBED["device_signal"]
 SOURCE = DESCRIBED["source"]
 DROP_REASONS = {row["reason"]: row["meaning"] for row in catalog_rows("reason_dropped.csv")}
-"""Reasons why values are left out: the keys of ``device_signal.dropped``."""
+"""Reasons for dropped values: the keys of ``device_signal.dropped``."""

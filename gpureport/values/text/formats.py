@@ -1,4 +1,4 @@
-"""Numbers, times and units as text for people; the only place that writes them."""
+"""Formats of numbers, times and units for readers; no other module formats them."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ _UNITS = {
     **{"watts": "W", "joules": "J", "joules_kepler": "J", "joules_unweighted": "J", "kwh": "kWh", "celsius": "°C", "hertz": "Hz"},
     **{"bytes": "B", "bytes_per_second": "B/s", "ratio": "%", "percent": "%", "seconds": "s", "gpu_hours": "GPU-h"},
 }
-"""Units that a heading shows, by the words for them in names of columns."""
-# The contract's names of activity have no unit: they are ratios.
+"""Units in headings, by their words in column names."""
+# The contract's activity names have no unit: they are ratios.
 _MEASURED = re.compile(rf"_({'|'.join(_UNITS)})(_avg|_max|_min|_p\d\d)?$|(gpu_usage|_active|_occupancy)_(avg|max)$")
 
 
 @cache
 def unit(column: str) -> str:
-    """The unit that a column's heading shows; '' for counts, names and times."""
+    """Return the unit in a column's heading; '' for counts, names and times."""
     found = _MEASURED.search(column)
     return _UNITS.get(found[1], "%") if found else ""
 
 
 @cache
 def title(column: str) -> str:
-    """A column's name as people read it, without the unit beside it."""
+    """Return a column's name in readable form, without its unit."""
     return words(_without_unit(column))
 
 
@@ -53,14 +53,14 @@ def _without_unit(column: str) -> str:
 
 
 def value(column: str, found: float | None) -> str:
-    """A figure's text, without its unit where the heading carries it; unknown is a dash, never a zero."""
+    """Format a figure, without a unit that the heading has. Unknown is a dash, never zero."""
     if found is None:
         return UNKNOWN
     return percent_points(found * 100) if unit(column) == "%" else significant(found)
 
 
 def significant(found: float, digits: int = 3) -> str:
-    """At least three significant digits, thousands grouped, no exponent; a small non-zero value is never shown as 0."""
+    """Format with at least three significant digits, grouped thousands and no exponent. A small non-zero value is never 0."""
     if found == 0 or not math.isfinite(found):
         return f"{abs(found):g}"
     if abs(found) < 0.001:
@@ -71,7 +71,7 @@ def significant(found: float, digits: int = 3) -> str:
 
 
 def rounded(found: float, places: int, is_least: bool = False) -> str:
-    """A number at some decimal places; a lower bound has its sign, and a trace is less than the last place, never 0."""
+    """Format with some decimal places. A lower bound has the sign ≥; a trace is "less than the last place", never 0."""
     last = 10.0**-places
     if not is_least and 1e-9 < found < last / 2:
         return f"< {last:g}"
@@ -79,16 +79,16 @@ def rounded(found: float, places: int, is_least: bool = False) -> str:
 
 
 def percent_points(found: float) -> str:
-    """Percent with one decimal, so that a column is aligned; a trace is not shown as 0, nor nearly all as 100."""
+    """Format percent with one decimal, for aligned columns. A trace is not shown as 0, nor almost all as 100."""
     if found == 0 or not math.isfinite(found):
         return f"{abs(found):g}"
     if 0 < found < 0.05:
         return "< 0.1"
-    return "> 99.9" if 99.95 <= found < 100 - 1e-9 else f"{found:,.1f}"  # closer is all, summed in another order
+    return "> 99.9" if 99.95 <= found < 100 - 1e-9 else f"{found:,.1f}"  # closer to 100 is a rounding error
 
 
 def scaled(found: float, steps: Sequence[tuple[float, str]]) -> str:
-    """The number with the largest prefix that leaves at least one before the point."""
+    """Format with the largest prefix that leaves at least 1 before the point."""
     for size, prefix in steps:
         if abs(found) >= size:
             return f"{significant(found / size)} {prefix}"
@@ -96,27 +96,27 @@ def scaled(found: float, steps: Sequence[tuple[float, str]]) -> str:
 
 
 def percent(ratio: float | None) -> str:
-    """A ratio of 0..1 as percent."""
+    """Format a ratio of 0..1 as percent."""
     return UNKNOWN if ratio is None else f"{percent_points(ratio * 100)} %"
 
 
 def gpu_hours(found: float | None) -> str:
-    """GPU-hours with their unit."""
+    """Format GPU-hours with their unit."""
     return UNKNOWN if found is None else f"{significant(found)} GPU-h"
 
 
 def energy(joules: float | None) -> str:
-    """Joules as people pay for them: Wh, kWh, MWh."""
+    """Format joules as Wh, kWh or MWh, the units of energy bills."""
     return UNKNOWN if joules is None else f"{scaled(joules / 3600, _SI)}{'' if abs(joules) >= 3.6e6 else ' '}Wh"
 
 
 def counted(number: int, noun: str) -> str:
-    """1 GPU, 2 GPUs; thousands grouped."""
+    """Format a count with its noun: 1 GPU, 2 GPUs; thousands grouped."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def duration(seconds: float | None) -> str:
-    """Seconds as people write them: 8 min, 1 d 2 h."""
+    """Format seconds in two units: 8 min, 1 d 2 h."""
     if seconds is None:
         return UNKNOWN
     whole = round(seconds)
@@ -126,5 +126,5 @@ def duration(seconds: float | None) -> str:
 
 
 def words(name: str) -> str:
-    """A column's or table's name as a heading, with names of the field as the field writes them."""
+    """Return a column's or table's name as a heading, with the usual spelling of technical terms."""
     return " ".join(_SPELLED.get(word, word) for word in name.replace("_", " ").split(" "))

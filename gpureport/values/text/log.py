@@ -1,4 +1,4 @@
-"""The log on standard error, by the standard ``logging``: lines for people, or JSON objects of one run for a log store."""
+"""The log on standard error through ``logging``: plain lines for a terminal, or JSON objects for a log store."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BEFORE = {logging.WARNING: "warning: ", logging.ERROR: "gpureport: "}
 
 
 class Lines(logging.Formatter):
-    """Form of the log of a run. ``run_id`` is the same in all of its lines, and unique to it."""
+    """Log format of a run. ``run_id`` is unique to the run and the same in all of its lines."""
 
     def __init__(self, form: LogFormat) -> None:
         super().__init__()
@@ -25,7 +25,7 @@ class Lines(logging.Formatter):
         self.run_id = uuid4().hex
 
     def format(self, record: logging.LogRecord) -> str:
-        """One line; the reason of a command's end has its ``exit_code`` too."""
+        """Format one line. JSON lines on a command's failure have its ``exit_code``."""
         message = record.getMessage()
         if self.form == "text":
             return printable(_BEFORE.get(record.levelno, "") + message)
@@ -41,9 +41,9 @@ class Lines(logging.Formatter):
 
 
 def start_log(environ: Mapping[str, str]) -> Lines:
-    """The log of a new run on standard error, in place of the log of the run before it.
+    """Start the log of a new run on standard error, replacing the previous run's.
 
-    The environment decides its form before there is a configuration: for errors in that.
+    The environment sets its format before the configuration is read, so that errors in the configuration have it too.
     """
     lines = Lines("json" if environ.get("GPUREPORT_LOG_FORMAT") == "json" else "text")
     handler, logger = logging.StreamHandler(), logging.getLogger("gpureport")

@@ -1,4 +1,4 @@
-"""Rows on standard output: as a table for people, also of Markdown, as JSON or as CSV; all hold the same."""
+"""Rows on standard output as a table, Markdown, JSON or CSV, all with the same content."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from gpureport.values.text.safe import csv_cell, printable, to_json
 from gpureport.values.window import rfc3339
 
 _CELL_MAX = 48
-"""Characters of a cell on a terminal."""
+"""Maximum characters of a cell on a terminal."""
 Output = Literal["table", "wide", "md", "json", "csv"]
-"""A table as wide as the terminal or as its rows, Markdown, JSON or CSV."""
+"""Table fitted to the terminal, table of full width, Markdown, JSON or CSV."""
 
 
 def print_rows(
     names: Sequence[str], rows: Iterable[Sequence[Any]], output: Output, out: TextIO, at_most: int | None = None
 ) -> None:
-    """Print rows with their columns' names, CSV and JSON as they come; values as ``plain`` returns them."""
+    """Print rows under their column names, CSV and JSON row by row. ``plain`` converts the values."""
     _PRINTERS[output](names, ([plain(found) for found in row] for row in islice(rows, at_most)), out)
 
 
 def plain(found: Any) -> Any:
-    """A value as JSON has it: instants RFC 3339 (the tables hold UTC), exact decimals as numbers, not-a-number as null."""
+    """Return a value for JSON: times in RFC 3339 (tables have UTC), decimals as numbers, NaN and infinity as null."""
     if isinstance(found, float):
         return found if math.isfinite(found) else None
     if isinstance(found, datetime):
@@ -46,7 +46,7 @@ def plain(found: Any) -> Any:
 
 
 def _text(found: Any) -> str:
-    """A value in a cell; lists and maps as JSON."""
+    """Return a cell's text. Lists and maps are JSON."""
     return json.dumps(found, ensure_ascii=False) if isinstance(found, list | dict | bool) else str(found)
 
 
@@ -59,13 +59,13 @@ def _cell(found: Any) -> str:
 
 
 def _quoted(cell: str) -> str:
-    """The standard library leaves a lone carriage return without quotes, and readers end the row there."""
+    """Quote a CSV cell. The standard library does not quote a lone carriage return, where readers would end the row."""
     return f'"{cell.replace(chr(34), chr(34) * 2)}"' if any(mark in cell for mark in ',"\r\n') else cell
 
 
 def _print_table(names: Sequence[str], found: Iterator[Sequence[Any]], out: TextIO, is_wide: bool = False) -> None:
-    """Columns side by side; on a terminal names are folded, long cells cut, and the columns left out that do not fit."""
-    from rich.cells import cell_len, set_cell_size  # a start should not wait for it
+    """Print aligned columns. On a terminal, names are wrapped, long cells cut, and columns that do not fit left out."""
+    from rich.cells import cell_len, set_cell_size  # imported on use: it slows a command's start
 
     rows, is_cut = list(found), out.isatty() and not is_wide
     most, terminal_width = (_CELL_MAX, shutil.get_terminal_size().columns) if is_cut else (sys.maxsize, sys.maxsize)
