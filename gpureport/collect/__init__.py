@@ -1,1 +1,1 @@
-"""Samples and Kubernetes' state into the lake: from servers, from files, from blocks."""
+"""Collection of samples and Kubernetes state into the lake: from servers, files and blocks."""

@@ -1,8 +1,8 @@
-"""Import: OpenMetrics files into the lake, merged by (series, time) with what was imported before.
+"""Import of OpenMetrics files into the lake. Samples are merged by (series, time) with earlier imports.
 
-Imported days keep every raw sample, so that a later file can be merged and the day shaped anew; importing the same file
-twice changes nothing. Label sets are parsed by prometheus-client, once per distinct series; only the cutting of a line into
-series, value and time is done here, because a day has millions of lines and few series.
+Imported days keep all raw samples, so that a later file can be merged and the day shaped again. A second import of the same file
+changes nothing. prometheus-client parses each distinct label set once. Only the split of a line into series, value and time is
+done here, because a day has millions of lines and few series.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ _EARLIEST_SECONDS = 946_684_800.0  # 2000-01-01
 _LATEST_SECONDS = 4_102_444_800.0  # 2100-01-01
 _SAMPLES_AT_ONCE = 500_000
 _LABELLED = re.compile(r'[^\s{"]*\{(?:[^"}]|"(?:[^"\\]|\\.)*")*\}')
-"""Name and labels at the beginning of a line; texts in quotes may hold any sign."""
+"""Name and labels at the start of a line. Quoted text may contain any character."""
 _HISTOGRAM = re.compile(rf"(?:{_LABELLED.pattern}|[^\s{{]+) +\{{\w+:")
-"""The beginning of a native histogram, whose value is fields in braces; it has no samples."""
+"""Start of a native histogram: its value is fields in braces, and it has no samples."""
 _NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 
 
 def read_openmetrics(path: Path) -> Iterator[SeriesBatch]:
-    """All samples of a file (plain or .gz), whatever their order, so many at a time.
+    """Yield all samples of a file (plain or .gz) in batches, in any order.
 
-    SourceError names the file and line for what is no OpenMetrics, has no timestamp, or ends before ``# EOF``.
+    SourceError with the file and line for text that is not OpenMetrics, a missing timestamp, or an end before ``# EOF``.
     """
     samples: dict[str, tuple[array[float], array[float]]] = {}
     labels: dict[str, Labels] = {}
@@ -69,7 +69,7 @@ def read_openmetrics(path: Path) -> Iterator[SeriesBatch]:
 def _lines(path: Path) -> Iterator[str]:
     opener = gzip.open if path.suffix == ".gz" else open
     try:
-        with opener(path, "rt", encoding="utf-8", newline="\n") as file:  # a label may hold any other end of line
+        with opener(path, "rt", encoding="utf-8", newline="\n") as file:  # a label may contain other line ends
             yield from file
     except (OSError, EOFError, zlib.error) as error:
         raise SourceError(f"{path} cannot be read ({_reason(error)}); check the path, or export it again") from error
@@ -82,7 +82,7 @@ def _reason(error: Exception) -> str:
 
 
 def _add(samples: dict[str, tuple[array[float], array[float]]], line: str, path: Path, number: int) -> None:
-    has_exemplar = " # " in line  # or a label has these signs
+    has_exemplar = " # " in line  # an exemplar, or a label with these characters
     labelled = _LABELLED.match(line) if has_exemplar else None
     end = labelled.end() if labelled else 0 if has_exemplar else line.rfind("}") + 1
     head, *rest = [line[:end], line[end:]] if end else line.split(maxsplit=1)
@@ -121,11 +121,11 @@ def _batch(samples: dict[str, tuple[array[float], array[float]]], labels: dict[s
 
 
 def _labels(head: str, path: Path) -> dict[str, str]:
-    """Metric name and labels of ``name{…}``, by the library's grammar."""
+    """Parse the metric name and labels of ``name{…}`` with prometheus-client."""
     name, _, listed = head.partition("{")
     try:
         labels = parse_labels(listed.removesuffix("}"), True)
-        metric = name or labels.pop(METRIC_LABEL, "")  # as text, where it has other signs than a name's
+        metric = name or labels.pop(METRIC_LABEL, "")  # a quoted name may have other characters
         if METRIC_LABEL in labels or not (_NAME.fullmatch(name) if name else metric):
             raise ValueError("it has no name, or a wrong one")
     except ValueError as error:
@@ -135,22 +135,22 @@ def _labels(head: str, path: Path) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Imported:
-    """Result of an import: the days (UTC) written, and the numbers of series and samples in the files."""
+    """Result of an import: the UTC days written, and the series and samples in the files."""
 
     days: tuple[date, ...]
     series_count: int
     sample_count: int
     nameless: Mapping[str, int]
-    """Values left out because no UUID label names their device, by metric."""
+    """Values dropped because no UUID label identifies their device, by metric."""
     unread: Mapping[str, int]
-    """Series of metrics that are of accelerators and not in the catalog, by metric."""
+    """Series of accelerator metrics outside of the catalog, by metric."""
 
 
 def import_files(place: Place, files: Sequence[Path], cluster: str, catalog: Catalog, now: datetime | None = None) -> Imported:
-    """Read the files and write every day that they touch; nothing is written unless all of them are whole.
+    """Import the files and write every day in them. An error in any file leaves the lake unchanged.
 
-    SourceError for a file that cannot be read, holds nothing of use, or reaches beyond ``now``; LakeError where an export
-    without raw samples already filled one of the days.
+    SourceError for a file that cannot be read, has no usable samples, or is later than ``now``. LakeError where a day was
+    exported without raw samples.
     """
     named = ", ".join(map(str, files))
     known = KnownSeries(catalog)
@@ -187,7 +187,7 @@ def _refuse(fresh: RawDays, named: str, now: datetime | None) -> None:
 
 
 def _refuse_nothing(tallies: Mapping[str, Tally], named: str) -> None:
-    """Raised within the change, so that nothing is written."""
+    """Raise SourceError where nothing is usable. Raised inside the change, so nothing is written."""
     if any(tally.series_count for tally in tallies.values()):
         return
     if any(tally.dropped["nameless"] for tally in tallies.values()):
@@ -198,12 +198,12 @@ def _refuse_nothing(tallies: Mapping[str, Tally], named: str) -> None:
 
 
 def _with_neighbours(days: Iterable[date]) -> list[date]:
-    """The days and those beside them: a sample after midnight shows how long the last one before it holds."""
+    """Return the days and their neighbors. A sample after midnight shows how long the last one before it holds."""
     return sorted({day + timedelta(days=shift) for day in days for shift in (-1, 0, 1)})
 
 
 def _days_to_write(lake: Lake, cluster: str, touched: Sequence[date]) -> list[date]:
-    """The touched days, and those beside them that hold raw samples."""
+    """Return the days of the files, and their neighbors that have raw samples."""
     exported = {each.date for each in lake.partitions("device_sample") if each.cluster == cluster}
     raw = {each.date for each in lake.partitions("raw_sample") if each.cluster == cluster}
     for day in _with_neighbours(touched):
@@ -216,13 +216,13 @@ def _days_to_write(lake: Lake, cluster: str, touched: Sequence[date]) -> list[da
 
 
 def _raw_partitions(lake: Lake, cluster: str, days: Sequence[date]) -> list[Partition]:
-    """Samples that the lake has of the days, and of the days beside them."""
+    """Return the lake's raw samples of the days and their neighbors."""
     found = (lake.partition("raw_sample", cluster, day) for day in _with_neighbours(days))
     return [raw for raw in found if raw is not None]
 
 
 def _read_raw(lake: Lake, raw: Partition) -> Iterator[SeriesBatch]:
-    """A partition's raw samples, a row group at a time."""
+    """Yield a partition's raw samples, one row group at a time."""
     series = lake.partition("series", raw.cluster, raw.date)
     labels: dict[int, Labels] = {}
     for file in series.files if series else ():
@@ -245,12 +245,12 @@ def _raw_batch(rows: pa.RecordBatch, labels: Mapping[int, Labels]) -> SeriesBatc
 
 
 def _row_groups(file: Path, columns: list[str]) -> Iterator[pa.RecordBatch]:
-    """A file's rows, some at a time."""
+    """Yield a file's rows in batches."""
     yield from pq.ParquetFile(file, pre_buffer=False).iter_batches(ROW_GROUP_ROWS, columns=columns, use_threads=False)
 
 
 def _raw_values(column: pa.Array) -> np.ndarray:
-    """Values with staleness markers back in place of nulls."""
+    """Return values with staleness markers in place of nulls."""
     is_marker = np.asarray(column.is_null())
     bits = np.array(column.fill_null(0.0), np.float64).view(np.uint64).copy()
     bits[is_marker] = STALE_BITS

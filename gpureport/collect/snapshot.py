@@ -1,6 +1,6 @@
-"""Snapshot: the Kubernetes state of one instant into the lake, from an API server or from a folder of its replies.
+"""Snapshot: the Kubernetes state at one time into the lake, from an API server or a folder of its replies.
 
-Objects are shaped page by page and forgotten; only rows are kept until all lists are whole, and then written.
+Objects are converted to rows page by page. The rows are kept in memory until all lists are complete, and then written.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ _KIND_BY_NAME = {(kind.kind, kind.group): kind for kind in KINDS}
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Result of an observation."""
+    """Result of a snapshot."""
 
     observed_at: datetime
     origin: str
-    """Address of the server, or the folder."""
+    """Address of the server, or path of the folder."""
     listed: tuple[Listed, ...]
     refused: tuple[str, ...] = ()
     """Kinds of objects that these credentials may not list."""
     row_counts: Mapping[str, int] = field(default_factory=dict)
-    """Rows by table."""
+    """Number of rows by table."""
     failure: SourceError | None = None
-    """Of the first list that could not be read; the others are in the lake."""
+    """Error of the first unreadable list. The other lists are in the lake."""
 
 
 def take_snapshot(place: Place, cluster: Cluster, cluster_name: str, now: datetime) -> Snapshot:
-    """The state of a cluster into the lake, each list on its own; what is not served or shown is reported, and is not zero.
+    """Write the state of a cluster to the lake, list by list. A list that is not served or not allowed is reported, not empty.
 
-    AuthError where nothing may be listed, SourceError where no list is whole; the lake is then as it was.
+    AuthError where no list is allowed, SourceError where no list is complete. The lake is then unchanged.
     """
     lake = open_lake(place, create=True)
     server = cluster.name
-    observed_at = now + timedelta(seconds=cluster.waited_seconds)  # of the answers, not of the command
+    observed_at = now + timedelta(seconds=cluster.waited_seconds)  # time of the answers, not of the command's start
     observation = Observation(to_ms(observed_at))
     with uncollected():
         listed, refused, failures = [], [], list[SourceError]()
@@ -57,7 +57,7 @@ def take_snapshot(place: Place, cluster: Cluster, cluster_name: str, now: dateti
                 raise
             except SourceError as error:
                 observation.forget(kind)
-                error.with_traceback(None)  # its frames hold the last page
+                error.with_traceback(None)  # its frames keep the last page in memory
                 listed.append(Listed(kind.name, server, reason=str(error)))
                 refused += [kind.name] if isinstance(error, ForbiddenError) else []
                 failures += [] if isinstance(error, NotListedError) else [error]
@@ -87,9 +87,9 @@ def _list(cluster: Cluster, kind: Kind, observation: Observation) -> Listed:
 
 
 def import_folder(place: Place, folder: Path, cluster: str, observed_at: datetime, now: datetime) -> Snapshot:
-    """The replies of a folder into the lake; the same folder twice changes nothing.
+    """Write the replies of a folder to the lake. A second import of the same folder changes nothing.
 
-    SourceError for a folder without lists that gpureport reads, for a file that is no JSON, and for a time yet to come.
+    SourceError for a folder without a known list, for a file that is not JSON, and for a time in the future.
     """
     if observed_at > now + CLOCKS_DIFFER:
         raise SourceError(f"{folder} was saved at {rfc3339(observed_at)}, in the future; check both clocks")
@@ -105,7 +105,7 @@ def import_folder(place: Place, folder: Path, cluster: str, observed_at: datetim
 
 
 class _Gathered:
-    """Objects from the files of a folder, kind by kind."""
+    """Objects from the files of a folder, by kind."""
 
     def __init__(self, observation: Observation) -> None:
         self._observation = observation
@@ -126,7 +126,7 @@ class _Gathered:
             self._observation.add_kubelet(rows)
 
     def _take_page(self, kind: Kind, page: Page) -> None:
-        """Files are pages of one list, or the same list again; objects that came before are left out."""
+        """Add a page. Files are pages of one list, or copies of it: objects that were added before are skipped."""
         if kind.versions and page.api_version.rpartition("/")[2] not in kind.versions:
             self._unread[kind] = page.api_version
             return
@@ -150,7 +150,7 @@ class _Gathered:
 
 
 def _lacking(pages: list[Page], count: int) -> tuple[str, ...]:
-    """Whether pages are missing: each has the number of objects after it, the last one 0."""
+    """Return a warning where pages are missing. Each page has the number of objects after it; the last one has 0."""
     announced = max(page.remaining_count for page in pages)
     if announced > count:
         return (f"the folder lacks {announced - count} of {announced} objects of this list",)

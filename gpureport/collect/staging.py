@@ -1,6 +1,6 @@
-"""Raw samples, however many, on their way into the lake: they wait on disk, so memory holds those of a few devices at a time.
+"""Staging of raw samples on disk before they are shaped, so that memory holds only a few devices at a time.
 
-A sample near midnight waits for both days: it shows how far the other day's first or last one reaches.
+A sample near midnight is staged for both days: it shows how long the other day's first or last sample holds.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from gpureport.values.series import Labels, SeriesBatch
 from gpureport.values.window import DAY_MS, Window
 
 MARGIN = timedelta(minutes=15)
-"""Samples around a day that show how far its first and last ones reach."""
+"""Margin around a day. Its samples show how long the day's first and last samples hold."""
 _MARGIN_MS = MARGIN // timedelta(milliseconds=1)
 _SLOTS = 64
 _SAMPLES_AT_ONCE = 500_000
@@ -33,7 +33,7 @@ _ROW = np.dtype([("series", "<i4"), ("time_ms", "<i8"), ("value", "<f8")])
 
 
 class KnownSeries:
-    """Distinct series by number, and the slot that each waits in: all series of a device wait in one."""
+    """Numbers of distinct series, and the slot of each. All series of a device have the same slot."""
 
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
@@ -42,11 +42,11 @@ class KnownSeries:
         self._numbers: dict[int, int] = {}
 
     def numbers(self, labels: Iterable[Labels]) -> NDArray[np.int32]:
-        """The number of each series."""
+        """Return the number of each series."""
         return np.array([self._number(each) for each in labels], np.int32)
 
     def slots(self, numbers: NDArray[np.int32]) -> NDArray[np.int64]:
-        """The slot of each series by number."""
+        """Return the slot of each series number."""
         return np.array([self._slots[number] for number in numbers.tolist()], np.int64)
 
     def _number(self, labels: Labels) -> int:
@@ -61,7 +61,7 @@ class KnownSeries:
 
 
 class RawDays:
-    """Raw samples in files of a folder, by day and slot; of several at one instant the first that came counts."""
+    """Raw samples in files of a folder, by day and slot. Of several samples at one time, the first received is kept."""
 
     def __init__(self, folder: Path, known: KnownSeries) -> None:
         self._folder = folder
@@ -74,7 +74,7 @@ class RawDays:
         folder.mkdir()
 
     def add(self, batch: SeriesBatch, days: Collection[date] | None = None) -> None:
-        """Put samples where they wait; only those that the days need, where days are given."""
+        """Add samples to the files. With ``days``, only samples that those days need are added."""
         if not batch.sample_count:
             return
         numbers = self._known.numbers(batch.labels)
@@ -93,19 +93,19 @@ class RawDays:
                 self._append(rows[is_there], number[is_there] + shift, slots[is_there], wanted)
 
     def days(self) -> list[date]:
-        """The UTC days that have samples of their own."""
+        """Return the UTC days that have samples of their own."""
         return [datetime.fromtimestamp(number * DAY_MS / 1000, UTC).date() for number in sorted(self._own_days)]
 
     def labels(self, day: date) -> list[Labels]:
-        """The series that the day needs."""
+        """Return the series that the day needs."""
         return [self._known.labels[number] for number in sorted(self._series[_number_of(day)])]
 
     def count(self, day: date, slot: int) -> int:
-        """Number of samples of a slot that the day needs."""
+        """Return the number of samples in a slot that the day needs."""
         return self._counts[_number_of(day), slot]
 
     def rows(self, day: date, slots: Iterable[int]) -> NDArray[Any]:
-        """The samples of some slots that the day needs."""
+        """Return the samples in some slots that the day needs."""
         files = (self._file(_number_of(day), slot) for slot in slots)
         return np.concatenate([np.empty(0, _ROW), *(np.fromfile(file, _ROW) for file in files if file.exists())])
 
@@ -132,7 +132,7 @@ class RawDays:
 
 
 class DayWriter:
-    """Shapes what waits and stages it, a few devices at a time; what came first counts first."""
+    """Shapes the samples of a few devices at a time and stages the rows. Earlier sources have precedence."""
 
     def __init__(self, change: Change, cluster: str, known: KnownSeries, sources: Sequence[RawDays], keep_raw: bool) -> None:
         self._change = change
@@ -142,7 +142,7 @@ class DayWriter:
         self._keep_raw = keep_raw
 
     def write(self, day: date) -> Mapping[str, Tally]:
-        """Stage a day's tables; once more where its values show that a metric was read in the wrong unit (DCGM 4.6)."""
+        """Stage a day's tables. A second pass corrects a wrong unit that the day's values reveal (DCGM 4.6)."""
         assumed = read_labels(labels for source in self._sources for labels in source.labels(day))
         tallies = self._shaped(day, assumed)
         reading = reading_of(tallies, assumed)
@@ -170,7 +170,7 @@ class DayWriter:
         yield group
 
     def _batch(self, day: date, slots: list[int]) -> SeriesBatch:
-        """Each series once, its samples sorted, and of several at one instant the first that came."""
+        """Return each series once, with sorted samples. Of several samples at one time, the first received is kept."""
         rows = np.concatenate([source.rows(day, slots) for source in self._sources])
         rows = rows[np.lexsort((rows["time_ms"], rows["series"]))]
         is_new = np.append(True, rows["series"][1:] != rows["series"][:-1])[: rows.size]

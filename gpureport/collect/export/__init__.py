@@ -1,7 +1,7 @@
-"""Export: one UTC day of a Prometheus-compatible server into the lake, group of nodes by group of nodes.
+"""Export of one UTC day from a Prometheus-compatible server into the lake, in groups of nodes.
 
-A group's samples of the whole day are in hand at once, so memory is bounded by the group (``samples_per_group``) times the
-worker processes, whatever the size of the fleet. Nothing becomes visible before every group is written.
+A group's samples of the whole day are in memory together. Memory is bounded by the group (``samples_per_group``) times the worker
+processes, for a fleet of any size. Nothing is visible in the lake before all groups are written.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Exported:
     warnings: tuple[str, ...]
     is_written: bool
     unread: Mapping[str, int] = field(default_factory=dict)
-    """Series of metrics that are of accelerators and not in the catalog, by metric."""
+    """Series of accelerator metrics outside of the catalog, by metric."""
 
 
 @dataclass(frozen=True)
@@ -63,10 +63,10 @@ class _Done:
 
 
 def export_day(settings: ExportSettings, place: Place, day: date, progress: Progress, only_if_grown: bool = False) -> Exported:
-    """Write one day's partitions whole; with ``only_if_grown`` only where more samples came than the lake holds.
+    """Export one day. With ``only_if_grown``, write only where the server has more samples than the lake.
 
-    As many processes fetch its groups as the server takes requests at once.
-    SourceError where the server cannot be read, NoSeriesError where it holds none of the catalog's series for the day.
+    One process fetches groups for each concurrent request to the server. SourceError where the server cannot be read;
+    NoSeriesError where it has no series of the catalog for the day.
     """
     connection, lake = open_connection(settings.prometheus, settings.environ), open_lake(place, create=True)
     held = held_sample_counts(lake, settings.cluster, day)
@@ -84,8 +84,8 @@ def export_day(settings: ExportSettings, place: Place, day: date, progress: Prog
 
 
 def _may_have_grown(held: Mapping[str, int], connection: Connection, server: Server, settings: ExportSettings, day: date) -> bool:
-    """Whether the server may have more samples of the day than the lake; True where its count is not known."""
-    if server.read_path == "victoria-metrics":  # its queries leave out samples that its export has
+    """Whether the server may have more samples of the day than the lake; True where its count is unknown."""
+    if server.read_path == "victoria-metrics":  # its queries omit samples that its export includes
         return True
     try:
         counts = Labelled(connection, window_to_read(day)).sample_counts(settings.catalog.requested, settings.scope)
@@ -97,7 +97,7 @@ def _may_have_grown(held: Mapping[str, int], connection: Connection, server: Ser
 
 
 class _SplitDeviceError(Exception):
-    """A device was fetched in two groups, so its copies were not seen side by side."""
+    """A device was fetched in two groups, so its copies were not compared."""
 
 
 @dataclass(frozen=True)
@@ -109,11 +109,11 @@ class _Export:
     lake: Lake
     progress: Progress
     held: int
-    """Number of samples that the lake's day rests on."""
+    """Number of samples behind the day's rows in the lake."""
     only_if_grown: bool
 
     def by(self, plan: Plan, day: date) -> Exported:
-        """Fetch a plan's groups, put the day in place; _SplitDeviceError, and nothing changed, where a device was in two."""
+        """Fetch a plan and commit the day. _SplitDeviceError, with the lake unchanged, where two groups share a device."""
         fetch = _Fetch(self.settings, self.server, day, plan.reading)
         workers = Processes(self.settings.prometheus.max_concurrency)
         groups = list(enumerate(plan.groups))
@@ -140,7 +140,7 @@ def _refuse_split_devices(done: Sequence[_Done]) -> None:
 
 @contextmanager
 def _loading_loops(catalog: Catalog) -> Iterator[None]:
-    """Load the compiled loops while the server lists what it has: workers are forked with them."""
+    """Load the compiled loops while the server answers the first queries. Forked workers inherit them."""
     loading = threading.Thread(target=load_loops, args=(catalog,))
     with uncollected():
         loading.start()
@@ -149,11 +149,11 @@ def _loading_loops(catalog: Catalog) -> Iterator[None]:
         except Exception:
             loading.join()
             raise
-        loading.join()  # not by a process that is to end
+        loading.join()  # a process that exits does not wait
 
 
 def load_loops(catalog: Catalog) -> None:
-    """Have the loops of reading and shaping compiled, or fetched from where they are kept, by using each."""
+    """Compile the loops for reading and shaping, or load them from the cache, by running each once."""
     from gpureport.collect.sources.prometheus.remote_read import batch_of
 
     window = Window.of_day(date(2000, 1, 1))
@@ -164,13 +164,13 @@ def load_loops(catalog: Catalog) -> None:
 
 
 def held_sample_counts(lake: Lake, cluster: str, day: date) -> dict[str, int]:
-    """Number of samples that the lake's day rests on, by metric; none where the day was never exported."""
+    """Return the number of samples behind the lake's day, by metric; empty where the day was never exported."""
     files = list[str]()
-    with suppress(DamagedError):  # the day is to come anew
+    with suppress(DamagedError):  # the day is replaced anyway
         files += [str(file) for file in found.files] if (found := lake.partition("source", cluster, day)) else []
     if not files:
         return {}
-    import duckdb  # a tenth of a second that only a second export of a day needs
+    import duckdb  # takes a tenth of a second; only a repeated export needs it
 
     counting = "select asked, sum(sample_count)::bigint from read_parquet(?) where kind <> 'kubernetes' group by all"
     with duckdb.connect() as con:
@@ -178,13 +178,13 @@ def held_sample_counts(lake: Lake, cluster: str, day: date) -> dict[str, int]:
 
 
 def lessened(held: int, sample_count: int) -> tuple[str, ...]:
-    """A warning where a day comes with fewer samples than the lake held of it."""
+    """Return a warning where the new day has fewer samples than the lake had."""
     return (f"the lake had {held:,} samples of the day",) if sample_count < held else ()
 
 
 @dataclass(frozen=True)
 class _Fetch:
-    """A day of numbered groups of nodes, each fetched, shaped and staged by itself."""
+    """The export of one day: each numbered group of nodes is fetched, shaped and staged by itself."""
 
     settings: ExportSettings
     server: Server
@@ -192,11 +192,11 @@ class _Fetch:
     reading: Reading
 
     def do(self, task: tuple[int, Group], change: Change) -> _Done:
-        """Stage one group's parts; what was read of it."""
+        """Stage one group's parts and return its result."""
         number, group = task
         batch, done = self._read(group, window_to_read(self.day))
         shaped = shape(batch, self.settings.catalog, Window.of_day(self.day), self.settings.keep_raw, self.reading)
-        del batch  # not held while the rows are encoded
+        del batch  # free memory before the rows are encoded
         for table, rows in shaped.tables().items():
             change.write(table, self.settings.cluster, self.day, rows, part=number)
         return replace(done, tallies=shaped.tallies, devices=shaped.devices)
@@ -210,7 +210,7 @@ class _Fetch:
 
 
 def _read_right(fetch: _Fetch, all_groups: Callable[[_Fetch], list[_Done]]) -> list[_Done]:
-    """Every group's outcome; once more where the whole day shows that a metric was read in the wrong unit (DCGM 4.6)."""
+    """Return every group's result. A second pass corrects a wrong unit that the whole day reveals (DCGM 4.6)."""
     done = all_groups(fetch)
     reading = reading_of(add_tallies(each.tallies for each in done), fetch.reading)
     return done if reading == fetch.reading else all_groups(replace(fetch, reading=reading))

@@ -1,4 +1,4 @@
-"""Export from blocks: one UTC day of a folder or bucket of them into the lake, the same rows as from a server."""
+"""Export of one UTC day from a folder or bucket of blocks into the lake, with the same rows as from a server."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gpureport.values.window import Window
 
 
 def export_blocks(settings: ExportSettings, place: Place, lake: Place, day: date) -> Exported:
-    """Write one day's partitions whole. SourceError where blocks cannot be read, or hold none of the catalog's series."""
+    """Export one day. SourceError where blocks cannot be read or have no series of the catalog."""
     window, match = window_to_read(day), settings.prometheus.match
     blocks = blocks_of(place, window, match)
     known = KnownSeries(settings.catalog)
@@ -43,5 +43,5 @@ def export_blocks(settings: ExportSettings, place: Place, lake: Place, day: date
 
 
 def _differing(block: Block, blocks: list[Block]) -> dict[str, str]:
-    """The block's own labels that not all of the blocks have: they distinguish copies, as of replicas."""
+    """Return the block's labels that other blocks lack or have with other values: they distinguish copies, as of replicas."""
     return {name: value for name, value in block.labels.items() if any(each.labels.get(name) != value for each in blocks)}

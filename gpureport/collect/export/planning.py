@@ -1,4 +1,4 @@
-"""Groups of series to fetch together: planned from a glimpse where the server allows one, else from a list of all series."""
+"""Plan of the groups of series to fetch together: from a glimpse where the server allows it, else from a list of all series."""
 
 from __future__ import annotations
 
@@ -45,30 +45,30 @@ class ExportSettings:
     cluster: str
     keep_raw: bool
     samples_per_group: int
-    """Samples that a worker holds at once, at about 100 bytes each."""
+    """Samples in a worker's memory at once, at about 100 bytes each."""
 
     @property
     def scope(self) -> tuple[Matcher, ...]:
-        """Label matchers of every query: on a server of several clusters, the cluster's label."""
+        """Label matchers of every query: the cluster's label, on a server for several clusters."""
         return tuple(Matcher(name, "=", value) for name, value in sorted(self.prometheus.match.items()))
 
 
 def window_to_read(day: date) -> Window:
-    """The day with what is read around it."""
+    """Return the day with the margin around it."""
     return Window.of_day(day).widened(MARGIN)
 
 
 ASSUMED_SAMPLES_PER_HOUR = 240
-"""Scrape interval of dcgm-exporter by default, 15 s: for a server on which no series could be sampled."""
+"""Default scrape interval of dcgm-exporter, 15 s: for a server on which no series can be sampled."""
 
 
 class NoSeriesError(SourceError):
-    """The server answers, but knows none of the catalog's series on that day."""
+    """The server answers, but has no series of the catalog for that day."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Groups to fetch, and what else their labels show."""
+    """Groups to fetch, and the reading of their labels."""
 
     groups: list[Group]
     reading: Reading
@@ -77,7 +77,7 @@ class Plan:
 
 
 def with_unread(plan: Plan, connection: Connection, settings: ExportSettings, day: date) -> Plan:
-    """The plan, with the series that it does not read where the server reports them."""
+    """Return the plan with counts of series outside of the catalog, where the server reports them."""
     wanted = [Matcher(METRIC_LABEL, "=~", ACCELERATOR_METRICS), *settings.scope]
     try:
         counts = Labelled(connection, window_to_read(day)).at_a_time(METRIC_LABEL, wanted)
@@ -87,9 +87,9 @@ def with_unread(plan: Plan, connection: Connection, settings: ExportSettings, da
 
 
 def plan_from_glimpse(connection: Connection, server: Server, settings: ExportSettings, day: date) -> Plan | None:
-    """A plan for a hundredth of the time that a list takes, in which a device may be in two groups.
+    """Plan in a hundredth of the time of a full list. Two groups may then have the same device.
 
-    None for other servers: only Prometheus itself is sure to list every value of a label.
+    None for other servers than Prometheus: they may not list every value of a label.
     """
     if server.read_path != "remote-read":
         return None
@@ -108,9 +108,9 @@ def plan_from_glimpse(connection: Connection, server: Server, settings: ExportSe
 
 
 def plan_from_list(connection: Connection, settings: ExportSettings, day: date) -> Plan:
-    """A plan from the labels of every series, in which no device is in two groups.
+    """Plan from the labels of every series. No two groups have the same device.
 
-    NoSeriesError where there are none of the catalog's on the day.
+    NoSeriesError where the server has no series of the catalog for the day.
     """
     outline, reading, all_warnings = Outline(device_labels(settings.catalog)), PLAIN, list[str]()
     example: Labels | None = None
@@ -130,7 +130,7 @@ def plan_from_list(connection: Connection, settings: ExportSettings, day: date) 
 def _listed(
     connection: Connection, settings: ExportSettings, metrics: Sequence[str], day: date
 ) -> Iterator[tuple[list[Labels], list[str]]]:
-    """All series and the server's warnings, metrics in halves where a list of all is too much for one answer."""
+    """Yield all series with the server's warnings. Where the list is too large for one answer, the metrics are halved."""
     matchers = [one_of(METRIC_LABEL, metrics), *settings.scope]
     try:
         yield list_series(connection, matchers, window_to_read(day))
@@ -143,7 +143,7 @@ def _listed(
 
 
 def _groups(connection: Connection, settings: ExportSettings, outline: Outline, example: Labels, day: date) -> list[Group]:
-    """Groups by a budget of samples; how dense they are is seen on one series or device."""
+    """Return groups within a budget of samples. One series or device shows the sample rate."""
     window = window_to_read(day)
     hourly = samples_per_hour(connection, _lasting(example), window) or ASSUMED_SAMPLES_PER_HOUR
     groups = plan_groups(outline, settings.samples_per_group, round(hourly * window.seconds / 3600))
@@ -151,7 +151,7 @@ def _groups(connection: Connection, settings: ExportSettings, outline: Outline, 
 
 
 def _lasting(example: Labels) -> Labels:
-    """Labels common to one metric's series of a device, whatever its pods: the example's own pod may soon have ended."""
+    """Return the labels common to a metric's series of a device, without its pod, which may have ended early."""
     common = {name: value for name, value in example.items() if name in (METRIC_LABEL, *HOST_LABELS, *DEVICE_LABELS)}
     return common if common.keys() & set(DEVICE_LABELS) else example
 
@@ -161,7 +161,7 @@ def _within(group: Group, scope: tuple[Matcher, ...]) -> Group:
 
 
 def device_labels(catalog: Catalog) -> tuple[str, ...]:
-    """The labels that can identify a device, the user's own first."""
+    """Return the labels that can identify a device, the user's own first."""
     return (*(own for own, name in catalog.own_labels if name in DEVICE_LABELS), *DEVICE_LABELS)
 
 
@@ -174,7 +174,7 @@ def _device_of(catalog: Catalog) -> Callable[[Labels], str]:
 
 
 def _reading(labelled: Labelled, seen: Glimpse, settings: ExportSettings) -> Reading:
-    """As ``read_labels`` finds it from all series."""
+    """Find the same reading as ``read_labels``, from queries on labels."""
     if "pod" not in seen.names:
         return PLAIN
     every = [one_of(METRIC_LABEL, seen.metrics), *settings.scope]

@@ -1,7 +1,7 @@
-"""Raw series of one UTC day → lake tables: identify, clean, collapse copies, turn samples into intervals.
+"""Shape raw series of one UTC day into lake tables: identify, clean, merge copies, turn samples into intervals.
 
-The order binds: scale by name → identify the device → collapse the copies of one instant → then seconds and growth
-reach to the next instant of that device signal, whichever copy shows it.
+The order is fixed: scale by name, identify the device, merge copies of the same time. Only then are intervals and growth known:
+each ends at the next sample of the device signal, from any copy.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ["DEVICE_LABELS", "PLAIN", "Reading", "Shaped", "Tally", "device_uuid"
 
 @dataclass(frozen=True)
 class Shaped:
-    """The lake tables of one batch, schemas as in ``tables.py``; ``tallies`` by metric, ``devices`` by UUID."""
+    """The lake tables of one batch, with the schemas of ``tables.py``. ``tallies`` is by metric; ``devices`` has UUIDs."""
 
     device_sample: pa.Table
     sample: pa.Table
@@ -43,15 +43,15 @@ class Shaped:
     devices: frozenset[str]
 
     def tables(self) -> dict[str, pa.Table]:
-        """The tables by name."""
+        """Return the tables by name."""
         names = ("device_sample", "sample", "raw_sample", "series", "owner_label", "device_label", "device_signal")
         return {name: getattr(self, name) for name in names}
 
 
 def shape(batch: SeriesBatch, catalog: Catalog, window: Window, keep_raw: bool = False, reading: Reading = PLAIN) -> Shaped:
-    """Shape the samples of [start, end); those around the window only show how far the first and last ones reach.
+    """Shape the samples of [start, end). Samples around the window only show how long the first and last samples hold.
 
-    A device must be whole in the batch: all its series of the day. Raises SourceError on a hash collision.
+    The batch must have all series of a device's day. SourceError for a hash collision.
     """
     series, tallies = prepare(batch, catalog, reading)
     steps = Steps(series)
@@ -63,7 +63,7 @@ def shape(batch: SeriesBatch, catalog: Catalog, window: Window, keep_raw: bool =
     return Shaped(
         device_sample=arrow.device_sample_table(rows),
         sample=arrow.sample_table(_long(series, pods, steps, window)),
-        raw_sample=arrow.raw_sample_table(series if keep_raw else (), window),  # none: those of an import go
+        raw_sample=arrow.raw_sample_table(series if keep_raw else (), window),  # an import's series are deleted as they are read
         series=arrow.series_table([(each, _scope(each, pods)) for each in series], batch.external_labels, window),
         owner_label=_owner_label(series, steps, window),
         device_label=_device_label(series, steps, window),
@@ -74,7 +74,7 @@ def shape(batch: SeriesBatch, catalog: Catalog, window: Window, keep_raw: bool =
 
 
 def reading_of(tallies: Mapping[str, Tally], pods: Reading) -> Reading:
-    """Reading of the day: exporters and units, as a first shaping of all its series shows them."""
+    """Return the reading of the day: exporters, and units from the tallies of a first shaping of all series."""
     return replace(pods, units=units_by_evidence({metric: tally.unit for metric, tally in tallies.items()}))
 
 
@@ -98,7 +98,7 @@ def _count_joins(
     for key, found in rows:
         for signal, joined in found.joined_by_signal.items():
             tally = tallies.get(signals[key].origin[signal].metrics[0])
-            if tally is not None:  # a value of a data sheet has none
+            if tally is not None:  # data-sheet values have no tally
                 tally.joined_count += joined
                 tally.row_count += found.count
 
@@ -108,11 +108,11 @@ def _scope(series: Prepared, pods: set[int]) -> str:
 
 
 _XIDS_PER_MS = 0.1
-"""A driver that meets more errors logs no more."""
+"""Upper bound: a driver does not log more errors."""
 
 
 def _long(series: list[Prepared], pods: set[int], steps: Steps, window: Window) -> list[tuple[int, LongRows]]:
-    """Rows of everything that is no device's column."""
+    """Return the rows of all series that are not device columns."""
     found = []
     for each in series:
         meaning = each.identity.meaning
@@ -145,7 +145,7 @@ def _device_label(series: list[Prepared], steps: Steps, window: Window) -> pa.Ta
 
 
 def _described(series: Prepared) -> dict[DeviceKey, Prepared]:
-    """Device of the labels; and the instance that the series was printed for, also where the value is the board's."""
+    """Return the device of the labels, and the instance of a board value's series."""
     identity = series.identity
     device, holder = identity.device, identity.holder_device
     if holder is None or not identity.meaning.names_device or not series.points.count:
@@ -158,7 +158,7 @@ def _described(series: Prepared) -> dict[DeviceKey, Prepared]:
 
 
 def _grouped(series: list[Prepared], key_of: Callable[[Prepared], DeviceKey | None]) -> dict[DeviceKey, list[Prepared]]:
-    """Series with usable points by device, devices in order."""
+    """Return the series with usable points by device, devices in order."""
     groups: dict[DeviceKey, list[Prepared]] = defaultdict(list)
     for each in series:
         key = key_of(each)

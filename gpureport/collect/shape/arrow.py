@@ -1,4 +1,4 @@
-"""Shaped rows as Arrow tables of ``tables.py``."""
+"""Conversion of shaped rows to the Arrow tables of ``tables.py``."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _join(arrays: Sequence[np.ndarray], kind: type) -> np.ndarray:
 
 
 def device_sample_table(devices: Sequence[tuple[DeviceKey, DeviceRows]]) -> pa.Table:
-    """All devices' rows, in their order; their columns are taken out of them."""
+    """Return the rows of all devices in order. Each column is removed from its device's rows."""
     counts = [rows.count for _, rows in devices]
     columns = {
         "device_uuid": _repeated([key.device_uuid for key, _ in devices], counts),
@@ -53,7 +53,7 @@ def device_sample_table(devices: Sequence[tuple[DeviceKey, DeviceRows]]) -> pa.T
 
 
 def _signal_column(field: pa.Field, devices: Sequence[tuple[DeviceKey, DeviceRows]], counts: list[int]) -> pa.Array:
-    """A column of all devices, taken out of their rows, so that it is not held twice; NaN stands for null."""
+    """Return a column of all devices, removed from their rows so that memory holds it once. NaN becomes null."""
     parts = [
         rows.columns.pop(field.name) if field.name in rows.columns else np.full(count, np.nan)
         for (_, rows), count in zip(devices, counts, strict=True)
@@ -69,7 +69,7 @@ def _repeated(values: Sequence[str], counts: Sequence[int]) -> pa.Array:
 
 
 def sample_table(series: Sequence[tuple[int, LongRows]]) -> pa.Table:
-    """Long rows of many series, by series and time."""
+    """Return the long rows of many series, by series and time."""
     series = sorted(series, key=lambda each: each[0])
     rows = [each for _, each in series]
     ids = np.repeat(np.array([key for key, _ in series], np.int64), np.array([each.starts_ms.size for each in rows], np.int64))
@@ -88,7 +88,7 @@ def sample_table(series: Sequence[tuple[int, LongRows]]) -> pa.Table:
 
 
 def raw_sample_table(series: Iterable[Prepared], window: Window) -> pa.Table:
-    """Every raw sample of the window, by series and time; a staleness marker's value is null, another NaN stays NaN."""
+    """Return the raw samples of the window by series and time. A staleness marker's value is null; any other NaN stays NaN."""
     ids, times, values, stale = [], [], [], []
     for each in sorted(series, key=lambda one: one.series_id):
         inside = (each.raw_times_ms >= window.start_ms) & (each.raw_times_ms < window.end_ms)
@@ -107,7 +107,7 @@ def raw_sample_table(series: Iterable[Prepared], window: Window) -> pa.Table:
 
 
 def series_table(series: Iterable[tuple[Prepared, str]], external_labels: Mapping[str, str], window: Window) -> pa.Table:
-    """The labels of every series, each with its scope, that has a sample within the window."""
+    """Return the labels and scope of each series with a sample in the window."""
     found: list[tuple[Prepared, str, int]] = []
     counted = _Counted(window)
     for each, scope in sorted(series, key=lambda one: one[0].series_id):
@@ -129,7 +129,7 @@ def series_table(series: Iterable[tuple[Prepared, str]], external_labels: Mappin
 
 
 def _identity_columns(identities: Sequence[Identity]) -> dict[str, list[str]]:
-    """Identity of each series: metric, device, workload, node; '' for what its labels do not name."""
+    """Return the identity columns of the series: metric, device, workload, node. '' where the labels lack a value."""
     devices = [identity.device or identity.holder_device or DeviceKey("", "") for identity in identities]
     return {
         "metric": [identity.meaning.metric for identity in identities],
@@ -145,14 +145,14 @@ def _identity_columns(identities: Sequence[Identity]) -> dict[str, list[str]]:
 
 
 class _Counted:
-    """Number of a series' instants within a window, counted once for the series that share them."""
+    """Counts of a series' samples in a window, computed once for all series with the same times array."""
 
     def __init__(self, window: Window) -> None:
         self._bounds = np.array([window.start_ms, window.end_ms])
         self._known: dict[int, tuple[Times, int]] = {}
 
     def within(self, times_ms: Times) -> int:
-        """The count; the array is kept, so that its address stays its own."""
+        """Return the count. The array is kept alive so that its id stays unique."""
         if id(times_ms) not in self._known:
             first, end = np.searchsorted(times_ms, self._bounds)
             self._known[id(times_ms)] = times_ms, int(end - first)
@@ -160,14 +160,14 @@ class _Counted:
 
 
 def _maps(rows: Sequence[Sequence[tuple[str, str]]]) -> pa.Array:
-    """Maps from their pairs, built column by column: a tenth of the time that pairs take one by one."""
+    """Build maps from pairs by column, in a tenth of the time of a conversion pair by pair."""
     offsets = np.concatenate([[0], np.cumsum([len(row) for row in rows], dtype=np.int64)]).astype(np.int32)
     keys = pa.array([name for row in rows for name, _ in row], pa.string())
     return pa.MapArray.from_arrays(offsets, keys, pa.array([value for row in rows for _, value in row], pa.string()))
 
 
 def owner_label_table(owners: Sequence[tuple[DeviceKey, Mapping[Workload, Sequence[Run]]]]) -> pa.Table:
-    """Runs of workload labels, by device, workload and time."""
+    """Return the runs of workload labels by device, workload and time."""
     rows = [
         {**key._asdict(), **workload._asdict(), **_run(run)}
         for key, by_workload in owners
@@ -178,7 +178,7 @@ def owner_label_table(owners: Sequence[tuple[DeviceKey, Mapping[Workload, Sequen
 
 
 def device_label_table(labels: Sequence[tuple[DeviceKey, Mapping[DeviceLabels, Sequence[Run]]]]) -> pa.Table:
-    """Runs of device labels, by device and time."""
+    """Return the runs of device labels by device and time."""
     rows = [
         {**key._asdict(), **_run(run), **found._asdict()}
         for key, by_labels in labels
@@ -188,7 +188,7 @@ def device_label_table(labels: Sequence[tuple[DeviceKey, Mapping[DeviceLabels, S
 
 
 def device_signal_table(signals: Mapping[DeviceKey, DeviceSignals], window: Window) -> pa.Table:
-    """Source of each device signal, by device and signal, without signals that have no series in the window."""
+    """Return the source of each device signal by device and signal, without signals that have no series in the window."""
     low, high, counted = window.start_ms, window.end_ms, _Counted(window)
     found = [
         (key, signal, origin, each.points.get(signal))

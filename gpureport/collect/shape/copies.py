@@ -1,8 +1,8 @@
-"""One value per device signal and instant, out of the many copies that exporters and servers hand out.
+"""Merging of copies: one value per device signal and time, from the copies of several exporters and servers.
 
-Copies through one scrape target (a series per sharing pod, per MIG instance, per XID code) have equal instants: one is
-kept. Copies through different targets (replicas, a restarted exporter) have different instants: the fullest
-serves, and another only where the fuller ones are silent longer than the gap limit.
+Copies from one scrape target (a series per sharing pod, MIG instance or XID code) have equal times: one is kept. Copies from
+different targets (replicas, a restarted exporter) have different times: the target with most samples is used, and another one
+fills its pauses beyond the gap limit.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ _NOTHING: Times = np.empty(0, np.int64)
 
 @dataclass(frozen=True)
 class Points:
-    """Instants with values, sorted and distinct, and the instants at which a series was marked as ended."""
+    """Samples with sorted, distinct times, and the times of staleness markers."""
 
     times_ms: Times
     values: Values
     stale_ms: Times
     refused: Values | None = None
-    """Growth to the next sample that is not believed; NaN where it is, None where all is."""
+    """Growth to the next sample that is refused; NaN where growth is accepted, None where all growth is."""
 
     @property
     def count(self) -> int:
-        """Number of instants."""
+        """Number of samples."""
         return int(self.times_ms.size)
 
 
 def collapse_target(copies: list[Points]) -> Points:
-    """The series of one scrape target as one: at equal instants the largest value, which among true copies is any."""
+    """Merge the series of one scrape target. At equal times the largest value is kept; true copies are equal."""
     if len(copies) == 1:
         return copies[0]
     copies = sorted(copies, key=lambda copy: (int(copy.times_ms[0]), int(copy.times_ms[-1])))
@@ -54,12 +54,12 @@ def collapse_target(copies: list[Points]) -> Points:
 
 
 def in_order_of_preference(targets: Mapping[Provenance, Points]) -> list[Points]:
-    """The target with most samples first; among equals the one with the smallest labels."""
+    """Sort targets by number of samples, most first. Ties go to the smallest labels."""
     return [targets[key] for key in sorted(targets, key=lambda key: (-targets[key].count, key))]
 
 
 def merge_targets(targets: list[Points]) -> Points:
-    """Targets in order of preference, as one: a sample counts unless a better target had samples then."""
+    """Merge targets in order of preference. A sample counts only in pauses of all better targets."""
     if len(targets) == 1:
         return targets[0]
     times, values = targets[0].times_ms, targets[0].values
@@ -75,13 +75,13 @@ def merge_targets(targets: list[Points]) -> Points:
 
 
 class Merges:
-    """The copies of a device signal as one; how instants follow one another is worked out once for signals that share them."""
+    """Merges of a device signal's copies. The order of times is computed once for signals with the same times arrays."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[tuple[Provenance, int, int], ...], _Order] = {}
 
     def of(self, copies: Sequence[tuple[Provenance, Points]]) -> Points:
-        """All copies as one; none of them is empty, and there is at least one."""
+        """Merge at least one copy. No copy may be empty."""
         if len(copies) == 1:
             return copies[0][1]
         key = tuple((provenance, id(points.times_ms), id(points.stale_ms)) for provenance, points in copies)
@@ -95,10 +95,10 @@ class Merges:
 
 @dataclass(frozen=True)
 class _Order:
-    """Order of all copies' values, one after another; ``positions`` is None where the values themselves decide."""
+    """Sorted order of the concatenated values of all copies. ``positions`` is None where the order depends on the values."""
 
     copies: Sequence[tuple[Provenance, Points]]
-    """Kept, so that the addresses of their instants stay theirs."""
+    """Kept alive so that the ids of the arrays stay unique."""
     times_ms: Times
     stale_ms: Times
     positions: NDArray[np.int64] | None
@@ -117,7 +117,7 @@ def _order_of(copies: Sequence[tuple[Provenance, Points]]) -> _Order:
 
 
 def _overlap(copies: list[Points]) -> bool:
-    """Whether any instant may be in two of them."""
+    """Whether two copies may have a common time."""
     ranges = sorted((int(copy.times_ms[0]), int(copy.times_ms[-1])) for copy in copies)
     return any(after[0] <= before[1] for before, after in pairwise(ranges))
 
@@ -134,7 +134,7 @@ def _merged(copies: Sequence[tuple[Provenance, Points]]) -> Points:
 
 
 def _markers(targets: list[Points], times_ms: Times, speaker: NDArray[np.int64]) -> Times:
-    """The staleness markers that count: a target that another one follows has moved, not ended."""
+    """Return the markers to keep. A marker is dropped where another target continues: the series moved, but did not end."""
     kept = []
     for number, target in enumerate(targets):
         following = np.searchsorted(times_ms, target.stale_ms, side="left")
@@ -144,7 +144,7 @@ def _markers(targets: list[Points], times_ms: Times, speaker: NDArray[np.int64])
 
 
 def _is_silent(speaking_ms: Times, times_ms: Times) -> NDArray[np.bool_]:
-    """Pauses of ``speaking_ms`` longer than the gap limit; also before its first instant and after its last one."""
+    """Whether each time is in a pause of ``speaking_ms`` longer than the gap limit, or as far outside its range."""
     steps = np.diff(speaking_ms)
     limit = GAP_STEPS * float(np.median(steps)) if steps.size else 0.0
     after = np.searchsorted(speaking_ms, times_ms, side="left")

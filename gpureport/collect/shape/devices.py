@@ -1,6 +1,6 @@
-"""The signals of each device: which metric serves, what is a pod's and not the device's, copies merged.
+"""Signals of each device: the choice of the metric, the exclusion of pod values, and the merging of copies.
 
-A derived value (growth over time or over another counter) is at the start of its interval and holds to the next sample: its
+A derived value (growth over time or over another counter) starts at its interval's first sample and holds to the next one: its
 time-weighted mean is exactly the counter's growth. Unknown growth (gap, reset) is a pause.
 """
 
@@ -22,18 +22,18 @@ from gpureport.values.catalog import PER_SECOND, Catalog, Meaning
 from gpureport.values.tables import SIGNAL_BY_NAME
 
 _MARGIN = 1.05
-"""A counter is read some ms before or after its time stamp."""
+"""Tolerance: a counter is read some ms before or after its timestamp."""
 
 
 def growth_per_second(counter: Points, fallback_step_ms: StepFallback, highest: float) -> Points:
-    """A counter as the rate of its growth until the next sample, in its unit per second; above ``highest`` it is none."""
+    """Convert a counter to its growth per second until the next sample. A rate above ``highest`` is dropped."""
     rate = np.diff(counter.values) / (np.diff(counter.times_ms) / 1000)
     is_known = _linked(counter, fallback_step_ms) & (rate >= 0) & (rate <= highest * _MARGIN)
     return _gauge(counter, rate, is_known)
 
 
 def growth_ratio(counter: Points, divisor: Points, fallback_step_ms: StepFallback, highest: float) -> Points:
-    """A counter's growth over another's, where both were sampled at one instant; above ``highest`` it is none."""
+    """Return the ratio of two counters' growth between common sample times. A ratio above ``highest`` is dropped."""
     mine = is_among(counter.times_ms, divisor.times_ms)
     theirs = is_among(divisor.times_ms, counter.times_ms)
     shared = Points(counter.times_ms[mine], counter.values[mine], distinct([counter.stale_ms, divisor.stale_ms]))
@@ -45,7 +45,7 @@ def growth_ratio(counter: Points, divisor: Points, fallback_step_ms: StepFallbac
 
 
 def mask_of(flags: Sequence[Points]) -> Points:
-    """Flags, each worth its bit (0 or the bit's value), as one mask: at each instant the sum of those sampled then."""
+    """Combine flags into one mask: the sum of the flags sampled at each time. A flag's value is 0 or its bit's value."""
     times = distinct([each.times_ms for each in flags])
     values = np.zeros(times.size)
     for each in flags:
@@ -58,29 +58,29 @@ def _linked(counter: Points, fallback_step_ms: StepFallback) -> Flags:
 
 
 def _gauge(counter: Points, values: Values, is_known: Flags) -> Points:
-    """Values at the instants at which they begin; markers where one is not known."""
+    """Return values at the starts of their intervals, with staleness markers where a value is unknown."""
     known = np.append(is_known, False)
     times = counter.times_ms
     stale = distinct([counter.stale_ms, times[~known]])
     return Points(times[known], np.append(values, 0.0)[known], stale)
 
 
-# In virtual-GPU mode dcgm-exporter (594) exports these two per pod, and the device's own without workload labels.
+# In virtual-GPU mode, dcgm-exporter (594) exports these two per pod; the device's own series have no workload labels.
 _MAY_BE_POD_SCOPE = frozenset({"gpu_util_ratio", "fb_used_bytes"})
 
-# NVML knows no utilization of a GPU in MIG mode: older exporters print 0 for each instance (dcgm-exporter 50, 216).
+# NVML has no utilization for a GPU in MIG mode: older exporters print 0 for each instance (dcgm-exporter 50, 216).
 _UNKNOWN_UNDER_MIG = frozenset({"gpu_util_ratio", "mem_copy_util_ratio"})
 
-# A counter printed in whole units is that much behind the same counter in a finer one.
+# A counter in whole units can be this much below the same counter in a finer unit.
 _ROUNDING = 1.0
 
 
 @dataclass
 class Origin:
-    """Source of a device signal, and what was left out of it."""
+    """Source of a device signal, and its dropped values."""
 
     metrics: tuple[str, ...]
-    """Metrics that were read; several where flags make up a mask."""
+    """Metrics of the signal: several where flags form a mask."""
     exporter: str
     node_name: str
     first_ms: int
@@ -92,7 +92,7 @@ class Origin:
 
 @dataclass
 class DeviceSignals:
-    """One device's signals as points, and what was found to be a pod's and not the device's."""
+    """The signals of one device as points, and the series that are pods' values."""
 
     points: dict[str, Points] = field(default_factory=dict)
     origin: dict[str, Origin] = field(default_factory=dict)
@@ -101,7 +101,7 @@ class DeviceSignals:
 
 
 class Steps:
-    """Median step per metric, job and node, for hours in which a signal has too few steps of its own."""
+    """Median step per metric, job and node: the fallback for hours with too few steps of a signal."""
 
     def __init__(self, series: list[Prepared]) -> None:
         self._times: dict[tuple[str, str, str], list[Times]] = defaultdict(list)
@@ -110,7 +110,7 @@ class Steps:
             self._times[_step_key(each)].append(each.points.times_ms)
 
     def of(self, series: Prepared) -> StepFallback:
-        """The fallback for a series' signal; worked out on first use."""
+        """Return the fallback of a series' signal, computed at its first call."""
         key = _step_key(series)
 
         def found() -> int | None:
@@ -129,7 +129,7 @@ def _step_key(series: Prepared) -> tuple[str, str, str]:
 def devices(
     series: list[Prepared], catalog: Catalog, steps: Steps, tallies: Mapping[str, Tally]
 ) -> dict[DeviceKey, DeviceSignals]:
-    """Every device's signals, by device; a signal without a usable value has an origin and no points."""
+    """Return the signals by device. A signal without a usable value has an origin and no points."""
     by_device: dict[DeviceKey, dict[str, list[Prepared]]] = defaultdict(lambda: defaultdict(list))
     xid_counters: dict[str, list[Prepared]] = defaultdict(list)
     for each in series:
@@ -148,7 +148,7 @@ def devices(
 
 
 class _Batch(NamedTuple):
-    """Values common to all devices of a batch."""
+    """Common inputs for all devices of a batch."""
 
     catalog: Catalog
     steps: Steps
@@ -168,13 +168,13 @@ def _signals(by_signal: Mapping[str, list[Prepared]], batch: _Batch) -> DeviceSi
 
 
 def model_of(by_signal: Mapping[str, list[Prepared]]) -> str:
-    """The model that any of a device's series names; '' where none does."""
+    """Return the first model in a device's labels; '' where there is none."""
     models = (each.identity.device_labels.gpu_model for series in by_signal.values() for each in series)
     return next((model for model in models if model), "")
 
 
 def _known_under_mig(signal: str, series: Prepared) -> Prepared:
-    """The series, without its points where they are of a whole GPU's utilization under an instance's name."""
+    """Return the series. A whole GPU's utilization under an instance's name loses its points."""
     identity = series.identity
     is_instance = identity.holder_device is not None and identity.holder_device.gpu_instance_id != ""
     if signal not in _UNKNOWN_UNDER_MIG or not is_instance or identity.meaning.exporter != "dcgm-exporter":
@@ -184,9 +184,9 @@ def _known_under_mig(signal: str, series: Prepared) -> Prepared:
 
 
 def _by_source(series: list[Prepared], catalog: Catalog) -> list[list[Prepared]]:
-    """The series of each metric that carries the signal, preferred first; the flags of a mask are one source together.
+    """Return the signal's series by metric, in order of preference. All flags of a mask are one source.
 
-    Metrics with their unit in their name come before those without.
+    Metrics with a unit in their names come first.
     """
     sources: dict[tuple[bool, int], list[Prepared]] = defaultdict(list)
     first_bit: dict[str, int] = {}
@@ -202,7 +202,7 @@ def _by_source(series: list[Prepared], catalog: Catalog) -> list[list[Prepared]]
 def _add(
     found: DeviceSignals, signal: str, sources: Sequence[list[Prepared]], by_signal: Mapping[str, list[Prepared]], batch: _Batch
 ) -> None:
-    """One signal's points from its sources: a later one serves only where the previous ones are silent or cannot be."""
+    """Add one signal's points. A later source fills only pauses of the earlier ones, or replaces impossible values."""
     dropped: Counter[str] = Counter()
     usable = []
     for series in sources:
@@ -222,7 +222,7 @@ def _add(
 def _points(series: list[Prepared], by_signal: Mapping[str, list[Prepared]], batch: _Batch, dropped: Counter[str]) -> Points:
     meaning = series[0].identity.meaning
     if meaning.kind == "bit":
-        flags: dict[float, list[Prepared]] = defaultdict(list)  # by bit: drivers rename them, and both names may be there
+        flags: dict[float, list[Prepared]] = defaultdict(list)  # by bit: drivers rename flags, and both names may exist
         for each in series:
             flags[each.identity.meaning.factor].append(each)
         return mask_of([_one(found, batch, dropped) for found in flags.values()])
@@ -253,7 +253,7 @@ def _merged(sources: Sequence[Points], meaning: Meaning) -> Points:
 
 
 def _continued(before: Points, after: Points) -> Points:
-    """The same counter under a new name: where it is behind by rounding alone, it goes on from its previous value."""
+    """Continue a counter under a new name. Where rounding alone makes it lower, it continues from the previous value."""
     at = int(np.searchsorted(after.times_ms, before.times_ms[-1], side="right"))
     if at == after.count:
         return after
@@ -281,7 +281,7 @@ def _origin(served: list[Prepared], sources: Sequence[list[Prepared]], dropped: 
 
 
 def _without_pod_scope(signal: str, series: list[Prepared]) -> tuple[list[Prepared], list[Prepared]]:
-    """The device's own series, and the pods': labelled ones are pods' where an unlabelled twin has the same instant."""
+    """Separate a device's own series from pods'. A labeled series is a pod's where an unlabeled one has a common time."""
     owned = [each for each in series if each.identity.is_owned and each.points.count]
     bare = [each for each in series if not each.identity.is_owned and each.points.count]
     if signal not in _MAY_BE_POD_SCOPE or not owned or not bare:
@@ -296,7 +296,7 @@ def _without_pod_scope(signal: str, series: list[Prepared]) -> tuple[list[Prepar
 
 
 def _one(series: list[Prepared], batch: _Batch, dropped: Counter[str]) -> Points:
-    """All copies of one device signal as one."""
+    """Merge all copies of one device signal."""
     found = [(each.identity.provenance, each.points) for each in series if each.points.count]
     if not found:
         return _nothing()
@@ -309,11 +309,11 @@ def _one(series: list[Prepared], batch: _Batch, dropped: Counter[str]) -> Points
 
 
 DATA_SHEET = "model data sheet"
-"""The source of a memory size that no exporter reports."""
+"""Source of a memory size that no exporter reports."""
 
 
 def imply_memory(found: DeviceSignals, memory_bytes: float) -> None:
-    """A device's free memory, as the rest of all, which stays; where no exporter reports a GPU's size, the data sheet does."""
+    """Derive free memory as total minus used. The total is constant; without one from an exporter it is the data sheet's."""
     points = found.points
     if "fb_free_bytes" in points:
         return
@@ -339,7 +339,7 @@ def _put(found: DeviceSignals, name: str, source: str, points: Points, metric: s
 
 
 def imply_no_xid(found: DeviceSignals, counters: Sequence[Prepared], steps: Steps) -> None:
-    """The code is 0 where only counters of XIDs are exported; how they rise is counted by itself."""
+    """Set the XID code to 0 where only XID counters are exported. The counters' growth is counted separately."""
     seen = [each for each in counters if each.points.count]
     if "xid_code" in found.points or not seen:
         return

@@ -1,6 +1,6 @@
 """Identity of a series: device, workload, node and provenance, read from labels.
 
-Exporters spell the same thing in many ways; ``names.py`` holds the spellings. Missing and empty mean the same.
+Exporters use different label names, listed in ``names.py``. An empty label counts as missing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class DeviceKey(NamedTuple):
 
 
 class Workload(NamedTuple):
-    """Workload that a series names; ``pod_uid`` is '' where the labels do not have it."""
+    """Workload in a series' labels; ``pod_uid`` is '' where they lack it."""
 
     namespace: str
     pod: str
@@ -33,7 +33,7 @@ class Workload(NamedTuple):
 
 
 class Provenance(NamedTuple):
-    """Scrape target of a sample; copies of one value differ in it, or in the workload."""
+    """Scrape target of a sample. Copies of a value differ in it or in the workload."""
 
     job: str
     instance: str
@@ -41,7 +41,7 @@ class Provenance(NamedTuple):
 
 
 class DeviceLabels(NamedTuple):
-    """Device as its labels describe it."""
+    """Description of a device in its labels."""
 
     node_name: str
     gpu_index: str
@@ -58,26 +58,26 @@ NOBODY = Workload("", "", "", "")
 
 @dataclass(frozen=True)
 class Identity:
-    """All that a series' labels show."""
+    """Content of a series' labels."""
 
     labels: Labels
     meaning: Meaning
     device: DeviceKey | None
-    """The key of the row that the value belongs to; None for what is not a device's."""
+    """The device whose rows have the value; None for other values."""
     holder_device: DeviceKey | None
-    """The device or instance of the workload labels: under MIG the instance, also on board values."""
+    """The device or instance of the workload labels: under MIG the instance, also for board values."""
     workload: Workload
     provenance: Provenance
     device_labels: DeviceLabels
 
     @property
     def is_owned(self) -> bool:
-        """Whether a workload is named."""
+        """Whether the labels have a workload."""
         return self.workload.pod != ""
 
     @property
     def node_name_rank(self) -> int:
-        """Rank of the source of a node's name: 0 DCGM's, 1 another exporter's, 2 the address that was scraped, 3 none."""
+        """Rank of the node name's source: 0 DCGM, 1 another exporter, 2 the scraped address, 3 none."""
         if not self.device_labels.node_name:
             return 3
         is_scraped = self.device_labels.node_name == names.scraped_host(self.labels)
@@ -85,7 +85,7 @@ class Identity:
 
 
 def identify(labels: Labels, catalog: Catalog, reading: Reading = PLAIN) -> Identity | None:
-    """Read a series' labels; None for a metric that the catalog does not name, or a device value without a device."""
+    """Read a series' labels. None for a metric outside of the catalog, and for a device value without a device."""
     meaning = catalog.meaning(labels)
     if meaning is None:
         return None
@@ -110,7 +110,7 @@ def identify(labels: Labels, catalog: Catalog, reading: Reading = PLAIN) -> Iden
 def _workload(labels: Labels, meaning: Meaning, reading: Reading) -> Workload:
     if meaning.is_of_host:
         return NOBODY
-    if meaning.exporter == "kepler":  # whose labels pod and container, if any, are those of Kepler's own pod
+    if meaning.exporter == "kepler":  # in Kepler's series the labels pod and container are those of Kepler's own pod
         return Workload(labels.get("pod_namespace", ""), labels.get("pod_name", ""), labels.get("pod_id", ""), "")
     if pod := labels.get("exported_pod"):
         namespace = labels.get("exported_namespace", "")
@@ -127,7 +127,7 @@ def _model(labels: Labels, exporter: str) -> str:
     if exporter == "nvidia_gpu_exporter":
         return labels.get("name", "")
     model = first(labels, names.MODEL)
-    return model.removeprefix("NVIDIA-") if exporter == "hami" else model  # HAMi: maker, dash, the driver's name
+    return model.removeprefix("NVIDIA-") if exporter == "hami" else model  # HAMi: vendor, dash, the driver's name
 
 
 def _device_labels(labels: Labels, meaning: Meaning, instance_id: str) -> DeviceLabels:
@@ -146,17 +146,17 @@ def _device_labels(labels: Labels, meaning: Meaning, instance_id: str) -> Device
 
 
 _Rest = tuple[tuple[str, str], ...]
-"""Labels without the metric's name."""
+"""Labels without the metric name."""
 
 
 def series_id(labels: Labels) -> int:
-    """Hash of the sorted labels, the metric's name among them; empty ones count as missing."""
+    """Return a hash of the sorted labels and the metric name. Empty labels are left out."""
     return _number(_text(labels))
 
 
 @dataclass(frozen=True)
 class _Known:
-    """Identity of labels without a metric's name, by kind of metric, and the text hashed around its name."""
+    """Identities of one label set by kind of metric, and the hashed text before and after the metric name."""
 
     before: str
     after: str
@@ -170,7 +170,7 @@ class _Known:
 
 
 class KnownLabels:
-    """Identities and hashes of a batch's series; a device's dozen of metrics share all labels but the name."""
+    """Identities and hashes of a batch's series. A device's many metrics share all labels but the name."""
 
     def __init__(self, catalog: Catalog, reading: Reading) -> None:
         self._catalog = catalog
@@ -178,12 +178,12 @@ class KnownLabels:
         self._known: dict[_Rest, _Known] = {}
 
     def read(self, labels: Labels) -> tuple[Identity, int] | None:
-        """The same as of ``identify`` and ``series_id``."""
+        """Return the results of ``identify`` and ``series_id``."""
         meaning = self._catalog.meaning(labels)
         if meaning is None:
             return None
         rest = _rest(labels)
-        known = self._known.get(rest)  # looked up once: to hash a dozen labels takes longer than all else here
+        known = self._known.get(rest)  # one lookup: hashing a dozen labels takes longer than the rest
         if known is None:
             known = self._known[rest] = _Known.by(rest)
         alike = (meaning.vendor, meaning.exporter, meaning.scope, meaning.holder, meaning.names_device, meaning.is_device)
@@ -208,5 +208,5 @@ def _text(labels: Labels) -> str:
 
 
 def _number(text: str) -> int:
-    """Of 63 bits: few engines know a column of unsigned numbers."""
+    """Return a 63-bit hash: few engines support unsigned integers."""
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little") >> 1

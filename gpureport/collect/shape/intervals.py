@@ -1,8 +1,8 @@
-"""From instants to intervals: how long a sample holds, and how a counter grew meanwhile.
+"""Conversion of sample times to intervals: how long each sample holds, and a counter's growth in that time.
 
-A sample holds until the next one, at most three median steps; the last one holds a single step; a staleness marker ends
-it sooner. The median step is the hour's own (or a neighbouring hour's, if larger), so it does not depend on how the
-samples were fetched.
+A sample holds until the next one, for at most three median steps. The last sample holds for one step. A staleness marker ends the
+interval earlier. The median step is the hour's own (or a neighboring hour's, if larger), so it does not depend on how the samples
+were fetched.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NO_VALUES: Values = np.empty(0)
 
 
 def distinct(arrays: Sequence[Times]) -> Times:
-    """The distinct instants of sorted arrays, sorted."""
+    """Return the distinct times of sorted arrays, sorted."""
     from gpureport.collect.shape.loops import united
 
     if len(arrays) < 2:
@@ -38,24 +38,24 @@ def distinct(arrays: Sequence[Times]) -> Times:
 
 
 def is_same(one: Times, other: Times) -> bool:
-    """Whether two series have the same instants; most that do share the array."""
+    """Whether two series have the same times. Most such series share the array."""
     return one is other or np.array_equal(one, other)
 
 
 def is_among(instants_ms: Times, times_ms: Times) -> Flags:
-    """Membership of sorted instants in sorted times."""
+    """Whether each of the sorted times is among other sorted times."""
     from gpureport.collect.shape.loops import among
 
     return among(instants_ms, times_ms)
 
 
 StepFallback = Callable[[], int | None]
-"""The step (ms) of hours with too few samples of their own, or None; called only where it is needed."""
+"""Function that returns the step (ms) for hours with too few samples, or None; called only when needed."""
 
 
 @dataclass(frozen=True)
 class Intervals:
-    """For each sample at ``times_ms``: in force until ``ends_ms``; ``is_linked`` where the next sample follows without a gap."""
+    """End of each sample's interval; ``is_linked`` where the next sample follows without a gap."""
 
     times_ms: Times
     ends_ms: Times
@@ -64,7 +64,7 @@ class Intervals:
 
 
 def intervals(times_ms: Times, stale_ms: Times, fallback_step_ms: StepFallback) -> Intervals:
-    """Intervals of one signal's sorted, distinct instants; ``fallback_step_ms`` serves hours with too few steps."""
+    """Return the intervals of sorted, distinct times. ``fallback_step_ms`` is for hours with too few steps."""
     from gpureport.collect.shape.loops import reach
 
     step, guessed = hourly_steps(times_ms, fallback_step_ms)
@@ -73,7 +73,7 @@ def intervals(times_ms: Times, stale_ms: Times, fallback_step_ms: StepFallback) 
 
 
 def hourly_steps(times_ms: Times, fallback_step_ms: StepFallback) -> tuple[Times, Flags]:
-    """The median step in force at each sample (ms), and whether it had to be guessed."""
+    """Return the median step (ms) at each sample, and whether it is guessed."""
     from gpureport.collect.shape.loops import hourly_medians, steps_in_force
 
     medians = hourly_medians(times_ms, HOUR_MS, MIN_STEPS)
@@ -88,15 +88,15 @@ def hourly_steps(times_ms: Times, fallback_step_ms: StepFallback) -> tuple[Times
 
 
 def median_step_ms(step_lists: list[Times]) -> int | None:
-    """The median over many signals' steps; None where there are fewer than three."""
+    """Return the median step of many signals; None where there are fewer than three steps."""
     steps = np.concatenate([np.diff(times) for times in step_lists]) if step_lists else np.empty(0, np.int64)
     return int(np.median(steps)) if steps.size >= MIN_STEPS else None
 
 
 def growth(values: Values, is_linked: Flags, refused: Values | None = None) -> tuple[Values, Values]:
-    """A counter's growth to the next sample (NaN where unknown or refused), and over a gap that ended here (else NaN).
+    """Return a counter's growth to the next sample (NaN where unknown or refused), and over a gap ending here (NaN elsewhere).
 
-    Over a reset the value after it, a lower bound, is growth over a gap: 3, 4, 1, 2 are 1, –, 1, – and –, –, 1, –.
+    After a reset the new value, a lower bound, is growth over a gap: 3, 4, 1, 2 gives 1, –, 1, – and –, –, 1, –.
     """
     from gpureport.collect.shape.loops import grown
 

@@ -1,4 +1,4 @@
-"""Passes over sorted instants that numpy can only do by searching each one, compiled."""
+"""Compiled passes over sorted times. In numpy each of them would need a search per time."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from gpureport.values.runtime.compiled import Number, compiled
 from gpureport.values.series import SeriesBatch
 
 _MOST_OUTLIERS = 10
-"""One after another; more are another counter."""
+"""Maximum length of a run of outliers. A longer run is another counter."""
 
 
 @compiled
 def hourly_medians(times_ms: Times, hour_ms: Number, least: Number) -> Times:
-    """The median step of each hour from the first one on (ms, of the middle two the mean rounded down); 0: too few steps."""
+    """Return each hour's median step (ms; the mean of the middle two rounded down), from the first hour; 0: too few steps."""
     first_hour = times_ms[0] // hour_ms
     medians = np.zeros(times_ms[-1] // hour_ms - first_hour + 1, np.int64)
     start = 0
@@ -43,7 +43,7 @@ def _median(times_ms: Times) -> Number:
 
 @compiled
 def _sort(numbers: Times) -> None:
-    """Shell's: as fast as numba's own for an hour of steps, which takes two seconds to compile (``np.diff`` five)."""
+    """Shell sort: as fast as numba's own for an hour of steps, which takes two seconds to compile (``np.diff`` takes five)."""
     gap = numbers.size // 2
     while gap > 0:
         for place in range(gap, numbers.size):
@@ -57,7 +57,7 @@ def _sort(numbers: Times) -> None:
 
 @compiled
 def steps_in_force(times_ms: Times, medians: Times, hour_ms: Number) -> Times:
-    """At each instant the widest of its hour's and the neighbouring hours' medians; 0 where none has one."""
+    """Return the largest of each hour's and its neighbors' median steps, at each time; 0 where none has one."""
     steps = np.empty(times_ms.size, np.int64)
     hour, widest = np.int64(-1), np.int64(0)
     for at in range(times_ms.size):
@@ -72,7 +72,7 @@ def steps_in_force(times_ms: Times, medians: Times, hour_ms: Number) -> Times:
 
 @compiled
 def reach(times_ms: Times, steps_ms: Times, stale_ms: Times, gap_steps: Number) -> tuple[Times, Flags]:
-    """(until when each sample is in force, whether the next one follows without a gap)."""
+    """Return (end of each sample's interval, whether the next sample follows without a gap)."""
     ends, is_linked = np.empty(times_ms.size, np.int64), np.zeros(times_ms.size, np.bool_)
     last, marker = times_ms.size - 1, 0
     for at in range(times_ms.size):
@@ -89,7 +89,7 @@ def reach(times_ms: Times, steps_ms: Times, stale_ms: Times, gap_steps: Number) 
 
 @compiled
 def in_force(times_ms: Times, ends_ms: Times, starts_ms: Times) -> tuple[Times, Flags, Flags]:
-    """At each start: the last sample (the first where none has been), whether it is in force, whether it begins there."""
+    """Return at each start: the last sample (or the first of all), whether it holds, and whether it begins there."""
     sample = np.empty(starts_ms.size, np.int64)
     is_held, is_own = np.empty(starts_ms.size, np.bool_), np.empty(starts_ms.size, np.bool_)
     at = -1
@@ -104,7 +104,7 @@ def in_force(times_ms: Times, ends_ms: Times, starts_ms: Times) -> tuple[Times, 
 
 @compiled
 def among(instants_ms: Times, times_ms: Times) -> Flags:
-    """Membership of each sorted instant in the sorted times."""
+    """Whether each of the sorted times is among other sorted times."""
     found = np.zeros(instants_ms.size, np.bool_)
     at = 0
     for number in range(instants_ms.size):
@@ -116,7 +116,7 @@ def among(instants_ms: Times, times_ms: Times) -> Flags:
 
 @compiled
 def is_suspect(times_ms: Times, values: Values, rate: Number, slow_ms: Number, slow_rate: Number) -> bool:
-    """Whether a counter falls, grows faster than ``rate`` per ms, or for ``slow_ms`` (0: any) no faster than ``slow_rate``."""
+    """Whether a counter falls, exceeds ``rate`` per ms, or stays at or below ``slow_rate`` for ``slow_ms`` (0: any time)."""
     since = 0
     for at in range(1, values.size):
         change, step = values[at] - values[at - 1], times_ms[at] - times_ms[at - 1]
@@ -131,12 +131,12 @@ def is_suspect(times_ms: Times, values: Values, rate: Number, slow_ms: Number, s
 
 @compiled
 def judged(times_ms: Times, values: Values, steps_ms: Times, rate: Number, refill_steps: Number) -> tuple[Flags, Values, Times]:
-    """Of a counter: which samples are kept, the growth to the next kept one that is refused (NaN where none), counts by reason.
+    """Check a counter: return the samples to keep, refused growth to the next kept one (NaN: none), and counts by reason.
 
-    Counts: outliers, growth beyond ``rate`` per ms, backward steps. Time for growth is that since the last change, and one step
-    while that is not used up: exporters refresh less often than they are scraped, but gain no time. A fall is a reset only to
-    what can have come since, and if the next sample goes on from there, and not to where refused growth began; what comes after
-    it within ``refill_steps`` steps shows less than what else measures the step.
+    Counts: outliers, growth beyond ``rate`` per ms, backward steps. Growth may use the time since the last change, plus one
+    unused step: exporters refresh less often than they are scraped. A fall is a reset only where the new value can have grown
+    since the last change and the next sample continues from it, and where it does not return to the level before refused growth.
+    Growth up to ``refill_steps`` steps after a reset is a lower bound, and other signals measure it better.
     """
     kept, refused, counts = np.ones(values.size, np.bool_), np.full(values.size, np.nan), np.zeros(3, np.int64)
     before, since, good, spare = 0, times_ms[0] if values.size else 0, 0, np.inf
@@ -173,7 +173,7 @@ def judged(times_ms: Times, values: Values, steps_ms: Times, rate: Number, refil
 
 @compiled
 def _goes_on(times_ms: Times, values: Values, at: Number, rate: Number, step_ms: Number) -> bool:
-    """Whether the next sample, if there is one, is what a counter at this value can have come to."""
+    """Whether the next sample, if any, is possible growth from this value."""
     if at + 1 == values.size:
         return True
     return bool(0 <= values[at + 1] - values[at] <= rate * (times_ms[at + 1] - times_ms[at] + step_ms))
@@ -183,10 +183,10 @@ def _goes_on(times_ms: Times, values: Values, at: Number, rate: Number, step_ms:
 def _outliers(
     times_ms: Times, values: Values, before: Number, at: Number, rate: Number, since: Number, step_ms: Number
 ) -> Number:
-    """Number of samples from here on that belong together, and to neither the one before nor the one after."""
+    """Return the number of samples from ``at`` on that fit each other, but neither the sample before nor the one after."""
     for after in range(at + 1, min(at + _MOST_OUTLIERS + 1, values.size)):
         if values[after] <= values[before]:
-            # Anew a counter does not come to the very number; but a single sample may, from which nothing goes on.
+            # A new counter hardly reaches the exact old value. A single stray sample may, but nothing continues from it.
             is_same = 0 < values[after] == values[before] < values[at] and after + 1 < values.size
             if is_same and _goes_on(times_ms, values, after, rate, step_ms):
                 return after - at
@@ -207,9 +207,9 @@ def _outliers(
 def _is_outlier(
     times_ms: Times, values: Values, before: Number, at: Number, rate: Number, since: Number, step_ms: Number
 ) -> bool:
-    """Whether the samples around this one go together, and this one with neither.
+    """Whether the samples around this one fit each other, and this one fits neither.
 
-    A step back may be alike: then the growth to this sample, or from it, is what the counter grows by in such a time.
+    A backward step can look the same. Then the growth to or from this sample is the counter's usual growth in that time.
     """
     after, change = values[at + 1], values[at] - values[before]
     if not 0 <= after - values[before] <= rate * (times_ms[at + 1] - since + step_ms):
@@ -229,9 +229,9 @@ def _is_outlier(
 
 @compiled
 def grown(values: Values, is_linked: Flags, refused: Values) -> tuple[Values, Values]:
-    """A counter's growth to the next sample, and growth over a gap or reset that ended at a sample; NaN elsewhere.
+    """Return a counter's growth to the next sample, and over a gap or reset that ends at a sample; NaN elsewhere.
 
-    ``refused`` is a number where the growth to the next sample is not believed.
+    ``refused`` is a number where the growth to the next sample is refused.
     """
     increase, gap_increase = np.full(values.size, np.nan), np.full(values.size, np.nan)
     for at in range(values.size - 1):
@@ -249,7 +249,7 @@ def grown(values: Values, is_linked: Flags, refused: Values) -> tuple[Values, Va
 
 @compiled
 def united(one: Times, other: Times) -> Times:
-    """The distinct instants of two sorted arrays, sorted."""
+    """Return the distinct times of two sorted arrays, sorted."""
     found = np.empty(one.size + other.size, np.int64)
     count, at, beside = 0, 0, 0
     while at < one.size or beside < other.size:
@@ -266,18 +266,18 @@ def united(one: Times, other: Times) -> Times:
 
 
 class Extents(NamedTuple):
-    """Per series of a batch: smallest and largest value (NaN where any is), whether instants only rise, and their hash."""
+    """Per series: smallest and largest value (NaN where any value is), whether times only rise, and a hash of the times."""
 
     lowest: Values
     highest: Values
     is_whole: Flags
-    """No value has a fraction, and none is NaN."""
+    """No value has a fraction or is NaN."""
     is_rising: Flags
     digest: NDArray[np.uint64]
 
 
 def extents(batch: SeriesBatch) -> Extents:
-    """The extents of every series; those of one without samples are NaN."""
+    """Return the extents of all series; NaN for a series without samples."""
     count = batch.series_count
     unknown, yes = np.full(count, np.nan), np.ones(count, np.bool_)
     found = Extents(unknown, unknown.copy(), yes, yes.copy(), np.zeros(count, np.uint64))
@@ -316,7 +316,7 @@ def _scan(
 
 
 def equal_to(batch: SeriesBatch, others: Times) -> Flags:
-    """Whether each series has the very instants of another one, the one with that number; both hold equally many."""
+    """Whether each series has the same times as the series with the number in ``others``. Both must have equal lengths."""
     found = np.ones(batch.series_count, np.bool_)
     _compare(batch.offsets, batch.times_ms, others, found)
     return found

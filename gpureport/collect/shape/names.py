@@ -1,7 +1,7 @@
-"""Labels of device, workload and node, in each exporter's spelling: the first name that exists counts.
+"""Label names of device, workload and node in each exporter; the first existing name is used.
 
-dcgm-exporter of all eras (label renamed in 655, ``--use-old-namespace``), nvidia_gpu_exporter, AMD device-metrics-exporter,
-Intel XPUM and xpumd, GKE's device plugin, cAdvisor, HAMi, Kepler.
+dcgm-exporter of all eras (label renamed in 655, ``--use-old-namespace``), nvidia_gpu_exporter, AMD device-metrics-exporter, Intel
+XPUM and xpumd, GKE's device plugin, cAdvisor, HAMi, Kepler.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from gpureport.values.series import Labels
 
 UUID = ("UUID", "uuid", "gpu_uuid", "device_uuid", "deviceuuid", "vdie_id", "acc_id", "accelerator_id", "hw_id")
 DEVICE_LABELS = (*UUID, "serial_number")
-"""The labels that can identify a device, in order of preference."""
+"""Labels that can identify a device, in order of preference."""
 INSTANCE_ID = ("GPU_I_ID", "gpu_instance_id", "sub_dev")
 COMPUTE_INSTANCE_ID = "GPU_CI_ID"
-# Names that a scrape never adds go first: beside them pod, namespace and container may be the exporter's own.
+# Names that a scrape never adds come first: besides them, pod, namespace and container may be the exporter's own.
 UNSCRAPED_POD = ("podname", "podName", "kube_pod", "pod_name")
 POD = (*UNSCRAPED_POD, "pod")
 NAMESPACE = ("podnamespace", "kube_namespace", "pod_namespace", "exported_namespace", "namespace")
@@ -45,22 +45,22 @@ PCI = ("pci_bus_id", "pci_bdf")
 DRIVER = ("DCGM_FI_DRIVER_VERSION", "DCGM_FI_SYSTEM_DRIVER_VERSION", "driver_version")
 
 _NO_LABEL = frozenset(f"<<<{reason}>>>" for reason in ("NULL", "NOT_FOUND", "NOT_SUPPORTED", "NOT_PERM")) | {"N/A", "[N/A]"}
-"""Texts of DCGM and nvidia-smi for a missing value; no name in Kubernetes can be any of these."""
+"""Texts of DCGM and nvidia-smi for a missing value. None of them is a valid Kubernetes name."""
 _NO_INSTANCE = 2_147_483_632
-"""From here on blanks of 32 bits: NVML's of a GPU without instances is the largest number."""
+"""Smallest blank of 32 bits. For a GPU without instances NVML prints the largest number."""
 _NVIDIA_UUID = re.compile(r"(?:GPU-)?([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})", re.IGNORECASE)
 _EXPORTER = re.compile(
     r"(dcgm|gpu|metrics?|xpumd?|xpu-manager)[-_]?exporter((-[a-z0-9]+)?-[a-z0-9]{5})?$|^xpumd?(-|$)|^kepler(-|$)"
 )
-_GENERATED = re.compile(r"-([a-z0-9]{8,10}-)?[bcdfghjklmnpqrstvwxz2456789]{5}")  # of a DaemonSet or Deployment
+_GENERATED = re.compile(r"-([a-z0-9]{8,10}-)?[bcdfghjklmnpqrstvwxz2456789]{5}")  # suffix of a DaemonSet's or Deployment's pod
 _COMPUTE_INSTANCE = re.compile(r"^\d+c\.(?=\d+g\.)")
 _PORT = re.compile(r":[a-z0-9-]+$")
 _UNPARTITIONED = ("", "na", "n/a")
-"""Modes of cards that cannot be partitioned; a card that can is whole in spx."""
+"""Modes of cards without partitions. A card that supports partitions is whole in mode spx."""
 
 
 def first(labels: Labels, candidates: tuple[str, ...]) -> str:
-    """The first of the labels that is there and not empty."""
+    """Return the first of these labels that is not empty; '' where there is none."""
     for name in candidates:  # a loop, not a generator: it runs for every series
         if (value := labels.get(name)) and value not in _NO_LABEL:
             return value
@@ -68,14 +68,14 @@ def first(labels: Labels, candidates: tuple[str, ...]) -> str:
 
 
 def device_uuid(labels: Labels, meaning: Meaning) -> str:
-    """Identifier of the physical device; NVIDIA's as the driver prints it, with the prefix, in small letters."""
+    """Return the device's identifier; for NVIDIA as the driver prints it, with prefix and in lower case."""
     uuid = first(labels, UUID)
-    if meaning.vendor == "amd":  # whose partitions have a UUID each, and the serial number of their card
+    if meaning.vendor == "amd":  # each AMD partition has its own UUID and the serial number of its card
         serial = first(labels, ("serial_number",))
         if labels.get("gpu_compute_partition_type", "").lower() in _UNPARTITIONED:
             return uuid or serial or _card_of_node(labels)
         return serial or (uuid if instance_id(labels, meaning) == "" else "") or _card_of_node(labels) or uuid
-    if meaning.vendor == "aws" and not uuid:  # a core has a number on its instance, and no name of its own
+    if meaning.vendor == "aws" and not uuid:  # a Neuron core has only a number on its instance
         return f"{labels.get('instance_id') or node_name(labels)}/{labels['neuroncore']}"
     if meaning.vendor in ("nvidia", "") and (found := _NVIDIA_UUID.fullmatch(uuid)):
         return f"GPU-{found[1].lower()}"
@@ -83,14 +83,14 @@ def device_uuid(labels: Labels, meaning: Meaning) -> str:
 
 
 def _card_of_node(labels: Labels) -> str:
-    """In a virtual machine AMD's serial number is empty (device-metrics-exporter): its first partition's number names a card."""
+    """Return the node and the number of a card's first partition: in virtual machines AMD's serial number is empty."""
     card, part = labels.get("gpu_id", ""), labels.get("gpu_partition_id", "")
     first_part = int(card) - int(part) if card.isdecimal() and part.isdecimal() else -1
     return f"{node_name(labels)}/{card if first_part < 0 else first_part}" if card else ""
 
 
 def instance_id(labels: Labels, meaning: Meaning) -> str:
-    """Part of the device: MIG GPU instance (of several in it ``1/0``), AMD partition, Intel tile; '' for the whole."""
+    """Return the part of the device: MIG GPU instance (``1/0`` for one of several), AMD partition, Intel tile; '' for all."""
     if meaning.vendor == "amd":
         is_whole = labels.get("gpu_compute_partition_type", "").lower() in (*_UNPARTITIONED, "spx")
         return "" if is_whole else labels.get("gpu_partition_id", "")
@@ -101,13 +101,13 @@ def instance_id(labels: Labels, meaning: Meaning) -> str:
 
 
 def profile(labels: Labels, instance_id: str) -> str:
-    """A partition's profile; of a compute instance without an id of its own (1c.3g.40gb) that of the instance that it is in."""
+    """Return a partition's profile. A compute instance without its own id (1c.3g.40gb) has the profile of its GPU instance."""
     found = first(labels, PROFILE) if instance_id else ""
     return found if "/" in instance_id else _COMPUTE_INSTANCE.sub("", found)
 
 
 def node_name(labels: Labels) -> str:
-    """The node; a host label with the exporter pod's name (NODE_NAME unset in its pod) gives way to the scrape's label."""
+    """Return the node name. Where it is the exporter pod's name (its pod lacks NODE_NAME), the scrape's label is used."""
     host = first(labels, HOST)
     if host and host in (labels.get("pod"), labels.get("exporter_pod")):
         return labels.get("node") or host
@@ -115,24 +115,24 @@ def node_name(labels: Labels) -> str:
 
 
 def scraped_host(labels: Labels) -> str:
-    """The host that was scraped, without the port; of a federated series not the other Prometheus."""
+    """Return the scraped host without the port. A federated series has its original target, not the other Prometheus."""
     return _PORT.sub("", labels.get("exported_instance") or labels.get("instance", ""))
 
 
 def exported_container(labels: Labels) -> str:
-    """The workload's container beside ``exported_pod``: where the target has none of its own, it did not displace the label."""
+    """Return the workload's container for ``exported_pod``. A target without a container does not rename the label."""
     own = labels.get("container", "")
     return labels.get("exported_container") or ("" if _EXPORTER.search(own) else own)
 
 
 def is_exporter(labels: Labels, pod: str, is_honored: bool = False) -> bool:
-    """Whether the pod named is the exporter's own: target labels that won over the exporter's (dcgm-exporter 27, 85, 144).
+    """Whether the pod is the exporter's own: target labels that replaced the exporter's labels (dcgm-exporter 27, 85, 144).
 
-    A name like the job's is no sign of it where the job's labels are honored.
+    Where a job's labels are honored, a name like the job's does not mean that.
     """
     container = first(labels, CONTAINER)
     if _EXPORTER.search(pod) or _EXPORTER.search(container) or pod in (labels.get("Hostname"), labels.get("hostname")):
         return True
-    # A PodMonitor's job is its namespace and name; what goes on otherwise than generated names do is a workload's.
+    # A PodMonitor's job is its namespace and name. A name with another suffix than a generated one is a workload's.
     names = labels.get("service"), labels.get("job", "").rpartition("/")[2]
     return not is_honored and any(name and pod.startswith(name) and _GENERATED.fullmatch(pod, len(name)) for name in names)

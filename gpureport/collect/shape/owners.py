@@ -1,4 +1,4 @@
-"""Holders named on a device's series: runs of scrapes with the same labels."""
+"""Holders in the labels of a device's series: runs of scrapes with the same labels."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from gpureport.values.window import Window
 
 
 class Run(NamedTuple):
-    """[start_ms, end_ms) of something that labels show."""
+    """Interval [start_ms, end_ms) with the same labels."""
 
     start_ms: int
     end_ms: int
 
 
 def owner_runs(series: Iterable[Prepared], fallback_step_ms: StepFallback, window: Window) -> dict[Workload, list[Run]]:
-    """The runs of each workload named on one device's series, within the window."""
+    """Return the runs of each workload in one device's series, within the window."""
     runs: dict[Workload, list[Run]] = defaultdict(list)
     for signal_series in _distinct_signals(series):
-        # Signal by signal: another exporter may scrape the device at other instants, or without naming anybody.
+        # Signal by signal: another exporter may scrape the device at other times, or without workload labels.
         grid = _grid(signal_series, fallback_step_ms)
         for workload, times in _times_by_workload(signal_series).items():
             runs[workload] += _runs(grid, is_among(grid.times_ms, times), window)
@@ -37,7 +37,7 @@ def owner_runs(series: Iterable[Prepared], fallback_step_ms: StepFallback, windo
 def label_runs(
     series: list[Prepared], gpu: list[Prepared], fallback_step_ms: StepFallback, window: Window
 ) -> dict[DeviceLabels, list[Run]]:
-    """When each set of device labels was there, within the window; ``gpu``: all series of the GPU of a MIG instance."""
+    """Return the runs of each set of device labels in the window. ``gpu``: all series of a MIG instance's GPU."""
     best = min((each.identity.node_name_rank for each in series), default=0)
     by_labels: dict[DeviceLabels, list[Prepared]] = defaultdict(list)
     for each in series:
@@ -57,7 +57,7 @@ def label_runs(
 
 
 def _lives(run: Run, profile: str, series: list[Prepared], gpu: list[Prepared], fallback_step_ms: StepFallback) -> list[Run]:
-    """A run without gaps in which an instance's metrics showed its GPU without it, unless one holder is on both sides."""
+    """Split a run where an instance's metrics show its GPU without the instance, unless both sides have a common holder."""
     own = [each for each in series if not profile or each.identity.device_labels.gpu_instance_profile in ("", profile)]
     ids, metrics = {each.series_id for each in own}, {each.identity.meaning.metric for each in own}
     shown = _all_times([each for each in gpu if each.series_id not in ids and each.identity.meaning.metric in metrics])
@@ -73,7 +73,7 @@ def _lives(run: Run, profile: str, series: list[Prepared], gpu: list[Prepared], 
 
 
 def _without_part_descriptions(runs: Mapping[DeviceLabels, Run]) -> dict[DeviceLabels, Run]:
-    """Label sets that are a part of just one other set count as that one, for as long as either was there."""
+    """Merge a label set that is part of exactly one other set into it, for the time of either."""
     kept = dict(runs)
     for labels, run in runs.items():
         fuller = [other for other in kept if other != labels and _is_part(labels, other)]
@@ -89,7 +89,7 @@ def _is_part(labels: DeviceLabels, other: DeviceLabels) -> bool:
 
 
 def _distinct_signals(series: Iterable[Prepared]) -> list[list[Prepared]]:
-    """The series of each metric and job, without those equal to another's: most metrics share a scrape."""
+    """Return the series of each metric and job, without duplicates: most metrics share a scrape."""
     signals: dict[tuple[str, str], list[Prepared]] = defaultdict(list)
     for each in series:
         signals[each.identity.provenance.job, each.identity.meaning.metric].append(each)
@@ -111,7 +111,7 @@ def _are_equal(group: list[Prepared], other: list[Prepared]) -> bool:
 
 
 def _grid(series: list[Prepared], fallback_step_ms: StepFallback) -> Intervals:
-    """The instants at which a metric showed the device, copies of its targets merged as the values are."""
+    """Return the intervals in which a metric shows the device. Copies are merged in the same way as values."""
     targets: dict[Provenance, list[Points]] = defaultdict(list)
     for each in series:
         known = targets[each.identity.provenance]
@@ -126,7 +126,7 @@ def _is_same(one: Points, other: Points) -> bool:
 
 
 def _all_times(series: list[Prepared]) -> Times:
-    """The distinct instants of many series; most of them share theirs, so those are read once."""
+    """Return the distinct times of many series. Most share an array, which is read once."""
     arrays: list[Times] = []
     for each in series:
         if not any(is_same(each.points.times_ms, known) for known in arrays):
@@ -143,7 +143,7 @@ def _times_by_workload(series: list[Prepared]) -> dict[Workload, Times]:
 
 
 def _with_uids(runs: Mapping[Workload, list[Run]]) -> dict[Workload, list[Run]]:
-    """Runs of series without a pod uid join the one pod of that name whose uid a sibling series carries."""
+    """Assign runs without a pod UID to the pod of that name, where sibling series have exactly one UID."""
     merged = {workload: list(found) for workload, found in runs.items() if workload.pod_uid}
     for workload, found in runs.items():
         if workload.pod_uid:
@@ -154,7 +154,7 @@ def _with_uids(runs: Mapping[Workload, list[Run]]) -> dict[Workload, list[Run]]:
 
 
 def _runs(grid: Intervals, named: NDArray[np.bool_], window: Window) -> list[Run]:
-    """Unbroken runs of named instants; a gap in the scrapes breaks them too, for nobody saw who held it then."""
+    """Return the unbroken runs of named times. A gap in the scrapes ends a run, because the holder is unknown there."""
     continues = named[:-1] & named[1:] & grid.is_linked[:-1]
     first = np.flatnonzero(named & ~np.concatenate([[False], continues]))
     last = np.flatnonzero(named & ~np.concatenate([continues, [False]]))
@@ -164,7 +164,7 @@ def _runs(grid: Intervals, named: NDArray[np.bool_], window: Window) -> list[Run
 
 
 def _union(runs: list[Run]) -> list[Run]:
-    """The runs of several jobs as one, without overlaps."""
+    """Merge the runs of several jobs, without overlaps."""
     merged: list[Run] = []
     for run in sorted(runs):
         if merged and run.start_ms <= merged[-1].end_ms:

@@ -1,7 +1,7 @@
-"""Physical limits of a device: power, and growth of its counters, beyond them are refused, and counted by reason.
+"""Physical limits of a device. Power and counter growth beyond them are refused, and counted by reason.
 
-A value is never dropped because it is merely unlikely: the bounds are what no board does.
-Nor are values that contradict each other on a device bent into shape: they are taken out and counted.
+An unlikely value is never dropped: the bounds are beyond any board. Contradictory values of a device are removed and counted,
+never corrected.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
 _MARGIN = 1.5
 _UNKNOWN_BOUND_WATTS = 3000.0
 _LEAST = 0.01
-"""Of a board's power: no board idles there; of the power beside a counter: no board's power varies so much."""
+"""Share of a board's power below any idle power; also a share of power that a counter's growth always exceeds."""
 _HIGHEST_LIMIT = 2.0
 _NEVER_0 = ("dcgm-exporter", "nvidia_gpu_exporter", "opentelemetry-dcgm")
 _HIGHEST_RATE = {"seconds": 1.05, "count": 1e6}
-"""Growth per second, by unit: a clock is read some ms before or after its time stamp; a link repeats no more packets."""
+"""Growth per second by unit. A clock is read some ms before or after its timestamp; no link repeats more packets."""
 _STUCK_MS = 600_000
 _STUCK_JOULES = 10_000.0
 _HOUR_MS = 3_600_000
-_FAR_BELOW = 0.25  # of power's energy of an hour: what changes between two samples makes no such difference
-_COARSER = (1e3, 1e6)  # a unit than another that the same name had before
+_FAR_BELOW = 0.25  # share of an hour's energy by power; sampling cannot explain so large a difference
+_COARSER = (1e3, 1e6)  # factors to the previous, coarser unit of the same metric name
 _REASONS = ("outlier", "beyond_bound", "backward_step")
 
 
 def believe(found: DeviceSignals, board: Board) -> None:
-    """Take out of a device's signals what it cannot have done."""
+    """Remove impossible values from a device's signals."""
     _keep_between(found, "power_limit_watts", 1.0, _HIGHEST_LIMIT * board.watts or _UNKNOWN_BOUND_WATTS)
     bound = bound_watts(found.points.get("power_limit_watts"), board.watts)
     least = _LEAST * board.watts
@@ -54,13 +54,13 @@ def believe(found: DeviceSignals, board: Board) -> None:
 
 
 def can_be_power(points: Points, limit: Points | None, board_watts: float) -> bool:
-    """Whether any of the values is one that the board can draw."""
+    """Whether any value is a possible power of the board."""
     least, bound = _LEAST * board_watts or 1.0, bound_watts(limit, board_watts)
     return bool(((points.values >= least) & (points.values <= bound)).any())
 
 
 def bound_watts(limit: Points | None, board_watts: float) -> float:
-    """Largest power of the board; a limit counts that two samples show, for a single one may be wrong."""
+    """Return the board's largest possible power. The limit is the second largest, because a single one may be wrong."""
     shown = 0.0
     if limit is not None:
         shown = float(np.partition(limit.values, -2)[-2]) if limit.count > 1 else float(limit.values[0])
@@ -69,7 +69,7 @@ def bound_watts(limit: Points | None, board_watts: float) -> float:
 
 
 def _keep_between(found: DeviceSignals, name: str, lowest: float, highest: float) -> None:
-    """Drop what is outside; 0 is what a board shows whose power or limit another one's sensor counts: none of NVIDIA's."""
+    """Drop values outside of the range. A 0 stays, except from NVIDIA exporters: another board's sensor may count the power."""
     points = found.points.get(name)
     if points is None or lowest <= points.values.min() <= points.values.max() <= highest:
         return
@@ -86,7 +86,7 @@ def _keep_between(found: DeviceSignals, name: str, lowest: float, highest: float
 
 
 def _beside(found: DeviceSignals, counter: Points, least: float) -> Points | None:
-    """Power beside an energy counter; where none is exported, the least that the model draws."""
+    """Return the power for a check of energy; without exported power, the model's smallest power."""
     power = found.points.get("power_watts")
     return power if power or not least else Points(counter.times_ms, np.full(counter.count, least), counter.stale_ms)
 
@@ -94,9 +94,9 @@ def _beside(found: DeviceSignals, counter: Points, least: float) -> Points | Non
 def believed(
     points: Points, rate: float, fallback: StepFallback, dropped: Counter[str], power: Points | None = None, refill_steps: int = 0
 ) -> Points:
-    """A counter with its outliers out and the growth marked that it cannot have had; ``power`` is beside energy.
+    """Return a counter without outliers and with impossible growth refused. ``power`` is the same device's power, for energy.
 
-    Power that is exported reports the time around a reset of up to ``refill_steps`` steps.
+    Exported power covers the time around a reset of up to ``refill_steps`` steps.
     """
     from gpureport.collect.shape.loops import is_suspect, judged
 
@@ -114,9 +114,9 @@ def believed(
 
 
 def _in_one_unit(points: Points, rate: float, dropped: Counter[str]) -> Values:
-    """The values in the finest unit that they have: where a unit changes under its name, they go on 1,000 times coarser or finer.
+    """Return the values in the finest of their units, where the unit under one name changes by a factor of 1,000 or more.
 
-    Only where that leaves less that a device cannot do: a unit finer than the name's grows too fast.
+    Only where impossible growth becomes rarer: a unit finer than the name's unit grows too fast.
     """
     before, after = points.values[:-1], points.values[1:]
     most, power_of_ten = rate * np.diff(points.times_ms), np.zeros(points.count)
@@ -126,7 +126,7 @@ def _in_one_unit(points: Points, rate: float, dropped: Counter[str]) -> Values:
         is_down = (down >= 0) & (down <= most) & (after > coarser * most)
         power_of_ten[1:] += np.log10(coarser) * np.cumsum(is_up.astype(np.int64) - is_down)
     power_of_ten -= power_of_ten.min(initial=0.0)
-    if power_of_ten.max(initial=0.0) > np.log10(_COARSER[-1]):  # no unit is so much coarser: not units, but garbage
+    if power_of_ten.max(initial=0.0) > np.log10(_COARSER[-1]):  # no units differ so much: the values are garbage
         return points.values
     scaled: Values = points.values * 10**power_of_ten
 
@@ -143,12 +143,12 @@ def _in_one_unit(points: Points, rate: float, dropped: Counter[str]) -> Values:
 def _refuse_stuck(
     times: Times, values: Values, refused: Values, steps: Times, rate: float, power: Points, fallback: StepFallback
 ) -> int:
-    """Refuse the growth of a counter that all but stays the same beside power; how many samples it did so for.
+    """Refuse the growth of a counter that hardly changes while power is drawn. Return the number of its samples.
 
-    What it then catches up with in one step is the energy of that time, which power shows already.
+    Its later jump is the energy of that time, which power already has.
     """
     watts = _in_force(power, times)
-    growth = np.where(np.diff(values) < 0, values[1:], np.diff(values))  # from a reset on the value there
+    growth = np.where(np.diff(values) < 0, values[1:], np.diff(values))  # after a reset, the value itself
     is_still = (growth >= 0) & (growth < _LEAST / 1000 * watts * np.diff(times))
     edges = np.flatnonzero(np.diff(np.concatenate([[False], is_still, [False]])))
     joules, count = power_over(power, fallback), 0
@@ -165,12 +165,12 @@ def _refuse_stuck(
 
 
 def _in_force(power: Points, times: Times) -> Values:
-    """Power when each but the last of the samples was taken."""
+    """Return the power at the time of each sample but the last."""
     return power.values[np.maximum(np.searchsorted(power.times_ms, times[:-1], side="right") - 1, 0)]
 
 
 def _far_below(times: Times, growth: Values, power: Points, is_known: Flags | bool = True) -> Flags:
-    """Steps of hours in which a counter grows far less than power implies."""
+    """Whether each step is in an hour in which a counter grows far less than power implies."""
     hours = (times[:-1] - times[0] // _HOUR_MS * _HOUR_MS) // _HOUR_MS if times.size > 1 else times[:0]
     by_counter = np.bincount(hours, np.where(is_known, growth, 0.0))
     by_power = np.bincount(hours, np.where(is_known, _in_force(power, times) * np.diff(times) / 1000, 0.0))
@@ -179,7 +179,7 @@ def _far_below(times: Times, growth: Values, power: Points, is_known: Flags | bo
 
 
 def power_over(power: Points, step: StepFallback) -> Callable[[int, int], float]:
-    """Energy between two instants (ms) by power, as far as it is in force."""
+    """Return a function for the energy between two times (ms) by the power samples that hold then."""
     held = intervals(power.times_ms, power.stale_ms, step)
 
     def joules(start_ms: int, end_ms: int) -> float:
@@ -190,16 +190,16 @@ def power_over(power: Points, step: StepFallback) -> Callable[[int, int], float]
 
 
 DEAD_AFTER_MS = 3_600_000
-"""GR_ENGINE_ACTIVE at exactly 0 for this much busy time is a dead signal (dcgm-exporter 662), not an idle GPU."""
+"""Busy time after which GR_ENGINE_ACTIVE at exactly 0 is a dead signal (dcgm-exporter 662), not an idle GPU."""
 _BUSY_UTIL = 0.5
 _BUSY_ENGINE = 0.05
 _BUSY_POWER = 0.4
 _ROUNDING_BYTES = 2 * 1024 * 1024
-"""Used, free and total are rounded to MiB, each for itself."""
+"""Used, free and total memory are each rounded to MiB."""
 
 
 def drop_contradictions(rows: DeviceRows) -> dict[str, dict[str, int]]:
-    """Take them out of the rows; how many samples of which signal, by reason."""
+    """Remove contradictory values from the rows. Return the number of removed samples by signal and reason."""
     dropped: dict[str, dict[str, int]] = {}
     dead = _dead(rows)
     if dead.any():
@@ -220,10 +220,9 @@ def _take_out(rows: DeviceRows, signal: str, where: Flags) -> int:
 
 
 def _dead(rows: DeviceRows) -> Flags:
-    """The runs of exact zeros that hold more than an hour in which other signals show a busy GPU.
+    """Whether each row is in a run of exact zeros with more than an hour of busy GPU by other signals.
 
-    Copies over PCIe and contexts merely held are true zeros: GPU_UTIL may read 100 there, but neither SM nor memory nor
-    power shows work.
+    PCIe copies and idle contexts have true zeros: GPU_UTIL may be 100 there, but SM, memory and power show no work.
     """
     dead = np.zeros(rows.count, np.bool_)
     active = rows.columns.get("gr_engine_active_ratio")
@@ -247,7 +246,7 @@ def _at_least(rows: DeviceRows, signal: str, bound: float) -> Flags:
 
 
 def _draws_power(rows: DeviceRows) -> Flags:
-    """Power well above idle; idle is the least that the device drew on the day."""
+    """Whether power is well above idle: above the device's smallest power of the day."""
     power, limit = rows.columns.get("power_watts"), rows.columns.get("power_limit_watts")
     if power is None or limit is None or np.isnan(power).all():
         return np.zeros(rows.count, np.bool_)
@@ -256,13 +255,13 @@ def _draws_power(rows: DeviceRows) -> Flags:
 
 
 def _runs(flags: Flags) -> Iterator[tuple[int, int]]:
-    """Start and end (outside) of each run of true."""
+    """Yield start and end (exclusive) of each run of true."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(np.int8)))
     yield from zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)
 
 
 def _over_total(rows: DeviceRows) -> Flags:
-    """Times at which used and free memory together exceed the total."""
+    """Whether used and free memory together exceed the total."""
     used, free, total = (rows.columns.get(f"fb_{name}_bytes") for name in ("used", "free", "total"))
     if used is None or total is None:
         return np.zeros(rows.count, np.bool_)

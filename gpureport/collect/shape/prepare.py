@@ -1,6 +1,6 @@
-"""From a raw batch to clean points per series: sorted, distinct, in canonical units, without values that are none.
+"""Cleaning of a raw batch: points per series, sorted, distinct, in canonical units, without invalid values.
 
-Series with equal instants share one array of them.
+Series with equal times share one times array.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from gpureport.values.tables import SIGNAL_BY_NAME
 
 
 class Raw(NamedTuple):
-    """A series' raw samples; the extremes are NaN where any value is."""
+    """Raw samples of a series. The extremes are NaN where any value is."""
 
     times: Times
     values: Values
     lowest: float
     highest: float
     is_whole: bool
-    """No value has a fraction, and none is NaN."""
+    """No value has a fraction or is NaN."""
 
 
 class Samples:
-    """Raw samples by series, and by what is left of them when values that are none are out."""
+    """Raw samples by series, and shared arrays of their times."""
 
     def __init__(self, batch: SeriesBatch) -> None:
         from gpureport.collect.shape.loops import equal_to, extents
@@ -54,15 +54,15 @@ class Samples:
         self._parts: dict[tuple[int, bytes], Times] = {}
 
     def of(self, numbers: list[int], dropped: Counter[str]) -> Raw:
-        """A series' samples from its parts; of several at one instant the first that came."""
+        """Merge the parts of a series. Of several samples at one time, the first received is kept."""
         number = numbers[0]
         if len(numbers) > 1 or not self._is_rising[number]:
             return self._sorted(numbers, dropped)
         return Raw(self._instants(self._alike[number]), self._batch.values[self._slice(number)], *self._extents[number])
 
     def part(self, times: Times, kept: NDArray[np.bool_]) -> Times:
-        """Some of a series' instants, one array for the series that share theirs and keep the same."""
-        key = id(times), kept.tobytes()  # the batch's own arrays live as long as this
+        """Select times of a series. Series with the same times and selection share one array."""
+        key = id(times), kept.tobytes()  # the batch's own arrays live as long as this object
         if key not in self._parts:
             self._parts[key] = times[kept]
         return self._parts[key]
@@ -83,28 +83,28 @@ class Samples:
         kept = np.append(True, times[1:] != times[:-1])
         dropped["duplicate"] += int((~kept).sum())
         times, values = times[kept], values[kept]
-        self._sorted_times.append(times)  # kept alive: its parts are known by its address
+        self._sorted_times.append(times)  # kept alive: the id of this array is a key
         is_whole = all(self._extents[number][2] for number in numbers)
         return Raw(times, values, float(values.min(initial=np.inf)), float(values.max(initial=-np.inf)), is_whole)
 
 
-# What DCGM writes for "no value": int32, int64 and fp64 blanks with their sixteen reasons each (dcgm_structs.h).
+# DCGM's codes for "no value": int32, int64 and fp64 blanks with sixteen reasons each (dcgm_structs.h).
 _BLANKS = ((0x7FFFFFF0, 0x7FFFFFFF), (0x7FFFFFFFFFFFFFF0, 0x7FFFFFFFFFFFFFFF), (140737488355328.0, 140737488355343.0))
 
-# What AMD's exporter means as "not applicable": the largest number of an unsigned or signed integer of any width.
+# Codes of AMD's exporter for "not applicable": the largest unsigned or signed integer of each width.
 _NOT_APPLICABLE = (255.0, 65_535.0, 2_147_483_647.0, 4_294_967_295.0, 18_446_744_073_709_551_615.0)
 
 _INSTANTS = (1.4e9, 2.0**31)
-"""Seconds since 1970 from Kubernetes' first release on."""
+"""Seconds since 1970, from Kubernetes' first release on."""
 _AMOUNTS = (0.0, 1e15)
-"""Bytes of memory are the most that a node has of anything."""
+"""The largest amounts on a node are bytes of memory."""
 
 _NO_MARKER: Times = np.empty(0, np.int64)
 
 
 @dataclass
 class Tally:
-    """Samples of one metric, and what was left out."""
+    """Counts of one metric's samples and dropped values."""
 
     series_count: int = 0
     sample_count: int = 0
@@ -116,7 +116,7 @@ class Tally:
 
 @dataclass(frozen=True)
 class Prepared:
-    """One series: identity, hash, clean points in canonical units, and its raw samples (staleness markers included)."""
+    """One series: identity, hash, clean points in canonical units, and raw samples with staleness markers."""
 
     series_id: int
     identity: Identity
@@ -124,13 +124,13 @@ class Prepared:
     raw_times_ms: Times
     raw_values: Values
     dropped: Counter[str]
-    """Values left out, by reason."""
+    """Dropped values by reason."""
 
 
 def prepare(batch: SeriesBatch, catalog: Catalog, reading: Reading = PLAIN) -> tuple[list[Prepared], dict[str, Tally]]:
-    """Every series that the catalog names, cleaned, and a tally per metric.
+    """Return the cleaned series of the catalog's metrics, and a tally per metric.
 
-    Series handed over in several parts become one. SourceError when two label sets share a hash.
+    Parts of a series are merged. SourceError where two label sets share a hash.
     """
     tallies: dict[str, Tally] = {}
     numbers_by_key: dict[int, list[int]] = {}
@@ -158,7 +158,7 @@ def prepare(batch: SeriesBatch, catalog: Catalog, reading: Reading = PLAIN) -> t
 
 def _count_nameless(labels: Labels, count: int, catalog: Catalog, tallies: dict[str, Tally]) -> None:
     metric = labels.get(METRIC_LABEL, "")
-    # Where a label has another value than the catalog wants, the series is one that is not read.
+    # A series with another label value than the catalog's condition is not read, so it is not counted.
     if any(all(value in ("*", labels.get(name)) for name, value in row.conditions) for row in catalog.metrics.get(metric, ())):
         tallies.setdefault(metric, Tally()).dropped["nameless"] += count
 
@@ -176,7 +176,7 @@ def _present(labels: Labels) -> dict[str, str]:
 
 
 class _Rule(NamedTuple):
-    """Unit and range of a metric's values: the factor to canonical units (NaN: the unit is unknown), and the possible values."""
+    """Factor from a metric's unit to the canonical unit (NaN: unknown), and the range of possible values."""
 
     factor: float
     low: float
@@ -185,14 +185,14 @@ class _Rule(NamedTuple):
 
 
 class _Rules:
-    """The rule of each of the catalog's rows, worked out once."""
+    """Rules of the catalog's rows, each computed once."""
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
         self._known: dict[tuple[str, str], _Rule] = {}
 
     def of(self, meaning: Meaning) -> _Rule:
-        """The rule of a row."""
+        """Return the rule of a catalog row."""
         key = meaning.metric, meaning.labels
         if key not in self._known:
             factor = _factor(meaning, self._reading)
@@ -212,14 +212,14 @@ def _prepare_one(key: int, identity: Identity, raw: Raw, samples: Samples, rule:
 
 
 def _factor(meaning: Meaning, reading: Reading) -> float:
-    """To canonical units; NaN where the unit is unknown."""
+    """Return the factor to the canonical unit; NaN where the unit is unknown."""
     if not meaning.may_be_percent:
         return meaning.factor
     return {"ratio": meaning.factor, "percent": meaning.factor / 100, "unclear": np.nan}[reading.unit(meaning.metric)]
 
 
 def _is_plain(raw: Raw, meaning: Meaning, rule: _Rule) -> bool:
-    """Whether nothing needs a second check: most series hold numbers within the signal's range and below every blank."""
+    """Whether no further check is needed: most series have numbers in the signal's range and below every blank."""
     if (
         meaning.vendor == "amd"
         or math.isnan(rule.factor)
@@ -231,7 +231,7 @@ def _is_plain(raw: Raw, meaning: Meaning, rule: _Rule) -> bool:
 
 
 def _range(meaning: Meaning, factor: float) -> tuple[float, float]:
-    """The values, as scraped, that a signal can have; what is derived from growth is judged by its own figures."""
+    """Return the range of a signal's raw values. Derived growth is checked separately."""
     below_blanks = float(_BLANKS[0][0] - 1)
     if meaning.signal.startswith("kube_"):
         return _range_of_object(meaning)
@@ -242,15 +242,15 @@ def _range(meaning: Meaning, factor: float) -> tuple[float, float]:
 
 
 def _range_of_object(meaning: Meaning) -> tuple[float, float]:
-    """The values of an object of Kubernetes: instants, amounts, counts, and what holds (1) or does not."""
+    """Return the range of a Kubernetes object's values: times, amounts and counts, or flags of 0 and 1."""
     if meaning.is_instant:
         return _INSTANTS
     return _AMOUNTS if meaning.is_steady or meaning.kind == "counter" else (0.0, 1.0)
 
 
 def _bounds(meaning: Meaning, factor: float) -> tuple[float, float]:
-    """The same without regard to blanks; a counter's values are judged by their growth, once it is a device's."""
-    signal = SIGNAL_BY_NAME.get(meaning.signal)  # a divisor is none
+    """Return the signal's range, ignoring blanks. A counter is checked later by its growth on the device."""
+    signal = SIGNAL_BY_NAME.get(meaning.signal)  # a divisor has no signal
     if signal is None or meaning.kind == "counter":
         return 0.0, 2.0**64  # no counter is wider
     return signal.lowest / factor, signal.highest / factor
@@ -263,7 +263,7 @@ def _scaled(values: Values, factor: float) -> Values:
 def _unusable(
     values: Values, stale: NDArray[np.bool_], identity: Identity, factor: float, dropped: Counter[str]
 ) -> NDArray[np.bool_]:
-    """Values that count as missing, each counted under the first reason that applies."""
+    """Whether each value is invalid. Each is counted under the first reason that applies."""
     unusable = np.zeros(values.size, np.bool_)
     for reason, found in _reasons(values, identity, factor).items():
         fresh = found & ~stale & ~unusable
@@ -281,7 +281,7 @@ def _reasons(values: Values, identity: Identity, factor: float) -> dict[str, NDA
         found["blank"] = np.logical_or.reduce([(values >= low) & (values <= high) for low, high in _BLANKS])
     if meaning.vendor == "amd":
         is_later_part = identity.labels.get("gpu_partition_id", "").lstrip("0").isdecimal()
-        shows_0 = "partition 0 only" in meaning.needs and is_later_part  # of the whole card, which it knows nothing of
+        shows_0 = "partition 0 only" in meaning.needs and is_later_part  # later partitions print 0 for values of the whole card
         found["not_applicable"] = np.isin(values, (*_NOT_APPLICABLE, 0.0) if shows_0 else _NOT_APPLICABLE)
     if meaning.is_steady:
         found["outlier"] = _lone(values, meaning.is_instant)
@@ -296,7 +296,7 @@ def _reasons(values: Values, identity: Identity, factor: float) -> dict[str, NDA
 
 
 def _lone(values: Values, is_either_way: bool) -> NDArray[np.bool_]:
-    """Outliers: samples above, or either way unlike, two equal neighbors; for the first and the last, the two beside them."""
+    """Whether a sample is above (or, either way, unlike) two equal neighbors; for the first and last, the two next to them."""
     if values.size < 3:
         return np.zeros(values.size, np.bool_)
     before, after = np.append(values[2], values[:-1]), np.append(values[1:], values[-3])
@@ -306,13 +306,13 @@ def _lone(values: Values, is_either_way: bool) -> NDArray[np.bool_]:
 
 def _out_of_range(values: Values, meaning: Meaning, factor: float) -> NDArray[np.bool_]:
     low, high = _bounds(meaning, factor)
-    with np.errstate(invalid="ignore"):  # where the unit is unknown there is no bound
+    with np.errstate(invalid="ignore"):  # an unknown unit has no bound
         outside: NDArray[np.bool_] = (values < low) | (values > high)
     return outside | _no_code(values) if meaning.is_whole else outside
 
 
 def _no_code(values: Values) -> NDArray[np.bool_]:
-    """Values that are neither codes nor bits: not whole, or wider than the lake's 32 bits."""
-    with np.errstate(invalid="ignore"):  # a staleness marker is a NaN that signals
+    """Whether each value cannot be a code or bits: not whole, or wider than the lake's 32 bits."""
+    with np.errstate(invalid="ignore"):  # a staleness marker is a signaling NaN
         found: NDArray[np.bool_] = (values != np.floor(values)) | (values > _BLANKS[0][1])
     return found

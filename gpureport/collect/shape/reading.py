@@ -1,4 +1,4 @@
-"""Facts of a cluster's whole day that no single series shows: which pods are exporters, and the unit of a doubtful metric."""
+"""Facts of a cluster's whole day that no single series shows: exporter pods, and units of ambiguous metrics."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ REQUESTS = ("kube_pod_container_resource_requests", "kube_pod_resourceclaim_info
 NOT_EXTENDED = "cpu|memory|storage|ephemeral_storage|hugepages_.*|attachable_volumes_.*|pods"
 
 LARGEST_PERCENT = 100.0
-"""Larger values are garbage in either unit (DCGM 199) and no evidence of it."""
+"""Larger values are garbage in either unit (DCGM 199) and are no evidence."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """Reading of a day's series."""
+    """Rules for reading a day's series."""
 
     exporters: frozenset[str] = frozenset()
-    """Places of exporters' pods: what ``pod`` is in where another label, such as ``exported_pod``, has the workload."""
+    """Places of exporter pods: ``pod`` is the exporter where another label, such as ``exported_pod``, has the workload."""
     requesting: frozenset[str] = frozenset()
-    """Pods that request an extended resource, and so are no exporters."""
+    """Pods that request an extended resource. They are not exporters."""
     honoring: frozenset[str] = frozenset()
-    """Jobs in which devices' series may have no pod: a target's label would be on all, so what is there is a workload."""
+    """Jobs with some device series without a pod: a target's label would be on all series, so their pod labels are workloads."""
     units: Mapping[str, Unit] = field(default_factory=dict)
-    """Units of the metrics without one in their names; those that are not in it are ratios."""
+    """Units of ambiguous metrics. A metric without an entry is a ratio."""
 
     def unit(self, metric: str) -> Unit:
-        """Unit of a doubtful metric."""
+        """Return the unit of an ambiguous metric."""
         return self.units.get(metric, "ratio")
 
 
@@ -45,43 +45,43 @@ PLAIN = Reading()
 
 @dataclass
 class UnitEvidence:
-    """Range of a doubtful metric's values, over all devices of a day."""
+    """Range of an ambiguous metric's values, over all devices of a day."""
 
     largest: float = 0.0
     has_fraction: bool = False
 
     def add(self, values: Values) -> None:
-        """Take the values of a series into account."""
+        """Add the values of a series."""
         plausible = values[(values >= 0) & (values <= LARGEST_PERCENT)]
         if plausible.size:
             self.largest = max(self.largest, float(plausible.max()))
             self.has_fraction = self.has_fraction or bool((plausible != np.floor(plausible)).any())
 
     def merge(self, other: UnitEvidence) -> None:
-        """Take another group's evidence into account."""
+        """Add the evidence of another group."""
         self.largest = max(self.largest, other.largest)
         self.has_fraction = self.has_fraction or other.has_fraction
 
     @property
     def unit(self) -> Unit:
-        """Whole numbers above 1 are percent (DCGM 4.6), fractions up to 1 a ratio (4.7); anything else is unclear."""
+        """Integers above 1 are percent (DCGM 4.6), fractions up to 1 a ratio (4.7); anything else is unclear."""
         if self.largest == 0 or (self.largest <= 1 and self.has_fraction):
             return "ratio"
         return "percent" if self.largest > 1 and not self.has_fraction else "unclear"
 
 
 def units_by_evidence(evidence: Mapping[str, UnitEvidence]) -> dict[str, Unit]:
-    """The units of the metrics, by what their values of the whole day show; ratios, the usual case, are not named."""
+    """Return the metrics' units by the values of the whole day. Ratios, the usual case, are left out."""
     return {metric: found.unit for metric, found in sorted(evidence.items()) if found.unit != "ratio"}
 
 
 def read_labels(labels: Iterable[Labels], before: Reading = PLAIN) -> Reading:
-    """Exporter pods of a day: those beside whose name a series has another pod's, the workload's."""
+    """Find the exporter pods of a day: their series have another pod, the workload, in a second label."""
     exporters, requesting, honoring = set(before.exporters), set(before.requesting), set(before.honoring)
     for each in labels:
         pod, exported = each.get("pod", ""), each.get("exported_pod", "")
         if pod not in ("", exported or first(each, UNSCRAPED_POD) or pod):
-            exporters |= {place(each), place({**each, "container": ""})}  # a target may have none: then it is the workload's
+            exporters |= {place(each), place({**each, "container": ""})}  # also without a container, which is then the workload's
         if each.get(METRIC_LABEL) in REQUESTS:
             if not re.fullmatch(NOT_EXTENDED, each.get("resource", "")):
                 requesting |= {pod, exported} - {""}
@@ -91,9 +91,9 @@ def read_labels(labels: Iterable[Labels], before: Reading = PLAIN) -> Reading:
 
 
 def place(labels: Labels) -> str:
-    """Namespace, container and pod of a scrape's target, without the parts that distinguish a pod from others of its DaemonSet.
+    """Return namespace, container and pod of a scrape target, without the pod's suffix within its DaemonSet.
 
-    The exporter's pod on an idle node has no workload beside it; a workload of a like name is elsewhere.
+    An exporter's pod on an idle node has no workload label. A workload with a similar name has another place.
     """
     pod = labels.get("pod", "")
     return "/".join([labels.get("namespace", ""), labels.get("container", ""), pod.rpartition("-")[0] or pod])

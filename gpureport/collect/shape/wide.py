@@ -1,8 +1,8 @@
-"""All signals of a device side by side: the common refinement of their step functions, cut at full hours.
+"""All signals of a device in common rows: the common refinement of their step functions, split at full hours.
 
-Signals scraped together share their instants, so a row is simply a scrape. Where they do not, a row begins at every
-instant of any signal and at every end of one, and each value takes the partner in force. Series that are no device's
-have rows of their own (``LongRows``).
+Signals of one scrape have the same times, so a row is a scrape. Otherwise a row starts at every start or end of any signal's
+interval, and each value is combined with the others in force. Series outside of device columns have their own rows
+(``LongRows``).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gpureport.values.window import HOUR_MS, Window
 
 @dataclass
 class DeviceRows:
-    """Rows of one device: instants, lengths and columns (NaN = null), all of one length."""
+    """Rows of one device: start times, lengths and columns (NaN = null), all of one length."""
 
     starts_ms: Times
     held_ms: Times
@@ -40,7 +40,7 @@ class DeviceRows:
 
 @dataclass(frozen=True)
 class Grid:
-    """Signals that share their instants, and for each row which of their samples is in force."""
+    """Signals with the same times, and the index of the sample in force for each row."""
 
     intervals: Intervals
     sample: NDArray[np.int64]
@@ -51,7 +51,7 @@ class Grid:
 def device_rows(
     points: Mapping[str, Points], fallback_step_ms: Mapping[str, StepFallback], window: Window, first_seen_ms: int
 ) -> DeviceRows:
-    """One device's rows within the window, from its signals' points; every signal has at least one."""
+    """Return one device's rows in the window from its signals' points. Every signal has at least one point."""
     shared = _by_instants(points)
     found = [intervals(points[names[0]].times_ms, points[names[0]].stale_ms, fallback_step_ms[names[0]]) for names in shared]
     starts, ends = row_bounds(found, window)
@@ -68,7 +68,7 @@ def device_rows(
 
 
 def _by_instants(points: Mapping[str, Points]) -> list[list[str]]:
-    """Signal names grouped by equal instants and markers."""
+    """Group signal names by equal times and markers."""
     groups: list[list[str]] = []
     for name, each in points.items():
         for group in groups:
@@ -82,13 +82,13 @@ def _by_instants(points: Mapping[str, Points]) -> list[list[str]]:
 
 
 def row_bounds(found: list[Intervals], window: Window) -> tuple[Times, Times]:
-    """Starts and ends of all candidate rows inside the window."""
+    """Return starts and ends of all candidate rows in the window."""
     low = max(window.start_ms, min(int(each.times_ms[0]) for each in found))
     high = min(window.end_ms, max(int(each.ends_ms[-1]) for each in found))
     if low >= high:
         return np.empty(0, np.int64), np.empty(0, np.int64)
     hours = np.arange(-(-low // HOUR_MS) * HOUR_MS, high, HOUR_MS)
-    # An end where the next sample begins is that sample's instant: only the others are bounds of their own.
+    # An interval that ends at the next sample adds no bound, because that sample's time already is one.
     marks = [part for each in found for part in (each.times_ms, each.ends_ms[~each.is_linked])]
     bounds = distinct([np.array([low, high]), hours, *marks])
     bounds = bounds[(bounds >= low) & (bounds <= high)]
@@ -96,7 +96,7 @@ def row_bounds(found: list[Intervals], window: Window) -> tuple[Times, Times]:
 
 
 def grid_of(found: Intervals, starts: Times) -> Grid:
-    """Sample in force at each row's start."""
+    """Return the sample in force at each row's start."""
     from gpureport.collect.shape.loops import in_force
 
     return Grid(found, *in_force(found.times_ms, found.ends_ms, starts))
@@ -111,14 +111,14 @@ def _empty_rows(grids: list[Grid], starts: Times, ends: Times, kept: NDArray[np.
 
 
 def _add_signals(rows: DeviceRows, points: Mapping[str, Points], grid: Grid, kept: NDArray[np.bool_]) -> None:
-    """The columns of the signals on one grid."""
+    """Add the columns of the signals on one grid."""
     sample, is_held, is_own = grid.sample[kept], grid.is_held[kept], grid.is_own[kept]
     joined = is_held & ~is_own & ~rows.is_carried
     rows.joined_count += len(points) * joined.astype(np.int16)
     joined_count, is_whole = int(joined.sum()), bool(is_held.all())
     for name, each in points.items():
         rows.joined_by_signal[name] = joined_count
-        # A counter that shows no growth is as good as none: what else shows it, serves (power, for energy).
+        # A refused counter value counts as missing, so that another signal is used (power, for energy).
         values = each.values if each.refused is None else np.where(np.isnan(each.refused), each.values, np.nan)
         rows.columns[name] = values[sample] if is_whole else np.where(is_held, values[sample], np.nan)
         signal = SIGNAL_BY_NAME[name]
@@ -131,7 +131,7 @@ def _add_signals(rows: DeviceRows, points: Mapping[str, Points], grid: Grid, kep
 
 
 def _share(grown: Values, grid: Grid, sample: NDArray[np.int64], is_held: NDArray[np.bool_], rows: DeviceRows) -> Values:
-    """A sample's increase, spread evenly over the rows that its interval was cut into."""
+    """Split each sample's increase over its rows in proportion to their lengths."""
     length = grid.intervals.ends_ms[sample] - grid.intervals.times_ms[sample]
     increase = np.where(is_held, grown[sample], np.nan)
     is_cut = rows.held_ms != length
@@ -142,9 +142,9 @@ def _share(grown: Values, grid: Grid, sample: NDArray[np.int64], is_held: NDArra
 def _leave_to_day_before(
     rows: DeviceRows, points: Mapping[str, Points], fallback_step_ms: Mapping[str, StepFallback], start_ms: int
 ) -> None:
-    """The part of growth over a gap before the window, by power: it counts on that day.
+    """Subtract the part of a gap's growth before the window, by power: the previous day counts it.
 
-    Over a reset growth is the least that was used: where power shows as much, power alone counts.
+    Growth over a reset is a lower bound. Where power shows at least as much, only power counts.
     """
     counter = points["energy_joules"]
     first = int(np.searchsorted(counter.times_ms, start_ms))
@@ -155,17 +155,17 @@ def _leave_to_day_before(
     joules = power_over(points["power_watts"], fallback_step_ms["power_watts"])
     before, after = counter.times_ms[first - 1 : first + 1].tolist()
     held = intervals(counter.times_ms, counter.stale_ms, fallback_step_ms["energy_joules"])
-    # The day before counts the counter's last sample by power only where power goes on without it.
+    # The previous day uses power in place of the counter only where power continues after the counter's last interval.
     counted = joules(before, start_ms) if joules(int(held.ends_ms[first - 1]), start_ms) else 0.0
     is_reset = counter.values[first] < counter.values[first - 1]
     gap[row] = np.nan if counted and is_reset and counted + joules(start_ms, after) >= gap[row] else max(0.0, gap[row] - counted)
 
 
 def _xid_events(points: Points, rows: DeviceRows, first_seen_ms: int) -> Values:
-    """The code at each row where a new non-zero one appears.
+    """Return the code at each row where a new non-zero code appears.
 
-    A code at the device's very first instant is no event. One that appears while the device was
-    seen before is: DCGM 4.5.3 and later show no series until the first XID (dcgm-exporter 700).
+    A code at the device's first sample is not an event. A code that first appears later is: DCGM 4.5.3 and later show no series
+    until the first XID (dcgm-exporter 700).
     """
     codes = points.values
     before = np.append(codes[0] if points.times_ms[0] <= first_seen_ms else 0.0, codes[:-1])
@@ -180,7 +180,7 @@ def _xid_events(points: Points, rows: DeviceRows, first_seen_ms: int) -> Values:
 
 @dataclass(frozen=True)
 class LongRows:
-    """Rows of one series within the window; NaN = null in the growth columns."""
+    """Rows of one series in the window; NaN = null in the growth columns."""
 
     starts_ms: Times
     held_ms: Times
@@ -191,7 +191,7 @@ class LongRows:
 
 
 def long_rows(points: Points, is_counter: bool, is_state: bool, fallback: StepFallback, window: Window) -> LongRows:
-    """One series' samples as intervals; of a state's equal values in a row within an hour one interval is kept."""
+    """Return one series' samples as intervals. Equal consecutive values of a state are merged within an hour."""
     found = intervals(points.times_ms, points.stale_ms, fallback)
     starts, ends = row_bounds([found], window)
     grid = grid_of(found, starts)
@@ -215,7 +215,7 @@ def _joined(rows: LongRows) -> LongRows:
     ends = rows.starts_ms + rows.held_ms
     same = (rows.values[1:] == rows.values[:-1]) & (rows.starts_ms[1:] == ends[:-1])
     same &= rows.starts_ms[1:] // HOUR_MS == rows.starts_ms[:-1] // HOUR_MS
-    # Growth is added up over what is joined, so known and unknown growth stay apart, and growth over a gap begins a row.
+    # Merged growth is a sum, so rows with known and unknown growth stay apart, and growth over a gap starts a row.
     same &= np.isnan(rows.increase[1:]) == np.isnan(rows.increase[:-1])
     same &= np.isnan(rows.gap_increase[1:])
     first = np.flatnonzero(np.concatenate([[True], ~same])) if rows.values.size else np.empty(0, np.int64)

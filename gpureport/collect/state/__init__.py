@@ -1,4 +1,4 @@
-"""Kubernetes objects as the API server prints them → rows of the state tables; no input or output."""
+"""Conversion of Kubernetes objects to rows of the state tables, without input or output."""
 
 from gpureport.collect.state.kinds import KINDS, Kind
 from gpureport.collect.state.observation import Observation

@@ -1,6 +1,6 @@
-"""ResourceSlices, DeviceClasses and ResourceClaims → rows of ``device…`` and ``claim…``, for v1, v1beta2 and v1beta1 alike.
+"""Conversion of ResourceSlices, DeviceClasses and ResourceClaims (v1, v1beta2, v1beta1) to ``device…`` and ``claim…``.
 
-A slice with an older generation than its pool's newest stays listable while a driver updates; its devices are not there.
+While a driver updates its pool, slices of the old generation can still be listed. Their devices no longer exist.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ class _Pool:
 
 
 class Pools:
-    """Slices in any order; the devices of each pool's newest generation."""
+    """Collects slices in any order. The rows are the devices of each pool's newest generation."""
 
     def __init__(self) -> None:
         self._pools: dict[tuple[str, str], _Pool] = {}
 
     def add(self, resource_slice: Object) -> None:
-        """Take a slice into account; one of an older generation changes nothing."""
+        """Add a slice. One of an older generation changes nothing."""
         spec = mapping(resource_slice.get("spec"))
         reported = mapping(spec.get("pool"))
         generation = whole(reported.get("generation")) or 0
@@ -48,7 +48,7 @@ class Pools:
             pool.rows += [_device_row(*key, spec, device) for device in objects(spec.get("devices"))]
 
     def rows(self) -> Iterator[Row]:
-        """Every device that is there, with what is wrong with its pool."""
+        """Yield every existing device, with the defects of its pool."""
         for pool in self._pools.values():
             names = Counter(row["device"] for row in pool.rows)
             of_pool = {"pool_generation": pool.generation, "is_pool_complete": pool.slice_count == pool.announced_count}
@@ -86,7 +86,7 @@ def _node(spec: Object) -> str:
 
 
 def _attributes(driver: str, attributes: Object) -> Iterator[tuple[str, str]]:
-    """Attributes by full name: one without a domain is in the driver's own."""
+    """Yield attributes by full name. A name without a domain is in the driver's domain."""
     for name, value in attributes.items():
         for kind, found in mapping(value).items():
             if kind in _TYPES and found is not None:
@@ -100,7 +100,7 @@ def _as_text(value: Any) -> str:
 
 
 def _by_id(attributes: Mapping[str, str], driver: str) -> dict[str, str]:
-    """Attributes without their domains: of several with one id the driver's own, else the first."""
+    """Return attributes without their domains. Of equal names, the driver's own is used, else the first."""
     found: dict[str, str] = {}
     own = f"{driver}/"
     for name, value in attributes.items():
@@ -118,7 +118,7 @@ def _counters(payload: Object) -> Iterator[tuple[str, float | None]]:
 
 
 def device_class_row(device_class: Object) -> Row:
-    """A class of devices."""
+    """Return the row of a device class."""
     metadata, spec = mapping(device_class.get("metadata")), mapping(device_class.get("spec"))
     return {
         "device_class": text(metadata.get("name")),
@@ -147,7 +147,7 @@ def _allocation(claim: Object) -> Object:
 
 
 def claim_row(claim: Object) -> Row:
-    """A claim: what it requests, whose it is, whether it was granted."""
+    """Return the row of a claim: its requests, owner and allocation."""
     metadata = mapping(claim.get("metadata"))
     annotations = mapping(metadata.get("annotations"))
     owner = next(iter(objects(metadata.get("ownerReferences"))), {})
@@ -192,7 +192,7 @@ def _request(name: str, subrequest: str, request: Object) -> Row:
 
 
 def claim_device_rows(claim: Object) -> Iterator[Row]:
-    """Devices allocated to the claim. A pool's name may hold slashes, so the three parts are never joined."""
+    """Yield the claim's allocated devices. A pool's name may contain slashes, so the three parts are never joined."""
     results = objects(mapping(_allocation(claim).get("devices")).get("results"))
     identity = _identity(claim) if results else {}
     for result in results:
@@ -211,7 +211,7 @@ def claim_device_rows(claim: Object) -> Iterator[Row]:
 
 
 def claim_consumer_rows(claim: Object) -> Iterator[Row]:
-    """Consumers of the claim: pods, or groups of pods."""
+    """Yield the consumers of the claim: pods, or groups of pods."""
     consumers = objects(mapping(claim.get("status")).get("reservedFor"))
     identity = _identity(claim) if consumers else {}
     for each in consumers:

@@ -1,4 +1,4 @@
-"""Reading fields of raw JSON objects, where anything may be missing, null, or of another type than in the schema."""
+"""Access to fields of raw JSON objects. Any field may be missing, null, or of another type than in the schema."""
 
 from __future__ import annotations
 
@@ -14,42 +14,42 @@ Row = dict[str, Any]
 
 
 def mapping(value: Any) -> Object:
-    """The value if it is an object, else an empty one."""
+    """Return the value if it is an object, else an empty one."""
     return value if isinstance(value, dict) else {}
 
 
 def objects(value: Any) -> list[Object]:
-    """The objects of a list; none for null and for what is no list."""
+    """Return the objects in a list; an empty list for any other value."""
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
 def listed(value: Any) -> list[Any]:
-    """The value if it is a list, else an empty one."""
+    """Return the value if it is a list, else an empty one."""
     return value if isinstance(value, list) else []
 
 
 def text(value: Any) -> str:
-    """The value if it is text, else ''."""
+    """Return the value if it is text, else ''."""
     return value if isinstance(value, str) else ""
 
 
 def whole(value: Any) -> int | None:
-    """The value if it is a whole number of 64 bits, else None."""
+    """Return the value if it is a 64-bit integer, else None."""
     return value if isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63 else None
 
 
 def texts(value: Any) -> dict[str, str]:
-    """The text entries of an object (labels, annotations)."""
+    """Return the text entries of an object (labels, annotations)."""
     return {name: each for name, each in value.items() if isinstance(each, str)} if isinstance(value, dict) else {}
 
 
 def selected(value: Any, prefixes: tuple[str, ...]) -> dict[str, str]:
-    """The text entries whose names begin in one of these ways."""
+    """Return the text entries whose names start with one of the prefixes."""
     return {name: each for name, each in texts(value).items() if name.startswith(prefixes)}
 
 
 def instant(value: Any) -> int | None:
-    """An RFC 3339 time as milliseconds since the epoch; None where there is none."""
+    """Convert an RFC 3339 time to milliseconds since the epoch; None for any other value."""
     return _parsed(value) if isinstance(value, str) else None
 
 
@@ -63,7 +63,7 @@ def _parsed(value: str) -> int | None:
 
 
 def condition(conditions: Any, kind: str) -> Object:
-    """The condition of a type, or an empty one."""
+    """Return the condition of a type, or an empty object."""
     for each in objects(conditions):
         if each.get("type") == kind:
             return each
@@ -71,12 +71,12 @@ def condition(conditions: Any, kind: str) -> Object:
 
 
 def taints(value: Any) -> list[str]:
-    """Taints as people write them: key=value:effect."""
+    """Return taints as text: key=value:effect."""
     return [f"{text(each.get('key'))}={text(each.get('value'))}:{text(each.get('effect'))}" for each in objects(value)]
 
 
 def only_node(selector: Any) -> str:
-    """The one node that a node selector allows by name, or ''."""
+    """Return the only node that a node selector allows by name, else ''."""
     terms = objects(mapping(selector).get("nodeSelectorTerms"))
     names = [_names(objects(term.get("matchFields"))) for term in terms]
     return names[0][0] if len(names) == 1 and len(names[0]) == 1 else ""
@@ -88,10 +88,10 @@ def _names(fields: Iterable[Object]) -> list[str]:
 
 
 def pci_bus_id(written: str) -> str:
-    """A PCI address as drivers write it, 0000:18:00.0; DCGM writes the domain with eight digits."""
+    """Return a PCI address in the format of drivers, 0000:18:00.0. DCGM writes the domain with eight digits."""
     domain, colon, rest = written.strip().lower().partition(":")
     if not colon:
         return written.strip().lower()
-    if ":" not in rest:  # no domain at all: 18:00.0
+    if ":" not in rest:  # without a domain: 18:00.0
         return f"0000:{domain}:{rest}"
     return f"{domain.lstrip('0').rjust(4, '0')}:{rest}"

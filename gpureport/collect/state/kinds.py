@@ -1,4 +1,4 @@
-"""The kinds of Kubernetes objects that an observation lists."""
+"""The kinds of Kubernetes objects in a snapshot."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 DRA_GROUP = "resource.k8s.io"
 DRA_VERSIONS = ("v1", "v1beta2", "v1beta1")
-"""Newest first; v1alpha3 is another shape."""
+"""Newest first. v1alpha3 has another structure."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A resource of an API group; ``versions`` in the order of preference, empty for the server's own."""
+    """A resource of an API group. ``versions`` is in order of preference; empty means the server's own order."""
 
     resource: str
     kind: str
@@ -20,11 +20,11 @@ class Kind:
     versions: tuple[str, ...] = ()
     is_namespaced: bool = False
     fields: str = ""
-    """Field selector: what alone is listed."""
+    """Field selector: only matching objects are listed."""
 
     @property
     def system(self) -> str:
-        """System that brings the kind, as ``kubernetes.systems`` names it; '' for kinds that every report needs."""
+        """System of the kind in ``kubernetes.systems``; '' for kinds that every report needs."""
         return _SYSTEM_BY_GROUP.get(self.group, self.quota_system)
 
     @property
@@ -62,4 +62,4 @@ QUOTAS = (
     Kind("queues", "Queue", "scheduling.run.ai", "kai"),
 )
 KINDS = (NODES, NAMESPACES, SLICES, CLASSES, CLAIMS, PODS, KOORDINATOR_DEVICES, *QUOTAS, REFUSALS)
-"""In the order in which they are listed: claims before pods, so that a pod seen with a claim is likely to find it."""
+"""In listing order: claims come before pods, so that a pod's claims are probably listed."""

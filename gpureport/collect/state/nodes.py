@@ -1,4 +1,4 @@
-"""Nodes and namespaces → rows of ``node`` and ``namespace``."""
+"""Conversion of nodes and namespaces to rows of ``node`` and ``namespace``."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _ANNOTATIONS = ("nos.nebuly.com/", "hami.io/", "node.koordinator.sh/")
 
 
 def node_row(node: Object) -> Row:
-    """A node with all its labels; of its resources those with a domain, and allocatable CPU and memory."""
+    """Return the row of a node: all labels, resources with a domain in their names, and allocatable CPU and memory."""
     metadata, status = mapping(node.get("metadata")), mapping(node.get("status"))
     spec = mapping(node.get("spec"))
     ready = condition(status.get("conditions"), "Ready")
@@ -60,7 +60,7 @@ def node_row(node: Object) -> Row:
 
 
 def kept_labels(labels: Mapping[str, str], named: Collection[str]) -> dict[str, str]:
-    """Labels that describe a node, and those that somebody names."""
+    """Return the labels that describe a node, and those in ``named``."""
     return {name: value for name, value in labels.items() if name in named or name.startswith(_LABELS)}
 
 
@@ -69,7 +69,7 @@ def _amounts(resources: Any, *named: str) -> dict[str, float | None]:
 
 
 def namespace_row(namespace: Object) -> Row:
-    """A namespace with all its labels: one of them may name the team."""
+    """Return the row of a namespace with all labels: one of them may name the team."""
     metadata = mapping(namespace.get("metadata"))
     return {
         "namespace": text(metadata.get("name")),

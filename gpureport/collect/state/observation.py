@@ -1,4 +1,4 @@
-"""One snapshot of a cluster: raw objects in, page by page, the rows of every state table out."""
+"""One snapshot of a cluster: raw objects are added page by page, and become the rows of every state table."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 def quota_row(kind: Kind, api_version: str, found: Object) -> Row:
-    """A quota object as it is."""
+    """Return the row of a quota object, with its spec and status as JSON."""
     metadata = mapping(found.get("metadata"))
     annotations = texts(metadata.get("annotations"))
     annotations.pop(_LAST_APPLIED, None)
@@ -52,7 +52,7 @@ _EMPTY = {pa.types.is_string: "", pa.types.is_boolean: False, pa.types.is_map: {
 
 
 class Rows:
-    """Collects rows as they come; a column that a row leaves out is '', false, empty, or null where null is allowed."""
+    """Collects rows of a table. A missing column is '', false or empty, or null where the column is nullable."""
 
     def __init__(self, table: Table, observed_at_ms: int) -> None:
         self._table = table
@@ -61,13 +61,13 @@ class Rows:
         self._batches: list[pa.RecordBatch] = []
 
     def add(self, row: Mapping[str, Any]) -> None:
-        """Take a row."""
+        """Add a row."""
         self._waiting.append(row)
         if len(self._waiting) >= _BATCH_ROWS:
             self._pack()
 
     def arrow(self) -> pa.Table:
-        """All rows in the order of the table's grain."""
+        """Return all rows in the order of the table's grain."""
         self._pack()
         rows = pa.Table.from_batches(self._batches, self._table.schema)
         return rows.sort_by([(name, "ascending") for name in self._table.grain]) if rows.num_rows else rows
@@ -94,7 +94,7 @@ def _missing(field: pa.Field) -> Any:
 
 
 def _maps(found: Sequence[Mapping[str, Any]], kind: pa.MapType) -> pa.Array:
-    """Keys and values of all rows end to end: a third of the time that Arrow takes to go through each."""
+    """Build maps from the concatenated keys and values of all rows, in a third of Arrow's time for one map after another."""
     offsets = [0]
     keys: list[str] = []
     values: list[Any] = []
@@ -111,7 +111,7 @@ _TABLE_BY_NAME = {table.name: table for table in STATE_TABLES}
 
 
 class Observation:
-    """The state of a cluster at one instant, gathered list by list."""
+    """The state of a cluster at one time, collected list by list."""
 
     def __init__(self, observed_at_ms: int) -> None:
         self._observed_at_ms = observed_at_ms
@@ -120,31 +120,31 @@ class Observation:
         self._flavor_labels: set[str] = set()
 
     def begin(self, kind: Kind, api_version: str) -> None:
-        """A list of a kind starts; if it started before, what came of it is forgotten."""
+        """Start the list of a kind. A second start discards the rows of the first."""
         self._lists[kind.name] = _List(kind, api_version, self._observed_at_ms)
 
     def forget(self, kind: Kind) -> None:
-        """Objects of an incomplete list; its memory is freed, for the next list may be as large."""
+        """Discard an incomplete list and free its memory: the next list may be as large."""
         self._lists.pop(kind.name, None)
         pa.default_memory_pool().release_unused()
 
     def add(self, kind: Kind, items: Iterable[Object]) -> None:
-        """Objects of a list that has begun; one that came before (by uid) is left out."""
+        """Add objects of a started list. An object with a known UID is skipped."""
         objects = list(items)
         if kind == kinds.FLAVORS:
             self._flavor_labels.update(*(flavor_labels(each) for each in objects))
         self._lists[kind.name].add(objects)
 
     def add_kubelet(self, rows: Iterable[Row]) -> None:
-        """Rows of a checkpoint file or of a PodResources dump."""
+        """Add the rows of a checkpoint file or a PodResources dump."""
         self._kubelet += rows
 
     def count(self, kind: Kind) -> int:
-        """Number of objects of a kind."""
+        """Return the number of objects of a kind."""
         return self._lists[kind.name].count if kind.name in self._lists else 0
 
     def tables(self) -> dict[str, pa.Table]:
-        """The rows of every table that has any, in the order of its grain."""
+        """Return the rows of every table that has any, in the order of its grain."""
         found: dict[str, list[pa.Table]] = {}
         for each in self._lists.values():
             for name, rows in each.finished(self._flavor_labels):
@@ -166,7 +166,7 @@ _POD_COLUMNS = ["namespace", "pod", "pod_uid", "node_name"]
 
 
 class _List:
-    """Result of one kind."""
+    """Rows of one kind."""
 
     def __init__(self, kind: Kind, api_version: str, observed_at_ms: int) -> None:
         self._observed_at_ms = observed_at_ms
@@ -203,12 +203,12 @@ class _List:
             self._rows[name].add(row)
 
     def _take_slice(self, found: Object) -> Sequence[tuple[str, Row]]:
-        """Devices, known when all slices are."""
+        """Add a slice. Its devices are known only when all slices are."""
         self._pools.add(found)
         return ()
 
     def _take_node(self, found: Object) -> Sequence[tuple[str, Row]]:
-        """Labels of nodes that matter, known when all flavors are."""
+        """Add a node. The labels to keep are known only when all flavors are."""
         self._nodes.append(node_row(found))
         return ()
 
@@ -224,7 +224,7 @@ def _quota(kind: Kind, api_version: str, found: Object) -> Iterator[tuple[str, R
 
 
 def _refusal(found: Object) -> Iterator[tuple[str, Row]]:
-    """An Event in which a quota refused a controller's pod; others are left out."""
+    """Yield an Event in which a quota refused a controller's pod; others are skipped."""
     if "exceeded quota" in text(found.get("message")):
         spec = {name: found.get(name) for name in ("involvedObject", "message", "lastTimestamp")}
         yield "quota", quota_row(kinds.REFUSALS, "v1", {**found, "spec": spec})

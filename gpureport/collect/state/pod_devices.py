@@ -1,7 +1,7 @@
-"""Devices of pods → ``pod_device``, by Koordinator's annotations and by the kubelet's checkpoint and PodResources dumps.
+"""Conversion of pods' devices to ``pod_device``: Koordinator's annotations, the kubelet's checkpoints and PodResources dumps.
 
-Of Koordinator's Device objects come ``koordinator_device``. Of the kubelet's two neither holds history, and only the first knows
-pods by uid, only the second by name; the rest is from the listed pods.
+Koordinator's Device objects become ``koordinator_device``. Neither kubelet source has history. Checkpoints identify pods by UID,
+dumps by name; the listed pods complete the rows.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _DOMAIN = "koordinator.sh/"
 
 
 def koordinator_device_rows(found: Object) -> Iterator[Row]:
-    """The devices of a node, healthy or not."""
+    """Yield the devices of a node, healthy or not."""
     metadata = mapping(found.get("metadata"))
     own_labels = {name: value for name, value in texts(metadata.get("labels")).items() if name.startswith(_LABELS)}
     partitions = text(mapping(metadata.get("annotations")).get(_PARTITIONS))
@@ -33,7 +33,7 @@ def koordinator_device_rows(found: Object) -> Iterator[Row]:
         yield {
             "node_name": text(metadata.get("name")),
             "device_type": text(device.get("type")),
-            "minor": whole(device.get("minor")) or 0,  # versions before 1.0 leave a zero out
+            "minor": whole(device.get("minor")) or 0,  # versions before 1.0 omit a zero
             "device_id": text(device.get("id")),
             "is_healthy": device.get("health") is True,
             "health_reason": _health_reason(device),
@@ -55,7 +55,7 @@ def _health_reason(device: Object) -> str:
 
 
 def resource_amounts(quantities: Any) -> dict[str, float | None]:
-    """Amounts under today's names: kubernetes.io/gpu-core, before version 1.2, is koordinator.sh/gpu-core."""
+    """Return amounts under the current names: kubernetes.io/gpu-core, before version 1.2, is koordinator.sh/gpu-core."""
     return {
         _DOMAIN + name.removeprefix(_OLD_DOMAIN) if name.startswith(_OLD_DOMAIN) else name: found
         for name, found in amounts(quantities).items()
@@ -63,7 +63,7 @@ def resource_amounts(quantities: Any) -> dict[str, float | None]:
 
 
 def annotated_device_rows(pod: Object) -> Iterator[Row]:
-    """Devices that Koordinator's scheduler allocated to a pod as a whole; the containers that use them are unknown."""
+    """Yield the devices that Koordinator's scheduler allocated to a pod. The containers that use them are unknown."""
     annotations = mapping(mapping(pod.get("metadata")).get("annotations"))
     if _ALLOCATED not in annotations:
         return
@@ -75,7 +75,7 @@ def annotated_device_rows(pod: Object) -> Iterator[Row]:
                 **pod_identity(pod),
                 "node_name": node,
                 "device_type": device_type,
-                "device_id": text(device.get("id")),  # since 1.6; before that the minor alone
+                "device_id": text(device.get("id")),  # since 1.6; older versions have only the minor
                 "minor": whole(device.get("minor")) or 0,
                 "amounts": resource_amounts(device.get("resources")),
             }
@@ -93,7 +93,7 @@ POD_RESOURCES = "pod-resources"
 
 
 def kubelet_rows(reply: Object) -> list[Row] | None:
-    """The rows of a checkpoint file or PodResources dump; None for what is neither."""
+    """Return the rows of a checkpoint file or a PodResources dump; None for any other reply."""
     if "PodDeviceEntries" in mapping(reply.get("Data")):
         return list(_checkpoint_rows(objects(reply["Data"]["PodDeviceEntries"])))
     if _either(reply, "pod_resources") is not None:
@@ -102,9 +102,9 @@ def kubelet_rows(reply: Object) -> list[Row] | None:
 
 
 def completed(rows: Iterable[Row], pods: Iterable[Row], koordinator: Iterable[Row]) -> Iterator[Row]:
-    """The kubelets' rows with what the listed pods know, each once, without pods whose devices Koordinator's annotation names.
+    """Yield the kubelet rows once each, completed from the listed pods, without pods that have Koordinator's annotation.
 
-    Koordinator passes its choice to the kubelet in ways that repeat devices or report fractions as whole.
+    Koordinator's handover to the kubelet repeats devices, or reports fractions as whole devices.
     """
     known = list(pods)
     by_uid = {pod["pod_uid"]: pod for pod in known}
@@ -135,7 +135,7 @@ def _checkpoint_rows(entries: Iterable[Object]) -> Iterator[Row]:
 
 
 def _device_ids(written: Any) -> Mapping[str, list[int]]:
-    """Ids and their NUMA nodes: a list up to Kubernetes 1.19, from 1.20 lists by node, where -1 stands for none."""
+    """Return device ids with their NUMA nodes: a list up to Kubernetes 1.19; lists by node from 1.20, where -1 means none."""
     if isinstance(written, list):
         return {device_id: [] for device_id in written if isinstance(device_id, str)}
     found: dict[str, list[int]] = {}
@@ -176,7 +176,7 @@ def _claim_rows(container: Object) -> Iterator[Row]:
 
 
 def _row(source: str, device_id: str, numa_nodes: list[int]) -> Row:
-    """A device by id; the replica of a shared one is behind two colons."""
+    """Return the row of a device id. The replica of a shared device follows two colons."""
     own_id, _, replica = device_id.partition("::")
     names = ("namespace", "pod", "pod_uid", "node_name", "container", "resource", "driver", "pool", "device", "share_id", "claim")
     return dict.fromkeys(names, "") | {
@@ -188,6 +188,6 @@ def _row(source: str, device_id: str, numa_nodes: list[int]) -> Row:
 
 
 def _either(found: Object, name: str) -> Any:
-    """A field by its name in the protocol, or as protobuf's JSON writes it: device_ids, deviceIds."""
+    """Return a field by its protocol name or its name in protobuf's JSON: device_ids, deviceIds."""
     first, *rest = name.split("_")
     return found.get(name, found.get(first + "".join(word.capitalize() for word in rest)))

@@ -1,5 +1,5 @@
-"""Pods → rows of ``pod`` and ``pod_container``; a pod's request as a whole follows the scheduler's rules for init containers,
-sidecars, pod-level requests and overhead.
+"""Conversion of pods to rows of ``pod`` and ``pod_container``. A pod's total request follows the scheduler's rules for init
+containers, sidecars, pod-level requests and overhead.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ Requests = dict[str, int]
 
 
 def is_sidecar(init_container: Object) -> bool:
-    """An init container that keeps running beside the pod's containers."""
+    """Whether an init container keeps running beside the pod's containers."""
     return init_container.get("restartPolicy") == "Always"
 
 
 def effective_requests(spec: Object) -> dict[str, float | None]:
-    """The pod's request in base units.
+    """Return the pod's request in base units.
 
-    All containers and sidecars run at once; an init container runs alone, beside the sidecars started before it. The
-    larger of the two counts, a request of the pod itself replaces it, and overhead comes on top.
+    All containers and sidecars run together. An init container runs alone, with the sidecars started before it. The larger of the
+    two is used; a pod-level request replaces it; overhead is added.
     """
     running: Requests = {}
     for container in objects(spec.get("containers")):
@@ -38,7 +38,7 @@ _RARE = frozenset({"initContainers", "resources", "overhead"})
 
 
 def _reckon_the_rest(spec: Object, running: Requests) -> None:
-    """Rare parts of a pod's request, added to the sum of the containers."""
+    """Add the rare parts of a pod's request to the sum of its containers."""
     sidecars: Requests = {}
     largest_step: Requests = {}
     for container in objects(spec.get("initContainers")):
@@ -56,7 +56,7 @@ def _reckon_the_rest(spec: Object, running: Requests) -> None:
 
 
 def requested(container: Object) -> Requests:
-    """A container's (or the pod's own) requests; a limit without a request is one."""
+    """Return a container's (or the pod's own) requests. A limit without a request is one."""
     resources = mapping(container.get("resources"))
     if not resources.get("limits"):
         return _nano(resources.get("requests"))
@@ -82,7 +82,7 @@ Expression = dict[str, Any]
 
 
 def placement(spec: Object) -> str:
-    """Alternatives as JSON, each a list of expressions on node labels that must all hold; '' where any node is allowed."""
+    """Return alternatives as JSON: lists of expressions on node labels that must all be true; '' where any node is allowed."""
     chosen = [_expression(name, "In", [value]) for name, value in sorted(texts(spec.get("nodeSelector")).items())]
     required = mapping(mapping(spec.get("affinity")).get("nodeAffinity")).get("requiredDuringSchedulingIgnoredDuringExecution")
     terms = objects(mapping(required).get("nodeSelectorTerms"))
@@ -126,7 +126,7 @@ _ANNOTATIONS = (
     "nos.nebuly.com/",
 )
 _GROUPS = frozenset(
-    # Where schedulers other than Kubernetes' own write a pod's group: Volcano, coscheduling, Kueue, KAI.
+    # Labels of other schedulers for a pod's group: Volcano, coscheduling, Kueue, KAI.
     {
         "scheduling.k8s.io/group-name",
         "scheduling.x-k8s.io/pod-group",
@@ -138,13 +138,13 @@ _GROUPS = frozenset(
 
 
 def pod_identity(pod: Object) -> Row:
-    """The columns that identify a row's pod."""
+    """Return the columns that identify a pod."""
     metadata = mapping(pod.get("metadata"))
     return {"namespace": text(metadata.get("namespace")), "pod": text(metadata.get("name")), "pod_uid": text(metadata.get("uid"))}
 
 
 def pod_row(pod: Object) -> Row:
-    """A pod as a whole."""
+    """Return the row of a pod."""
     metadata, spec, status = mapping(pod.get("metadata")), mapping(pod.get("spec")), mapping(pod.get("status"))
     labels, annotations = texts(metadata.get("labels")), mapping(metadata.get("annotations"))
     return {
@@ -172,7 +172,7 @@ def pod_row(pod: Object) -> Row:
 
 
 def _quota_scopes(spec: Object, qos_class: str) -> Iterator[str]:
-    """Kubernetes' own rules; CPU and memory alone make the class, where the server does not report it."""
+    """Yield quota scopes by Kubernetes' rules. Only CPU and memory decide the QoS class where the server does not report it."""
     deadline = whole(spec.get("activeDeadlineSeconds"))
     yield "NotTerminating" if deadline is None or deadline < 0 else "Terminating"
     requesting = [spec] if spec.get("resources") else [*objects(spec.get("containers")), *objects(spec.get("initContainers"))]
@@ -200,7 +200,7 @@ def _times(status: Object) -> Row:
     begun, ended = [], []
     for each in objects(status.get("containerStatuses")):
         starts = [found for run in _runs(each) if (found := instant(run.get("startedAt"))) is not None]
-        if len(starts) > (whole(each.get("restartCount")) or 0):  # else there were runs before
+        if len(starts) > (whole(each.get("restartCount")) or 0):  # else there were earlier runs
             begun += starts
         ended += [found for run in _runs(each) if (found := instant(run.get("finishedAt"))) is not None]
     return {
@@ -211,7 +211,7 @@ def _times(status: Object) -> Row:
 
 
 def _runs(container_status: Object) -> Iterator[Object]:
-    """The present run of a container and, where it was restarted, the one before."""
+    """Yield the current run of a container, and the previous one after a restart."""
     for state in (container_status.get("state"), container_status.get("lastState")):
         if state:
             yield from (run for run in mapping(state).values() if isinstance(run, dict))
@@ -230,7 +230,7 @@ def _scheduling(status: Object) -> Row:
 
 
 def _group(spec: Object, labels: dict[str, str], annotations: Object) -> str:
-    """Kubernetes' own field (1.37, and 1.35's reference to a workload) before other schedulers' labels."""
+    """Return the scheduling group: Kubernetes' own field (1.37, or 1.35's workload reference), else another scheduler's label."""
     if group := text(mapping(spec.get("schedulingGroup")).get("podGroupName")):
         return group
     if workload := mapping(spec.get("workloadRef")):
@@ -242,7 +242,7 @@ def _group(spec: Object, labels: dict[str, str], annotations: Object) -> str:
 
 
 def claim_names(pod: Object) -> dict[str, str]:
-    """ResourceClaims by the pod's own names for them: '' where one is still to be made; none where none is needed."""
+    """Return ResourceClaims by their names in the pod: '' where one is not created yet; no entry where none is needed."""
     names = {text(each.get("name")): text(each.get("resourceClaimName")) for each in _claims(pod, "spec", "resourceClaims")}
     for each in _claims(pod, "status", "resourceClaimStatuses"):
         if made := text(each.get("resourceClaimName")):
@@ -257,7 +257,7 @@ def _claims(pod: Object, part: str, field: str) -> list[Object]:
 
 
 def container_rows(pod: Object, names: Mapping[str, str]) -> Iterator[Row]:
-    """Every container of a pod, init containers first; ``names`` are the pod's ``resource_claims``."""
+    """Yield every container of a pod, init containers first. ``names`` are the pod's ``resource_claims``."""
     spec, status = mapping(pod.get("spec")), mapping(pod.get("status"))
     identity = pod_identity(pod)
     by_extended_resource = mapping(status.get("extendedResourceClaimStatus"))
@@ -289,7 +289,7 @@ def _used(resources: Object, names: Mapping[str, str]) -> Iterator[Row]:
 
 
 def _extended(container: str, status: Object) -> Iterator[Row]:
-    """The claim that the scheduler made for the container's extended resources."""
+    """Yield the claim that the scheduler created for the container's extended resources."""
     for each in objects(status.get("requestMappings")):
         if each.get("containerName") == container:
             claim, request = text(status.get("resourceClaimName")), text(each.get("requestName"))
@@ -297,12 +297,12 @@ def _extended(container: str, status: Object) -> Iterator[Row]:
 
 
 def _status_row(status: Object) -> Row:
-    """Container status from the kubelet."""
+    """Return the container status from the kubelet."""
     state = mapping(status.get("state"))
     name = next((each for each in ("running", "terminated", "waiting") if isinstance(state.get(each), dict)), "")
     run = mapping(state.get(name))
     before = mapping(mapping(status.get("lastState")).get("terminated"))
-    if name == "waiting":  # between two runs: the one before is the last
+    if name == "waiting":  # between two runs, the previous one is the last
         run = before | {"reason": run.get("reason")}
     return {
         "allocated_devices": list(_allocated(objects(status.get("allocatedResourcesStatus")))),

@@ -1,4 +1,4 @@
-"""Quota objects of any system → rows of ``quota_term``, in the same terms; Kueue's Workloads → ``workload``."""
+"""Conversion of all systems' quota objects to common ``quota_term`` rows, and of Kueue's Workloads to ``workload``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _KAI_PRIORITY = 100
 
 
 def quota_term_rows(kind: Kind, found: Object) -> Iterator[Row]:
-    """A row per resource (and flavor) of a quota object; none for kinds that only lead to quotas."""
+    """Yield a row per resource (and flavor) of a quota object; none for kinds that only refer to quotas."""
     reader = _READERS.get(kind.name)
     if reader is None:
         return
@@ -39,7 +39,7 @@ def quota_term_rows(kind: Kind, found: Object) -> Iterator[Row]:
 
 
 def _changed_at(metadata: Object) -> int | None:
-    """The latest write that was not of the status alone."""
+    """Return the time of the latest write, except writes of the status alone."""
     written = [
         instant(each.get("time")) for each in objects(metadata.get("managedFields")) if text(each.get("subresource")) != "status"
     ]
@@ -51,7 +51,7 @@ def _own_namespace(identity: Row, found: Object) -> Iterator[Row]:
 
 
 def _composite(identity: Row, found: Object) -> Iterator[Row]:
-    """A namespace that is listed twice is governed once."""
+    """Yield one row per resource. A namespace that is listed twice counts once."""
     names = [name for name in listed(mapping(found.get("spec")).get("namespaces")) if isinstance(name, str)]
     yield from _elastic(identity, found, list(dict.fromkeys(names)))
 
@@ -63,7 +63,7 @@ def _elastic(identity: Row, found: Object, namespaces: list[str]) -> Iterator[Ro
 
 
 def _koordinator(identity: Row, found: Object) -> Iterator[Row]:
-    """Koordinator's own figures are in annotations; the weight is the max where there is none."""
+    """Yield Koordinator's terms. Its own figures are in annotations; without a weight, max is the weight."""
     metadata = mapping(found.get("metadata"))
     labels, annotations = texts(metadata.get("labels")), texts(metadata.get("annotations"))
     least, most = _spec(found, "min"), _spec(found, "max")
@@ -103,7 +103,7 @@ def _json(written: str | None) -> Any:
 
 
 def _cluster_queue(identity: Row, found: Object) -> Iterator[Row]:
-    """``cohort`` is v1beta1's name for ``cohortName``."""
+    """Yield Kueue's terms. ``cohort`` is v1beta1's name for ``cohortName``."""
     spec, status = mapping(found.get("spec")), mapping(found.get("status"))
     cohort = text(spec.get("cohortName")) or text(spec.get("cohort"))
     common = {"quota": identity["name"], "parent": f"cohort/{cohort}" if cohort else "", "weight": _fair_weight(spec)}
@@ -127,7 +127,7 @@ def _cohort(identity: Row, found: Object) -> Iterator[Row]:
         "is_parent": True,
         "weight": _fair_weight(spec),
     }
-    yield {**common, "resource": "", "flavor": ""}  # its place in the tree, also for flavors of which it has none
+    yield {**common, "resource": "", "flavor": ""}  # its position in the tree, also for flavors without a quota
     for key, each in _nominal(spec):
         yield {**common, **_limits(each), "resource": key[1], "flavor": key[0]}
 
@@ -143,7 +143,7 @@ def _nominal(spec: Object) -> Iterator[tuple[tuple[str, str], Object]]:
 
 
 def _flavors(flavors: Any) -> Iterator[tuple[tuple[str, str], Object]]:
-    """Terms of each flavor and resource."""
+    """Yield the terms of each flavor and resource."""
     for flavor in objects(flavors):
         for each in objects(flavor.get("resources")):
             yield (text(flavor.get("name")), text(each.get("name"))), each
@@ -158,7 +158,7 @@ def _limits(terms: Object) -> Row:
 
 
 def _volcano_queue(identity: Row, found: Object) -> Iterator[Row]:
-    """A queue that names no guarantee guarantees nothing, which is 0 and not unknown; its weight is for every resource."""
+    """Yield Volcano's terms. A queue without a guarantee guarantees 0, which is known. Its weight is for every resource."""
     spec = mapping(found.get("spec"))
     common = {
         "quota": identity["name"],
@@ -177,7 +177,7 @@ def _volcano_queue(identity: Row, found: Object) -> Iterator[Row]:
 
 
 def _kai_queue(identity: Row, found: Object) -> Iterator[Row]:
-    """-1 is no limit, and a limit that is not there allows nothing."""
+    """Yield KAI's terms. -1 means no limit; a missing limit allows nothing."""
     spec, status = mapping(found.get("spec")), mapping(found.get("status"))
     priority = whole(spec.get("priority"))
     common = {
@@ -203,7 +203,7 @@ def _kai_queue(identity: Row, found: Object) -> Iterator[Row]:
 
 
 def _kai_amount(quantities: Any, name: str) -> float | None:
-    """gpu in the queue is nvidia.com/gpu in its status; cpu is in thousandths and memory in 10^6 bytes there and here."""
+    """Return an amount in KAI units: cpu in thousandths, memory in 10^6 bytes. In status, gpu is nvidia.com/gpu."""
     found = amounts(quantities)
     keys = [key for key in found if key == name or (name == "gpu" and key.endswith("/gpu"))]
     scale = {"gpu": 1.0, "cpu": 1e3, "memory": 1e-6}[name]
@@ -212,7 +212,7 @@ def _kai_amount(quantities: Any, name: str) -> float | None:
 
 
 def _resource_quota(identity: Row, found: Object) -> Iterator[Row]:
-    """A cap and no guarantee."""
+    """Yield a cap without a guarantee."""
     hard = amounts(mapping(found.get("status")).get("hard")) or _spec(found, "hard")
     common = {"quota": f"{identity['namespace']}/{identity['name']}", "namespaces": [identity["namespace"]]}
     for row in _rows(cap=hard, delivered=_status(found, "used")):
@@ -228,7 +228,7 @@ def _status(found: Object, name: str) -> dict[str, float | None]:
 
 
 def _rows(**terms: Mapping[str, float | None]) -> Iterator[Row]:
-    """The resources that any of the terms names, with the value of each."""
+    """Yield the resources in any of the terms, with the value of each term."""
     for resource in sorted({name for values in terms.values() for name in values}):
         yield {"resource": resource, **{term: values.get(resource) for term, values in terms.items()}}
 
@@ -249,7 +249,7 @@ _PREEMPTOR = re.compile(r"\(UID: ([^,)\s]+)")
 
 
 def workload_row(found: Object) -> Row:
-    """A workload: where it waits, what it requests, and what became of it."""
+    """Return the row of a workload: its queue, requests and result."""
     metadata, spec, status = mapping(found.get("metadata")), mapping(found.get("spec")), mapping(found.get("status"))
     owners = objects(metadata.get("ownerReferences"))
     owner = next((each for each in owners if each.get("controller") is True), owners[0] if owners else {})
@@ -273,7 +273,7 @@ def workload_row(found: Object) -> Row:
 
 
 def flavor_labels(flavor: Object) -> list[str]:
-    """Names of the node labels by which a ResourceFlavor knows its nodes."""
+    """Return the names of the node labels that select a ResourceFlavor's nodes."""
     return list(texts(mapping(flavor.get("spec")).get("nodeLabels")))
 
 
@@ -305,7 +305,7 @@ def _since(found: Object) -> int | None:
 
 
 def _requests(spec: Object, status: Object, admission: Object) -> Iterator[Row]:
-    """By pod set and resource: what it reserved where it has quota, else what Kueue reckons with, else its template's pods."""
+    """Yield requests by pod set and resource: the reserved usage, else Kueue's own count, else the template's pods."""
     assigned = {text(each.get("name")): each for each in objects(admission.get("podSetAssignments"))}
     reckoned = {text(each.get("name")): mapping(each.get("resources")) for each in objects(status.get("resourceRequests"))}
     done = {text(each.get("name")): whole(each.get("count")) or 0 for each in objects(status.get("reclaimablePods"))}
@@ -314,7 +314,7 @@ def _requests(spec: Object, status: Object, admission: Object) -> Iterator[Row]:
         assignment = assigned.get(name, {})
         wanted = whole(pod_set.get("count")) or 0
         count = whole(assignment.get("count")) or wanted
-        # Fewer may be admitted than are wanted, and more than still are.
+        # Fewer pods may be admitted than wanted, and more than still needed.
         left = min(count, max(0, wanted - done.get(name, 0))) / count if count else 0.0
         if usage := mapping(assignment.get("resourceUsage")):
             total = amounts(usage)
