@@ -1,1 +1,1 @@
-"""Sources of raw samples: servers and files, each handing over ``SeriesBatch``."""
+"""Sources of raw samples: servers and files. Each returns ``SeriesBatch`` values."""

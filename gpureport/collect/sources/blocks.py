@@ -1,9 +1,9 @@
-"""Blocks of Prometheus' storage, as a server's snapshot folder, Thanos, Mimir and Cortex have them → raw series.
+"""Raw series from blocks of Prometheus' storage, in a snapshot folder or as Thanos, Mimir and Cortex store them.
 
-Read are the index (postings, series) and XOR chunks, many at a time; histograms are left out.
+The index (postings, series) and XOR chunks are read, many at a time. Histograms are skipped.
 
-Format: prometheus/tsdb/docs/format/index.md, versions 1 and 2. Numbers are big-endian; a series is found by its reference,
-from the postings of its labels.
+Format: prometheus/tsdb/docs/format/index.md, versions 1 and 2. Numbers are big-endian. The postings of a label refer to its
+series.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _META = "meta.json"
 
 @dataclass(frozen=True)
 class Block:
-    """One block: its folder within the place, its time [start, end), and the labels that whoever uploaded it added."""
+    """One block: its folder within the place, its time [start, end), and the labels that its uploader added."""
 
     place: Place
     name: str
@@ -39,7 +39,7 @@ class Block:
     labels: Labels = field(default_factory=dict)
 
     def file(self, name: str) -> Path | None:
-        """A file of the block on this machine; downloaded from a bucket. None where there is none."""
+        """Return the local path of a block's file, downloaded from a bucket if necessary. None where the file does not exist."""
         if isinstance(self.place, ObjectAddress):
             path = Bucket(self.place).bring(f"{self.name}/{name}")
         else:
@@ -47,7 +47,7 @@ class Block:
         return path if path.exists() else None
 
     def segments(self) -> list[str]:
-        """The names of the files that hold its chunks, in order."""
+        """Return the names of the chunk files in order."""
         if isinstance(self.place, ObjectAddress):
             found = (each.name.rpartition("/")[2] for each in Bucket(self.place).objects(f"{self.name}/chunks"))
         else:
@@ -59,9 +59,9 @@ class Block:
 
 
 def blocks_of(place: Place, window: Window, match: Mapping[str, str]) -> list[Block]:
-    """The blocks with samples of the window and, where they have them, the labels of ``match``.
+    """Return the blocks with samples in the window whose labels do not contradict ``match``.
 
-    SourceError where there is none, or a part of the window is only in downsampled ones: they hold no raw samples.
+    SourceError where there is none, or where a part of the window has only downsampled blocks, which have no raw samples.
     """
     blocks = [_block(place, name, text) for name, text in sorted(_metas(place))]
     if not blocks:
@@ -106,7 +106,7 @@ def _block(place: Place, name: str, text: bytes) -> Block:
         if meta["version"] != 1:
             raise SourceError(f"{place}/{name}/{_META} has version {meta['version']}; this gpureport reads version 1")
         thanos = meta.get("thanos") or {}
-        # Mimir's own labels (__compactor_shard_id__, …) name no copy: a shard has series of the blocks that it was made of.
+        # Mimir's own labels (__compactor_shard_id__, …) do not distinguish copies: a shard has series of its source blocks.
         labels = {label: value for label, value in (thanos.get("labels") or {}).items() if not label.endswith("_id__")}
         resolution = int((thanos.get("downsample") or {}).get("resolution", 0))
         return Block(place, name, int(meta["minTime"]), int(meta["maxTime"]), resolution, labels)
@@ -120,7 +120,7 @@ _U32 = struct.Struct(">I")
 
 
 class Chunk(NamedTuple):
-    """A chunk: its first and last time (ms), the number of its segment file from 0, and where it is in it."""
+    """A chunk: its first and last time (ms), the number of its segment file from 0, and its offset there."""
 
     first_ms: int
     last_ms: int
@@ -137,7 +137,7 @@ class Series(NamedTuple):
 
 
 class Index:
-    """An index in memory; IndexError and struct.error where it is damaged."""
+    """An index in memory. IndexError and struct.error where it is damaged."""
 
     def __init__(self, path: Path) -> None:
         self._bytes = octets = path.read_bytes()
@@ -149,14 +149,14 @@ class Index:
         self._symbols = dict(self._read_symbols())
 
     def series_of(self, label: str, values: Collection[str]) -> Iterator[Series]:
-        """Every series whose label has one of the values."""
+        """Yield every series with one of these values of the label."""
         for offset in [offset for name, value, offset in self._postings() if name == label and value in values]:
             count = self._u32(offset + 4)
             for reference in struct.unpack_from(f">{count}I", self._bytes, offset + 8):
                 yield self._series(reference)
 
     def _read_symbols(self) -> Iterator[tuple[int, str]]:
-        """Symbols by number; by their place in the file in version 1."""
+        """Yield symbols by number; in version 1, by offset in the file."""
         at = self._symbol_table + 8
         for number in range(self._u32(self._symbol_table + 4)):
             place = at
@@ -164,7 +164,7 @@ class Index:
             yield (place if self._version == 1 else number), text
 
     def _postings(self) -> Iterator[tuple[str, str, int]]:
-        """(label, value, where its postings are)."""
+        """Yield (label, value, offset of the postings)."""
         at = self._postings_table + 8
         for _ in range(self._u32(self._postings_table + 4)):
             _, at = _varint(self._bytes, at)
@@ -205,7 +205,7 @@ class Index:
 
 
 def tombstones(path: Path | None) -> dict[int, list[tuple[int, int]]]:
-    """Deleted ranges by the reference of their series: first and last time, both included."""
+    """Return deleted ranges by series reference: first and last time, both included."""
     found: dict[int, list[tuple[int, int]]] = {}
     numbers = _varints(path.read_bytes()[5:-4] if path else b"")
     for reference in numbers:
@@ -224,22 +224,22 @@ def _varints(octets: bytes) -> Iterator[int]:
 
 
 def _signed(number: int) -> int:
-    """A varint's number as a signed one."""
+    """Convert a varint's number to a signed one."""
     return number >> 1 ^ -(number & 1)
 
 
 _XOR = 1
 _CHUNKS_AT_ONCE = 20_000
 _HEAD = 8
-"""Octets of a segment file before its first chunk."""
+"""Bytes of a segment file before its first chunk."""
 
 
 def read_block(
     block: Block, metrics: Collection[str], match: Mapping[str, str], added: Labels, window: Window
 ) -> Iterator[SeriesBatch]:
-    """The block's samples of [start, end) of some metrics, many series at a time; what was deleted is left out.
+    """Yield the block's samples of [start, end) of some metrics, many series at a time, without deleted ones.
 
-    ``added`` labels are put to those of each series. SourceError where the block is damaged.
+    ``added`` labels are added to each series. SourceError where the block is damaged.
     """
     try:
         yield from _batches(
@@ -294,7 +294,7 @@ def _batch(
 
 
 def _sums(numbers: NDArray[np.int64], lengths: Sequence[int]) -> NDArray[np.int64]:
-    """The sums of runs of so many numbers each."""
+    """Return the sums of consecutive runs with these lengths."""
     through = np.append(0, np.cumsum(numbers))
     ends = np.cumsum(np.array(lengths, np.int64))
     return np.asarray(through[ends] - through[ends - np.array(lengths, np.int64)], np.int64)
@@ -312,7 +312,7 @@ def _not_deleted(
 
 
 class _Segments:
-    """The files that hold a block's chunks; each is opened when a chunk of it is read."""
+    """Files with a block's chunks. Each is opened when one of its chunks is read."""
 
     def __init__(self, block: Block) -> None:
         self._block = block
@@ -320,7 +320,7 @@ class _Segments:
         self._open: dict[int, mmap.mmap] = {}
 
     def xor(self, chunk: Chunk) -> bytes | None:
-        """The octets of a chunk; None of one that is no XOR chunk."""
+        """Return the bytes of a chunk; None where it is not an XOR chunk."""
         octets = self._of(chunk.segment)
         length, at = _varint(octets, chunk.offset)
         if at + 1 + length > len(octets) or chunk.offset < _HEAD:

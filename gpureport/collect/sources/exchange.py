@@ -1,6 +1,6 @@
-"""Exchanges with servers that may be slow, broken or hostile: a deadline, bounded memory, and retries that outlast a restart.
+"""HTTP requests to slow, broken or hostile servers: a deadline, bounded memory, and retries for longer than a restart takes.
 
-Both clients (requests and the Kubernetes client) send by urllib3, so one answer and one deadline serve both.
+Both clients (requests and the Kubernetes client) use urllib3, so one reader and one deadline are enough for both.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ _LOG = logging.getLogger(__name__)
 Body = bytes | bytearray
 CONNECT_SECONDS = 10.0
 RETRIES = 9
-"""Further attempts: nine take a minute, in which a server may restart."""
+"""Retries. Nine take a minute, in which a server may restart."""
 AGAIN = frozenset({408, 429, 500, 502, 503, 504})
-"""Status codes that another attempt may better."""
+"""Status codes after which a retry may succeed."""
 ANSWER_READ_TIMEOUTS = 5
-"""Deadline of a whole answer, in multiples of the read timeout."""
+"""Deadline of a complete answer, in multiples of the read timeout."""
 LONGEST_REQUEST_SECONDS = 150.0
-"""After so many seconds of failing, no further attempt begins."""
+"""No further attempt starts after this many seconds of failures."""
 LONGEST_WAIT_SECONDS = 20.0
 _FIRST_WAIT_SECONDS = 0.25
-_LOGGED_ATTEMPT = 3  # after two seconds: a stumble is no news
+_LOGGED_ATTEMPT = 3  # after two seconds: a single failure is not worth a log line
 _PART_BYTES = 1 << 18
 _BODY_BYTES = 64 << 20
 _DECODED_BYTES = 256 << 20
@@ -43,11 +43,11 @@ EXCERPT_BYTES = 1 << 16
 
 
 class LargeError(Exception):
-    """An answer is larger than any that is believed."""
+    """An answer is larger than any valid one."""
 
 
 class Deadline:
-    """Seconds for a block: then every connection that it uses is shut, wherever it waits (drips included)."""
+    """Time limit of a block in seconds. Then all of its connections are closed, even if data still arrives slowly."""
 
     _of_thread = threading.local()
 
@@ -72,13 +72,13 @@ class Deadline:
             os.close(descriptor)
 
     def check(self) -> None:
-        """OSError after the deadline: a body that it cut off may pass for a whole one."""
+        """Raise OSError after the deadline: a truncated body may look complete."""
         if self.is_over:
             raise OSError("the deadline is over")
 
     @staticmethod
     def watch(connection: socket.socket | None) -> None:
-        """Shut a connection at the deadline of this thread's block; a copy of its descriptor outlives TLS taking it over."""
+        """Close a connection at this thread's deadline. A duplicated descriptor stays valid when TLS takes over the socket."""
         current = getattr(Deadline._of_thread, "current", None)
         if current is None or connection is None:
             return
@@ -105,7 +105,7 @@ class _HTTP(HTTPConnection):
         return connection
 
     def request(self, *arguments: Any, **named: Any) -> None:
-        Deadline.watch(self.sock)  # one that is used again
+        Deadline.watch(self.sock)  # a connection that is used again
         super().request(*arguments, **named)
 
 
@@ -122,14 +122,14 @@ class _TLSPool(HTTPSConnectionPool):
 
 
 def watched(manager: PoolManager) -> PoolManager:
-    """The manager, with connections that end at their thread's ``Deadline``; one of SOCKS proxies as it is."""
+    """Return the manager with connections that obey the thread's ``Deadline``. A SOCKS proxy manager is unchanged."""
     if type(manager) in (PoolManager, ProxyManager):
         manager.pool_classes_by_scheme = {"http": _Pool, "https": _TLSPool}
     return manager
 
 
 def body_parts(response: BaseHTTPResponse, most_bytes: int = _BODY_BYTES) -> Iterator[bytes]:
-    """The body as it comes, decompressed; LargeError beyond so many bytes."""
+    """Yield the decompressed body in parts. LargeError beyond ``most_bytes``."""
     left = most_bytes
     while part := response.read1(_PART_BYTES, decode_content=True):
         left -= len(part)
@@ -139,7 +139,7 @@ def body_parts(response: BaseHTTPResponse, most_bytes: int = _BODY_BYTES) -> Ite
 
 
 def whole(response: BaseHTTPResponse, most_bytes: int = _BODY_BYTES) -> bytearray:
-    """The body, decompressed; LargeError beyond so many bytes."""
+    """Return the decompressed body. LargeError beyond ``most_bytes``."""
     body = bytearray()
     for part in body_parts(response, most_bytes):
         body += part
@@ -147,7 +147,7 @@ def whole(response: BaseHTTPResponse, most_bytes: int = _BODY_BYTES) -> bytearra
 
 
 def excerpt(response: BaseHTTPResponse) -> bytes:
-    """The beginning of a refusal's body, as far as it comes."""
+    """Return the start of an error response's body, as far as it can be read."""
     body = b""
     with contextlib.suppress(HTTPError, OSError, LargeError):
         for part in body_parts(response):
@@ -158,7 +158,7 @@ def excerpt(response: BaseHTTPResponse) -> bytes:
 
 
 def decoded(body: Body, decode: Callable[[Body], Any] = orjson.loads) -> Any:
-    """The value of a JSON text; LargeError where its objects would take too much memory, by a count of its marks."""
+    """Parse JSON. LargeError where its objects would need too much memory, estimated from the count of its punctuation."""
     weight = len(body) + 64 * sum(map(body.count, (b",", b":", b"[", b"{")))
     if weight > _DECODED_BYTES:
         raise LargeError(f"{len(body) >> 20} MiB of JSON, which would take about {weight >> 20} MiB of memory")
@@ -166,7 +166,7 @@ def decoded(body: Body, decode: Callable[[Body], Any] = orjson.loads) -> Any:
 
 
 def pause(attempt: int, failure: str, requested_seconds: float = 0.0) -> float:
-    """Wait before the next attempt, for the seconds returned: nine take a minute, and jobs do not all come back at once."""
+    """Wait before the next attempt and return the seconds. Nine waits take a minute; random lengths spread the jobs' retries."""
     if attempt == _LOGGED_ATTEMPT:
         _LOG.warning(f"trying again, for up to two minutes: {failure}")
     longest = min(LONGEST_WAIT_SECONDS, _FIRST_WAIT_SECONDS * 2**attempt)
@@ -176,13 +176,13 @@ def pause(attempt: int, failure: str, requested_seconds: float = 0.0) -> float:
 
 
 def shortened(text: Any) -> str:
-    """Words of a server on one line; of long ones the beginning and the end."""
+    """Return a server's message on one line. A long one keeps its start and end."""
     line = " ".join(str(text).split())
     return line if len(line) <= 300 else f"{line[:150]} … {line[-150:]}"
 
 
 def cause(error: BaseException) -> str:
-    """The innermost reason, without object addresses."""
+    """Return the innermost reason of an error, without object addresses."""
     while (inner := error.__cause__ or error.__context__) is not None:
         error = inner
     if isinstance(error, ssl.SSLError):

@@ -1,4 +1,4 @@
-"""The lake's ``source`` table: what was requested from which server, what came, what was left out and why."""
+"""The lake's ``source`` table: the requests to each server, the results, and the dropped values with reasons."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DROPPED = ("duplicate", "copy", "blank", "nan", "infinite", "out_of_range", "no
 
 @dataclass(frozen=True)
 class Origin:
-    """Source of samples: ``kind`` is prometheus, file or simulation."""
+    """Source of samples. ``kind`` is prometheus, file or simulation."""
 
     kind: str
     server: str
@@ -29,7 +29,7 @@ class Origin:
 
 
 def add_tallies(parts: Iterable[Mapping[str, Tally]]) -> dict[str, Tally]:
-    """The tallies of several groups of series as one."""
+    """Add up the tallies of several groups of series."""
     total: dict[str, Tally] = {}
     for part in parts:
         for metric, tally in part.items():
@@ -44,7 +44,7 @@ def add_tallies(parts: Iterable[Mapping[str, Tally]]) -> dict[str, Tally]:
 
 
 def source_table(tallies: Mapping[str, Tally], catalog: Catalog, origin: Origin, window: Window) -> pa.Table:
-    """One row per metric of the catalog, also for those of which nothing came."""
+    """Return one row per metric of the catalog, also without any sample."""
     rows = [_row(metric, tallies.get(metric, Tally()), catalog, origin, window) for metric in catalog.requested]
     return pa.Table.from_pylist(sorted(rows, key=lambda row: str(row["asked"])), SOURCE.schema)
 
@@ -77,7 +77,7 @@ def _reason(tally: Tally) -> str:
 
 @dataclass(frozen=True)
 class Listed:
-    """Request for a kind of Kubernetes object, as kubectl names it, and its result."""
+    """Request for a kind of Kubernetes object, by its kubectl name, and the result."""
 
     name: str
     server: str
@@ -88,7 +88,7 @@ class Listed:
 
 
 def listed_table(listed: Iterable[Listed], observed_at: datetime) -> pa.Table:
-    """One row per kind that was requested, also for those of which nothing came."""
+    """Return one row per requested kind, also without any object."""
     at = np.datetime64(to_ms(observed_at), "ms")
     rows = [_listed_row(each) | {"start_at": at, "end_at": at} for each in listed]
     return pa.Table.from_pylist(sorted(rows, key=lambda row: str(row["asked"])), SOURCE.schema)

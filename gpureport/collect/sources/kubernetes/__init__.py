@@ -1,4 +1,4 @@
-"""Raw Kubernetes objects, list by list: from an API server, or from a folder of its replies."""
+"""Raw Kubernetes objects by list, from an API server or from a folder of its replies."""
 
 from gpureport.collect.sources.kubernetes.cluster import Cluster, FileReply, Page, open_cluster, read_folder, read_observed_at
 from gpureport.collect.sources.kubernetes.connection import (

@@ -1,4 +1,4 @@
-"""An API server, or a folder of its raw replies: versions that it serves, and its lists, page by page."""
+"""An API server, or a folder of its raw replies: its API versions, and its lists page by page."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from gpureport.values.runtime.stopping import left_when_stopped
 from gpureport.values.window import parse_instant
 
 _PAGE_OBJECTS = 500
-"""Objects of a request."""
+"""Objects per request."""
 
 
 @dataclass(frozen=True)
 class Page:
-    """Objects of one kind as they came, and what the reply shows of the rest of the list."""
+    """Raw objects of one kind, and the reply's information on the rest of the list."""
 
     kind: str
     api_version: str
@@ -46,19 +46,19 @@ class Page:
     continue_token: str = ""
     remaining_count: int = 0
     is_start: bool = True
-    """The list begins here, perhaps again: what came of it before does not count."""
+    """Whether the list starts here. After a second start, earlier pages of the list are invalid."""
     is_consistent: bool = True
-    """All of the list is of one instant."""
+    """Whether all of the list is from one time."""
 
     @property
     def group(self) -> str:
-        """API group, '' for the core."""
+        """API group; '' for the core group."""
         group, slash, _ = self.api_version.partition("/")
         return group if slash else ""
 
 
 def as_page(reply: Any) -> Page | None:
-    """The reply as a page, also where null stands for no items; None for what is no list."""
+    """Return the reply as a page; items may be null. None where the reply is not a list."""
     found = mapping(reply)
     kind = text(found.get("kind"))
     if not kind.endswith("List") or "items" not in found:
@@ -148,9 +148,9 @@ _OBJECTS = msgspec.json.Decoder(_List[_Object])
 
 
 def decode_list(body: bytes | bytearray, resource: str) -> Any:
-    """A list's JSON as dictionaries without what nobody reads (pods' managed fields, environments, volumes): most of a pod.
+    """Decode a list's JSON to dictionaries without unused fields (managed fields, environments, volumes): most of a pod's size.
 
-    A reply of another shape is decoded whole; orjson.JSONDecodeError for what is no JSON.
+    A reply of another structure is decoded completely. orjson.JSONDecodeError where it is not JSON.
     """
     try:
         return (_PODS if resource == "pods" else _OBJECTS).decode(body)
@@ -167,7 +167,7 @@ _NO_FOLDER = "{} is not a folder; give one with replies of the API server, such 
 
 @dataclass(frozen=True)
 class FileReply:
-    """One file: its lists (several where kubectl mixed kinds), or the reply itself where it is no list."""
+    """One file: its lists (several where kubectl mixed kinds), or the reply itself where it is not a list."""
 
     file: Path
     pages: tuple[Page, ...]
@@ -175,9 +175,9 @@ class FileReply:
 
 
 def read_folder(folder: Path) -> Iterator[FileReply]:
-    """Every JSON file of the folder and kubelet checkpoints, in order of name, one in memory at a time.
+    """Yield every JSON file and kubelet checkpoint of the folder by name, one in memory at a time.
 
-    SourceError where the folder is not there, holds none, or one of them is no JSON.
+    SourceError where the folder is missing or empty, or a file is not JSON.
     """
     if not folder.is_dir():
         raise SourceError(_NO_FOLDER.format(folder))
@@ -200,7 +200,7 @@ def _parsed(file: Path) -> Any:
 
 
 def _pages(reply: Any) -> Iterator[Page]:
-    """The reply's list; kubectl's own ``List`` holds objects of any kind, each with its name."""
+    """Yield the reply's list. kubectl's own ``List`` has objects of any kind: one page per kind and version."""
     page = as_page(reply)
     if page is None or page.kind:
         yield from [page] if page else []
@@ -212,7 +212,7 @@ def _pages(reply: Any) -> Iterator[Page]:
 
 
 def read_observed_at(folder: Path) -> datetime:
-    """Time of the saved replies; UsageError where ``observed_at.txt`` is not a time, SourceError without the folder."""
+    """Return the time of the saved replies. UsageError where ``observed_at.txt`` has no time; SourceError without the folder."""
     file = folder / OBSERVED_AT
     if not folder.is_dir():
         raise SourceError(_NO_FOLDER.format(folder))
@@ -228,21 +228,21 @@ def read_observed_at(folder: Path) -> datetime:
 
 
 RESTARTS = 2
-"""Number of times that an expired list is read from its start again."""
+"""Number of times that an expired list is read again from its start."""
 _LONGEST_TAIL = 50
-"""Number of times that the rest of a list may expire before the server is given up."""
+"""Number of times that the rest of a list may expire before the read fails."""
 
 _MOST_PAGES, _MOST_OBJECTS = 5_000, 160_000
-"""Kubernetes itself is made for 150,000 pods."""
+"""Kubernetes itself is designed for 150,000 pods."""
 
 GetPage = Callable[[str], Page]
-"""The page that a continue token leads to; '' is the first."""
+"""Function that returns the page of a continue token; '' is the first page."""
 
 
 def list_pages(get_page: GetPage) -> Iterator[Page]:
-    """Every page of a list; where it expires, again from the start, at last with the server's inconsistent rest.
+    """Yield every page of a list. An expired list is read again, and in the end with the server's inconsistent rest.
 
-    A page with ``is_start`` begins the list, perhaps again. SourceError where the server never comes to an end.
+    A page with ``is_start`` starts the list, also a second time. SourceError where the list does not end.
     """
     expired_count, is_start, is_consistent = 0, True, True
     with left_when_stopped(ThreadPoolExecutor(1, "kubernetes-list")) as ahead:
@@ -278,31 +278,31 @@ def list_pages(get_page: GetPage) -> Iterator[Page]:
 
 
 class Cluster:
-    """The lists of one API server; SourceError's family where it does not give a whole answer."""
+    """The lists of one API server. SourceError or a subclass where an answer is incomplete."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     @property
     def url(self) -> str:
-        """The server's address."""
+        """Address of the server."""
         return self._connection.url
 
     @property
     def waited_seconds(self) -> float:
-        """Time that went by between attempts: answers are by so much younger than the first request."""
+        """Seconds between attempts: the answers are later than the first request by this time."""
         return sum(self._connection.waits)
 
     @cached_property
     def name(self) -> str:
-        """The server and its version, as far as it shows."""
+        """Name of the server with its version, if known."""
         try:
             return f"Kubernetes {text(mapping(self._connection.get('/version')).get('gitVersion'))}".strip()
         except NotListedError:
             return "Kubernetes"
 
     def pages(self, kind: Kind) -> Iterator[Page]:
-        """Every object of a kind, page by page, in the first of its versions that is served; NotListedError where none is."""
+        """Yield all objects of a kind by page, in its first version that is served. NotListedError where none is."""
         failure: SourceError = MissingError(f"the server has no {kind.name}")
         for prefix in self._prefixes(kind):
             try:
@@ -312,12 +312,12 @@ class Cluster:
                 continue
             except NotListedError:
                 raise
-            except SourceError as error:  # as where the webhook that converts to this version is down
+            except SourceError as error:  # for example, where the webhook that converts to this version is down
                 failure = error
         raise failure
 
     def first(self, kind: Kind) -> Page:
-        """One object of a kind at most: whether it may be listed, and in which version; NotListedError where it may not."""
+        """Return at most one object of a kind, to test the access and version. NotListedError where access is denied."""
         for prefix in self._prefixes(kind):
             try:
                 return self._first(prefix, kind)
@@ -326,7 +326,7 @@ class Cluster:
         raise MissingError(f"the server has no {kind.name}")
 
     def versions(self, group: str) -> Sequence[str]:
-        """The versions in which a group is served, the preferred one first; none where it is not. NotListedError if not shown."""
+        """Return the served versions of a group, the preferred first; none where it is unknown. NotListedError if not allowed."""
         return self._versions.get(group, [])
 
     def _pages(self, prefix: str, kind: Kind) -> Iterator[Page]:
@@ -338,7 +338,7 @@ class Cluster:
             yield from self._list(f"{prefix}/{kind.resource}", kind)
 
     def _pages_by_namespace(self, prefix: str, kind: Kind) -> Iterator[Page]:
-        """One list of several; a namespace's pages wait until they are whole, for a list that expires begins anew."""
+        """Yield one list from several. A namespace's pages wait until all are read, because a list that expires starts again."""
         is_start = True
         for namespace in self._namespaces:
             whole: list[Page] = []
@@ -349,7 +349,7 @@ class Cluster:
                 is_start = False
 
     def _own_namespaces(self, prefix: str) -> Page:
-        """The namespaces that are read, as far as they are there, each by itself: who may read one may rarely list all."""
+        """Return the configured namespaces that exist, read one by one: access to one rarely includes a list of all."""
         found = list[Object]()
         for namespace in self._namespaces:
             with suppress(MissingError):
@@ -378,7 +378,7 @@ class Cluster:
         page = as_page(self._connection.get(path, decode, **query))
         if page is None:
             raise SourceError(f"{self.url}{path} did not answer with a list; is this the address of an API server?")
-        if page.continue_token and len(page.items) > 2 * size:  # a list in one page is a server's right, thick pages are not
+        if page.continue_token and len(page.items) > 2 * size:  # one page for the whole list is allowed, oversized pages are not
             raise SourceError(f"{self.url}{path} answers with pages of {len(page.items):,} objects; {size:,} were requested")
         return page
 
@@ -387,7 +387,7 @@ class Cluster:
         return self._connection.settings.namespaces
 
     def _prefixes(self, kind: Kind) -> list[str]:
-        """The path of each version of the kind's group in which it may be served, the best first."""
+        """Return the path of each served version of the kind's group, the best first."""
         if kind.system and kind.system not in self._connection.settings.systems:
             raise OutOfScopeError(f"left out, for kubernetes.systems does not name {kind.system}")
         if self._namespaces and not (kind.is_namespaced or kind == NAMESPACES):
@@ -404,7 +404,7 @@ class Cluster:
 
     @cached_property
     def _versions(self) -> Mapping[str, list[str]]:
-        """The versions of each API group that is served, the server's preferred one first."""
+        """Served versions of each API group, the server's preferred one first."""
         groups = objects(mapping(self._connection.get("/apis")).get("groups"))
         return {text(group.get("name")): _preferred_first(group) for group in groups}
 
@@ -416,5 +416,5 @@ def _preferred_first(group: Object) -> list[str]:
 
 
 def open_cluster(settings: KubernetesSettings, environ: Mapping[str, str], service_account: Path = SERVICE_ACCOUNT) -> Cluster:
-    """The configured cluster; see ``access.open_client`` for what may be wrong with the configuration."""
+    """Return the configured cluster. ``open_client`` lists the errors of the configuration."""
     return Cluster(Connection(open_client(settings, environ, service_account), settings))

@@ -1,7 +1,7 @@
-"""Raw JSON from an API server by the `kubernetes` client's transport, with timeouts, retries and the server's own words.
+"""Raw JSON from an API server over the `kubernetes` client's transport, with timeouts, retries and the server's own messages.
 
-The client's models are left aside: one null where its schema wants a list would lose the whole list, and they take
-four times as long. Of the client are kubeconfig files and service accounts; it is imported only when a cluster is to be read.
+The client's models are not used: a null where the schema has a list would lose the whole list, and they take four times as long.
+The client reads kubeconfig files and service accounts. It is imported only when a cluster is read.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ HOW_TO_NAME_A_CLUSTER = (
 
 
 class NoClusterError(UsageError):
-    """Nothing names the cluster to read."""
+    """The configuration does not name a cluster."""
 
 
 def kubeconfig(settings: KubernetesSettings, environ: Mapping[str, str]) -> str:
-    """The kubeconfig file(s) in force: the configured, KUBECONFIG's, or the user's own where it exists; '' for none."""
+    """Return the kubeconfig files: the configured one, else KUBECONFIG's, else the user's own; '' where there is none."""
     if settings.kubeconfig:
         return settings.kubeconfig
     if environ.get("KUBECONFIG"):
@@ -49,14 +49,14 @@ def kubeconfig(settings: KubernetesSettings, environ: Mapping[str, str]) -> str:
 
 
 def is_in_cluster(environ: Mapping[str, str], service_account: Path = SERVICE_ACCOUNT) -> bool:
-    """Whether this is a pod with a service account."""
+    """Whether this process runs in a pod with a service account."""
     return bool(environ.get("KUBERNETES_SERVICE_HOST")) and (service_account / "token").is_file()
 
 
 def open_client(settings: KubernetesSettings, environ: Mapping[str, str], service_account: Path = SERVICE_ACCOUNT) -> ApiClient:
-    """A client with credentials; nothing is sent yet, but for what a credential plugin does.
+    """Return a client with credentials. No request is sent, except by a credential plugin.
 
-    NoClusterError where no cluster is named, UsageError where a kubeconfig is wrong, AuthError where a plugin fails.
+    NoClusterError where no cluster is configured, UsageError where a kubeconfig is invalid, AuthError where a plugin fails.
     """
     from kubernetes.client.api_client import ApiClient
     from kubernetes.client.configuration import Configuration
@@ -68,7 +68,7 @@ def open_client(settings: KubernetesSettings, environ: Mapping[str, str], servic
         _load_service_account(environ, service_account, configuration)
     else:
         raise NoClusterError(f"no Kubernetes cluster to read; {HOW_TO_NAME_A_CLUSTER}")
-    configuration.retries = False  # ours distinguish a refusal from an outage, and keep the server's words
+    configuration.retries = False  # our retries distinguish a refusal from an outage and keep the message
     client = ApiClient(configuration)
     exchange.watched(client.rest_client.pool_manager)
     client.user_agent = f"gpureport/{__version__}"
@@ -97,7 +97,7 @@ def _load_kubeconfig(path: str, context: str, configuration: Any) -> None:
 
 @contextmanager
 def _logged_errors() -> Iterator[list[str]]:
-    """Log message of the client where a plugin fails; without this check it goes on without credentials."""
+    """Collect the client's log messages when a plugin fails. Otherwise the client continues without credentials."""
     found: list[str] = []
     handler = logging.Handler(logging.ERROR)
     handler.emit = lambda record: found.append(" ".join(record.getMessage().split()))  # type: ignore[method-assign]
@@ -125,7 +125,7 @@ _HEADERS = {"Accept": "application/json", "Accept-Encoding": "gzip"}
 
 
 class NotListedError(SourceError):
-    """The server has no such list, or does not show it: nothing is known of its objects, which is not that there are none."""
+    """The server has no such list, or does not show it: the number of its objects is unknown, not 0."""
 
 
 class MissingError(NotListedError):
@@ -133,15 +133,15 @@ class MissingError(NotListedError):
 
 
 class ForbiddenError(NotListedError):
-    """403: these credentials may not see it."""
+    """403: these credentials have no access to it."""
 
 
 class OutOfScopeError(NotListedError):
-    """The configuration leaves it out, so it was not requested."""
+    """The configuration excludes it, so it was not requested."""
 
 
 class ExpiredError(SourceError):
-    """410: the list that a token continues is too old; ``token`` continues with a later state of it."""
+    """410: the list of a continue token is too old. ``token`` continues with a later state of the list."""
 
     def __init__(self, message: str, token: str) -> None:
         super().__init__(message)
@@ -149,27 +149,27 @@ class ExpiredError(SourceError):
 
 
 class _BrokenError(Exception):
-    """An answer that may be better the next time; the text is what was wrong."""
+    """An invalid answer after which a retry may succeed. The message is the defect."""
 
 
 @dataclass(frozen=True)
 class Connection:
-    """Requests to one API server; every method raises SourceError's family with one sentence."""
+    """Requests to one API server. Every method raises SourceError or a subclass with one sentence."""
 
     client: ApiClient
     settings: KubernetesSettings
     waits: list[float] = field(default_factory=list)
     """Seconds between attempts so far."""
     _refuses: list[str] = field(default_factory=list)
-    """Paths refused by a server that has started: from the first of them on a refusal is believed."""
+    """Paths that a started server refused. After the first of them, a refusal is final."""
 
     @property
     def url(self) -> str:
-        """The server's address."""
+        """Address of the server."""
         return str(self.client.configuration.host)
 
     def get(self, path: str, decode: Decode = orjson.loads, **query: str | int) -> Any:
-        """The decoded JSON of a path; tried again where that may help."""
+        """Return the decoded JSON of a path. Temporary failures are retried."""
         retries_end_at = time.monotonic() + exchange.LONGEST_REQUEST_SECONDS
         for attempt in range(exchange.RETRIES + 1):
             try:
@@ -181,7 +181,7 @@ class Connection:
         raise AssertionError("the last attempt returns or raises")
 
     def _believed(self, path: str, query: Mapping[str, str | int], decode: Decode) -> Any:
-        """An answer; a first refusal only when the server, once it has started, repeats it."""
+        """Return an answer. The first refusal is final only when the started server repeats it."""
         try:
             return self._within_deadline(path, query, decode)
         except ForbiddenError as error:
@@ -218,7 +218,7 @@ class Connection:
         timeout = (exchange.CONNECT_SECONDS, _READ_SECONDS)
         try:
             response = self.client.call_api(*request, _request_timeout=timeout).response
-        except ApiException as error:  # what the client makes of a failed handshake
+        except ApiException as error:  # the client's error after a failed handshake
             raise SourceError(
                 f"no TLS with {self.url} ({exchange.shortened(error.reason)}); check the CA and the address"
             ) from error
@@ -240,7 +240,7 @@ class Connection:
             raise _BrokenError(f"the answer is not JSON ({error})") from error
 
     def _is_starting(self) -> bool:
-        """Whether the server refuses only because it has not read its rules yet; everybody may request ``/readyz``."""
+        """Whether the server refuses only because its rules are not loaded yet. ``/readyz`` is open to everyone."""
         try:
             with suppress(SourceError):
                 self._within_deadline("/readyz", {}, bytes)
@@ -264,7 +264,7 @@ class Connection:
 
 
 def _status(body: bytes) -> Mapping[str, Any]:
-    """The Status object in which an API server reports what is wrong."""
+    """Return the Status object in which an API server reports an error."""
     try:
         found = orjson.loads(body)
     except orjson.JSONDecodeError:

@@ -1,4 +1,4 @@
-"""Prometheus and compatible servers: raw samples by remote read, by raw matrix, or by VictoriaMetrics' export."""
+"""Prometheus and compatible servers: raw samples by remote read, raw matrix or VictoriaMetrics' export."""
 
 from gpureport.collect.sources.prometheus.access import http_access
 from gpureport.collect.sources.prometheus.connection import Connection, NoApiError, TooMuchError, open_connection, session

@@ -1,7 +1,7 @@
-"""Credentials as Prometheus users have them: in promtool's HTTP client file.
+"""Credentials for Prometheus, in the format of promtool's HTTP client file.
 
-Managed Prometheus of a cloud: requests are signed (AWS) or have a token (Google, Azure). Each cloud's library is an extra, loaded
-where it is named; it finds credentials where the cloud's own tools do and renews them.
+For a cloud's managed Prometheus, requests are signed (AWS) or have a token (Google, Azure). Each cloud's library is an extra,
+loaded when configured. It finds and renews credentials in the same places as the cloud's own tools.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from gpureport.values.errors import AuthError, UsageError, first_line
 _GOOGLE_SCOPE = "https://www.googleapis.com/auth/monitoring.read"
 _AZURE_SCOPE = "https://prometheus.monitor.azure.com/.default"
 _SECONDS = 30
-"""For credentials: the services that issue them are near."""
+"""Time limit for credentials. The services that issue them are close."""
 
 
 class Signed(AuthBase):
-    """Signature Version 4 of AWS over host, path, query, type and body of each request."""
+    """AWS Signature Version 4 over host, path, query, type and body of each request."""
 
     def __init__(self, credentials: Any, region: str, **more: Any) -> None:
         self._auth, self._http = _library("aws", "awscrt.auth"), _library("aws", "awscrt.http")
         self._how = {"credentials_provider": credentials, "region": region, "service": "aps", **more}
 
     def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
-        """The request with its signature."""
+        """Return the request with its signature."""
         parts = urlsplit(request.url or "")
-        query = parts.query.replace("+", "%20")  # a plus would be signed as itself, and read as a blank
+        query = parts.query.replace("+", "%20")  # a plus would be signed literally but read as a blank
         request.url = parts._replace(query=query).geturl()
         body = request.body.encode() if isinstance(request.body, str) else request.body
         headers = [("Host", parts.netloc)]
@@ -58,19 +58,19 @@ class Signed(AuthBase):
 
 
 class Token(AuthBase):
-    """A token that the cloud issues, requested before each request: libraries keep it while it is valid."""
+    """A token that the cloud issues. It is requested before each request; libraries cache it while it is valid."""
 
     def __init__(self, cloud: str, token: Callable[[], str]) -> None:
         self._cloud, self._token = cloud, token
 
     def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
-        """The request with its token."""
+        """Return the request with its token."""
         request.headers["Authorization"] = f"Bearer {_from_cloud(self._cloud, self._token)}"
         return request
 
 
 def cloud_auth(cloud: str, url: str, environ: Mapping[str, str]) -> AuthBase:
-    """Credentials of a cloud; UsageError where its library is missing, or AWS' region is unknown."""
+    """Return the credentials of a cloud. UsageError where its library is missing or the AWS region is unknown."""
     if cloud == "aws":
         found = re.search(r"\baps-workspaces\.([a-z0-9-]+)\.", url)
         region = found[1] if found else environ.get("AWS_REGION") or environ.get("AWS_DEFAULT_REGION")
@@ -99,7 +99,7 @@ def _library(cloud: str, name: str) -> Any:
 
 
 def _from_cloud(cloud: str, get: Callable[[], Any]) -> Any:
-    """Credentials from a cloud's library; each library has errors of its own."""
+    """Return credentials from a cloud's library. Any of its errors becomes an AuthError."""
     try:
         return get()
     except Exception as error:
@@ -114,7 +114,7 @@ _SECTIONS = ("basic_auth", "authorization", "tls_config", "http_headers")
 
 @dataclass(frozen=True)
 class Access:
-    """Credentials, TLS and headers of a connection."""
+    """Credentials, TLS settings and headers of a connection."""
 
     headers: dict[str, str] = field(default_factory=dict)
     basic: tuple[str, str] | None = None
@@ -123,7 +123,7 @@ class Access:
 
 
 def access(settings: PrometheusSettings) -> Access:
-    """Read the secrets of the HTTP client file; UsageError where one is not there."""
+    """Read the secrets of the HTTP client file. UsageError where one is missing."""
     found = http_access(settings.http_config_file)
     if settings.identity and (found.basic or "Authorization" in found.headers):
         raise UsageError(f"prometheus.identity replaces a token or a user; {settings.http_config_file} names one: drop either")
@@ -131,7 +131,7 @@ def access(settings: PrometheusSettings) -> Access:
 
 
 def _sendable(headers: dict[str, str]) -> dict[str, str]:
-    """The headers, once it is sure that no library will refuse them with their value in its message."""
+    """Return the headers if all are valid. A library's error message would contain the value of an invalid one."""
     for name, value in headers.items():
         if not (value.isascii() and value.isprintable() and _HEADER.fullmatch(name)):
             raise UsageError(
@@ -162,7 +162,7 @@ def _certificate(cert: str, key: str) -> tuple[str, str] | str | None:
 
 
 def http_access(path: str) -> Access:
-    """promtool's ``--http.config.file``; nothing of it where the path is ''."""
+    """Read promtool's ``--http.config.file``. An empty path means no credentials."""
     if not path:
         return Access()
     try:
@@ -191,7 +191,7 @@ def _section(loaded: Mapping[str, Any], name: str, path: str) -> Mapping[str, An
 
 
 def _word(section: Mapping[str, Any], name: str, path: str) -> str:
-    """The text under a name, '' for none; UsageError for a list or a table, whose content is not repeated."""
+    """Return the text of a field, '' for none. UsageError for a list or table, without its content."""
     value = section.get(name)
     if isinstance(value, list | dict):
         raise UsageError(f"{name} in {path} is not one word; see promtool's --http.config.file")
@@ -199,7 +199,7 @@ def _word(section: Mapping[str, Any], name: str, path: str) -> str:
 
 
 def _named_secret(section: Mapping[str, Any], name: str, path: str) -> str:
-    """The secret of a file, or the one that is written here."""
+    """Return the secret in the named file, else the inline secret."""
     file = _word(section, f"{name}_file", path)
     return _read(file).strip() if file else _word(section, name, path)
 

@@ -1,6 +1,6 @@
-"""One connection to a server: prometheus-api-client's, with deadlines, retries and the server's own words everywhere.
+"""Connection to one server: the session of prometheus-api-client with deadlines, retries and the server's own messages.
 
-Its retry adapter is replaced: it never retries POST and loses the body of the error that it gave up on.
+The library's retry adapter is replaced: it never retries POST, and it loses the body of the final error.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _TOO_MUCH = (
 
 
 class TooMuchError(SourceError):
-    """The server will not answer a query of this size; a smaller one may pass."""
+    """The server refuses a query of this size. A smaller one may succeed."""
 
 
 class NotServedError(SourceError):
@@ -48,11 +48,11 @@ class NotServedError(SourceError):
 
 
 class NoApiError(SourceError):
-    """Nothing answers at this address, or something that is no API: no other request to it will fare better."""
+    """There is no server at this address, or no API: any other request to it will fail too."""
 
 
 class _BrokenError(Exception):
-    """An answer that may be better the next time; ``error`` is what to report where it is not."""
+    """An invalid answer after which a retry may succeed. ``error`` is reported where it does not."""
 
     def __init__(self, error: SourceError, retry_after: str = "") -> None:
         super().__init__(str(error))
@@ -61,7 +61,7 @@ class _BrokenError(Exception):
 
 
 class Connection:
-    """Requests to one server; every method raises SourceError's family with one sentence."""
+    """Requests to one server. Every method raises SourceError or a subclass with one sentence."""
 
     def __init__(self, settings: PrometheusSettings, client: PrometheusConnect) -> None:
         self.settings, self.retries = settings, exchange.RETRIES
@@ -70,7 +70,7 @@ class Connection:
         self._timeout = (exchange.CONNECT_SECONDS, settings.read_timeout_seconds)
 
     def json(self, path: str, form: Mapping[str, Any] | None = None, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """The decoded reply of an API path, requested by POST where a form is given; status success is assured."""
+        """Return the decoded reply of an API path, by POST where ``form`` is given. Its status is success."""
         body = self.request(
             "POST" if form is not None else "GET", path, lambda response: exchange.whole(response.raw), data=form, params=params
         )
@@ -85,7 +85,7 @@ class Connection:
         return reply
 
     def request(self, method: str, path: str, read: Callable[[requests.Response], Answer], **arguments: Any) -> Answer:
-        """Result of ``read`` for a successful reply, its body read from ``raw``; tried again where that may help."""
+        """Return the result of ``read`` for a successful reply; ``raw`` has its body. Temporary failures are retried."""
         retries_end_at = time.monotonic() + exchange.LONGEST_REQUEST_SECONDS
         for attempt in range(self.retries + 1):
             try:
@@ -105,8 +105,8 @@ class Connection:
         arguments: Mapping[str, Any],
         deadline: exchange.Deadline,
     ) -> Answer:
-        # Verification is set for each request, or a bundle named in the environment would go before the configured CA.
-        # A redirect is not followed: it would make POST a GET, and take headers with secrets to another host.
+        # Verification is set per request: else a CA bundle in the environment would override the configured CA.
+        # A redirect is not followed: it would turn POST into GET, and send headers with secrets to another host.
         fixed: dict[str, Any] = {"timeout": self._timeout, "verify": self._http.verify, "allow_redirects": False, "stream": True}
         try:
             with self._http.request(method, self.url + path, **fixed, **arguments) as response:
@@ -127,7 +127,7 @@ class Connection:
             raise _BrokenError(refusal) from error
 
     def _check(self, path: str, response: requests.Response) -> None:
-        """Raise the error of the status."""
+        """Raise the error of the response's status."""
         status = response.status_code
         if status < 300:
             return
@@ -174,7 +174,7 @@ class Connection:
 
 
 class _Adapter(HTTPAdapter):
-    """Transport whose connections end at their deadline, without retries of its own."""
+    """Transport whose connections obey their deadline, without its own retries."""
 
     def init_poolmanager(self, *arguments: Any, **named: Any) -> None:
         super().init_poolmanager(*arguments, **named)
@@ -185,7 +185,7 @@ class _Adapter(HTTPAdapter):
 
 
 def session(credentials: Access | None = None) -> requests.Session:
-    """A session with the credentials whose exchanges a ``Deadline`` can end."""
+    """Return a session with the credentials. A ``Deadline`` can end its requests."""
     let_in = credentials or Access()
     http = requests.Session()
     for scheme in ("http://", "https://"):
@@ -195,13 +195,13 @@ def session(credentials: Access | None = None) -> requests.Session:
         http.auth = HTTPBasicAuth(*(part.encode() for part in let_in.basic))
     http.verify = let_in.verify
     http.cert = let_in.cert
-    if not let_in.verify:  # chosen in the settings: a warning for every request would bury all other messages
+    if not let_in.verify:  # configured by the user: a warning per request would hide all other messages
         urllib3.disable_warnings(InsecureRequestWarning)
     return http
 
 
 def open_connection(settings: PrometheusSettings, environ: Mapping[str, str]) -> Connection:
-    """A connection with the configured credentials; nothing is sent yet. UsageError where the URL is none."""
+    """Return a connection with the configured credentials. No request is sent. UsageError for an invalid URL."""
     url, user = _address(settings.url)
     settings = settings.model_copy(update={"url": url})
     let_in = access(settings)
@@ -210,12 +210,12 @@ def open_connection(settings: PrometheusSettings, environ: Mapping[str, str]) ->
     if settings.identity and not let_in.basic:
         http.auth = cloud_auth(settings.identity, url, environ)
     client = PrometheusConnect(url, session=http)
-    http.mount(url, _Adapter())  # in place of the client's
+    http.mount(url, _Adapter())  # replaces the client's adapter
     return Connection(settings, client)
 
 
 def _address(url: str) -> tuple[str, tuple[str, str] | None]:
-    """The URL without the user and password that it may carry, for it is printed; and those."""
+    """Return the URL without user and password, because it is printed, and the user and password."""
     try:
         parts = urlsplit(url)
         is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -225,7 +225,7 @@ def _address(url: str) -> tuple[str, tuple[str, str] | None]:
     if not is_url:
         shown = url.rpartition("@")[2].partition("?")[0]
         raise UsageError(f"{shown!r} is not the URL of a server; write it like http://prometheus:9090")
-    if parts.query or parts.fragment:  # not repeated: it may be a token
+    if parts.query or parts.fragment:  # not quoted: it may contain a token
         raise UsageError(f"the URL of {parts.hostname} must not have a query; give a token by http_config_file")
     user = (unquote(parts.username), unquote(parts.password or "")) if parts.username else None
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl(), user
@@ -237,7 +237,7 @@ def _is_too_much(status: int, body: bytes) -> bool:
 
 
 def _excerpt(body: exchange.Body) -> str:
-    """The server's own words: the error of a JSON reply, else its text."""
+    """Return the server's message: the error of a JSON reply, else its text."""
     try:
         reply = orjson.loads(body[: exchange.EXCERPT_BYTES])
         text = str(reply.get("error") or reply.get("message") or reply) if isinstance(reply, dict) else str(reply)

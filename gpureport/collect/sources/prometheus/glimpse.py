@@ -1,7 +1,7 @@
-"""The outline of many series from a few queries about labels, where listing each series would take the server seconds.
+"""Outline of many series from a few label queries. A list of all series would take the server seconds.
 
-Hosts and metrics are exact. How many series a host has at a time is estimated from one metric's, and so are the devices:
-one that this metric does not show at a host is not known there, so a reader by such an outline checks whether it came twice.
+Hosts and metrics are exact. Devices, and series per host at a time, are estimated from one metric. Devices without that metric on
+a host are missing there, so a reader must check that no device is in two groups.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _TIMES = (0.125, 0.375, 0.625, 0.875)
 
 
 class PartialAnswerError(SourceError):
-    """The server reports that it did not search everywhere: only a list of series, which keeps its warnings, will do."""
+    """The server reports an incomplete search. A list of series is necessary: it keeps the server's warnings."""
 
 
 @dataclass(frozen=True)
 class Glimpse:
-    """An outline, one of its series, and which labels series have."""
+    """An outline, one example series, and the label names of the series."""
 
     outline: Outline
     example: Labels
@@ -49,26 +49,26 @@ class Glimpse:
 
 @dataclass(frozen=True)
 class Labelled:
-    """Queries about the labels of series that have samples in a window."""
+    """Label queries on series with samples in a window."""
 
     connection: Connection
     window: Window
 
     def names(self, matchers: Sequence[Matcher]) -> frozenset[str]:
-        """Labels that any of the series has."""
+        """Return the label names of the series."""
         return frozenset(self._data(self.connection.json("/api/v1/labels", self._form(matchers))))
 
     def values(self, label: str, matchers: Sequence[Matcher] = ()) -> list[str]:
-        """A label's values on the series; without conditions on all that the server has."""
+        """Return a label's values on the series; without matchers, on all series of the server."""
         return self._data(self.connection.json(f"/api/v1/label/{quote(label)}/values", params=self._form(matchers)))
 
     def series(self, matchers: Sequence[Matcher]) -> list[Labels]:
-        """The series themselves."""
+        """Return the label sets of the series."""
         found, warnings = list_series(self.connection, matchers, self.window)
         return self._data({"data": found, "warnings": warnings})
 
     def at_a_time(self, label: str, matchers: Sequence[Matcher]) -> dict[str, float]:
-        """By the label's values how many of the series there are at an instant: the mean of a few."""
+        """Count the series at a time by the label's values: the mean over a few times."""
         found: dict[str, float] = defaultdict(float)
         for part in _TIMES:
             at = self.window.start_ms + part * (self.window.end_ms - self.window.start_ms)
@@ -78,7 +78,7 @@ class Labelled:
         return dict(found)
 
     def sample_counts(self, metrics: Sequence[str], scope: Sequence[Matcher]) -> dict[str, int]:
-        """Number of samples by metric, as the server counts them; 2.x counts one at the instant before the window too."""
+        """Return the server's number of samples by metric. Prometheus 2.x also counts a sample 1 ms before the window."""
         found = dict[str, int]()
         for metric in sorted({*metrics}.intersection(self.values(METRIC_LABEL))):
             series = selector([Matcher(METRIC_LABEL, "=", metric), *scope])
@@ -102,9 +102,9 @@ class Labelled:
 def glimpse(
     labelled: Labelled, metrics: Sequence[str], scope: Sequence[Matcher], device_of: DeviceOf, uuid_labels: Sequence[str]
 ) -> Glimpse | None:
-    """The outline of these metrics' series, the first of them the likeliest on every host; None where there are no series.
+    """Return the outline of these metrics, ordered by the likelihood that a host has them; None where there are no series.
 
-    SourceError where the server does not answer such queries, or only in part.
+    SourceError where the server does not answer such queries, or answers incompletely.
     """
     known = set(labelled.values(METRIC_LABEL))
     present = tuple(metric for metric in metrics if metric in known)
@@ -131,7 +131,7 @@ def _add_devices(
     names: frozenset[str],
     device_of: DeviceOf,
 ) -> list[Labels]:
-    """The places of the series that name devices by one label, from one metric's; those of which it has none from all."""
+    """Add the places of series with one UUID label, from one metric; hosts without that metric from all metrics."""
     uuid_label, every = own[-1].name, [one_of(METRIC_LABEL, metrics), *own]
     found = set(labelled.values(METRIC_LABEL, every))
     if not found:
@@ -158,7 +158,7 @@ def _add_devices(
 
 
 def _count_at_a_time(sketch: Outline, labelled: Labelled, matchers: Sequence[Matcher]) -> None:
-    """Have places count the series of an instant: of pods that follow each other on a device only one has samples then."""
+    """Count the series at one time: of consecutive pods on a device, only one has samples then."""
     for family in {place.family for place in sketch.places}:
         counted = labelled.at_a_time(family.key, [*matchers, *family.conditions(sketch.uuid_labels)])
         for place, content in sketch.places.items():

@@ -1,6 +1,6 @@
 """Outline of the series (hosts, metrics, devices), the matchers that select them, and lists of series without samples.
 
-From it come the groups that are fetched together: whole nodes within a budget of samples, no device in two of them.
+The outline is divided into groups to fetch together: whole nodes within a budget of samples, no device in two groups.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ Operator = Literal["=", "!=", "=~", "!~"]
 
 @dataclass(frozen=True)
 class Matcher:
-    """One condition on a label; regular expressions are anchored, as everywhere in Prometheus."""
+    """One condition on a label. Regular expressions are anchored, as always in Prometheus."""
 
     name: str
     operator: Operator
     value: str
 
     def to_selector(self) -> str:
-        """The condition as PromQL; names beyond the classic ones are quoted, as 3.x has it."""
+        """Return the condition as PromQL. Names with other characters than the classic ones are quoted, as in Prometheus 3.x."""
         name = self.name if _CLASSIC_NAME.fullmatch(self.name) else json.dumps(self.name, ensure_ascii=False)
         return f"{name}{self.operator}{json.dumps(self.value, ensure_ascii=False)}"
 
 
 def selector(matchers: Sequence[Matcher]) -> str:
-    """A PromQL selector of all conditions."""
+    """Return a PromQL selector with all conditions."""
     return "{" + ",".join(matcher.to_selector() for matcher in matchers) + "}"
 
 
 def one_of(name: str, values: Iterable[str]) -> Matcher:
-    """The label is one of these values, taken literally."""
+    """Return the matcher of a label with any of these literal values."""
     found = sorted(set(values))
     if len(found) == 1:
         return Matcher(name, "=", found[0])
@@ -49,26 +49,26 @@ def one_of(name: str, values: Iterable[str]) -> Matcher:
 
 
 def _literal(value: str) -> str:
-    """Escaped for RE2, which refuses Python's escapes of characters that need none."""
+    """Escape text for RE2, which rejects Python's unnecessary escapes."""
     return re.sub(r"([.+*?()|\[\]{}^$\\])", r"\\\1", value)
 
 
 def list_series(connection: Connection, matchers: Sequence[Matcher], window: Window) -> tuple[list[Labels], list[str]]:
-    """Label sets of the series that match (the server may name a few that ended just outside), and its warnings."""
+    """Return the matching label sets and the server's warnings. A few series may have ended just outside of the window."""
     form = {"match[]": selector(matchers), "start": window.start_ms / 1000, "end": window.end_ms / 1000}
     reply = connection.json("/api/v1/series", form)
     return list(reply.get("data") or []), list(reply.get("warnings") or [])
 
 
 def label_values(connection: Connection, label: str, metrics: Sequence[str], window: Window) -> list[str]:
-    """The values that a label has on series of these metrics, sorted; none where no series has it."""
+    """Return the sorted values of a label on series of these metrics; none where no series has it."""
     matchers = [one_of(METRIC_LABEL, metrics), Matcher(label, "!=", "")]
     series, _ = list_series(connection, matchers, window)
     return sorted({labels[label] for labels in series})
 
 
 def samples_per_hour(connection: Connection, labels: Labels, window: Window) -> int | None:
-    """Samples an hour of the fullest series with these labels, from a few instants; None where there is none."""
+    """Return the largest number of samples per hour of a series with these labels, at a few times; None where there is none."""
     matchers = [Matcher(name, "=", value) for name, value in sorted(labels.items())]
     most = 0
     for part in (0.25, 0.5, 0.75, 1.0):
@@ -82,26 +82,26 @@ def samples_per_hour(connection: Connection, labels: Labels, window: Window) -> 
 HOST_LABELS = ("Hostname", "hostname", "node", "node_name", "instance")
 
 DeviceOf = Callable[[Labels], str]
-"""Device of a series, the same for every exporter's spelling; '' where there is none."""
+"""Function that returns the device of a series, independent of the exporter's label names; '' where there is none."""
 
 
 class Family(NamedTuple):
-    """Series that name device and host by the same labels; ``host_label`` is '' where they name no host."""
+    """Series with the same labels for device and host. ``host_label`` is '' where they have no host label."""
 
     uuid_label: str
     host_label: str
 
     @property
     def key(self) -> str:
-        """The label by whose values the family is divided: a host's is shorter to request than its devices'."""
+        """Label that divides the family. A query by host is shorter than one by all devices of the host."""
         return self.host_label or self.uuid_label
 
     def conditions(self, uuid_labels: Sequence[str]) -> list[Matcher]:
-        """Matchers of this family's series alone: its own label exists, the labels of families before it do not."""
+        """Return the matchers for this family alone: its own labels exist, and those of earlier families do not."""
         previous = uuid_labels[: list(uuid_labels).index(self.uuid_label)]
         hosts = HOST_LABELS[: HOST_LABELS.index(self.host_label)] if self.host_label else HOST_LABELS
         conditions = absent([*previous, *hosts])
-        if self.key != self.uuid_label:  # kube-state-metrics names nodes too
+        if self.key != self.uuid_label:  # kube-state-metrics has node labels too
             conditions.append(Matcher(self.uuid_label, "!=", ""))
         return conditions
 
@@ -115,14 +115,14 @@ class Place(NamedTuple):
 
 @dataclass
 class Content:
-    """Content of a place: number of series, if known at a time, metrics and devices."""
+    """Content of a place: number of series (at one time if known), metrics and devices."""
 
     series_count: int = 0
     metrics: set[str] = field(default_factory=set)
     devices: set[str] = field(default_factory=set)
 
     def add(self, labels: Labels, device: str) -> None:
-        """Count one series more."""
+        """Add one series."""
         self.series_count += 1
         self.metrics.add(labels[METRIC_LABEL])
         self.devices.add(device)
@@ -130,15 +130,15 @@ class Content:
 
 @dataclass(frozen=True)
 class Outline:
-    """All series by place; ``others`` names no device."""
+    """All series by place. ``others`` are the series without a device."""
 
     uuid_labels: Sequence[str]
-    """The labels by which exporters name a device, in order of preference."""
+    """Labels in which exporters have a device, in order of preference."""
     places: dict[Place, Content] = field(default_factory=dict)
     others: Content = field(default_factory=Content)
 
     def add(self, series: Iterable[Labels], device_of: DeviceOf) -> None:
-        """Put series to their places."""
+        """Add series to their places."""
         for labels in series:
             place = _place(labels, self.uuid_labels)
             content = self.places.setdefault(place, Content()) if place else self.others
@@ -146,7 +146,7 @@ class Outline:
 
 
 def absent(names: Iterable[str]) -> list[Matcher]:
-    """That series have none of these labels."""
+    """Return the matchers of series without these labels."""
     return [Matcher(name, "=", "") for name in names]
 
 
@@ -164,7 +164,7 @@ def _first_label(labels: Labels, names: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class Query:
-    """Series to be fetched at once: the conditions on their labels, how many match, and how many samples to expect."""
+    """Series to fetch at once: the matchers, the number of series, and the expected samples."""
 
     matchers: tuple[Matcher, ...]
     series_count: int
@@ -173,13 +173,13 @@ class Query:
 
 @dataclass(frozen=True)
 class Group:
-    """Series to be shaped together, fetched by one query for each way in which exporters name host and device."""
+    """Series to shape together. There is one query for each combination of host and device labels."""
 
     queries: tuple[Query, ...]
 
     @property
     def series_count(self) -> int:
-        """Number of series that its queries match."""
+        """Number of series in its queries."""
         return sum(query.series_count for query in self.queries)
 
     @property
@@ -189,9 +189,9 @@ class Group:
 
 
 def plan_groups(outline: Outline, sample_budget: int, samples_per_series: int) -> list[Group]:
-    """Groups whose union is exactly the series, each series in one; a node larger than the budget is a group of its own.
+    """Divide all series into groups, each series in exactly one. A node beyond the budget has its own group.
 
-    A device that several exporters describe, each in its own way, is whole in one group, as far as the outline knows devices.
+    A device of several exporters with different labels is in one group, if the outline shows that it is the same device.
     """
     sets = _packed(_inseparable(outline.places), outline.places, max(1, sample_budget // samples_per_series))
     groups = [_group(found, outline, samples_per_series) for found in sets]
@@ -207,7 +207,7 @@ def _query(conditions: tuple[Matcher, ...], contents: Iterable[Content], samples
 
 
 def _inseparable(places: Mapping[Place, Content]) -> list[list[Place]]:
-    """Places that share a device, directly or through others; each set is fetched as one."""
+    """Return sets of places that share devices, directly or through others. Each set is fetched together."""
     leader = {place: place for place in places}
 
     def find(place: Place) -> Place:
@@ -227,7 +227,7 @@ def _inseparable(places: Mapping[Place, Content]) -> list[list[Place]]:
 
 
 def _packed(sets: Sequence[list[Place]], places: Mapping[Place, Content], series_budget: int) -> list[list[Place]]:
-    """Consecutive sets put together while they fit the budget."""
+    """Combine consecutive sets within the budget."""
     packs: list[list[Place]] = []
     free = 0
     for found in sets:

@@ -1,4 +1,4 @@
-"""Kind of server, and its path for raw samples."""
+"""Detection of the server's kind and of its path for raw samples."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class Server:
     version: str
     read_path: ReadPath
     external_labels: Mapping[str, str] = field(default_factory=dict)
-    """Labels that its remote read adds to every series."""
+    """Labels that remote read adds to every series."""
 
 
 def probe(connection: Connection) -> Server:
-    """Find which paths the server has; the configured read path is taken as it is.
+    """Detect the server's version and read path. A configured read path is used without a test.
 
-    Raises SourceError where nothing answers and AuthError where the server lets nobody in.
+    SourceError where there is no answer, AuthError where the server requires credentials.
     """
     version = _version(connection)
     chosen = connection.settings.read_path
@@ -42,7 +42,7 @@ def probe(connection: Connection) -> Server:
 
 
 def _version(connection: Connection) -> str:
-    """The version it names; '' where it does not report one, as managed servers may not."""
+    """Return the server's version; '' where it reports none, as managed servers may."""
     try:
         data = connection.json("/api/v1/status/buildinfo").get("data") or {}
     except AuthError as error:
@@ -80,7 +80,7 @@ def _serves_export(connection: Connection) -> bool:
 
 
 def external_labels(connection: Connection) -> Mapping[str, str]:
-    """From the server's own configuration; none where it does not show it."""
+    """Return the external labels in the server's configuration; none where it does not show it."""
     try:
         text = (connection.json("/api/v1/status/config").get("data") or {}).get("yaml", "")
         labels = ((yaml.safe_load(text) or {}).get("global") or {}).get("external_labels") or {}

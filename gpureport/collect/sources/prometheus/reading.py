@@ -1,6 +1,6 @@
-"""Read a group of series by whichever path the server has, in parts that it will answer.
+"""Reads a group of series by the server's read path, in parts that the server can answer.
 
-VictoriaMetrics' ``/api/v1/export`` is one JSON line per series or part of one, streamed.
+VictoriaMetrics' ``/api/v1/export`` streams one JSON line per series or part of a series.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _BARE_WORD = re.compile(rb"[+-]?(?:Inf|NaN)(?=[],])")
 
 
 def read_export(connection: Connection, matchers: Sequence[Matcher], window: Window) -> SeriesBatch:
-    """Raw samples of [start, end); a null is a staleness marker, for VictoriaMetrics keeps no other NaN.
+    """Return raw samples of [start, end). A null is a staleness marker, because VictoriaMetrics stores no other NaN.
 
-    TooMuchError for more than one answer may hold.
+    TooMuchError for more samples than one answer may have.
     """
-    # Milliseconds as integers would be read as seconds when small; as a fraction they are never mistaken.
+    # Small integer milliseconds would be read as seconds. Seconds with a fraction are unambiguous.
     form = {"match[]": selector(matchers), "start": window.start_ms / 1000, "end": (window.end_ms - 1) / 1000}
     return connection.request("POST", "/api/v1/export", lambda response: _exported(response, connection.url), data=form)
 
@@ -58,8 +58,8 @@ def _exported(response: requests.Response, url: str) -> SeriesBatch:
 
 
 def _lines(parts: Iterator[bytes]) -> Iterator[bytes]:
-    """Lines that are not empty; LargeError for one that does not end."""
-    rest = bytearray()  # which grows in place: a line may come in hundreds of parts
+    """Yield the non-empty lines. LargeError for a line that does not end."""
+    rest = bytearray()  # grows in place: a line may arrive in hundreds of parts
     for part in parts:
         rest += part
         if b"\n" in part:
@@ -82,7 +82,7 @@ def _parse(line: bytes, url: str) -> dict[str, Any]:
 
 
 def _loads(line: bytes) -> Any:
-    """The decoded line; older versions write infinities as bare words; as text, numpy reads them."""
+    """Return the decoded line. Older versions write infinities as bare words; they are quoted for numpy."""
     try:
         return decoded(line)
     except orjson.JSONDecodeError:
@@ -91,10 +91,10 @@ def _loads(line: bytes) -> Any:
 
 
 def read_matrix(connection: Connection, matchers: Sequence[Matcher], window: Window) -> tuple[SeriesBatch, list[str]]:
-    """Raw samples of [start, end), and what the server warned of.
+    """Return raw samples of [start, end) and the server's warnings.
 
-    Evaluated one millisecond before the end over the window's whole length, the range holds exactly the window under both
-    boundary rules (2.x closed, 3.x left-open) but for one sample just before the start, which is dropped.
+    The range query covers the whole window and is evaluated one millisecond before its end. Under both boundary rules (2.x
+    closed, 3.x left-open) it returns the window, plus at most one sample just before the start, which is dropped.
     """
     form = {
         "query": f"{selector(matchers)}[{window.end_ms - window.start_ms}ms]",
@@ -111,7 +111,7 @@ def _batch(result: list[dict[str, Any]], window: Window) -> SeriesBatch:
     labels: list[Labels] = []
     times, values = [], []
     for series in result:
-        # None of a native histogram; freed as it is read: decoded JSON is many times the size of its arrays.
+        # A native histogram has no values. Points are freed when read: decoded JSON is many times the size of arrays.
         points = series.pop("values", [])
         found = np.rint(np.array([point[0] for point in points]) * 1000).astype(np.int64)
         inside = found >= window.start_ms
@@ -124,12 +124,12 @@ def _batch(result: list[dict[str, Any]], window: Window) -> SeriesBatch:
 _SHORTEST = timedelta(minutes=1)
 _SAMPLES_PER_REQUEST = 1_000_000
 _MOST_SAMPLES = 10_000_000
-"""Samples of one query: several times what the largest group that can be configured holds."""
+"""Maximum samples of one query: several times the largest group that can be configured."""
 
 
 @dataclass
 class Reading:
-    """Samples of [start, end), the path that read them, and the server's warnings."""
+    """Samples of [start, end), their read path, and the server's warnings."""
 
     batch: SeriesBatch
     read_path: ReadPath
@@ -140,10 +140,10 @@ class Reading:
 def read(
     connection: Connection, server: Server, matchers: Sequence[Matcher], window: Window, expected_samples: int = 0
 ) -> Reading:
-    """Raw samples of the window; parts of time are disjoint, so no sample comes twice.
+    """Return raw samples of the window. Its time parts are disjoint, so no sample comes twice.
 
-    The window is cut by the sample budget first, and in halves wherever the server reports that it is too much. SourceError
-    when even a minute is.
+    The window is divided by the sample budget, then in halves where the server reports too much data. SourceError when even a
+    minute is too much.
     """
     try:
         return _read_by(server.read_path, connection, server, matchers, window, expected_samples)
@@ -158,7 +158,7 @@ def _read_by(
 ) -> Reading:
     reading = Reading(concatenate([]), path)
     batches = []
-    # Chunks are a tenth of JSON's size and need no evaluation: only the other paths are cut ahead of time.
+    # Chunks are a tenth of JSON's size and need no query evaluation: only the other paths are divided in advance.
     part_count = 1 if path == "remote-read" else max(1, -(-expected_samples // _SAMPLES_PER_REQUEST))
     sample_count = 0
     for part in _cut(window, part_count):
@@ -188,7 +188,7 @@ def _read_or_halve(
     except TooMuchError as error:
         if window.end_at - window.start_at <= _SHORTEST:
             raise SourceError(f"{error}; even a minute is too much: raise the server's limits") from error
-    # Outside of the handler: the error holds on to the answer that was too large.
+    # outside of the handler, because the error keeps the oversized answer in memory
     for half in _cut(window, 2):
         yield from _read_or_halve(reading, connection, server, matchers, half)
 

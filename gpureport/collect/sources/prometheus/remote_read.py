@@ -1,4 +1,4 @@
-"""Streamed remote read: XOR chunks as the server holds them, decoded here; the fastest path, and it shows staleness markers.
+"""Streamed remote read: XOR chunks from the server's storage, decoded here. The fastest path, with staleness markers.
 
 Its protobuf messages are built at run time from their field numbers (prometheus/prompb).
 """
@@ -80,7 +80,7 @@ ChunkedSeries = _MESSAGES["ChunkedSeries"]
 
 
 def read_request(matchers: Sequence[Matcher], start_ms: int, end_ms: int) -> bytes:
-    """A snappy-compressed request for XOR chunks of [start_ms, end_ms], both ends included as the protocol has it."""
+    """Return a snappy-compressed request for XOR chunks of [start_ms, end_ms], both included as in the protocol."""
     request = _MESSAGES["ReadRequest"]()
     query = request.queries.add(start_timestamp_ms=start_ms, end_timestamp_ms=end_ms)
     for matcher in matchers:
@@ -91,7 +91,7 @@ def read_request(matchers: Sequence[Matcher], start_ms: int, end_ms: int) -> byt
 
 _NO_STREAM = "the server's answer is not a stream of chunks; check the URL, and any proxy in between"
 _MAX_FRAME_BYTES = 16 << 20
-"""Servers cut frames at 1 MiB; a longer length is no length."""
+"""Servers limit frames to 1 MiB. A greater length is invalid."""
 _CRC_BYTES = 4
 
 
@@ -100,7 +100,7 @@ class TruncatedError(SourceError):
 
 
 def frames(parts: Iterator[bytes]) -> Iterator[bytes]:
-    """The messages of a body that arrives in parts; SourceError for a broken frame or one cut short."""
+    """Yield the messages of a body that arrives in parts. SourceError for a damaged or truncated frame."""
     buffer = bytearray()
     for part in parts:
         buffer += part
@@ -114,7 +114,7 @@ def frames(parts: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _frame(buffer: bytearray, at: int) -> tuple[bytes, int] | None:
-    """The frame that begins at an offset and the offset after it; None where it is not whole yet."""
+    """Return the frame at an offset and the offset after it; None where the frame is incomplete."""
     length, start = _uvarint(buffer, at)
     if length is None:
         return None
@@ -136,7 +136,7 @@ def _uvarint(buffer: bytearray, at: int) -> tuple[int | None, int]:
                 raise SourceError(_NO_STREAM)
             return length, position + 1
         shift += 7
-    if shift == 70:  # ten octets, and none that ends it
+    if shift == 70:  # ten bytes without an end
         raise SourceError(_NO_STREAM)
     return None, at
 
@@ -147,11 +147,11 @@ _MOST_BYTES = 20 << 20
 _MOST_SERIES = 100_000
 _MOST_SAMPLES = 4_000_000
 _MOST_LABELS = 2_000_000
-"""Limits of one answer, whose memory is many times its size; a group of nodes has a tenth of them."""
+"""Limits of one answer: it takes many times its size in memory. A group of nodes has a tenth of them."""
 
 
 class OtherEncodingError(SourceError):
-    """The server's chunks are of another encoding than XOR; another path can still read them."""
+    """The server's chunks have another encoding than XOR. Another read path can still read them."""
 
 
 def is_streamed(response: requests.Response) -> bool:
@@ -162,7 +162,7 @@ def is_streamed(response: requests.Response) -> bool:
 def post_read(
     connection: Connection, matchers: Sequence[Matcher], start_ms: int, end_ms: int, read: Callable[[requests.Response], Answer]
 ) -> Answer:
-    """Result of ``read`` for the streamed reply of [start_ms, end_ms], both included."""
+    """Return the result of ``read`` for the streamed reply of [start_ms, end_ms], both included."""
     body = read_request(matchers, start_ms, end_ms)
     return connection.request("POST", "/api/v1/read", read, data=body, headers=_HEADERS)
 
@@ -170,9 +170,9 @@ def post_read(
 def read_remote(
     connection: Connection, external_labels: Mapping[str, str], matchers: Sequence[Matcher], window: Window
 ) -> SeriesBatch:
-    """Raw samples of [start, end), staleness markers included; external labels set apart.
+    """Return raw samples of [start, end) with staleness markers. External labels are separate.
 
-    OtherEncodingError for chunks that are not XOR, SourceError for a broken or truncated stream.
+    OtherEncodingError for chunks that are not XOR, SourceError for a damaged or truncated stream.
     """
 
     def messages(response: requests.Response) -> list[bytes]:
@@ -188,7 +188,7 @@ def read_remote(
 
 
 def batch_of(messages: Sequence[bytes], window: Window, external_labels: Mapping[str, str], url: str) -> SeriesBatch:
-    """Decode everything at once; chunks reach beyond the window, so what is outside is cut off."""
+    """Decode all messages together. Samples of chunks outside of the window are dropped."""
     from gpureport.collect.sources.prometheus.wire import layout
     from gpureport.collect.sources.prometheus.xor import PADDING, announced_samples, decode
 
@@ -214,7 +214,7 @@ def _refusal(fault: int, url: str) -> SourceError:
 
 
 def _labels(body: bytes, series: NDArray[np.int64], external_labels: Mapping[str, str]) -> list[Labels]:
-    """The labels of each series, external ones left out; all but the name are parsed once for the series that share them."""
+    """Return each series' labels without external ones. All but the name are parsed once for the series that share them."""
     known: dict[bytes, Labels] = {}
     label_count = 0
 

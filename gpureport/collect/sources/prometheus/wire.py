@@ -1,7 +1,7 @@
-"""Positions of labels and chunks in remote read's answers: one pass over the octets, nothing copied.
+"""Positions of labels and chunks in remote-read answers, found in one pass over the bytes without copies.
 
-ChunkedReadResponse holds ChunkedSeries (field 1); that holds labels (1: name 1, value 2) and chunks (2: times 1 and 2,
-encoding 3, data 4). Fields that are not known are stepped over, as protobuf requires.
+ChunkedReadResponse has ChunkedSeries (field 1), with labels (1: name 1, value 2) and chunks (2: times 1 and 2, encoding 3, data
+4). Unknown fields are skipped, as protobuf requires.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ Octets = NDArray[np.uint8]
 Places = NDArray[np.int64]
 
 DAMAGED = -1
-"""A fault: the octets are no such message."""
+"""Fault code: the bytes are not such a message."""
 
 _NAME = np.frombuffer(b"\x0a\x08__name__", np.uint8)
 _SMALLEST = 12
-"""Octets of a series or a chunk with anything in it; a message of shorter ones is damaged."""
+"""Minimum bytes of a series or chunk with content. A message with shorter ones is damaged."""
 
 
 class Layout(NamedTuple):
-    """Offsets into the messages; of ``series`` a row is (labels, name, end of name, end of labels, chunks so far)."""
+    """Offsets into the messages. A row of ``series`` is (labels, name, end of name, end of labels, chunks so far)."""
 
     series: Places
     chunks: Places
     fault: int
-    """0 where all is well, DAMAGED, or the first encoding that is not the one requested."""
+    """0 for no fault, DAMAGED, or the first encoding other than the requested one."""
 
 
 def layout(octets: Octets, message_ends: Places, encoding: int) -> Layout:
-    """Find every series, its labels, the label with its name among them, and its chunks' data (start, end)."""
+    """Find the labels and name of every series, and the data (start, end) of its chunks."""
     most = octets.size // _SMALLEST + 1024
     series, chunks = np.empty((most, 5), np.int64), np.empty((most, 2), np.int64)  # untouched pages cost nothing
     series_count, chunk_count, fault = _find(octets, message_ends, encoding, series, chunks)
@@ -43,7 +43,7 @@ def layout(octets: Octets, message_ends: Places, encoding: int) -> Layout:
 
 @compiled
 def _uvarint(octets: Octets, at: Number, end: Number) -> tuple[Number, Number]:
-    """(number, offset after it); the offset is DAMAGED where it does not end."""
+    """Return (number, offset after it). The offset is DAMAGED where the number does not end."""
     number = np.int64(0)
     for place in range(10):
         if at >= end:
@@ -58,7 +58,7 @@ def _uvarint(octets: Octets, at: Number, end: Number) -> tuple[Number, Number]:
 
 @compiled
 def _field(octets: Octets, at: Number, end: Number) -> tuple[Number, Number, Number, Number]:
-    """(number × 8 + wire type, value, start of the content, end of the field); the end is DAMAGED where it is none."""
+    """Return (number × 8 + wire type, value, start of the content, end of the field). The end is DAMAGED for an invalid field."""
     tag, at = _uvarint(octets, at, end)
     if at == DAMAGED:
         return 0, 0, 0, DAMAGED
@@ -81,7 +81,7 @@ def _is_name(octets: Octets, start: Number, end: Number) -> Number:
 
 @compiled
 def _chunk(octets: Octets, at: Number, end: Number) -> tuple[Number, Number, Number]:
-    """(encoding, start and end of the data); DAMAGED instead of the encoding where it is no chunk."""
+    """Return (encoding, start and end of the data). The encoding is DAMAGED for an invalid chunk."""
     encoding, first, last = 0, at, at
     while at < end:
         tag, value, start, after = _field(octets, at, end)
@@ -99,7 +99,7 @@ def _chunk(octets: Octets, at: Number, end: Number) -> tuple[Number, Number, Num
 def _series(
     octets: Octets, at: Number, end: Number, wanted: Number, row: Places, chunks: Places, chunk_count: Number
 ) -> tuple[Number, Number]:
-    """(chunks so far, what is wrong: an encoding, DAMAGED or 0) after filling one series' row."""
+    """Fill one series' row. Return (chunks so far, fault: an encoding, DAMAGED or 0)."""
     row[:4] = at
     while at < end:
         tag, _, start, after = _field(octets, at, end)
@@ -126,7 +126,7 @@ def _series(
 
 @compiled
 def _find(octets: Octets, message_ends: Places, wanted: Number, series: Places, chunks: Places) -> tuple[Number, Number, Number]:
-    """(series found, chunks found, what is wrong)."""
+    """Return (series found, chunks found, fault)."""
     series_count, chunk_count, at = 0, 0, 0
     for end in message_ends:
         while at < end:

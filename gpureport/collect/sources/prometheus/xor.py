@@ -1,8 +1,8 @@
-"""Prometheus' XOR chunks: a plain loop over their bits, compiled.
+"""Decoder of Prometheus' XOR chunks: a compiled loop over their bits.
 
-A chunk is a big-endian sample count (16 bit) and a bit stream: the first time as a signed varint and the first value raw, then a
-time delta as an unsigned varint, then per sample a delta of delta in one of five widths and a value as the XOR with
-the one before (Gorilla, VLDB 2015; prometheus/tsdb/chunkenc).
+A chunk is a big-endian sample count (16 bits) and a bit stream: first time as a signed varint, first value raw, a time delta as
+an unsigned varint. Each later sample is a delta of deltas in one of five widths and the XOR with the previous value (Gorilla,
+VLDB 2015; prometheus/tsdb/chunkenc).
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ Ints = NDArray[np.int64]
 Bits = NDArray[np.uint64]
 
 PADDING = 64
-"""Octets that must follow the last chunk: a damaged one is noticed after the sample that runs over its end."""
+"""Bytes required after the last chunk: a damaged chunk is detected after the sample that crosses its end."""
 _DAMAGED = "the server's block is damaged: check its disk"
 
-# Of the forms 0.., 10., 110 and 111 of a delta of delta (the bits after the first 1): width of prefix and number, and the
-# largest positive number.
+# Forms 0.., 10., 110 and 111 of a delta of deltas (bits after the first 1): widths of prefix and number, and largest positive
+# number.
 _PREFIX = np.array([1, 2, 3, 3], np.int64)
 _WIDTH = np.array([14, 17, 20, 64], np.int64)
 _HALF = np.array([1 << 13, 1 << 16, 1 << 19, (1 << 63) - 1], np.int64)
 
 
 class CorruptChunkError(SourceError):
-    """A chunk's bits do not add up to the samples that it announces."""
+    """A chunk's bits do not match its sample count."""
 
 
 def announced_samples(octets: Octets, chunks: Ints) -> int:
-    """Samples of all chunks, as their headers count them; CorruptChunkError for one without a header."""
+    """Return the number of samples in the headers of all chunks. CorruptChunkError for a chunk without a header."""
     if chunks.size and (chunks[:, 1] - chunks[:, 0]).min() < 2:
         raise CorruptChunkError(f"a chunk is shorter than its own header; {_DAMAGED}")
     starts = chunks[:, 0]
@@ -41,9 +41,9 @@ def announced_samples(octets: Octets, chunks: Ints) -> int:
 
 
 def decode(octets: Octets, chunks: Ints, low_ms: int, high_ms: int) -> tuple[Ints, Ints, NDArray[np.float64]]:
-    """(sample counts, times in ms, values) of chunks at (start, end), cut to [low, high), end to end; values bit-exact.
+    """Decode chunks at (start, end) to (sample counts, times in ms, values), limited to [low, high). Values are bit-exact.
 
-    The octets end with PADDING more. CorruptChunkError for a chunk that ends before its last sample.
+    PADDING bytes must follow the chunks. CorruptChunkError for a chunk that ends before its last sample.
     """
     announced = announced_samples(octets, chunks)
     times, bits = np.empty(announced, np.int64), np.empty(announced, np.uint64)
@@ -56,7 +56,7 @@ def decode(octets: Octets, chunks: Ints, low_ms: int, high_ms: int) -> tuple[Int
 
 @inlined
 def _word(octets: Octets, bit: Number) -> Number:
-    """At least the next 57 bits from a position on, left-aligned in 64."""
+    """Return at least the next 57 bits from a position, left-aligned in 64."""
     at = np.uint64(bit) >> np.uint64(3)
     word = (
         np.uint64(octets[at]) << np.uint64(56)
@@ -73,7 +73,7 @@ def _word(octets: Octets, bit: Number) -> Number:
 
 @inlined
 def _bits(octets: Octets, bit: Number, width: Number) -> Number:
-    """The next ``width`` (1..64) bits from a position on, right-aligned."""
+    """Return the next ``width`` (1..64) bits from a position, right-aligned."""
     word = _word(octets, bit)
     beyond = (bit & 7) + width - 64
     if beyond > 0:
@@ -83,7 +83,7 @@ def _bits(octets: Octets, bit: Number, width: Number) -> Number:
 
 @compiled
 def _varint(octets: Octets, bit: Number) -> tuple[Number, Number]:
-    """(the varint at a position, 64 bits at most; the position after it)."""
+    """Return (the varint at a position, at most 64 bits; the position after it)."""
     number = np.uint64(0)
     for group in range(10):
         octet = _bits(octets, bit, 8)
@@ -96,14 +96,14 @@ def _varint(octets: Octets, bit: Number) -> tuple[Number, Number]:
 
 @compiled
 def _delta_of_delta(octets: Octets, bit: Number) -> tuple[Number, Number]:
-    """(number, position after it) where the first bit, a 1, was read."""
+    """Return (number, position after it). The first bit, a 1, is read already."""
     form = 0
     for ones in range(3):
         if not _bits(octets, bit + ones, 1):
             break
         form += 1
     number = np.int64(_bits(octets, bit + _PREFIX[form], _WIDTH[form]))
-    # Of the short forms the upper half, its first number excepted, stands for negative numbers.
+    # In the short forms, numbers in the upper half except its first are negative.
     if form < 3 and number > _HALF[form]:
         number -= 2 * _HALF[form]
     return number, bit + _PREFIX[form] + _WIDTH[form]
@@ -111,7 +111,7 @@ def _delta_of_delta(octets: Octets, bit: Number) -> tuple[Number, Number]:
 
 @inlined
 def _next_time(octets: Octets, bit: Number, is_second: Number, delta: Number) -> tuple[Number, Number]:
-    """(the delta of a sample's time, the position after it), from the delta before, where that changes."""
+    """Return (time delta of a sample, position after it), from the previous delta."""
     if is_second:
         number, bit = _varint(octets, bit)
         return np.int64(number), bit
@@ -123,7 +123,7 @@ def _next_time(octets: Octets, bit: Number, is_second: Number, delta: Number) ->
 def _next_xor(
     octets: Octets, word: Number, bit: Number, width: Number, trailing: Number
 ) -> tuple[Number, Number, Number, Number]:
-    """(what changes in a sample's value, the position after it, and the window of significant bits then in force)."""
+    """Return (XOR of a sample's value, the position after it, and the window of significant bits in force)."""
     if not word >> np.uint64(63):
         return np.uint64(0), bit + 1, width, trailing
     bit += 2
@@ -132,7 +132,7 @@ def _next_xor(
         width = np.int64(word >> np.uint64(51)) & 63
         if width == 0:
             width = np.int64(64)
-        # A chunk may claim more bits than a value has; it is damaged, and its end will show it.
+        # A chunk that claims more bits than a value has is damaged. The check of its end finds it.
         trailing = max(64 - leading - width, 0)
         bit += 11
     return _bits(octets, bit, width) << np.uint64(trailing), bit + width, width, trailing
@@ -142,7 +142,7 @@ def _next_xor(
 def _decode_one(
     octets: Octets, start: Number, end: Number, low_ms: Number, high_ms: Number, times: Ints, bits: Bits, at: Number
 ) -> Number:
-    """Put one chunk's samples within the window from ``at`` on; the place after them, -1 for a corrupt one."""
+    """Store one chunk's samples in the window from ``at`` on. Return the position after them, -1 for a corrupt chunk."""
     count = np.int64(octets[start]) << 8 | np.int64(octets[start + 1])
     bit, last_bit = (start + 2) * 8, end * 8
     time_ms, delta, value = np.int64(0), np.int64(0), np.uint64(0)
@@ -155,7 +155,7 @@ def _decode_one(
             bit += 64
         else:
             word = _word(octets, bit)
-            if sample > 1 and not word >> np.uint64(63):  # the same delta again: the value's first bits are in hand
+            if sample > 1 and not word >> np.uint64(63):  # same delta: the value's first bits are read already
                 bit, word = bit + 1, word << np.uint64(1)
             else:
                 delta, bit = _next_time(octets, bit, sample == 1, delta)
@@ -174,7 +174,7 @@ def _decode_one(
 
 @compiled
 def _decode_all(octets: Octets, chunks: Ints, low_ms: Number, high_ms: Number, counts: Ints, times: Ints, bits: Bits) -> Number:
-    """Total number of samples; -1 where a chunk is corrupt."""
+    """Return the total number of samples; -1 where a chunk is corrupt."""
     at = 0
     for number in range(len(chunks)):
         after = _decode_one(octets, chunks[number, 0], chunks[number, 1], low_ms, high_ms, times, bits, at)
