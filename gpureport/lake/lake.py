@@ -65,7 +65,7 @@ _LARGEST_BYTES = 256 << 20
 def due_months(root: Root, before: date, is_partial_only: bool) -> list[tuple[str, dict[str, tuple[Stored, ...]]]]:
     """Return the months of facts to pack, with their days before this date; months with the most days first.
 
-    Months come first, or alone, where a packed file has days that are no longer valid.
+    Months with a packed file that has invalid days come first, or alone where ``is_partial_only``.
     """
     months: dict[tuple[str, str, date], dict[str, tuple[Stored, ...]]] = {}
     counts = Counter(each.name for table, _, each in root.each() if table.startswith(FACTS))
@@ -370,8 +370,7 @@ def no_lake(place: Place) -> LakeError:
 def exclusive_run(place: Place) -> Iterator[None]:
     """Hold the lock for the only nightly run over a lake. LakeBusyError where another run holds it.
 
-    For object storage the lock is local to this machine. A run on another machine fails at its commit where it changes the same
-    days.
+    For object storage the lock is local to this machine. A run elsewhere fails at its commit where it changes the same days.
     """
     storage: Storage = Bucket(place) if isinstance(place, ObjectAddress) else Folder(place)
     try:

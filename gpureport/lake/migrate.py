@@ -120,7 +120,7 @@ def _partition_of(name: str) -> tuple[str, str] | None:
 
 
 def _finish_placing(path: Path) -> None:
-    """Move the waiting partitions into place. A change of snapshots alone adds to the day; any other replaces it."""
+    """Move the waiting partitions into place. Only added snapshots keep the day's files; any other partition replaces them."""
     ready = path / _PLACING
     is_adding = not (ready / ".replaces").exists()
     for staged in sorted(ready.glob("**/cluster=*/date=*")):

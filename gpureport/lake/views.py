@@ -1,7 +1,7 @@
 """DuckDB views over the lake's files: ``lake.<table>`` and ``facts.<table>``.
 
-Views of samples are fast to scan: a column without values is a null constant, and decimals stay decimals, whose products are
-exact integers.
+Samples are read in one pass: a column without values is a constant, and decimals stay decimals. Their products are integer
+products, several times as fast as a cast to double, and their sums are exact.
 """
 
 from __future__ import annotations

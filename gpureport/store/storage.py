@@ -114,7 +114,7 @@ class Storage(Protocol):
         """The local folder with the files that ``bring`` returns."""
 
     def get(self, name: str) -> Found | None:
-        """An object whole; None where there is none."""
+        """Return an object as a whole; None where there is none."""
 
     def replace(self, name: str, old: Found | None, data: bytes) -> bool:
         """Write an object in place of ``old``. Return False, with nothing written, where the object has changed since."""
@@ -123,7 +123,7 @@ class Storage(Protocol):
         """Move local files of ``folder`` in as objects with these new names. All are durable on return."""
 
     def bring(self, name: str) -> Path:
-        """Return the path of an object as a local file. The file is missing where the object is."""
+        """Return the path of an object as a local file. The file is missing where the object does not exist."""
 
     def forget(self, name: str) -> bool:
         """Delete the local copy of an object. Return False where there is none because ``bring`` returns the object itself."""

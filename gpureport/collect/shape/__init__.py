@@ -63,7 +63,7 @@ def shape(batch: SeriesBatch, catalog: Catalog, window: Window, keep_raw: bool =
     return Shaped(
         device_sample=arrow.device_sample_table(rows),
         sample=arrow.sample_table(_long(series, pods, steps, window)),
-        raw_sample=arrow.raw_sample_table(series if keep_raw else (), window),  # an import's series are deleted as they are read
+        raw_sample=arrow.raw_sample_table(series if keep_raw else (), window),  # without rows, an import's are removed
         series=arrow.series_table([(each, _scope(each, pods)) for each in series], batch.external_labels, window),
         owner_label=_owner_label(series, steps, window),
         device_label=_device_label(series, steps, window),

@@ -116,7 +116,7 @@ def among(instants_ms: Times, times_ms: Times) -> Flags:
 
 @compiled
 def is_suspect(times_ms: Times, values: Values, rate: Number, slow_ms: Number, slow_rate: Number) -> bool:
-    """Whether a counter falls, exceeds ``rate`` per ms, or stays at or below ``slow_rate`` for ``slow_ms`` (0: any time)."""
+    """Whether a counter falls, exceeds ``rate`` per ms, or stays at or below ``slow_rate`` for ``slow_ms`` (0: no such check)."""
     since = 0
     for at in range(1, values.size):
         change, step = values[at] - values[at - 1], times_ms[at] - times_ms[at - 1]
@@ -136,7 +136,7 @@ def judged(times_ms: Times, values: Values, steps_ms: Times, rate: Number, refil
     Counts: outliers, growth beyond ``rate`` per ms, backward steps. Growth may use the time since the last change, plus one
     unused step: exporters refresh less often than they are scraped. A fall is a reset only where the new value can have grown
     since the last change and the next sample continues from it, and where it does not return to the level before refused growth.
-    Growth up to ``refill_steps`` steps after a reset is a lower bound, and other signals measure it better.
+    Growth over a reset of up to ``refill_steps`` steps is a lower bound, which other signals measure better.
     """
     kept, refused, counts = np.ones(values.size, np.bool_), np.full(values.size, np.nan), np.zeros(3, np.int64)
     before, since, good, spare = 0, times_ms[0] if values.size else 0, 0, np.inf

@@ -16,7 +16,7 @@ DEVICE_LABELS = (*UUID, "serial_number")
 """Labels that can identify a device, in order of preference."""
 INSTANCE_ID = ("GPU_I_ID", "gpu_instance_id", "sub_dev")
 COMPUTE_INSTANCE_ID = "GPU_CI_ID"
-# Names that a scrape never adds come first: besides them, pod, namespace and container may be the exporter's own.
+# Names that a scrape never adds come first. With one of them, pod, namespace and container may be the exporter's own.
 UNSCRAPED_POD = ("podname", "podName", "kube_pod", "pod_name")
 POD = (*UNSCRAPED_POD, "pod")
 NAMESPACE = ("podnamespace", "kube_namespace", "pod_namespace", "exported_namespace", "namespace")
@@ -83,14 +83,14 @@ def device_uuid(labels: Labels, meaning: Meaning) -> str:
 
 
 def _card_of_node(labels: Labels) -> str:
-    """Return the node and the number of a card's first partition: in virtual machines AMD's serial number is empty."""
+    """Return node and number of a card's first partition: AMD's serial number is empty in a VM (device-metrics-exporter)."""
     card, part = labels.get("gpu_id", ""), labels.get("gpu_partition_id", "")
     first_part = int(card) - int(part) if card.isdecimal() and part.isdecimal() else -1
     return f"{node_name(labels)}/{card if first_part < 0 else first_part}" if card else ""
 
 
 def instance_id(labels: Labels, meaning: Meaning) -> str:
-    """Return the part of the device: MIG GPU instance (``1/0`` for one of several), AMD partition, Intel tile; '' for all."""
+    """Return the part: MIG GPU instance (``1/0``: one of several), AMD partition, Intel tile; '' for the whole device."""
     if meaning.vendor == "amd":
         is_whole = labels.get("gpu_compute_partition_type", "").lower() in (*_UNPARTITIONED, "spx")
         return "" if is_whole else labels.get("gpu_partition_id", "")

@@ -60,7 +60,7 @@ def can_be_power(points: Points, limit: Points | None, board_watts: float) -> bo
 
 
 def bound_watts(limit: Points | None, board_watts: float) -> float:
-    """Return the board's largest possible power. The limit is the second largest, because a single one may be wrong."""
+    """Return the board's largest possible power. The limit is its second largest sample, because a single one may be wrong."""
     shown = 0.0
     if limit is not None:
         shown = float(np.partition(limit.values, -2)[-2]) if limit.count > 1 else float(limit.values[0])
@@ -246,7 +246,7 @@ def _at_least(rows: DeviceRows, signal: str, bound: float) -> Flags:
 
 
 def _draws_power(rows: DeviceRows) -> Flags:
-    """Whether power is well above idle: above the device's smallest power of the day."""
+    """Whether power is well above idle. Idle is the device's smallest power of the day."""
     power, limit = rows.columns.get("power_watts"), rows.columns.get("power_limit_watts")
     if power is None or limit is None or np.isnan(power).all():
         return np.zeros(rows.count, np.bool_)

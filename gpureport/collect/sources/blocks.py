@@ -237,7 +237,7 @@ _HEAD = 8
 def read_block(
     block: Block, metrics: Collection[str], match: Mapping[str, str], added: Labels, window: Window
 ) -> Iterator[SeriesBatch]:
-    """Yield the block's samples of [start, end) of some metrics, many series at a time, without deleted ones.
+    """Yield the block's samples of [start, end) of some metrics, many series at a time, without deleted samples.
 
     ``added`` labels are added to each series. SourceError where the block is damaged.
     """

@@ -327,6 +327,6 @@ GROUPS = {
 }
 """The figures by group; the groups are the headings of ``docs/figures.md``."""
 FIGURES = {name: figure for group in GROUPS.values() for name, figure in group.items()}
-"""The figures of all report tables, in table order. A ratio's name is also the name of its underlying seconds."""
+"""The figures of all report tables, in table order. The seconds behind a ratio are named after the ratio."""
 REASONS = {row["reason"]: row["meaning"] for row in catalog_rows("reason.csv")}
 """The codes in ``unknown_reasons`` and ``report.coverage``, each with a sentence for readers."""

@@ -80,7 +80,7 @@ def _end() -> None:
 
 @contextmanager
 def left_when_stopped(pool: Pool) -> Iterator[Pool]:
-    """Yield the pool and wait for it, also after an error. An exit of the process does not wait."""
+    """Yield the pool and wait for its work, also after an error. A process that is being stopped does not wait."""
     try:
         yield pool
     except Exception:

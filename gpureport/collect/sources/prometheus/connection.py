@@ -215,7 +215,7 @@ def open_connection(settings: PrometheusSettings, environ: Mapping[str, str]) ->
 
 
 def _address(url: str) -> tuple[str, tuple[str, str] | None]:
-    """Return the URL without user and password, because it is printed, and the user and password."""
+    """Return the URL without credentials, because it is printed, and its (user, password); None where it has none."""
     try:
         parts = urlsplit(url)
         is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0

@@ -102,7 +102,7 @@ class Labelled:
 def glimpse(
     labelled: Labelled, metrics: Sequence[str], scope: Sequence[Matcher], device_of: DeviceOf, uuid_labels: Sequence[str]
 ) -> Glimpse | None:
-    """Return the outline of these metrics, ordered by the likelihood that a host has them; None where there are no series.
+    """Return the outline of these metrics' series; the first metric is the likeliest on every host. None without series.
 
     SourceError where the server does not answer such queries, or answers incompletely.
     """

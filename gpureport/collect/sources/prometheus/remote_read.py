@@ -91,7 +91,7 @@ def read_request(matchers: Sequence[Matcher], start_ms: int, end_ms: int) -> byt
 
 _NO_STREAM = "the server's answer is not a stream of chunks; check the URL, and any proxy in between"
 _MAX_FRAME_BYTES = 16 << 20
-"""Servers limit frames to 1 MiB. A greater length is invalid."""
+"""Servers limit frames to 1 MiB, so a length above this limit is invalid."""
 _CRC_BYTES = 4
 
 
