@@ -65,7 +65,7 @@ class _Done:
 def export_day(settings: ExportSettings, place: Place, day: date, progress: Progress, only_if_grown: bool = False) -> Exported:
     """Export one day. With ``only_if_grown``, write only where the server has more samples than the lake.
 
-    One process fetches groups for each concurrent request to the server. SourceError where the server cannot be read;
+    The number of processes is the number of concurrent requests to the server. SourceError where the server cannot be read;
     NoSeriesError where it has no series of the catalog for the day.
     """
     connection, lake = open_connection(settings.prometheus, settings.environ), open_lake(place, create=True)

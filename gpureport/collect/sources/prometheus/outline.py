@@ -49,7 +49,7 @@ def one_of(name: str, values: Iterable[str]) -> Matcher:
 
 
 def _literal(value: str) -> str:
-    """Escape text for RE2, which rejects Python's unnecessary escapes."""
+    """Escape text for RE2, which rejects Python's escapes of ordinary characters."""
     return re.sub(r"([.+*?()|\[\]{}^$\\])", r"\\\1", value)
 
 

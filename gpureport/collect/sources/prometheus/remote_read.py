@@ -188,7 +188,7 @@ def read_remote(
 
 
 def batch_of(messages: Sequence[bytes], window: Window, external_labels: Mapping[str, str], url: str) -> SeriesBatch:
-    """Decode all messages together. Samples of chunks outside of the window are dropped."""
+    """Decode all messages together. Chunks may extend beyond the window; samples outside of it are dropped."""
     from gpureport.collect.sources.prometheus.wire import layout
     from gpureport.collect.sources.prometheus.xor import PADDING, announced_samples, decode
 
