@@ -120,7 +120,7 @@ const search = async (words) => {
 };
 
 let requested = 0;
-const search = async () => {
+const showFound = async () => {
   const words = wordsOf(find.value.toLowerCase());
   const number = (requested += 1);
   const found = words.length ? await search(words) : [];
@@ -138,8 +138,8 @@ const search = async () => {
 };
 if (SEARCHED.length) {
   document.querySelector(".find").hidden = false;
-  find.addEventListener("input", search);
-  find.addEventListener("focus", search);
+  find.addEventListener("input", showFound);
+  find.addEventListener("focus", showFound);
   find.addEventListener("keydown", (event) => { if (event.key === "Enter" || event.key === "ArrowDown") { event.preventDefault(); hits.querySelector("button")?.focus(); } });
   document.addEventListener("click", (event) => { if (!event.target.closest(".find")) hits.hidden = true; });
 }
