@@ -1,6 +1,6 @@
--- GPU hours over which energy counter and power differ by more than 1 % and what power that changed between two samples explains.
+-- GPU hours in which energy counter and power differ by more than 1 % plus the effect of power changes between samples.
 --
--- One of the two is wrong, or work came and went between two samples.
+-- One of the two is wrong, or work started and ended between two samples.
 --
 -- severity: warn
 -- grain:  cluster, device_uuid, hour_start_at

@@ -1,4 +1,4 @@
--- Times in which each GPU is allocated, and the minute after: clocks and fans come down slowly.
+-- Times in which each GPU is allocated, plus one minute: clocks and fans slow down gradually.
 --
 -- grain:  cluster, device_uuid, start_at
 -- reads:  facts.ownership

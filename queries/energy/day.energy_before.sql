@@ -1,13 +1,13 @@
--- Growth of a GPU's energy counter over a gap that began on the day before, earlier than what is read around a day.
+-- Growth of a GPU's energy counter over a gap that began more than 15 minutes before the day.
 --
--- What power shows of the gap on the day before counts there. Growth beyond 1.5 x the power limit is none.
+-- Energy that power shows before midnight counts on the previous day. Growth above 1.5 x the power limit is invalid.
 --
 -- grain:  cluster, device_uuid
 -- reads:  day.energy_late, lake.device_sample
 -- source: samples of the day, and of the day before
 -- columns:
 --   ended_at   UTC, the counter's first sample of the day
---   is_reset   the counter began anew in the gap
+--   is_reset   whether the counter restarted in the gap
 with sample as (
     select
         columns('^(cluster|device_uuid|day_start_at|energy_joules_increase|power_limit_watts)$'),

@@ -1,15 +1,15 @@
 -- Samples at the edge of energy-counter coverage: the last before, or the first after, a gap or reset.
 --
--- Only of GPUs that have samples without growth beside the last one. Power shows the energy of their time: before the counter's first
--- sample and after its last one as it is; over a gap as its parts of the growth, where it would show more; over a reset in full, for
--- a counter that began anew shows the least that was used since. The last sample's own time is not measured.
+-- Only GPUs with samples without counter growth, besides the last sample, have rows. Power gives the energy of these samples. Before the counter's
+-- first sample and after its last one, power counts unchanged. Over a gap it is scaled down to the counter's growth where it exceeds it. Over a reset
+-- it counts in full, because a restarted counter shows only a minimum. The time of the last sample is not measured.
 --
 -- grain:  cluster, device_uuid, start_at
 -- reads:  day.energy_before, day.sample_sum, facts.device_hour, lake.device_sample
 -- source: growth over gaps (energy_joules_gap_increase, day.energy_before); power of the samples without growth
 -- columns:
 --   start_at       UTC, the sample
---   reported_joules    J, energy of the sample's time by power; null where the counter shows it, or nothing does
+--   reported_joules    J, energy of the sample's time by power; null where the counter shows it, or no source does
 with counted as (
     select
         columns('^(cluster|device_uuid)$'),

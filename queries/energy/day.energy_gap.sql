@@ -1,6 +1,6 @@
 -- Growth of a GPU's energy counter over a gap or reset beyond its power.
 --
--- Before a gap power is in force for three steps at most; where it goes on over the gap it shows all of it.
+-- Before a gap, a power reading is valid for at most three steps. Power samples that continue over the gap show all of its energy.
 --
 -- grain:  cluster, device_uuid, ended_at
 -- reads:  day.energy_edge

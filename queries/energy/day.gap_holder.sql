@@ -1,6 +1,6 @@
 -- Growth of the energy counter over gaps with one certain holder throughout, by hour.
 --
--- Spread over the time without samples; as much of it as the baseline takes is idle. Gaps that leave an hour without a sample are unallocated.
+-- Growth is spread over the time without samples; up to the baseline it is idle. Growth over gaps with a whole hour without samples is unallocated.
 --
 -- grain:  cluster, device_uuid, ended_at, hour_start_at
 -- reads:  day.energy_gap, day.idle_baseline, facts.ownership

@@ -1,8 +1,8 @@
 -- Idle power of each GPU on a day, by MIG layout, and its source.
 --
--- The first that there is: configured, for the device, its model or all; observed, the power that it was above for 95 % of its
--- free time of these four weeks; the median of such values of the same model, of its partitioning before any other; what is documented
--- of the model. What has none of them has no row: the lowest power seen is no baseline, for a GPU that was busy all the time.
+-- The first available source counts: (1) the configured value, for the device, its model or all GPUs; (2) the observed value, exceeded for 95 % of
+-- the GPU's free time in these four weeks; (3) the median of such values of the same model, first with the same partitioning; (4) the documented
+-- value of the model. Without a source there is no row. The lowest power is no baseline, because a GPU may be busy all the time.
 --
 -- grain:  cluster, device_uuid, layout
 -- reads:  day.device_layout, day.device_run, facts.idle_power_hour

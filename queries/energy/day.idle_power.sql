@@ -1,13 +1,13 @@
 -- Power of each unallocated GPU per hour: seconds per whole watt in which it is idle.
 --
--- Time in which the GPU was at work all the same is not idle: a pod that takes a GPU without requesting it is named nowhere. Time is whole
--- milliseconds, and the last bin 10 kW and more.
+-- Time with activity is not idle, because a pod that uses a GPU without a request has no name in any source. Time is whole milliseconds. The last bin
+-- is 10 kW and more.
 --
 -- grain:  cluster, device_uuid, hour_start_at, bin_watts
 -- reads:  day.allocated_run, lake.device_sample
 -- source: DCGM_FI_DEV_POWER_USAGE outside the runs of day.allocated_run
 -- columns: cluster, device_uuid, hour_start_at, bin_watts, idle_seconds
---   idle_seconds  s at that power
+--   idle_seconds  s at this power
 with taken_hour as (
     select
         columns('^(cluster|device_uuid)$'),

@@ -1,7 +1,7 @@
 -- Energy of the sharers of a MIG instance per step, by their own utilization where it is measured.
 --
--- As on a whole GPU (day.power_util): in equal parts where the utilization of one of them is unknown, or is 0 for all; for Kepler's
--- shares a sharer without a value has 0. NVML shows no utilization of processes on an instance, so this needs another source of it.
+-- The rules are those of a whole GPU (day.power_util). Parts are equal where the utilization of one sharer is unknown, or is 0 for all. In Kepler's
+-- shares a sharer without a value has 0. NVML has no utilization of processes on an instance, so the values come from another source.
 --
 -- grain:  cluster, holder_number
 -- reads:  day.allocated_interval, day.power_activity, day.sharer_series, day.util_reading

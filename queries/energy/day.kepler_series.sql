@@ -1,4 +1,4 @@
--- Kepler's power series of pods; they name no GPU, so they may be stored apart from the GPUs' samples.
+-- Kepler's power series of pods. They name no GPU, so they may be stored apart from the GPUs' samples.
 --
 -- grain:  cluster, series_id
 -- reads:  lake.series

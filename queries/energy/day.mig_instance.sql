@@ -1,17 +1,17 @@
--- MIG instances, held or not, of each interval of a GPU that is split by activity, and their shares.
+-- MIG instances, allocated or not, of each interval of a GPU that is split by activity, and their shares.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, start_at
 -- reads:  day.allocated_interval, day.partition_interval, day.power_interval, day.sharer_series, facts.device_hour
 -- source: DCGM_FI_PROF_GR_ENGINE_ACTIVE, DCGM_FI_PROF_SM_ACTIVE of the instances
 -- columns:
 --   instance_number           number of the row, in order of the intervals
---   interval_number           of day.power_interval
---   instance_owner_count      its holders; 0 of an instance without a holder
---   has_util                  whether several share it by their own utilization
---   signal                    engine, sm or none: whose activity counts
+--   interval_number           interval_number of day.power_interval
+--   instance_owner_count      number of holders; 0 for an instance without a holder
+--   has_util                  whether several holders share it by their own utilization
+--   signal                    activity signal that counts: engine, sm or none
 --   slice_share_ratio         its part of all compute slices of allocated instances
---   equal_share_ratio         its holders among all of the GPU
---   idle_share_ratio          its part of idle energy, of the whole GPU's
+--   equal_share_ratio         its holders divided by all holders of the GPU
+--   idle_share_ratio          its part of the whole GPU's idle energy
 with instance_hour as (
     select
         columns('^(cluster|device_uuid|gpu_instance_id|hour_start_at|gpu_instance_profile|gpu_model)$'),

@@ -1,13 +1,13 @@
 -- Energy of GPUs with allocated MIG instances per step, by the activity of each instance.
 --
--- Above idle in an active interval: by activity x compute slices, activity cut to 0..1. One signal for all instances of a GPU and hour:
--- engine activity where every instance has it, else SM activity where every one has that, else the one that any has; engine
--- activity that is 0 for all while the SMs worked is none. What an active instance without a holder used is unallocated.
--- Where the activity of a held instance is unknown, or is 0 for all, all are taken as equally active.
--- Above idle in other intervals: in equal parts to all holders. Of idle an instance has its part of the GPU, no one that of a free one or of what is unsliced.
+-- Energy above idle in an active interval is split by activity x compute slices; activity is cut to 0..1. All instances of a GPU and hour use one
+-- signal: engine activity where every instance has it, else SM activity where every one has it, else the signal that any has. Engine activity of 0
+-- for all instances while the SMs are active is invalid. Energy of an active instance without a holder is unallocated. Where the activity of an
+-- allocated instance is unknown, or is 0 for all, all count as equally active. Energy above idle in other intervals is in equal parts for all
+-- holders. An instance has its part of the GPU's idle energy; no holder has the parts of free instances and of unsliced capacity.
 --
--- Kepler's shares: activity neither weighted nor cut, instances without activity or without a holder left out, unallocated when none has
--- any; active or not.
+-- Kepler's shares use activity unweighted and uncut, in active and other intervals. They leave out instances without activity or without a holder.
+-- Where no instance has any, the energy is unallocated.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, start_at
 -- reads:  day.mig_instance, day.power_step, lake.device_sample
@@ -15,7 +15,7 @@
 -- columns: cluster, device_uuid, gpu_instance_id, hour_start_at, start_at, instance_owner_count, slice_count, observed_seconds, measured_seconds, active_joules,
 --          active_joules_unweighted, active_joules_kepler, allocated_idle_joules, idle_joules, active_seconds, activity_unknown_seconds, equal_seconds,
 --          active_watts_max, clamped_count, steps, method
---   instance_owner_count      its holders; 0 of an instance without a holder
+--   instance_owner_count      number of holders; 0 for an instance without a holder
 with reading as (
     select
         instance.instance_number,

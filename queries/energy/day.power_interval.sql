@@ -1,9 +1,9 @@
 -- Energy of each GPU per ownership interval: measured, idle part, and how the rest is split.
 --
--- Idle is the baseline's part of what was measured, never more than all of it: in active time and in the rest, each as a whole, so that the
--- noise of samples around the baseline makes no energy. Sums of intervals that are shared out sample by sample are in day.power_step
--- instead. Where the baseline is unknown all that was measured counts as above it, and whoever reads it says that it is the total. Where
--- the counter's growth in an hour is under a quarter of ∫P by 10 kJ or more, one of them is wrong: the hour's energy is unknown.
+-- Idle energy is the baseline's part of the measured energy, at most all of it. It is computed in total for active time and for the rest, so noise of
+-- samples near the baseline adds no energy. Intervals that are split sample by sample have their sums in day.power_step. Where the baseline is
+-- unknown, all measured energy counts as above it, and readers show it as the total. Where the counter's growth in an hour is under a quarter of ∫P
+-- by 10 kJ or more, one of them is wrong: the hour's energy is unknown.
 --
 -- grain:  cluster, device_uuid, start_at
 -- reads:  day.allocated_interval, day.device_layout, day.energy_edge, day.idle_baseline, day.ownership_interval, day.sample_sum, day.sharer_series

@@ -1,16 +1,16 @@
 -- Idle and active energy per sample of the intervals that are split sample by sample.
 --
--- The rules of energy in day.sample_sum, interval by interval; an interval that a change of owners cuts is shared out by time.
+-- The rules for energy in day.sample_sum apply to each interval. A sample's interval that a change of owners cuts is split by time.
 --
 -- grain:  cluster, interval_number, step_at
 -- reads:  day.energy_edge, day.power_interval, lake.device_sample
 -- source: DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION, DCGM_FI_DEV_POWER_USAGE and the activity signals of the whole GPU
 -- columns:
---   interval_number      of day.power_interval
+--   interval_number      interval_number of day.power_interval
 --   step_at           UTC, start of the interval
---   seen_at           UTC, the GPU's sample that is in force
+--   seen_at           UTC, time of the GPU's valid sample
 --   observed_seconds  s of the interval
---   begun_joules      J of that which began within the interval, if the interval shows no activity
+--   begun_joules      J of work that began within the interval, where the interval shows no activity
 with power as (
     select
         * exclude (observed_seconds, measured_seconds, idle_joules),

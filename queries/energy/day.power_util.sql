@@ -1,9 +1,9 @@
 -- Energy of shared GPUs per step, split by each holder's own utilization.
 --
--- Above idle in an active interval goes by the sharers' utilization in force at its start; in equal parts where that of one of them is
--- unknown, or is 0 for all. Above idle in other intervals is in equal parts; idle goes as hours do (day.allocated_interval).
--- Where Kepler's watts count, one whom Kepler shows at other times has none while it shows another; watts are no sign of activity.
--- Kepler's shares: the same, active or not; a sharer without a value has 0.
+-- Energy above idle in an active interval is split by the sharers' utilization at its start. Parts are equal where the utilization of one sharer is
+-- unknown, or is 0 for all. Energy above idle in other intervals is in equal parts. Idle energy is split like hours (day.allocated_interval). Where
+-- Kepler's watts are the weights, a sharer that Kepler shows at other times has 0 while Kepler shows another. Watts are no sign of activity. Kepler's
+-- shares follow the same rules, active or not; a sharer without a value has 0.
 --
 -- grain:  cluster, holder_number
 -- reads:  day.allocated_interval, day.power_interval, day.power_step, day.sharer_series, day.util_reading

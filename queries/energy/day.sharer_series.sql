@@ -1,14 +1,14 @@
 -- Activity series of each holder of a shared GPU or MIG instance: utilization, else Kepler's watts.
 --
--- A series without the pod's uid is of the holder of its name at that time. A container's own comes before its pod's.
--- Kepler shows the watts of a pod on all its GPUs together: of a pod that has one alone they are that one's. They serve where they
--- report every sharer, and utilization does not.
+-- A series without the pod's uid belongs to the holder of its name at that time. A container's own series comes before its pod's. Kepler shows the
+-- watts of a pod on all its GPUs together, so only a pod on one GPU or instance counts. They are used where they report every sharer and utilization
+-- does not.
 --
 -- grain:  cluster, holder_number, series_id
 -- reads:  day.allocated_interval, day.kepler_series, lake.series
 -- source: series of scope pod: DCGM_FI_DEV_GPU_UTIL with a pod beside a series without, hami_*; kepler_pod_gpu_watts
 -- columns:
---   pod_owner_count  containers of the pod on the GPU or instance: they share a pod's value; 1 for a container's own
+--   pod_owner_count  containers of the pod on the GPU or instance that share the pod's value; 1 for a container's own value
 with measured as (
     select
         * exclude (scope),

@@ -3,9 +3,9 @@
 -- grain:  holder_number, step_at
 -- reads:  day.sharer_series, lake.sample
 -- columns:
---   step_at   UTC, the sample; start of the holder's interval where an earlier one is in force then
---   until_at  UTC, until when it is in force, outside it; end of the holder's interval at most
---   weight    share of time with a kernel of the holder running, or W; of a pod's value each of its containers has an equal part
+--   step_at   UTC, time of the sample; start of the holder's interval for a previous sample that is still valid
+--   until_at  UTC, end of validity, exclusive; at most the end of the holder's interval
+--   weight    share of time with a running kernel of the holder, or W; a pod's value in equal parts for its containers
 with line as (
     select
         *,

@@ -1,8 +1,8 @@
--- Energy of each GPU per hour, and where it went: idle, attributed, unattributed.
+-- Energy of each GPU per hour by use: idle, attributed, unattributed.
 --
--- measured = idle + attributed + unattributed. Each is summed on its own, so that the closing error shows a mistake.
--- Unallocated is what was used above idle while the GPU was unallocated, by active instances without a holder, and over gaps of the counter
--- in which no one certainly held it throughout.
+-- measured = idle + attributed + unattributed. Each is summed on its own, so that the closing error shows a mistake. Unallocated energy is energy
+-- above idle of the unallocated GPU and of active instances without a holder. It includes growth over gaps of the counter without one certain holder
+-- throughout.
 --
 -- revision: 9
 -- grain:  cluster, device_uuid, hour_start_at
@@ -10,9 +10,9 @@
 -- columns: cluster, device_uuid, hour_start_at, layout, idle_watts, idle_source, measured_joules, counter_seconds, counter_joules,
 --          integral_joules, step_joules, idle_joules, allocated_baseline_joules, measured_seconds, held_seconds, reserved_joules,
 --          gap_joules, attributed_joules, unattributed_joules, corrected_joules, closing_error_joules
---   counter_joules        J, growth of the counter where power is known too
---   idle_joules           J of the idle baseline, held or not; null where the baseline is unknown
---   held_seconds          s of them in which somebody held it
+--   counter_joules        J, growth of the counter where power is also known
+--   idle_joules           J of the idle baseline, allocated or not; null where the baseline is unknown
+--   held_seconds          s of these in which the GPU was allocated
 with step as (
     select
         interval_number,

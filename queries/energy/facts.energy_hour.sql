@@ -1,7 +1,7 @@
 -- Energy of the GPUs by hour, namespace, node and model: of holders, and unallocated.
 --
--- Rows add up to what was measured. An unallocated row has the namespace '': what free GPUs drew, and what is unattributed. Amounts and
--- seconds are of GPUs whose energy is known, but for gpu_seconds and used_gpu_seconds. Parts are unknown where the idle baseline is.
+-- The rows add up to the measured energy. A row with the namespace '' is unallocated: energy of free GPUs and unattributed energy. Amounts and
+-- seconds are of GPUs with known energy, except gpu_seconds and used_gpu_seconds. The parts are unknown where the idle baseline is unknown.
 --
 -- revision: 10
 -- grain:  cluster, hour_start_at, namespace, is_allocated, node_name, gpu_model
@@ -10,12 +10,12 @@
 -- columns: cluster, hour_start_at, namespace, is_allocated, node_name, gpu_model, energy_method, active_joules, allocated_idle_joules, idle_joules,
 --          unattributed_joules, gap_joules, never_active_joules, share_error_joules, energy_joules, corrected_joules, sm_active_joules, measured_seconds, measured_gpu_seconds,
 --          device_measured_seconds_max, power_watts, sm_active_gpu_seconds, gpu_seconds, used_gpu_seconds, unmeasured_gpu_seconds
---   namespace                    workload namespace; '' of the unallocated part
---   energy_joules                J in all, also where its parts are unknown; null where none is known
---   never_active_joules          J of containers that were not active on the device in all of the day
+--   namespace                    workload namespace; '' for unallocated energy
+--   energy_joules                J in all, also where its parts are unknown; null where no energy is known
+--   never_active_joules          J of containers without activity on the device all day
 --   measured_seconds             s whose energy is known, of each holder and the unallocated part
---   gpu_seconds                  s x its part of the GPU, measured or not; 0 of the unallocated part
---   used_gpu_seconds             gpu_seconds x engine activity, else GPU utilization; null where neither is known of some of them
+--   gpu_seconds                  s x part of the GPU, measured or not; 0 for unallocated energy
+--   used_gpu_seconds             gpu_seconds x engine activity, else GPU utilization; null where both are unknown for a part of the time
 with place as (
     select
         columns('^(cluster|device_uuid|hour_start_at)$'),

@@ -5,7 +5,7 @@
 -- reads:  day.device_layout, day.device_run, day.idle_power
 -- source: DCGM_FI_DEV_POWER_USAGE outside facts.ownership
 -- columns: cluster, device_uuid, layout, hour_start_at, bin_watts, idle_seconds, gpu_model
---   idle_seconds  s at that power
+--   idle_seconds  s at this power
 with model as (
     select
         columns('^(cluster|device_uuid)$'),

@@ -1,14 +1,14 @@
 -- Kepler's own active power of each pod's GPUs per hour.
 --
--- Kepler shows a pod only while it has more than 0 W, and all its GPUs together. Its joules are left aside: they sum the processes
--- that live at the moment, so they fall when one ends. Of several series of a pod and hour the fullest serves.
+-- Kepler shows a pod only while it has more than 0 W, and all its GPUs together. Kepler's joules are not used: they are a sum over the current
+-- processes, so they fall when a process ends. Of several series of a pod and hour, the one with the most data counts.
 --
 -- grain:  cluster, namespace, pod, pod_uid, hour_start_at
 -- reads:  day.kepler_series, lake.sample
 -- source: kepler_pod_gpu_watts with state running
 -- columns: cluster, namespace, pod, pod_uid, hour_start_at, kepler_seconds, kepler_joules, kepler_watts_max
---   kepler_joules     J, its watts over that time
---   kepler_watts_max  largest of its watts
+--   kepler_joules     J, Kepler's watts x that time
+--   kepler_watts_max  W, maximum
 with hour as (
     select
         series.*,

@@ -1,6 +1,6 @@
 -- Energy of each container on each of its devices per UTC day: facts.power_hour added over hours.
 --
--- A row for each way in which it was made.
+-- Each combination of methods has its own row.
 --
 -- revision: 13
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, day, idle_source, hours_method, method, scope
@@ -8,8 +8,8 @@
 -- params: since_at, until_at
 -- columns: those of facts.power_hour without hour_start_at, idle_watts; day, used_gpu_seconds, use_known_gpu_seconds, known_gpu_seconds, sm_active_gpu_seconds,
 --          sm_active_joules, corrected_joules, idle_watt_seconds, idle_watts_seconds, active_known_count, idle_known_count
---   used_gpu_seconds      gpu_seconds x activity of what was held; null where no activity is known
---   use_known_gpu_seconds gpu_seconds of known activity
+--   used_gpu_seconds      gpu_seconds x activity of the holder's part; null where no activity is known
+--   use_known_gpu_seconds gpu_seconds with known activity
 with hour as (
     select
         power.*,

@@ -1,10 +1,10 @@
 -- Energy of each holder on each of its GPUs or MIG instances per hour: active, and idle while allocated.
 --
--- One holder of a whole GPU has all above idle; several share it, by their own utilization where that is measured, else by what Kepler
--- shows of them (day.power_util), else in equal parts; holders of MIG instances by activity (day.power_activity), several of one as those
--- of a whole GPU (day.instance_util). Where the baseline is unknown all that was measured counts as above it. Idle is shared out beside it
--- as hours are: by what each was given of the GPU where that is known, else in equal parts; under MIG by compute slices of the whole GPU.
--- Over a gap of the counter's samples the one who certainly held the GPU throughout has its growth (day.gap_holder).
+-- One holder of a whole GPU has all energy above idle. Several holders share it by their own utilization, else by Kepler's values (day.power_util),
+-- else in equal parts. Holders of MIG instances share it by activity (day.power_activity); sharers of an instance like those of a whole GPU
+-- (day.instance_util). Where the baseline is unknown, all measured energy counts as above it. Idle energy is split like hours: by the allocated part
+-- of the GPU where known, else in equal parts; under MIG by compute slices of the whole GPU. Growth over a gap of the counter's samples belongs to
+-- the holder that certainly held the GPU throughout (day.gap_holder).
 --
 -- revision: 13
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at
@@ -12,10 +12,10 @@
 -- columns: cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at, observed_seconds, gpu_seconds, measured_seconds,
 --          active_joules, active_joules_unweighted, active_joules_kepler, allocated_idle_joules, idle_joules, active_seconds, held_seconds,
 --          activity_unknown_seconds, equal_seconds, active_watts_max, clamped_count, idle_watts, idle_source, hours_method, method, scope
---   observed_seconds      s in which the GPU was seen while held
---   gpu_seconds           s x its part of the GPU: of sharers as hours_method says, of a MIG instance its compute slices of 7 (of 4 on an A30)
---   idle_joules           J, its part of the idle baseline; null where the baseline or the energy is unknown
---   idle_watts            the whole GPU's power at idle; null where it is unknown
+--   observed_seconds      s in which the GPU had data while allocated
+--   gpu_seconds           s x part of the GPU: of sharers by hours_method, of a MIG instance its compute slices of 7 (A30: of 4)
+--   idle_joules           J, the holder's part of the idle baseline; null where the baseline or the energy is unknown
+--   idle_watts            W, idle power of the whole GPU; null where it is unknown
 with allocated as (
     select
         allocated.*,

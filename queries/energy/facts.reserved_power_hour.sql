@@ -1,14 +1,14 @@
 -- Energy of GPUs reserved by a resource claim without a running container, per hour.
 --
--- It is a part of unallocated energy; of several claims on one GPU each has the part that it takes, as all parts are to 1; an equal one where
--- the part of one of them is not known.
+-- It is a part of unallocated energy. Several claims on one GPU share it in proportion to their parts of the GPU. Where the part of one claim is
+-- unknown, all have equal parts.
 --
 -- grain:  cluster, device_uuid, namespace, claim_uid, hour_start_at
 -- reads:  day.power_interval, day.reservation
 -- source: day.power_interval within day.reservation
 -- columns: cluster, device_uuid, namespace, claim_uid, hour_start_at, reserved_joules, reserved_seconds
---   reserved_joules   J, all that was measured of the GPU meanwhile; null where its energy is unknown
---   reserved_seconds  s in which the GPU was seen meanwhile
+--   reserved_joules   J, the claim's part of the GPU's measured energy in that time; null where unknown
+--   reserved_seconds  s reserved in which the GPU had data
 with reserved as (
     select
         reservation.* exclude (start_at, end_at),

@@ -1,4 +1,4 @@
--- Energy of each GPU and where it went, added over the window.
+-- Energy of each GPU by use (idle, attributed, unattributed), added over the window.
 --
 -- grain:  cluster, device_uuid
 -- reads:  facts.device_power_day, facts.device_signal

@@ -1,4 +1,4 @@
--- By how much the power sensors of each model in the window may be off, where that is published.
+-- Published accuracy of the power sensors of each GPU model in the window.
 --
 -- grain:  gpu_model
 -- reads:  facts.device_day

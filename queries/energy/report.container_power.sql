@@ -1,6 +1,6 @@
--- Energy of each container on each of its devices: active, idle while allocated, and its part of idle energy.
+-- Energy of each container on each of its devices: active, allocated idle, and its part of the idle baseline.
 --
--- Summed over all containers, together with idle and unattributed energy of the devices, it is what the devices measured.
+-- With idle and unattributed energy of the devices, the rows add up to the measured energy.
 --
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id
 -- reads:  period.device_power, period.figure, period.power, period.sensor_accuracy, period.sum
@@ -10,12 +10,12 @@
 --          idle_joules, active_joules_kepler, active_watts_avg, idle_watts, idle_source, observed_seconds, method, hours_method, scope,
 --          active_joules_unweighted, charged_joules, active_watts_max, sm_active_watts, measured_seconds, energy_method, corrected_joules, energy_accuracy_ratio, active_seconds,
 --          held_seconds, activity_unknown_seconds, equal_seconds, clamped_count, unknown_reasons
---   energy_joules             J in all: active, allocated without activity, and its part of idle; known too where idle power is not
---   active_joules             J above idle in active time: its share of the device's
---   idle_joules               J of the device's idle baseline while it held the device: as hours_method says, by compute slices under MIG
---   active_joules_kepler      J above idle by Kepler's shares, active or not, beside ours
---   idle_watts                W, the whole device's power at idle
---   observed_seconds          s in which the device was seen while held
+--   energy_joules             J in all: active, allocated idle, and idle; also known where idle power is not
+--   active_joules             J above idle in active time: the container's share
+--   idle_joules               J of the device's idle baseline while allocated, split as hours_method says; by compute slices under MIG
+--   active_joules_kepler      J above idle by Kepler's shares, active or not
+--   idle_watts                W, idle power of the whole device
+--   observed_seconds          s in which the device had data while allocated
 --   sm_active_watts           W above idle per unit of SM activity: active_watts_avg over the mean SM activity
 --   active_seconds            s of active time of the device
 with device as (

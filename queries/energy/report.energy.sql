@@ -1,7 +1,7 @@
--- Energy of the GPUs by day, namespace, node and model; namespace '' is energy that belongs to no holder.
+-- Energy of the GPUs by day, namespace, node and model; namespace '' is energy without a holder.
 --
--- The rows add up to what was measured: energy of holders (active, allocated without activity, idle), unallocated energy that free GPUs drew, and what is
--- unattributed. What was reserved for a namespace is part of the unallocated rows, and is named beside its own.
+-- The rows add up to the measured energy: energy of holders (active, allocated idle, idle), of free GPUs, and unattributed energy. reserved_joules is
+-- a part of the unallocated energy, shown on the namespace's own row.
 --
 -- grain:  cluster, day, namespace, node_name, gpu_model
 -- reads:  facts.device_hour, facts.device_power_hour, facts.energy_hour, facts.reserved_power_hour, period.sensor_accuracy, period.team
@@ -9,9 +9,9 @@
 -- columns: cluster, day, namespace, node_name, gpu_model, team, energy_joules, energy_kwh, energy_method, corrected_joules, energy_accuracy_ratio, active_joules, allocated_idle_joules,
 --          idle_joules, unattributed_joules, unsplit_joules, never_active_joules, reserved_joules, power_watts_avg, measured_seconds, unknown_reasons
 --   energy_joules        J in all: active, allocated idle, idle, unattributed and unsplit
---   idle_joules          J of the idle baseline: of holders while they held, and of GPUs that were free
---   reserved_joules      J of the unallocated part that GPUs drew while a claim of the namespace had them and no container held them
---   power_watts_avg      W, energy_joules less growth over gaps, over the time that was measured
+--   idle_joules          J of the idle baseline, of allocated and of free GPUs
+--   reserved_joules      J unallocated, of GPUs that a claim of the namespace reserved while no container held them
+--   power_watts_avg      W, energy_joules without growth over gaps, divided by the measured time
 --   measured_seconds     s whose energy is known, of each holder and of the unallocated part
 with place as (
     select

@@ -1,8 +1,8 @@
 -- Energy balance of the GPUs by cluster, day, node, model, team, namespace and workload.
 --
--- Each dimension is the whole: its rows add up to what was measured, so never add rows of different dimensions. '(unallocated or unknown)' is what
--- free GPUs drew, and those whose holder is unknown, and what is unattributed; a namespace without the label that names teams is a team,
--- '(unknown)' pods whose workload is not known. Workloads are added from days and have no mean or largest hour.
+-- The rows of each dimension add up to the measured energy: never add rows of different dimensions. '(unallocated or unknown)' is energy of free
+-- GPUs, of GPUs with an unknown holder, and unattributed. A namespace without the team label is a team. '(unknown)' is pods with an unknown workload.
+-- Workloads are added from days, without mean or maximum power.
 --
 -- grain:  cluster, dimension, value
 -- reads:  facts.device_day, facts.energy_hour, facts.power_day, period.device_power, period.sensor_accuracy, period.team, period.workload
@@ -10,11 +10,11 @@
 -- source: facts.energy_hour, facts.power_day; label of the namespace that owners.team_label names
 -- columns: cluster, dimension, value, energy_joules, energy_kwh, energy_method, corrected_joules, energy_accuracy_ratio, active_joules, allocated_idle_joules, idle_joules,
 --          unattributed_joules, unsplit_joules, never_active_joules, power_watts_avg, hour_power_watts_max, sm_active_watts, measured_gpu_hours, unknown_reasons
---   dimension             cluster, day, node_name, gpu_model, team, namespace or workload: what the row is for
---   value                 which of them; workloads as namespace/kind/name
+--   dimension             cluster, day, node_name, gpu_model, team, namespace or workload
+--   value                 value of the dimension; workloads as namespace/kind/name
 --   energy_joules         J in all: active, allocated idle, idle, unattributed and unsplit
---   power_watts_avg       W, mean of its hours' power_watts (facts.energy_hour)
---   sm_active_watts       W above idle per unit of SM activity of a whole GPU, where that is known
+--   power_watts_avg       W, mean of power_watts over hours (facts.energy_hour)
+--   sm_active_watts       W above idle per unit of SM activity of a whole GPU
 with named as (
     select
         energy.*,

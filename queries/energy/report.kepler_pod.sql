@@ -1,7 +1,7 @@
--- Kepler's power of each pod beside ours, over the hours in which Kepler's series show the pod.
+-- Kepler's power of each pod beside ours, over the hours in which Kepler shows the pod.
 --
--- Ours is everything above idle on all of the pod's GPUs; beside it the same by Kepler's shares over our baseline. The rest is
--- Kepler's baseline, its two readings a cycle, and the pods that it does not see.
+-- Ours is the power above idle on all GPUs of the pod. active_joules_kepler is the same by Kepler's shares. The remaining difference is Kepler's
+-- baseline, its two readings a cycle, and pods without a Kepler series.
 --
 -- grain:  cluster, namespace, pod, pod_uid
 -- reads:  facts.kepler_hour, facts.power_hour
@@ -9,9 +9,9 @@
 -- source: kepler_pod_gpu_watts with state running; facts.power_hour
 -- columns: cluster, namespace, pod, pod_uid, kepler_watts_avg, above_idle_watts_avg, kepler_watts_max, kepler_joules, above_idle_joules,
 --          active_joules_kepler, kepler_ratio, kepler_seconds, measured_seconds, unknown_reasons
---   kepler_watts_max      W, Kepler's largest
---   kepler_joules         J, Kepler's watts over the time it showed the pod
---   active_joules_kepler  J above idle by Kepler's shares over our baseline, in the same hours
+--   kepler_watts_max      W, Kepler's maximum
+--   kepler_joules         J, Kepler's watts x the time in which it shows the pod
+--   active_joules_kepler  J above our idle baseline by Kepler's shares, in the same hours
 --   measured_seconds      s in which the energy of its GPUs is known
 with shown as (
     select *

@@ -1,7 +1,7 @@
 -- Energy counter against integrated power, and idle power of contexts, by model and UTC day.
 --
--- A context is a program that holds a GPU alone and does nothing on it: measured 26 to 50 W above idle on GPUs with HBM, 66 W with GDDR6. Outside of
--- 26 to 66 W, over an hour or more, the baseline or the sensor is to be looked at.
+-- A context is a program that holds a GPU alone and does nothing on it. Published values are 26 to 50 W above idle on GPUs with HBM, and 66 W with
+-- GDDR6. Values outside 26 to 66 W, over an hour or more, suggest a wrong baseline or sensor.
 --
 -- grain:  cluster, gpu_model, day
 -- reads:  facts.device_day, facts.device_power_day, facts.power_day, period.sensor_accuracy

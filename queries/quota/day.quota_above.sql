@@ -4,8 +4,8 @@
 -- reads:  day.quota_terms
 -- source: parents that quota objects and series name
 -- columns:
---   start_at  UTC, since when it is contained; null for itself
---   end_at    UTC, until when it is contained; null for itself
+--   start_at  UTC, start of the containment; null for itself
+--   end_at    UTC, end of the containment; null for itself
 with recursive link as (
     select
         columns('^(cluster|system|quota|parent)$'),

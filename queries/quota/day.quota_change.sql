@@ -1,13 +1,13 @@
--- Times at which something changes for the quotas of a system and resource; nothing changes between two of them.
+-- Times of changes of the quotas of a system and resource, with no change between two of them.
 --
--- A pod comes, is bound or ends; the terms of a quota change, or what is known; nodes advertise more or less; other free devices fit what
--- waits; a full hour begins.
+-- A change is: creation, binding or end of a pod; other terms of a quota, or other known times; another allocatable amount of nodes; other free
+-- devices for waiting requests; the start of an hour.
 --
 -- grain:  cluster, system, resource, flavor, scope, start_at
 -- reads:  day.quota_request, day.quota_capacity, day.quota_free, day.quota_reported, day.quota_scope, day.quota_terms, day.quota_watch
 -- source: clean.quota_*, day.quota_request, day.quota_capacity, day.quota_free
 -- columns:
---   scope     as day.quota_scope has it
+--   scope     scope of day.quota_scope
 with subject as (
     select distinct * exclude (quota)
     from day.quota_scope

@@ -1,14 +1,15 @@
--- Demand and delivery of each quota in steps, without its terms: a month of them is held in memory.
+-- Demand and delivery of each quota in steps, without its terms: a month of steps is in memory.
 --
--- A pod or a workload requests from its creation and is allocated from its binding until its end. Where no pod of a system is known by its queue, what the system says itself
--- counts, as of a ResourceQuota whose scopes may take pods of which that is unknown. A step in which neither is known is not here.
+-- A pod or a workload requests from its creation and is allocated from its binding until its end. Where no pod of a system is known by its queue, the
+-- system's own report counts. The same holds for a ResourceQuota with scopes, where it is unknown whether pods are in them. A step with neither known
+-- has no row.
 --
 -- grain:  terms_id, start_at
 -- reads:  day.quota_request, day.quota_change, day.quota_member, day.quota_pod, day.quota_reported, day.quota_scope, day.quota_terms, day.quota_watch
 -- columns:
---   terms_id                the interval of day.quota_terms that it is in
---   delivered_native        held by pods
---   amount_source           workloads of Kueue, pods, or what the system says: series or status
+--   terms_id                terms_id of day.quota_terms
+--   delivered_native        amount allocated to pods
+--   amount_source           workloads of Kueue, pods, or the system's own report: series or status
 with pod_queue as (
     select
         request.cluster,

@@ -1,10 +1,10 @@
--- Flavors of each ClusterQueue by resource, in the order in which Kueue tries them, with the labels of their nodes.
+-- Flavors of each ClusterQueue by resource, in the order in which Kueue tries them, with their node labels.
 --
 -- grain:  cluster, quota, resource, flavor
 -- reads:  day.quota_terms, lake.quota
 -- source: ClusterQueue and ResourceFlavor objects; Kueue's series of quotas, which show no order
 -- columns:
---   labels       node labels of the flavor; none where it fits every node
+--   labels       node labels of the flavor; empty where it fits every node
 with flavor as (
     select distinct columns('^(cluster|quota|resource|flavor)$')
     from day.quota_terms

@@ -1,4 +1,4 @@
--- Nodes of each of Kueue's flavors; those without a flavor are all nodes. A node whose labels are unknown is of every flavor.
+-- Nodes of each of Kueue's flavors; '' is all nodes. A node with unknown labels is in every flavor.
 --
 -- grain:  cluster, flavor, node_name
 -- reads:  day.quota_flavor, day.quota_node, lake.node

@@ -1,13 +1,13 @@
--- Free GPUs that a request of each size could get, over time: only nodes of its flavor with enough free count.
+-- Free GPUs for a request of each size, over time: only nodes of its flavor with enough free GPUs count.
 --
--- A node that advertises its GPUs under Koordinator's names beside others' has them once.
+-- A node may advertise its GPUs under Koordinator's names and other names. Its GPUs count once.
 --
 -- grain:  cluster, flavor, request_gpus, start_at
 -- reads:  day.quota_flavor_node, day.quota_native, day.quota_node, day.quota_pod, day.quota_request
 -- source: day.quota_node less the pods that were bound
 -- columns:
---   request_gpus  size of a request that waited some time
---   free_gpus     GPUs that such requests could have been given
+--   request_gpus  GPUs of a request that waits for some time
+--   free_gpus     GPUs available for such requests
 with gpus as (
     select
         requests,

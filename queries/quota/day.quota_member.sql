@@ -1,16 +1,17 @@
--- Quotas that govern each pod by the rules of each system; those that contain them (day.quota_above) govern it too.
+-- Quotas that govern each pod by the rules of each system; the quotas that contain them (day.quota_above) also govern it.
 --
--- nos, scheduler-plugins and ResourceQuota go by namespace, the last within its scopes; a composite quota of nos takes its namespaces from single ones.
--- Koordinator: the quota that the pod names, else the one named like its namespace in it, else one that lists the namespace, else the
--- default quota. Kueue, Volcano and KAI: the queue that it names, itself or by its LocalQueue or PodGroup. Of several Kueue flavors of a
--- resource a pod has the first whose node labels its node has; one that waits the first that its node selector and affinity allow.
+-- nos, scheduler-plugins and ResourceQuota: the namespace's quota, for ResourceQuota within its scopes. A composite quota of nos replaces single
+-- quotas of its namespaces. Koordinator: the quota that the pod names, else the quota in its namespace with the namespace's name, else a quota that
+-- lists the namespace, else the default quota. Kueue, Volcano and KAI: the queue that the pod, its LocalQueue or its PodGroup names. Of several Kueue
+-- flavors of a resource, a bound pod has the first whose node labels its node has; a waiting pod has the first that its node selector and affinity
+-- allow.
 --
 -- grain:  cluster, system, quota, flavor, pod_uid
 -- reads:  day.quota_flavor, day.quota_flavor_node, day.quota_placement, day.quota_pod, day.quota_terms, lake.quota, lake.quota_term
 -- source: day.quota_pod, day.quota_terms; LocalQueue, ResourceFlavor and PodGroup objects
 -- columns:
---   is_certain  false where it is not known whether the pod is in the quota's scopes, or they changed: it may be governed
---   resources  Kueue: resources for which the flavor holds; none elsewhere, where it holds for all
+--   is_certain  whether the pod is certainly in the quota's scopes; false where this is unknown or the scopes changed
+--   resources  Kueue: resources of the flavor; none elsewhere, for all resources
 with quota as (
     select
         columns('^(cluster|system|quota)$'),

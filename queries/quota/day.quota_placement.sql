@@ -1,6 +1,6 @@
--- Flavor in which Kueue would look first for pods that wait, by the nodes that they allow: the first whose node labels do not contradict them.
+-- First flavor that Kueue tries for waiting pods with the same node requirements: the first with node labels that do not contradict them.
 --
--- Of a pod's node selector and affinity only labels matter that a flavor of the resource names; alternatives without any allow all.
+-- Node selector and affinity matter only for labels of the resource's flavors; an alternative without such labels allows all flavors.
 --
 -- grain:  cluster, quota, resource, placement
 -- reads:  day.quota_flavor, day.quota_pod, day.workload_run

@@ -1,16 +1,16 @@
--- Pods that request extended resources over their whole life: created, bound, running, ended, and the queue they name.
+-- Pods that request extended resources, over their whole life: created, bound, running, ended, and their queue.
 --
--- Snapshots of the pods and kube-state-metrics' series are put together by uid; each time is from whichever knows it, and at the latest the
--- first snapshot that shows it. KAI's pods that only hold a GPU for fractions of it are left out, and a fraction or memory that is requested
--- by annotation is gpu-fraction here. Names of resources that kube-state-metrics writes with '_' are put back as far as makers are known; by
--- its word a pod requests the sum of its containers, or its largest init container if more.
+-- Snapshots of pods and series of kube-state-metrics are merged by uid. Each time comes from any source that has it, and is at the latest the first
+-- snapshot with the fact. KAI's reservation pods for fractions of a GPU are left out. A fraction or memory requested by annotation is gpu-fraction
+-- here. kube-state-metrics writes resource names with '_'; they are restored for known vendors. In its series a pod requests the sum of its
+-- containers, or its largest init container if more.
 --
 -- grain:  cluster, pod_uid
 -- reads:  day.accelerator_resource, day.kube_series, day.kube_watch, day.pod_life, day.state_snapshot, lake.node, lake.pod, lake.sample, lake.series
 -- source: Pod objects; kube-state-metrics pod metrics and kube_pod_labels
 -- columns:
---   requests           what it requests, in base units
---   scheduler          scheduler that places it; '' where unknown
+--   requests           requested amounts, in base units
+--   scheduler          scheduler of the pod; '' where unknown
 with listed as (
     select
         pod.cluster,

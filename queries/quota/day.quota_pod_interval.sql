@@ -1,9 +1,9 @@
--- Requests of each pod against the quotas that govern it, in native units and GPUs, with the time it waited and was allocated.
+-- Requests of each pod against the quotas that govern it, in native units and GPUs, with its waiting and allocated time.
 --
 -- grain:  cluster, system, quota, resource, flavor, pod_uid
 -- reads:  day.quota_member, day.quota_native, day.quota_pod, day.quota_unit
 -- columns:
---   amount_gpus  the same in GPUs; null where the resource is none
+--   amount_gpus  amount in GPUs; null for other resources
 select
     member.* exclude (is_certain, resources),
     native.* exclude (system, requests),

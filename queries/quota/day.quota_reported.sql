@@ -1,6 +1,6 @@
--- Use, demand and fair share that the systems themselves report: their series first, else the status of their objects.
+-- Use, demand and fair share that the systems report: their series first, else the status of their objects.
 --
--- Kueue says what waits beside what it has reserved; together they are requested. A status is valid until the next snapshot of its object.
+-- Kueue reports pending and reserved amounts; together they are the demand. A status is valid until the next snapshot of its object.
 --
 -- grain:  cluster, system, quota, resource, flavor, field, start_at
 -- reads:  day.quota_flavor, day.quota_series, day.state_snapshot, lake.quota_term

@@ -1,12 +1,12 @@
--- Quotas of devices, and whose changes begin a step of theirs.
+-- Quotas of devices, with the scope of changes that start a new step.
 --
--- A ResourceQuota has steps of its own. Kueue's queues share those of their tree of cohorts where Workloads were collected and no
--- queue was put into another cohort; quotas of other systems share theirs.
+-- A ResourceQuota has steps of its own. Kueue's queues share the steps of their tree of cohorts where Workloads were collected and no queue changed
+-- its cohort. Quotas of other systems share their system's steps.
 --
 -- grain:  cluster, system, resource, flavor, quota
 -- reads:  day.quota_above, day.quota_terms, day.quota_unit, day.quota_watch
 -- columns:
---   scope  the quota or the root of its tree, where those alone count; else ''
+--   scope  the quota, or the root of its tree, where only its changes count; else ''
 with tree as (
     select
         columns('^(cluster|system|quota)$'),

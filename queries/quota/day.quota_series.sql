@@ -1,16 +1,16 @@
--- Quota series of schedulers and kube-state-metrics in one vocabulary: runs of one value.
+-- Quota series of schedulers and kube-state-metrics with the same names: runs of one value.
 --
--- Kueue says 0 or infinite for a limit that is not set, by version: where no limit of the cluster is infinite, 0 may be either and
--- is left out, so that the object decides. Infinite is no limit; KAI writes -1 for it. KAI's scheduler names queues by their
--- name for people. Of several replicas the leader's series serve.
+-- Kueue reports a limit that is not set as 0 or infinite, by version. Where no limit of the cluster is infinite, 0 is ambiguous and left out, so that
+-- the object's value counts. Infinite, or -1 for KAI, is no limit. KAI's scheduler names queues by their display name. Of several replicas, the
+-- leader's series count.
 --
 -- grain:  cluster, system, quota, resource, flavor, field, start_at
 -- reads:  lake.quota_term, lake.sample, lake.series
 -- source: Kueue, Koordinator, Volcano and KAI metrics; kube_resourcequota; kube-state-metrics of custom resources
 -- columns:
---   flavor         of evicted its reason, and what else is counted apart
+--   flavor         flavor; for evicted the reason and other labels of the counter
 --   field          guaranteed, cap, weight, borrowing_limit, lending_limit, delivered, demanded, pending, fair_share or evicted
---   amount_native  value in the resource's own unit; of a weight and of evicted a number
+--   amount_native  value in the resource's own unit; for weight and evicted a number
 with shown_as as (
     select
         cluster,

@@ -1,18 +1,18 @@
 -- Outcome of each quota in each step: borrowed, lent, unmet, and beyond its fair share.
 --
--- What is a quota's own is what it is guaranteed; with Volcano what it deserves, by its queue or else by its plugin's reckoning.
--- Lenders lend in proportion to what they could lend: no system says who lent to whom, so lent is inferred. Kueue lends within a cohort,
--- and from cohort to cohort as their tree and its limits allow (day.quota_lending), Koordinator within a tree, the others among all quotas
--- of the system. A Cohort borrows what its queues use beyond what it and they have. Quotas that contain others are not lenders or victims of their own. Where one of them has what is not known to be its own, what the others
--- lent is not known, and what it borrows may be more.
--- Free GPUs are those of nodes with free capacity for the smallest request that waits; a free GPU may be held against the claims of several quotas.
+-- A quota's own amount is its guarantee; with Volcano the deserved amount of its queue, else of its plugin's computation. Lent amounts are inferred,
+-- because no system records them: lenders lend in proportion to what they could lend. Kueue lends within a cohort, and between cohorts as their tree
+-- and its limits allow (day.quota_lending). Koordinator lends within a tree, other systems among all their quotas. A Cohort borrows its queues' use
+-- beyond its own and their guarantees. Quotas that contain others are neither lenders nor victims. Where the own amount of a quota is unknown, the
+-- lent amounts of the others in its pool are unknown, and the pool may borrow more. Free GPUs are those of nodes with enough free GPUs for the
+-- smallest waiting request. A free GPU may count as available to several quotas.
 --
 -- grain:  cluster, system, resource, flavor, quota, start_at
 -- reads:  day.quota_amount, day.quota_capacity, day.quota_flavor_node, day.quota_free, day.quota_lending, day.quota_share, day.quota_unit
 -- columns:
 --   pool                     quotas of one pool lend to each other
---   delivered_native         held
---   share_reason             why the fair share is null
+--   delivered_native         allocated amount
+--   share_reason             reason of an unknown fair share
 with whole as (
     select
         cluster,

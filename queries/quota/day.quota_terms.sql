@@ -1,17 +1,17 @@
 -- Terms of each quota and resource over time: runs of constant terms.
 --
--- The scheduler's own series serve first, then the objects as they were listed. What an object says holds from the last change of
--- its spec on, where its managed fields report it, and until the next snapshot; two snapshots that find it equal say that it was so between
--- them, however far apart they are (inferred); else snapshots more than 15 minutes apart leave unknown time.
+-- The scheduler's own series come first, then the objects of snapshots. An object's terms are valid from the last change of its spec, where its
+-- managed fields report it, until the next snapshot. Two equal snapshots show that the terms did not change between them, at any distance (inferred).
+-- Otherwise the time between snapshots more than 15 minutes apart is unknown.
 --
 -- grain:  cluster, system, quota, resource, flavor, start_at
 -- reads:  day.quota_series, day.state_snapshot, lake.quota, lake.quota_term
 -- source: quota objects; Kueue, Koordinator, Volcano and KAI metrics; kube_resourcequota
 -- columns:
 --   terms_id                number of the interval
---   is_parent               others name it as their parent, or it says that it contains others
+--   is_parent               whether others name it as their parent, or its object contains others
 --   source                  series, object, or both
---   certainty               certain, or inferred between snapshots that are far apart
+--   certainty               certain, or inferred between distant snapshots
 with scope as (
     select
         columns('^(cluster|kind|uid|observed_at)$'),

@@ -1,5 +1,4 @@
--- Time in which the pods of a cluster are known: by snapshots, and while kube-state-metrics was scraped. Outside of it nothing
--- is known of demand, which is not none.
+-- Time with known pods or Workloads of a cluster: by snapshots, or scrapes of kube-state-metrics. At other times, demand is unknown, not 0.
 --
 -- grain:  cluster, watched, start_at
 -- reads:  day.kube_watch, day.state_snapshot

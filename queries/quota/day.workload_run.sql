@@ -1,16 +1,16 @@
--- Attempts of Kueue's Workloads to run: waiting, holding quota, and how it ended; one row from each queueing to the next.
+-- Attempts of Kueue's Workloads to run: waiting, with quota, and the end; one row from each queueing to the next.
 --
--- Conditions carry their own times, so what happened between snapshots is known too, as long as the workload was listed after it.
--- What a snapshot shows was there by then, whatever its clock says. A workload whose quota is taken queues again at that instant. A deactivated one waits for nothing
--- until it is resumed, nor does one in a held LocalQueue or ClusterQueue (spec.stopPolicy).
--- A slice of an elastic job ends when the one that replaces it has quota: Kueue finishes it later, and counts it no more.
+-- Conditions have their own times. So events between snapshots are also known, as long as a later snapshot lists the workload. A state in a snapshot
+-- begins at the snapshot's time or before, even if its own time is later. An evicted workload queues again at the time of eviction. A deactivated
+-- workload does not wait until it is resumed; neither does one in a held LocalQueue or ClusterQueue (spec.stopPolicy). A slice of an elastic job ends
+-- when its replacement has quota: Kueue finishes it later, and no longer counts it.
 --
 -- grain:  cluster, workload_uid, attempt
 -- reads:  day.state_snapshot, lake.quota, lake.workload
 -- source: Workload, LocalQueue and ClusterQueue objects
 -- columns:
---   end_reason     Finished, Deleted, Deactivated, Held, or why evicted; '' where it goes on, or unknown
---   requests       what it requests or has at first, by pod set and resource
+--   end_reason     Finished, Deleted, Deactivated, Held, or reason of the eviction; '' while it goes on, or unknown
+--   requests       requested or reserved amounts at the start, by pod set and resource
 with held as (
     select distinct
         local_queue.* similar to '^(cluster|namespace|observed_at)$',

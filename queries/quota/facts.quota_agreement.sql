@@ -1,4 +1,4 @@
--- Use that ResourceQuotas report in a snapshot beside requests of pods and claims: a row of all, one of each that differs.
+-- Use that ResourceQuotas report in a snapshot beside requests of pods and claims: one row in total, and one for each difference.
 --
 -- revision: 2
 -- grain:  cluster, compared, object, resource, observed_at

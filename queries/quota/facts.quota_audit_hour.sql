@@ -1,6 +1,6 @@
--- Use and fair share that schedulers report of their quotas, beside the same from pods and rules, per hour.
+-- Use and fair share of each quota per hour: reported by its scheduler, and recomputed from pods and rules.
 --
--- Only the time in which both are known. A ResourceQuota is charged for pods from their creation, the others for what is allocated.
+-- Rows cover only the time in which both are known. A ResourceQuota counts pods from their creation, other systems count allocated amounts.
 --
 -- revision: 5
 -- grain:  cluster, system, resource, flavor, quota, measure, hour_start_at
@@ -10,7 +10,7 @@
 --          reported_native_hours, recomputed_native_hours
 --   measure                  use, fair share, Kueue's weighted share of all resources, or past use of a LocalQueue
 --   observed_seconds         s in which both are known
---   recomputed_native_hours  ∫ the same from requests of pods and workloads, or by the scheduler's rules
+--   recomputed_native_hours  ∫ measure, recomputed from requests of pods and workloads, or by the scheduler's rules
 with pair as (
     select
         amount.* similar to '^(cluster|system|resource|flavor|quota)$',

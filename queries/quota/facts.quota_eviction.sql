@@ -1,15 +1,15 @@
 -- Evicted workloads (Kueue) or pods (KAI) of each quota per hour, where its system counts them.
 --
--- KAI counts by pod group, which is of the queue that its pods name. Until its counters lost the label uid, pods evicted together were
--- each counted as often as there were of them: those are left out, for the number of pods is not in them.
+-- KAI counts by pod group. The group's queue is the queue that its pods name. KAI's counters with the label uid count n pods evicted together n times
+-- each. These counters are left out, because they do not contain n.
 --
 -- revision: 6
 -- grain:  cluster, system, quota, hour_start_at
 -- reads:  day.quota_pod, day.quota_series, lake.sample, lake.series
 -- source: kueue_evicted_workloads_total; kai_pod_group_evicted_pods_total
 -- columns: cluster, system, quota, hour_start_at, evicted_count
---   hour_start_at  UTC hour in which the count was seen to have grown
---   evicted_count  workloads or pods evicted; a count that begins anew counts from 0
+--   hour_start_at  UTC hour in which the counter grew
+--   evicted_count  workloads or pods evicted; a restarted counter counts from 0
 with pod_group as (
     select
         columns('^(cluster|namespace|scheduling_group)$'),

@@ -1,7 +1,7 @@
 -- Outcome of each quota per hour: exact integrals of its steps, which add up over hours.
 --
--- Each integral is in the resource's unit times hours; times gpus_per_native it is GPU-hours. One that is known for a part of the hour
--- has the part's sum, and the seconds of the part beside it.
+-- Each integral is in the resource's unit times hours; times gpus_per_native it is GPU-hours. An integral that is known for a part of the hour covers
+-- only this part; its seconds have a column.
 --
 -- revision: 12
 -- grain:  cluster, system, resource, flavor, quota, hour_start_at
@@ -13,9 +13,9 @@
 --          fair_share_native_hours, entitled_native_hours, over_entitlement_native_hours, unmet_native_hours, violated_native_hours,
 --          honourable_native_hours, honoured_native_hours, share_reason, share_source, amount_source, inferred_seconds
 --   pool                           quotas of one pool lend to each other
---   parent                         quota that contains it at the end of the hour, '' where none does
---   observed_seconds               s in which its terms and what it held were known
---   share_reason                   why the fair share is not known, where it never was
+--   parent                         quota that contains it at the end of the hour; '' for none
+--   observed_seconds               s in which its terms and its allocated amount are known
+--   share_reason                   reason of an unknown fair share in the hour; '' for none
 with step as (
     select
         *,

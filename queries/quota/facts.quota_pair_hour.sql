@@ -1,15 +1,15 @@
 -- Quotas below their guarantee and quotas that borrow at the same time, per hour: inferred, no system records it.
 --
--- A quota's shortage is attributed to the borrowers in proportion to what each borrows, up to all that they borrow.
+-- A quota's shortage is split among the borrowers in proportion to their borrowed amounts, up to the total borrowed amount.
 --
 -- revision: 7
 -- grain:  cluster, system, resource, flavor, quota, borrower, hour_start_at
 -- reads:  day.quota_lending, day.quota_step
 -- columns: cluster, system, resource, flavor, quota, borrower, hour_start_at, gpus_per_native, native_unit, together_seconds,
 --          contested_native_hours, contested_native_max
---   quota                   quota that was short
+--   quota                   quota with a shortage
 --   borrower                quota that borrowed
---   contested_native_hours  ∫ the borrower's part of what the quota was short of
+--   contested_native_hours  ∫ the borrower's part of the quota's shortage
 with starved as (
     select *
     from day.quota_step

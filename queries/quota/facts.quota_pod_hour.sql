@@ -1,6 +1,6 @@
 -- Time of each pod in the quotas that govern it, per hour: waiting, allocated, in or over quota, exposed to preemption.
 --
--- In and over quota are nos' notions, by its rules and by the label that was observed; other systems have none.
+-- Only nos has in and over quota: by its rules, and by the observed label.
 --
 -- revision: 7
 -- grain:  cluster, system, quota, resource, flavor, pod_uid, hour_start_at
@@ -11,8 +11,8 @@
 --          label_differs_seconds, exposed_seconds, exposed_within_min_seconds, exposed_fair_share_seconds, exposed_same_namespace_seconds, exposed_by
 --   quota                        the pod's own quota
 --   end_reason                   why it ended, in its last known hour; else ''
---   amount_gpus                  the same in GPUs
---   held_seconds                 s in which it held it
+--   amount_gpus                  amount in GPUs
+--   held_seconds                 s allocated
 with state as (
     select
         *,

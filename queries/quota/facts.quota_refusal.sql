@@ -1,4 +1,4 @@
--- Pods that a ResourceQuota refused, by controller: one pod at least, from the first refusal to the last that is known.
+-- Pods that a ResourceQuota refused, by controller: at least one pod, from the first to the last known refusal.
 --
 -- grain:  cluster, quota, resource, owner_kind, owner_name, start_at
 -- reads:  day.quota_unit, day.quota_watch, lake.quota

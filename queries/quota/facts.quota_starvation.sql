@@ -1,12 +1,12 @@
--- Time in which each quota was below its guarantee in spite of demand, without a break.
+-- Uninterrupted times of each quota below its guarantee in spite of demand.
 --
 -- revision: 8
 -- grain:  cluster, system, resource, flavor, quota, start_at
 -- reads:  day.quota_step
 -- columns: cluster, system, resource, flavor, quota, start_at, end_at, is_ended, is_reclaim, unmet_native_hours, violated_native_hours
---   end_at                 UTC, end: it has what it is due, requests less, or is no longer known
---   unmet_native_hours     ∫ what it was short of
---   violated_native_hours  ∫ part of that which free devices and others' borrowing could have covered; null where not decided
+--   end_at                 UTC, end of the shortage, or of known time
+--   unmet_native_hours     ∫ shortage
+--   violated_native_hours  ∫ part of the shortage that free devices and amounts borrowed by others could cover; null where undecided
 with marked as (
     select
         *,

@@ -1,4 +1,4 @@
--- Attempts of Kueue's Workloads that waited, had quota or were held back on the day.
+-- Attempts of Kueue's Workloads on the day: waiting, with quota, or held back.
 --
 -- revision: 10
 -- grain:  cluster, workload_uid, queued_at
@@ -6,7 +6,7 @@
 -- source: day.workload_run; pods of the same owner
 -- columns: cluster, cluster_queue, namespace, local_queue, workload, workload_uid, replaces, owner_kind, priority, priority_class, queued_at,
 --          reserved_at, admitted_at, running_at, ended_at, held_until_at, end_reason, preemption_reason, preemptor_uid, waiting_message, request_gpus
---   end_reason    Finished, Deleted, Deactivated, Held, or why evicted; '' where it went on
+--   end_reason    Finished, Deleted, Deactivated, Held, or reason of the eviction; '' while it goes on
 with seen as (
     select
         cluster,

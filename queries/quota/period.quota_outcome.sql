@@ -1,11 +1,11 @@
--- Totals per quota over the window, which a simulated change is compared by.
+-- Totals per quota over the window, for the comparison with a simulated change.
 --
--- A figure that is known for a part of the time only is null: two of different times cannot be compared.
+-- A figure that is known for only a part of the time is null: totals of different times are not comparable.
 --
 -- grain:  cluster, system, resource, flavor, quota
 -- reads:  facts.quota_hour, facts.quota_pod_hour
 -- columns:
---   observed_seconds            s in which its terms and what it held were known
+--   observed_seconds            s in which its terms and its allocated amount are known
 --   guaranteed_gpu_hours        GPU-h guaranteed; null where the system has no such notion
 --   demanded_gpu_hours          GPU-h requested; null where unknown
 --   over_quota_gpu_hours        GPU-h of its pods while they were over quota by nos' rules; null for other systems

@@ -1,6 +1,6 @@
 -- GPUs of pods that no quota of a system governs, over time: they are not available to the quotas.
 --
--- A system without any pod known by its quota has no row.
+-- A system has no row where no pod of it has a known quota.
 --
 -- grain:  cluster, system, start_at
 -- reads:  day.quota_member, day.quota_native, day.quota_pod

@@ -4,9 +4,9 @@
 -- reads:  facts.quota_pod_hour, period.ledger
 -- params: since_at, until_at
 -- columns:
---   lost_gpu_hours        GPU-h that these had held in the window; null likewise
---   idle_gpu_hours        GPU-h that its pods held and did not use; null where no GPU of theirs is known
---   over_quota_gpu_hours  GPU-h that its pods held while they were over quota by nos' rules; null for other systems
+--   lost_gpu_hours        GPU-h allocated to evicted pods in the window; null likewise
+--   idle_gpu_hours        GPU-h allocated to its pods and idle; null where no GPU of its pods is known
+--   over_quota_gpu_hours  GPU-h of its pods while over quota by nos' rules; null for other systems
 with pod as (
     select
         columns('^(cluster|system|quota|resource|flavor|namespace|pod|pod_uid)$'),

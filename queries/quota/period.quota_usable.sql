@@ -1,6 +1,6 @@
 -- Capacity available to a quota system over time: node capacity, minus pods outside quotas, plus hypothetical GPUs of a simulation.
 --
--- What the quotas held together was there, whatever nodes were seen. Without allocatable units nothing is known.
+-- Capacity is never less than the quotas' total allocated amount, even if fewer nodes are known. Without allocatable units it is unknown.
 --
 -- grain:  cluster, system, resource, start_at
 -- reads:  day.quota_amount, day.quota_capacity, day.quota_unit, period.quota_outside

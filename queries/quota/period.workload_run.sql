@@ -1,4 +1,4 @@
--- Attempts of Kueue's Workloads in the window, each once with what the last of its days knew; when it was queued or held back, its first days know.
+-- Attempts of Kueue's Workloads in the window, one row each: last day's state, with times of queueing and holding back from the first days.
 --
 -- grain:  cluster, workload_uid, queued_at
 -- reads:  facts.workload_run

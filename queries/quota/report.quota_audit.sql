@@ -1,6 +1,6 @@
--- Fairness audit: use and fair share of each quota as its scheduler reports them, beside the same from the record.
+-- Fairness audit: use and fair share of each quota as its scheduler reports them, beside recomputed values.
 --
--- Means over the time in which both are known, in the resource's own unit.
+-- Values are means over the time in which both are known, in the resource's own unit.
 --
 -- grain:  cluster, scheduler, quota, resource, flavor, measure
 -- reads:  facts.quota_audit_hour

@@ -1,10 +1,10 @@
--- Why each quota got what it got, in one sentence a day.
+-- Outcome of each quota per day, with its causes, in one sentence.
 --
 -- grain:  cluster, scheduler, quota, resource, flavor, day
 -- reads:  facts.quota_hour, facts.quota_pair_hour
 -- params: since_at, timezone, until_at
 -- columns: cluster, scheduler, quota, resource, flavor, day, sentence
---   sentence  means over the time in which it was known, in the resource's own unit, and what stood in the way
+--   sentence  means over known time in the resource's own unit, and causes of a shortage
 with day as (
     select
         columns('^(cluster|system|quota|resource|flavor)$'),

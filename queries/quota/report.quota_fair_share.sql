@@ -1,8 +1,7 @@
 -- Fair share of each quota: guaranteed, demanded and delivered amounts, lent, borrowed and unmet.
 --
--- Figures are exact integrals over the time in which they are known. One that is known for less than --figure-min-coverage of
--- observed_seconds is null, and so is violated if any part of it is undecided. Never add rows of several schedulers or resources,
--- nor rows that contain others.
+-- Figures are exact integrals over known time. A figure known for less than --figure-min-coverage of observed_seconds is null. violated is null if
+-- any part of it is undecided. Never add rows of several schedulers or resources, nor rows that contain others.
 --
 -- grain:  cluster, scheduler, quota, resource, flavor
 -- reads:  facts.quota_eviction, facts.quota_hour, facts.quota_starvation, period.quota_pod
@@ -15,15 +14,15 @@
 --          demanded_native_hours, delivered_native_hours, borrowed_native_hours, lent_native_hours, fair_share_native_hours, entitled_native_hours,
 --          over_entitlement_native_hours, unmet_native_hours, violated_native_hours, share_source, amount_source, inferred_seconds, unknown_reasons
 --   scheduler                      quota system: nos, scheduler-plugins, koordinator, volcano, kai, kueue, or kubernetes for a ResourceQuota
---   observed_seconds               s in which its terms and what it held are known
---   coverage_ratio                 the same over the window
+--   observed_seconds               s in which its terms and its allocated amount are known
+--   coverage_ratio                 observed_seconds over the window
 --   guaranteed_gpu_hours           GPU-h guaranteed
 --   demanded_gpu_hours             GPU-h requested
---   reclaim_seconds_avg            s that such a time lasted on average, of those that ended and in which others borrowed
---   reclaim_seconds_max            s of the longest of them
---   lost_gpu_hours                 GPU-h that these pods had held in the window
---   allocated_idle_gpu_hours       GPU-h that its pods held and did not use, by the ledger
---   over_quota_gpu_hours           GPU-h that its pods held while they were over quota by nos' rules: more than borrowed
+--   reclaim_seconds_avg            s, mean length of shortages that ended and in which others borrowed
+--   reclaim_seconds_max            s, longest of these
+--   lost_gpu_hours                 GPU-h allocated to the evicted pods in the window
+--   allocated_idle_gpu_hours       GPU-h allocated to its pods and idle, by the ledger
+--   over_quota_gpu_hours           GPU-h of its pods while over quota by nos' rules: more than borrowed
 with hour as (
     select *
     from facts.quota_hour

@@ -1,13 +1,13 @@
--- Pairs of a quota below its guarantee and a quota that borrowed at the same time. Inferred: no system records it.
+-- Pairs of a quota below its guarantee and a quota that borrows at the same time. Inferred: no system records it.
 --
 -- grain:  cluster, scheduler, resource, flavor, quota, borrower
 -- reads:  facts.quota_pair_hour
 -- params: since_at, until_at
 -- columns: cluster, scheduler, resource, flavor, quota, borrower, method, together_seconds, contested_gpu_hours, contested_gpus_max,
 --          contested_native_hours, native_unit
---   quota                   quota that was short of what it was guaranteed and requested
---   borrower                quota that held more than its own at the same time
---   method                  inferred: what the one lacked, shared out among borrowers by what each borrowed
+--   quota                   quota that has less than its guarantee and its requests
+--   borrower                quota that has more than its own at the same time
+--   method                  inferred: the shortage in proportion to what each borrower borrows
 --   contested_native_hours  the same hours in the resource's own unit
 select
     cluster,

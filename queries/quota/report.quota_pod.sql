@@ -1,16 +1,15 @@
 -- Pods of each quota: waiting, allocated, in and over quota, and possible preemptors with the condition.
 --
--- In and over quota are notions of nos alone: by its rules, and beside them by the label that was observed. Who might have
--- preempted a pod is known for nos and scheduler-plugins.
+-- Only nos has in and over quota: by its rules, and by the observed label. Possible preemptors are known for nos and scheduler-plugins.
 --
 -- grain:  cluster, scheduler, quota, resource, flavor, namespace, pod, pod_uid
 -- reads:  facts.quota_pod_hour
 -- params: since_at, until_at
 -- columns: those of facts.quota_pod_hour without system, hour_start_at, amount_native, amount_gpus; scheduler, request_gpus,
 --          request_native, delivered_gpu_hours, over_quota_gpu_hours, unknown_reasons
---   request_native               the same in the resource's own unit
---   delivered_gpu_hours          GPU-h that it held
---   over_quota_gpu_hours         GPU-h of these while it was over quota
+--   request_native               request in the resource's own unit
+--   delivered_gpu_hours          GPU-h allocated to it
+--   over_quota_gpu_hours         GPU-h allocated to it while over quota
 select
     cluster,
     system as scheduler,

@@ -1,4 +1,4 @@
--- GPU demand that ResourceQuotas refused, by controller: no pod is there, so it is in no other demand.
+-- GPU demand that ResourceQuotas refused, by controller. No pod exists, so no other demand includes it.
 --
 -- grain:  cluster, quota, resource, owner_kind, owner_name
 -- reads:  facts.quota_refusal

@@ -1,4 +1,4 @@
--- Evictions of Kueue's Workloads by queue, reason and the queue for which they were preempted.
+-- Evictions of Kueue's Workloads by queue, reason and the preemptor's queue.
 --
 -- grain:  cluster, cluster_queue, reason, preemption_reason, preemptor_queue
 -- reads:  period.workload_run
@@ -6,9 +6,9 @@
 -- source: Kueue's Workloads; the preemptor is named by Kueue's message
 -- columns: cluster, cluster_queue, reason, preemption_reason, preemptor_queue, evicted_count, lost_gpu_hours, unknown_reasons
 --   cluster_queue      ClusterQueue that lost the workload
---   reason             why: Preempted, PodsReadyTimeout, AdmissionCheck, …
+--   reason             Preempted, PodsReadyTimeout, AdmissionCheck, …
 --   evicted_count      workloads evicted
---   lost_gpu_hours     GPU-h that they had held since they last got quota: all of it, for what they had saved is not known
+--   lost_gpu_hours     GPU-h since they last got quota: all of it, because saved progress is unknown
 with queue as (
     select
         cluster,

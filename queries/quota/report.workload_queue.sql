@@ -1,7 +1,7 @@
--- Kueue's Workloads that wait at the end of the window, in their queue's order: what is ahead of each, and who has the GPUs.
+-- Kueue's Workloads that wait at the end of the window, in queue order: requests ahead of each, and workloads with the GPUs.
 --
--- A ClusterQueue takes higher priority first (0 where none is given), then the older request. A slice of an elastic job waits for what it adds
--- while the one that it replaces has quota.
+-- A ClusterQueue takes higher priority first (default 0), then the older request. A slice of an elastic job waits for its additional GPUs while the
+-- slice that it replaces has quota.
 --
 -- grain:  cluster, cluster_queue, ahead_count
 -- reads:  facts.quota_pair_hour, period.workload_run
@@ -10,7 +10,7 @@
 -- columns: cluster, cluster_queue, ahead_count, namespace, local_queue, workload, workload_uid, priority_class, priority, queued_at, waiting_seconds,
 --          request_gpus, ahead_gpus, allocated_gpus, allocated_to, borrowers, waiting_message, unknown_reasons
 --   waiting_seconds  s since the request
---   ahead_gpus       GPUs of the requests ahead of it; null where one of them is unknown
+--   ahead_gpus       GPUs of the requests ahead of it; null where one is unknown
 --   allocated_to     largest three of these workloads, with their GPUs
 with run as (
     select

@@ -1,7 +1,7 @@
 -- Wait of Kueue's Workloads for quota by LocalQueue and priority class, and from quota to the first running pod.
 --
--- An attempt waited until it got quota, was gone or held back; a slice of an elastic job for what it adds while the one that it replaces
--- has quota. Percentiles are over attempts that got quota in the window.
+-- An attempt waits until it gets quota, ends or is held back. A slice of an elastic job waits for its additional GPUs while the slice that it
+-- replaces has quota. Percentiles are over attempts that get quota in the window.
 --
 -- grain:  cluster, cluster_queue, namespace, local_queue, priority_class
 -- reads:  period.workload_run
@@ -9,11 +9,11 @@
 -- source: Kueue's Workloads
 -- columns: cluster, cluster_queue, namespace, local_queue, priority_class, attempt_count, reserved_count, waiting_count, held_count,
 --          wait_seconds_p50, wait_seconds_p90, wait_seconds_p95, waiting_seconds_max, start_seconds_p50, pending_gpu_hours, unknown_reasons
---   reserved_count       of these, that got quota in the window
---   waiting_count        of these, that wait still at the window's end
---   held_count           of these, in a held queue
---   waiting_seconds_max  s that the longest of those has waited that wait still
---   pending_gpu_hours    GPU-h that were requested and waited in the window
+--   reserved_count       attempts that get quota in the window
+--   waiting_count        attempts that still wait at the window's end
+--   held_count           attempts in a held queue
+--   waiting_seconds_max  s, longest wait of waiting_count
+--   pending_gpu_hours    GPU-h requested and waiting in the window
 with judged as (
     select
         *,

@@ -1,13 +1,13 @@
--- GPUs that two clusters report in one hour for longer than an hour: one cluster exported under two names counts twice.
+-- GPUs that two clusters report in one hour for longer than an hour in total: one cluster exported under two names counts twice.
 --
--- Names made of a node and a number may be the same in two clusters.
+-- UUIDs made of a node name and a number are left out: two clusters may have the same.
 --
 -- severity: warn
 -- grain:  device_uuid
 -- reads:  facts.device_hour
 -- columns: device_uuid, clusters, first_hour_at, hour_count
 --   first_hour_at  UTC, start of the first such hour
---   hour_count     hours in which they did
+--   hour_count     hours in which two clusters report it
 with shared as (
     select device_uuid
     from facts.device_hour

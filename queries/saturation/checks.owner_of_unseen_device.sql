@@ -1,4 +1,4 @@
--- Devices with a holder and without samples: their figures are missing from the report.
+-- Devices with a holder and without samples: the report has no figures of them.
 --
 -- severity: warn
 -- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at

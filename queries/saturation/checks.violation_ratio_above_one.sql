@@ -1,11 +1,11 @@
--- Violation counters that grow faster than time: not in nanoseconds, or a faulty source.
+-- Violation counters that grow faster than time: the unit is not nanoseconds, or the source is faulty.
 --
 -- severity: warn
 -- grain:  cluster, device_uuid, gpu_instance_id, hour_start_at, violation
 -- reads:  facts.device_hour
 -- source: facts.device_hour; counters are nanoseconds (DCGM fields 240-243)
 -- columns: cluster, device_uuid, gpu_instance_id, hour_start_at, violation, violation_seconds, seen_seconds
---   seen_seconds       s over which it grew
+--   seen_seconds       s over which the counter grew
 with counter as (
     select
         columns('^(cluster|device_uuid|gpu_instance_id|hour_start_at)$'),

@@ -1,14 +1,14 @@
--- Holders of each GPU per ownership interval, and the share of its hours that each gets.
+-- Holders of each GPU per ownership interval, and the share of its hours that each has.
 --
--- Where Kubernetes says what part of it each was allocated, that part of the hours is its own, and others can have the rest. Else pods have
--- equal parts, and the containers of a pod equal parts of its.
+-- Where Kubernetes reports a holder's allocated part, that part of the hours is its own, and the others share the rest. Else pods have equal parts,
+-- and so have the containers of a pod.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at
 -- reads:  day.granted_share, day.ownership_interval, facts.ownership
 -- columns:
---   instance_owner_count  those of the same instance, or of the whole GPU
---   pod_owner_count       those of the same pod among the latter
---   allocated_part_ratio            its part of what all of them have of it
+--   instance_owner_count  holders of the same instance, or of the whole GPU
+--   pod_owner_count       holders of the same pod among instance_owner_count
+--   allocated_part_ratio            its part of the holders' total part of the GPU
 with owned_hour as (
     select
         *,

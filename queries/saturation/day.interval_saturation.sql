@@ -1,6 +1,6 @@
 -- Sums per ownership interval of the hours in which holders change: one constant set of holders each.
 --
--- A row that a change cuts is shared out by seconds; what happened at its start (the scrape, a gap's growth) stays with the start.
+-- A row that a change cuts is split by seconds. Events at its start (the scrape, a gap's growth) stay with the start.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, start_at
 -- reads:  day.ownership_interval, day.sample_sum, facts.xid_event

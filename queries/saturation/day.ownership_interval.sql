@@ -1,7 +1,7 @@
--- Intervals of the hours of a device in which holders, partitions, reservation, availability or fragmentation change, cut at the changes;
--- an hour without a change has no row here.
+-- Intervals of device hours that are cut at changes of holders, partitions, reservation, availability or fragmentation.
 --
--- Cuts are the board's: a change on one MIG instance cuts the intervals of the board and of its siblings too, which loses nothing, for sums add.
+-- An hour without a change has no row. The cuts are the board's: a change on one MIG instance also cuts the intervals of the board and of its
+-- siblings. Nothing is lost, because sums add up.
 --
 -- grain:  cluster, device_uuid, start_at
 -- reads:  day.device_outage, day.device_run, day.fragmented_gpu, day.reservation, facts.ownership

@@ -1,16 +1,16 @@
 -- Parts of each GPU over time: MIG instances, AMD partitions, tiles, and the rest. A GPU that is not partitioned is one part.
 --
--- An instance counts while its series exist, also where they have no data. Instances that together exceed the GPU, during a new
--- partitioning, are cut to it. Where only instances are seen, the longest one is the GPU's time.
+-- An instance counts while its series exist, even without data. During a new partitioning, instances that together exceed the GPU are cut to it.
+-- Where only instances have data, the longest one is the GPU's time.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, start_at
 -- reads:  day.device_run, day.interval_saturation, day.sample_sum, facts.device_hour
 -- source: day.device_run; slices by GPU_I_PROFILE
 -- columns:
---   profile       its profile; of several under one id the one of the longest time
---   is_unsliced   the rest, which no instance has
---   seen_seconds  s in which the whole GPU was seen
---   part_ratio    its share of the GPU by its profile, without the parts inside it
+--   profile       profile; the longest-lasting one where an id has several
+--   is_unsliced   whether the part is the rest outside all instances
+--   seen_seconds  s in which the whole GPU had data
+--   part_ratio    its share of the GPU by its profile, without parts inside it
 --   gpu_seconds   s x its part
 with step as (
     select columns('^(cluster|device_uuid|gpu_instance_id|hour_start_at|start_at|end_at|observed_seconds)$')

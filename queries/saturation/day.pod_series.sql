@@ -1,15 +1,15 @@
--- Series of a holder's own measurements, and when it held the device: one line of time per holder and signal.
+-- Series of a holder's own measurements, and when it held the device: one timeline per holder and signal.
 --
--- The container's own series before the pod's.
+-- The container's own series comes before the pod's.
 --
 -- grain:  cluster, line_number, series_id, start_at
 -- reads:  facts.ownership, lake.series
 -- source: series of scope pod: DCGM_FI_DEV_GPU_UTIL and DCGM_FI_DEV_FB_USED with a pod beside a series without, hami_*
 -- columns:
---   line_number  of the holder and signal
+--   line_number  number of the holder and signal
 --   metric       name of the metric
---   scope        pod, or container where the series is the container's own
---   is_alone     no other series measures the same
+--   scope        pod, or container for the container's own series
+--   is_alone     whether no other series measures the same
 with measured as (
     select
         * exclude (scope),

@@ -1,13 +1,13 @@
--- Sums of holders' own measurements, by the time that one held the device and hour.
+-- Sums of holders' own measurements, by allocation of the device and hour.
 --
 -- grain:  line_number, start_at, hour_start_at
 -- reads:  day.pod_series, lake.sample
 -- columns:
---   line_number    of the holder and signal
---   start_at       UTC, since when the holder held the device
+--   line_number    number of the holder and signal
+--   start_at       UTC, start of the allocation
 --   seen_seconds   s with a value
 --   value_seconds  value x s
---   value_max      largest value
+--   value_max      maximum value
 with sampled as (
     select
         line.line_number,

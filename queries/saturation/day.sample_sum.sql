@@ -1,8 +1,8 @@
--- Sums over the samples, the only scan: numerators and denominators of every saturation and energy figure, per hour or interval of a device.
+-- Sums over samples per hour or interval of a device, in one scan: numerators and denominators of every saturation and energy figure.
 --
--- A segment is an hour, an interval of it (day.ownership_interval), or a single row that a change of owners cuts. A segment begins in its hour,
--- so its start alone is the key. Sums weigh each row by the time it is in force; what was never seen is null, not 0. Time is whole milliseconds
--- here, and where a column comes as a decimal its products are whole numbers too: several times as fast as doubles, and exact in any order.
+-- A segment is an hour, an interval of it (day.ownership_interval), or a single row that a change of owners cuts. A segment begins in its hour, so
+-- its start alone is the key. Each row counts for the time in which it is valid. A signal without data is null, not 0. Time is whole milliseconds
+-- here. Products with a decimal column are also whole numbers: several times as fast as doubles, and exact in any order.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, start_at
 -- reads:  day.ownership_interval, lake.device_sample
@@ -31,9 +31,9 @@
 --          sw_thermal_seconds, hw_thermal_seconds, hw_power_brake_seconds, counter_integral_joules, counter_compared_joules, counter_active_seconds,
 --          counter_active_joules, counter_unknown_seconds, begun_joules, powered_seconds, powered_joules, powered_active_seconds, powered_active_joules, powered_unknown_seconds,
 --          active_watts_max
---   end_at                   UTC, end of the last row's interval, outside it; the hour's where nothing is cut
---   begun_joules             J, growth of the energy counter beyond power in inactive intervals, of work that began within them
---   active_watts_max         largest power of an active interval
+--   end_at                   UTC, end of the last row's interval, exclusive; end of the hour where nothing is cut
+--   begun_joules             J, growth of the energy counter beyond power in inactive intervals, of work that began in them
+--   active_watts_max         W, maximum power of an active interval
 with cut_hour as (
     select
         columns('^(cluster|device_uuid|hour_start_at)$'),

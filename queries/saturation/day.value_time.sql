@@ -1,13 +1,13 @@
--- Time over value: how long samples of each value were in force, by device, ownership interval and signal.
+-- Time over value: duration of each sample value, by device, ownership interval and signal.
 --
--- A sample counts whole in the ownership interval in which it was taken. Bins are fixed, so they add up over hours, devices and holders.
--- Time in a bin is whole seconds, one at least: a fifth of the bytes.
+-- A sample counts as a whole in the ownership interval of its time. Bins are fixed, so they add up over hours, devices and holders. Time in a bin is
+-- whole seconds, at least one: this takes a fifth of the bytes.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, start_at, signal
 -- reads:  day.ownership_interval, lake.device_sample
 -- source: bin_width, value_bin
 -- columns: cluster, device_uuid, gpu_instance_id, start_at, signal, bins, bin_milliseconds
---   start_at          UTC, start of the ownership interval; of the hour where nothing is cut
+--   start_at          UTC, start of the ownership interval, or of the hour where nothing is cut
 with sampled as (
     select
         columns('^(cluster|device_uuid|gpu_instance_id)$'),

@@ -1,6 +1,6 @@
 -- Sums of each container on each of its devices per UTC day: facts.container_hour added over hours.
 --
--- A row for each set of labels that the device had on the day.
+-- Each set of labels of the device on the day has its own row.
 --
 -- revision: 2
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, day, node_name, gpu_index, gpu_device, gpu_model, gpu_instance_profile, pci_bus_id, driver_version, make

@@ -1,7 +1,7 @@
--- Sums of each container's devices per hour while it held them.
+-- Sums of each container's devices per hour while allocated.
 --
--- Every owner of a shared device sees the device's figures (scope device). Of a MIG instance, memory and activity are
--- the instance's own, power, clocks, throttling and errors the board's.
+-- Each owner of a shared device has the device's figures (scope device). On a MIG instance, memory and activity are the instance's own; power,
+-- clocks, throttling and errors are the board's.
 --
 -- revision: 2
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at

@@ -1,13 +1,13 @@
 -- Sums of each device per UTC day: facts.device_hour added over hours.
 --
--- A row for each set of labels that the device had on the day.
+-- Each set of labels of the device on the day has its own row.
 --
 -- revision: 3
 -- grain:  cluster, device_uuid, gpu_instance_id, day, node_name, gpu_index, gpu_device, gpu_model, gpu_instance_profile, pci_bus_id, driver_version, make
 -- reads:  facts.device_hour
 -- params: since_at, until_at
 -- columns: those of facts.device_hour without hour_start_at, memory_threshold_ratio; day, active_seconds, board_observed_seconds, first_hour_at, last_hour_at
---   active_seconds          s with activity, by the engine or by GPU utilization, whichever is more in each hour
+--   active_seconds          s with activity: in each hour the larger of engine activity and GPU utilization
 with hour as (
     select
         *,

@@ -1,6 +1,6 @@
 -- Sums of each device per hour, which add up over hours and devices.
 --
--- Board figures are on the whole GPU's row alone: a MIG instance has none of its own.
+-- Only the row of the whole GPU has board figures: a MIG instance has none of its own.
 --
 -- revision: 3
 -- grain:  cluster, device_uuid, gpu_instance_id, hour_start_at

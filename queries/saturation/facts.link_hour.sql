@@ -1,9 +1,8 @@
 -- Capacity of each device's PCIe link per hour in one direction, where the exporter shows the link's state.
 --
--- A quiet link is slowed down to save power (a GPU without work shows generation 1), so the fastest state of the hour counts.
--- Usable bytes per second = transfers per second of a lane x lanes x share of bits that are payload / 8. Generations 1 and 2
--- (2.5 and 5 GT/s) send 8 of 10 bits, 3 to 5 (8, 16, 32 GT/s) 128 of 130, 6 (64 GT/s) 236 of the 256 bytes of a flit. Headers of
--- packets are within the capacity, as they are within DCGM's rates.
+-- A quiet link slows down to save power (a GPU without work shows generation 1), so the fastest state of the hour counts. Usable bytes per second =
+-- transfers per second of a lane x lanes x share of payload bits / 8. Generations 1 and 2 (2.5 and 5 GT/s) send 8 of 10 bits, 3 to 5 (8, 16, 32 GT/s)
+-- 128 of 130, 6 (64 GT/s) 236 of the 256 bytes of a flit. The capacity includes packet headers, as DCGM's rates do.
 --
 -- grain:  cluster, device_uuid, hour_start_at
 -- reads:  lake.device_sample

@@ -1,8 +1,8 @@
 -- Measurements of each holder itself per hour, not of the device: per pod, or per container.
 --
--- dcgm-exporter's virtual-GPU mode (dcgm-exporter 594) gives utilization and memory of a pod's processes and repeats them on each
--- of the pod's containers; HAMi gives a container's. Where both are there the container's serve. Copies of one instant (virtual
--- GPUs, replicas) are one value, the largest. A holder without such a series has no row.
+-- dcgm-exporter's virtual-GPU mode (dcgm-exporter 594) measures utilization and memory of a pod's processes and repeats them on each container of the
+-- pod. HAMi measures each container. Where both exist, the container's values count. Copies of one sample (virtual GPUs, replicas) are one value, the
+-- largest. A holder without such a series has no row.
 --
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at
 -- reads:  day.pod_series, day.pod_sum, facts.device_hour

@@ -8,7 +8,7 @@
 --   namespace         namespace of the workload; '' where unallocated
 --   workload_kind     kind of the workload (Deployment, StatefulSet, Job, …), by name where unknown; '' where unallocated
 --   workload          name of the workload (workload_of); '' where unallocated
---   bin_milliseconds  ms x parts of GPUs with a value in each of the bins
+--   bin_milliseconds  ms x parts of GPUs with a value in each bin
 with binned as (
     select
         value_hour.cluster,

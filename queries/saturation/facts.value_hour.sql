@@ -1,7 +1,7 @@
 -- Time over value of each holder, hour by hour, or by ownership interval where holders change: histograms of signals.
 --
--- Of a MIG instance activity and memory are the instance's own, power and temperature the board's. What no instance has of a GPU has no
--- activity of its own. Time without a holder has a row too.
+-- Activity and memory of a MIG instance are the instance's own, power and temperature the board's. The part of a GPU outside its instances has no
+-- activity of its own. Time without a holder also has rows.
 --
 -- revision: 3
 -- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at, signal
@@ -9,8 +9,8 @@
 -- source: day.value_time over day.allocated_interval and day.partition_interval
 -- columns: cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at, signal, gpu_model, part_ratio, bins, bin_milliseconds
 --   namespace         namespace of the workload; '' where unallocated
---   start_at          UTC, start of the ownership interval; of the hour where holders do not change
---   part_ratio        0..1, the holder's part of the GPU: that of its instance times that among its holders
+--   start_at          UTC, start of the ownership interval, or of the hour where holders do not change
+--   part_ratio        0..1, the holder's part of the GPU: its instance's part x its part among holders
 with value as (
     select
         * exclude (gpu_instance_id),

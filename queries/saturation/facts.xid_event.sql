@@ -1,14 +1,14 @@
 -- XID errors of each device: first seen, and count.
 --
--- From the best source that the device has: counters per code (exact), counts per code over a sliding window (their rises,
--- a lower bound), or changes of the last code (the same code twice in a row shows as one). More than 100 a second are none.
+-- The best source of the device counts: counters per code (exact), else counts per code over a sliding window (their rises, a lower bound), else
+-- changes of the last code (the same code twice in a row counts once). Rates above 100 per second are invalid.
 --
 -- revision: 2
 -- grain:  cluster, device_uuid, gpu_instance_id, seen_at, xid_code
 -- reads:  lake.device_sample, lake.sample, lake.series
 -- source: DCGM_EXP_XID_ERRORS_TOTAL, nvidia_smi_xid_errors_total; DCGM_EXP_XID_ERRORS_COUNT; DCGM_FI_DEV_XID_ERRORS; codes: NVIDIA XID catalog
 -- columns: cluster, device_uuid, gpu_instance_id, seen_at, xid_code, event_count, source_signal
---   seen_at        UTC, the scrape that first showed the error
+--   seen_at        UTC, the first scrape with the error
 --
 -- Copies of a device's series (one per sharing pod) say the same at one instant: the largest counts.
 with detail as (

@@ -1,6 +1,6 @@
 -- Limiting factor of each container on each of its devices, by rules over the window's figures; never a score.
 --
--- A rule that lacks a figure is null: unknown, which is not no. Utilization is the larger of engine activity and GPU utilization.
+-- A rule without one of its figures is null: unknown, not false. Utilization is the larger of engine activity and GPU utilization.
 --
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id
 -- reads:  period.figure, period.sum

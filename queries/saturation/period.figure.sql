@@ -1,14 +1,14 @@
--- Saturation figures of every subject of period.sum, each null with its reason.
+-- Saturation figures of every subject of period.sum; each null figure has its reason.
 --
--- Violation time beyond the time, and more bytes than a link carries, are implausible.
--- A figure known for less than $figure_min_coverage_ratio of the observed time is null (low_coverage).
+-- Violation time above the observed time, and more bytes than a link can carry, are implausible. A figure known for less than
+-- $figure_min_coverage_ratio of the observed time is null (low_coverage).
 --
 -- grain:  subject, cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id
 -- reads:  period.link, period.source, period.sum
 -- params: figure_min_coverage_ratio, saturation_enabled
 -- source: period.sum
 -- columns:
---   device_seconds    the same, added over devices
+--   device_seconds    s in which devices had data, added over devices
 --   lifetime_seconds  s of the holder's life; null for a device, and where unknown
 with split as (
     select distinct

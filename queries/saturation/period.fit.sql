@@ -1,9 +1,9 @@
--- Needs of the containers of a workload that are alone on one GPU, and the smallest MIG profile and model in which each of them fits.
+-- Needs of a workload's containers that are alone on one GPU, and the smallest MIG profile and model in which each container fits.
 --
--- Need is that of the busiest hour (SM activity, occupancy, DRAM activity) and the largest memory of any of its pods, with fit_headroom_ratio to
--- spare. A profile fits where its part of the SMs, of the memory's bandwidth and of the memory is enough; of those that do the one of which most
--- fit on a GPU. Smaller models are those that the cluster has, compared by dense FP16 throughput, memory bandwidth and memory. Not here: several
--- GPUs at once (MIG instances do not reach each other), shared ones, instances, and what never worked.
+-- The need is SM activity, occupancy and DRAM activity of the busiest hour, and the largest memory of any pod, with headroom fit_headroom_ratio. A
+-- profile fits where its parts of the SMs, of the memory bandwidth and of the memory are enough. The fitting profile with the most instances per GPU
+-- is chosen. Smaller models are models of the cluster, compared by dense FP16 throughput, memory bandwidth and memory. Not included: several GPUs at
+-- once (MIG instances cannot communicate with each other), shared GPUs, instances, and containers that were never active.
 --
 -- grain:  cluster, namespace, workload_kind, workload, container, gpu_model
 -- reads:  facts.container_day, facts.device_day, facts.ownership, period.workload
@@ -11,12 +11,12 @@
 -- params: figure_min_coverage_ratio, fit_headroom_ratio, gpu_models, mig_profiles, since_at, until_at
 -- source: facts.container_hour; geometry: NVIDIA's MIG user guide; models: data sheets (queries/catalog)
 -- columns:
---   pod                         its pod; '' where there are several
---   pod_uid                     its uid; '' likewise
+--   pod                         pod; '' where there are several
+--   pod_uid                     uid of the pod; '' where there are several
 --   node_name                   node; '' where there are several
 --   device_uuid                 UUID of the GPU; '' where there are several
 --   pod_count                   pods that were alone on a GPU of the model
---   allocated_gpu_hours              h for which GPUs were seen while the containers held them
+--   allocated_gpu_hours              h in which the containers' GPUs had data while allocated
 with profile as (
     select
         entry.gpu_model,

@@ -1,6 +1,6 @@
--- Life of each container on each of its devices, within the hours that count; none where no source has its start.
+-- Lifetime of each container on each of its devices, within the counted hours; no row where no source has its start.
 --
--- One interval, also over days: a uid lives once.
+-- It is one interval, also over days: a uid has one lifetime.
 --
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id
 -- reads:  facts.ownership

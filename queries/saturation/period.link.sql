@@ -1,14 +1,14 @@
 -- Capacity of each device's links in one direction.
 --
--- PCIe: what the exporter says of the link, else what the configuration says of the model. NVLink: the configuration, else the model's
--- data sheet, which reports all links: where bridges join some of them less can be carried.
+-- PCIe: the exporter's value of the link, else the configuration's value of the model. NVLink: the configuration, else the model's data sheet. The
+-- data sheet has the sum of all links, so the real capacity is lower where bridges join only some of them.
 --
 -- grain:  cluster, device_uuid
 -- reads:  facts.link_hour, period.sum
 -- params: gpu_models, links, since_at, until_at
 -- source: facts.link_hour; links.<model> of gpureport.toml; queries/catalog/gpu_model.csv
 -- columns:
---   nvlink_source            configuration or data sheet; '' where neither has it
+--   nvlink_source            configuration or data sheet; '' without a source
 with configured as (
     select
         entry.key as gpu_model,

@@ -1,15 +1,15 @@
--- Source metric of each signal of each device over the window, and what was left out of signals, also for containers.
+-- Source metric of each signal of each device over the window, and values left out of signals, also for containers.
 --
--- Several metrics (an exporter that was upgraded, two exporters) are listed, sorted. What was left out for a container is that of its
--- devices on the days on which it held them; on a MIG instance its own, and the board's for signals that the instance has not. Of
--- containers there are only rows with something left out.
+-- Several metrics (an upgraded exporter, two exporters) are listed, sorted. Values left out for a container are those of its devices on the days of
+-- its allocation. On a MIG instance they are the instance's, and the board's for signals without instance values. Containers have rows only where
+-- values were left out.
 --
 -- grain:  subject, cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id
 -- reads:  facts.container_day, facts.device_signal
 -- parts:  2000000 rows of facts.device_signal by cluster
 -- params: since_at, until_at
 -- columns:
---   source_metrics  signal → metric that it was read from; several are listed; null of a container
+--   source_metrics  signal → its source metric; several are listed; null for a container
 with reported as (
     select
         columns('^(cluster|device_uuid|gpu_instance_id|day|signal)$'),

@@ -1,14 +1,14 @@
 -- Hourly sums of devices, of containers on each device, and of containers over several devices, added over the window.
 --
--- Nodes, models and other labels are listed where there are several. A container on one device has its sums there alone.
+-- Several nodes, models or other labels are listed. A container on one device has only the row of that device.
 --
 -- grain:  subject, cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id
 -- reads:  facts.container_day, facts.device_day, period.life
 -- parts:  250000 rows of facts.container_day by cluster, namespace, pod
 -- source: facts.device_hour, facts.container_hour
 -- columns:
---   device_seconds    s in which devices were seen, added over devices
---   sharing_mode      the least exclusive of the hours; '' for a device
+--   device_seconds    s in which devices had data, added over devices
+--   sharing_mode      least exclusive mode of the hours; '' for a device
 --   observed_seconds  the same
 with daily as not materialized (
     select

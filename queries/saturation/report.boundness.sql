@@ -1,6 +1,6 @@
 -- Limiting factor of each container on each of its devices, as a sentence with the numbers; no score.
 --
--- The rules are in period.boundness. Where SM activity was not measured, what limits the work is unknown.
+-- period.boundness has the rules. Without measured SM activity, the limiting factor is unknown.
 --
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id
 -- reads:  period.boundness

@@ -1,7 +1,7 @@
 -- Saturation, memory and energy of each container over all of its devices.
 --
--- Mean weighted by time for activity, memory averages and shares of a link (null where any device's is unknown); maximum for
--- _max, throttling, violation and pressure; sum for XID errors and bytes per second; union for XID codes.
+-- Activity, memory averages and shares of a link are means weighted by time (null where any device's is unknown). _max, throttling, violation and
+-- pressure are maxima, XID errors and bytes per second sums, XID codes the union.
 --
 -- grain:  cluster, namespace, pod, pod_uid, container
 -- reads:  facts.ownership, period.figure, period.life
@@ -9,9 +9,9 @@
 -- params: since_at, until_at
 -- source: period.figure; how long it was there: facts.ownership
 -- columns: those of report.container_saturation without device_uuid, gpu_instance_id; device_count, device_seconds
---   observed_seconds                    s in which any of its devices was seen while held
---   device_seconds                      s in which its devices were seen, added over devices
---   device_count                        devices and MIG instances that it held
+--   observed_seconds                    s in which any of its devices had data while allocated
+--   device_seconds                      s in which its devices had data, added over devices
+--   device_count                        devices and MIG instances allocated to it
 with total as (
     from period.figure
     where subject = 'container'

@@ -18,8 +18,8 @@
 --          hw_power_brake_seconds, any_throttle_seconds, throttle_seen_seconds, memory_pressure_seconds, memory_seen_seconds, dram_active_seen_seconds,
 --          sm_active_seen_seconds, sm_occupancy_seen_seconds, tensor_active_seen_seconds, pcie_tx_seen_seconds, pcie_rx_seen_seconds, nvlink_tx_seen_seconds,
 --          nvlink_rx_seen_seconds, unknown_reasons
---   observed_seconds                    s in which the device was seen while held
---   coverage_ratio                      seen time over the holder's lifetime on the device; null where the lifetime is unknown
+--   observed_seconds                    s in which the device had data while allocated
+--   coverage_ratio                      time with data over the holder's lifetime on the device; null where the lifetime is unknown
 select
     columns('^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$'),
     observed_seconds,

@@ -1,13 +1,13 @@
 -- Distribution of utilization, activity, memory, power and temperature over GPU-hours: quantiles by cluster, GPU model, team and workload.
 --
--- Quantiles come of bins: within half a percentage point, 2.5 W, 0.5 °C. GPU-hours without a value count in none of the figures.
+-- Quantiles come from bins: exact to half a percentage point, 2.5 W, 0.5 °C. GPU-hours without a value are left out.
 --
 -- grain:  cluster, scope, gpu_model, team, namespace, workload_kind, workload, signal
 -- reads:  facts.value_day, period.team
 -- columns: cluster, scope, gpu_model, team, namespace, workload_kind, workload, signal, known_gpu_hours, weighted_gpu_hours, zero_ratio,
 --          value_units_avg, value_units_p10, value_units_p25, value_units_p50, value_units_p75, value_units_p90, value_units_p95,
 --          value_units_p99, value_units_max, cumulative_ratios
---   scope               whose distribution it is: cluster, model, team or workload
+--   scope               subject of the distribution: cluster, model, team or workload
 with binned as (
     select
         value_day.* exclude (day, bins, bin_milliseconds),
