@@ -1,10 +1,10 @@
--- Bridges whose steps do not lead from the previous period to this one: a change is missing, or counted twice.
+-- Bridges whose steps do not lead from the previous period to this one: a change is missing, or counts twice.
 --
 -- severity: fail
 -- grain:  cluster, gpu_model, measure
 -- reads:  report.gpu_hour_bridge
 -- columns: cluster, gpu_model, measure, difference_gpu_hours
---   difference_gpu_hours  h, the steps less what is there after them
+--   difference_gpu_hours  h, sum of the steps minus the amount after them
 select
     columns('^(cluster|gpu_model|measure)$'),
     sum(if(step = 'after', -gpu_hours, gpu_hours)) as difference_gpu_hours

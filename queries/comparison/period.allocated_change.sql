@@ -1,18 +1,18 @@
--- Allocated GPU-hours of each workload in the window and in the previous period: on GPUs of both, and on those that came or went.
+-- Allocated GPU-hours of each workload in the window and in the previous period: on GPUs of both, and on added or removed GPUs.
 --
--- Pods come and go while their workload stays; a pod without a known workload is its own. A GPU has one model, its latest name: drivers
--- rename them. Hours of the previous period are scaled to the length of this one, so that a longer window is no growth. Clusters of which less
--- than figure_min_coverage of either is known are left out: what has no data would have come or gone.
+-- A workload stays the same while its pods change; a pod without a known workload is a workload. A GPU has one model, its latest name, because
+-- drivers rename models. Hours of the previous period are scaled to the length of this one, so that a longer window is no growth. Clusters with less
+-- than figure_min_coverage of either period known are left out: otherwise missing data would look like a change.
 --
 -- grain:  cluster, gpu_model, namespace, workload, presence
 -- reads:  period.capacity, period.workload_ledger, previous.capacity, previous.workload_ledger
 -- params: figure_min_coverage_ratio, window_ratio
 -- source: period.ledger of both windows
 -- columns:
---   workload                      kind/name; of a pod without one pod/uid
---   previous_allocated_gpu_hours        h held in the previous period, scaled
+--   workload                      kind/name; pod/uid for a pod without a workload
+--   previous_allocated_gpu_hours        h allocated in the previous period, scaled
 --   previous_effective_gpu_hours   h of these with SM activity of 0.5 or more, scaled
---   unmeasured_gpu_hours          h of these active with SM activity unknown
+--   unmeasured_gpu_hours          h of these active with unknown SM activity
 with hour as (
     select *
     from both_periods(previous.workload_ledger, period.workload_ledger)

@@ -1,6 +1,6 @@
 -- Findings that are new since the previous period, and findings that are resolved.
 --
--- A finding is the same if its code and what it is about are the same, whichever pods and GPUs a workload had, and whichever pods a GPU.
+-- A finding is the same if its code and subject are the same. Pods and GPUs of a workload do not matter, nor do pods of a GPU.
 --
 -- grain:  code, cluster, namespace, workload_kind, workload, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail
 -- reads:  period.finding, previous.capacity, previous.finding

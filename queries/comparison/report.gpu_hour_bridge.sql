@@ -1,15 +1,15 @@
 -- Bridge from the GPU-hours of the previous period to those of this one; the steps add up exactly.
 --
--- In this order: before; window_length; capacity_removed and capacity_added (GPUs of one window only); ended and new (workloads of one window
--- only); grew and shrank (of both, at the effectiveness of before); more_effective and less_effective; after. Effective hours are null where
--- less than half of what was held is measured. Only clusters with data for all days of both periods; allocated hours as far as most of both is known.
+-- In order: before; window_length; capacity_removed, capacity_added (GPUs of one window only); ended, new (workloads of one window only); grew,
+-- shrank (workloads of both, at the effectiveness of before); more_effective, less_effective; after. Effective hours are null where less than half of
+-- allocated time is measured. Only clusters with data for all days of both periods; allocated hours where most of both is known.
 --
 -- grain:  cluster, gpu_model, measure, step
 -- reads:  period.allocated_change, period.capacity, previous.capacity
 -- params: figure_min_coverage_ratio, window_ratio
 -- source: period.ledger and period.capacity of both windows
 -- columns: cluster, gpu_model, measure, step, position, gpu_hours, subject_count, unknown_reasons
---   gpu_hours      h of whole GPUs; of a step the change
+--   gpu_hours      h of whole GPUs; for a step the change
 with pod as (
     select
         *,

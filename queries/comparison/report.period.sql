@@ -1,7 +1,7 @@
 -- Window and previous period side by side: capacity, ledger, energy, cost, waits and pending demand.
 --
--- Not scaled. Only clusters that have all days of both windows. The wait is of the commonest size of request, pending demand of
--- the resource with the most.
+-- Values are not scaled. Only clusters with all days of both windows have rows. The wait is of the most common request size; pending demand is of the
+-- resource with the most.
 --
 -- grain:  cluster, period
 -- reads:  period.capacity, period.cost, period.demand, period.wait, period.workload_ledger, previous.capacity, previous.cost, previous.demand, previous.wait,
@@ -12,9 +12,9 @@
 --          active_unmeasured_gpu_hours, allocated_unmeasured_gpu_hours, allocated_idle_gpu_hours, reserved_idle_gpu_hours, fragmented_gpu_hours,
 --          free_gpu_hours, unavailable_gpu_hours, unknown_gpu_hours, energy_joules, measured_gpu_hours, allocated_cost, priced_gpu_hours,
 --          demanded_resource, unscheduled_unit_hours, placing_size, placed_pod_count, placing_seconds_p95, unknown_reasons
---   until_at                 UTC, its end, outside it
+--   until_at                 UTC, its end, exclusive
 --   device_count             GPUs that an exporter reports
---   energy_joules            J, of measured_gpu_hours
+--   energy_joules            J, for measured_gpu_hours
 --   measured_gpu_hours       GPU-hours whose energy is known
 --   allocated_cost           priced_gpu_hours x the model's price
 with most_allocatable as (

@@ -1,4 +1,4 @@
--- Signals observed for longer than their device: an interval was counted twice.
+-- Signals with a longer observed time than their device: an interval counts twice.
 --
 -- severity: fail
 -- grain:  cluster, device_uuid, gpu_instance_id, day, signal

@@ -1,10 +1,10 @@
 -- Observed time of each signal of each device that had data on a day, and the evidence for its absence.
 --
--- Board signals are expected of whole GPUs; instance signals of the instances, or of a GPU that has none. Memory that is free
--- counts where memory in use is known beside it. Signals without seconds of their own in facts.device_hour (limits, totals, link
--- width) count by samples: their share of the device's most frequent signal. Signals that no stock metric carries and no figure
--- needs alone are listed where they come. A cause is given where more than 1 % of the device's seen time lacks the signal: a
--- counter's last sample of the day has no growth, which is no gap.
+-- Board signals are expected of whole GPUs; instance signals of instances, or of a GPU without instances. Free memory counts where used memory is
+-- also known. Signals without seconds of their own in facts.device_hour (limits, totals, link width) count by samples: their share of the samples of
+-- the device's most frequent signal. Signals that no stock metric carries and no figure needs on its own are listed only where they have data. A
+-- cause is given where more than 1 % of the device's observed time has no data of the signal. A counter's last sample of the day has no growth, which
+-- is no gap.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, day, signal
 -- reads:  facts.device_hour, facts.device_signal, facts.expected_device
@@ -12,13 +12,13 @@
 -- source: facts.device_hour; dcgm-exporter 50, 216 (MIG), 512 (driver 535), 700 (XID), 726 (links under MIG); DCGM 226, queries/catalog/gpu_model.csv (models)
 -- columns:
 --   observed_seconds     s in which the signal was known
---   lacking_seconds      s in which the device was seen and the signal not known
---   source_metric        metric that it was read from; several are listed; '' where none came
---   sample_count         instants that were kept
---   left_out_count       values left out for the reason that is the cause; null where the cause is another
---   sibling_count        other signals that the device had on the day
---   other_count          GPUs of any model in the cluster that had the signal by the same exporter
---   cause                why it lacks, a code; '' where it does not
+--   lacking_seconds      s in which the device had data and the signal had none
+--   source_metric        source metric; several are listed; '' without data
+--   sample_count         samples kept
+--   left_out_count       values left out for the reason in cause; null where the cause is another
+--   sibling_count        other signals of the device on the day
+--   other_count          GPUs of any model in the cluster with the signal from the same exporter
+--   cause                cause of the missing data, a code; '' where there is none
 with hourly as (
     select
         columns('^(cluster|device_uuid|gpu_instance_id)$'),

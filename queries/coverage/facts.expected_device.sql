@@ -1,9 +1,9 @@
--- Devices and MIG instances expected on a day: those with data, and earlier ones that are not known to be gone.
+-- Devices and MIG instances expected on a day: those with data, and previous ones that are not known to be gone.
 --
--- A device is gone when Kubernetes no longer lists its node, when other GPUs fill the node, or (a MIG instance) when its GPU has data
--- without it. Without Kubernetes data it stays expected. A known device is expected from midnight; a new one from its first sample, or
--- from the time at which its node listed accelerators, whichever is earlier; until the day's end, or until its node is gone. Of a GPU that
--- takes another's place within the day, the first sample is when the one is expected no longer and the other is.
+-- A device is gone when Kubernetes no longer lists its node, when other GPUs fill the node, or (a MIG instance) when its GPU has data without it.
+-- Without Kubernetes data it stays expected. A known device is expected from midnight; a new one from its first sample, or from the time at which its
+-- node listed accelerators, whichever is earlier. Both are expected until the day's end, or until the node is gone. Where one GPU replaces another
+-- within the day, the change is at the first sample of the new one.
 --
 -- revision: 3
 -- grain:  cluster, device_uuid, gpu_instance_id, day
@@ -13,7 +13,7 @@
 -- columns: cluster, device_uuid, gpu_instance_id, node_name, gpu_model, driver_version, last_seen_at, due_from_at, day, due_until_at, is_gone, silent_hours,
 --          is_named
 --   last_seen_at  UTC, last sample
---   is_named      whether its cluster named pods so far
+--   is_named      whether its cluster has had pod names so far
 with known as (
     select unnest(
         from_json(

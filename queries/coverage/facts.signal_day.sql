@@ -1,4 +1,4 @@
--- Data coverage of each signal, node and day, over the devices that had data on the day, by the reason why it lacks.
+-- Data coverage of each signal, node and day, over devices with data on the day, by cause of missing data.
 --
 -- revision: 1
 -- grain:  cluster, node_name, day, signal, cause
@@ -6,15 +6,15 @@
 -- columns: cluster, node_name, day, signal, cause, device_count, observed_count, device_seconds, observed_seconds, unseen_seconds,
 --          lacking_seconds, expected_series_count, series_count, sample_count, left_out_count, sibling_count, peer_count, other_count,
 --          exporter, source_metrics, driver_versions, gpu_models, left_out_devices, dropped
---   cause                  why it lacks, a code; '' where it does not
---   device_count           devices and MIG instances that had data and should have the signal
+--   cause                  cause of missing data, a code; '' for none
+--   device_count           devices and MIG instances with data that should have the signal
 --   observed_seconds       s in which the signal was known, added over devices
---   lacking_seconds        s in which they were seen and the signal not known
---   sample_count           instants that were kept
---   left_out_count         values left out for that cause; null of another
---   sibling_count          fewest other signals of a device
---   other_count            GPUs of the cluster and exporter with it
---   source_metrics         metrics that it was read from
+--   lacking_seconds        s in which they had data and the signal had none
+--   sample_count           samples kept
+--   left_out_count         values left out for the cause; null for another cause
+--   sibling_count          minimum of other signals of a device
+--   other_count            GPUs of the cluster and exporter with the signal
+--   source_metrics         source metrics
 --   dropped                reason → values left out
 select
     columns('^(cluster|node_name|day|signal|cause)$'),

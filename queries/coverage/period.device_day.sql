@@ -1,17 +1,17 @@
 -- Expected and observed time of each device, MIG instances among them, per day of the window.
 --
--- On a day with facts of the cluster, facts.expected_device lists what is expected. On any other day of the window, the devices
--- expected at the end of the last day with facts are expected all day; before the first such day, its observed devices are. So time
--- without export is unknown, not zero capacity. A retired device is expected only while it has data. In an hour that the window cuts,
--- the observed time is expected, so that expected is never less than observed.
+-- On a day with facts of the cluster, facts.expected_device lists the expected devices. On a later day without facts, the devices expected at the end
+-- of the last day with facts are expected all day. Before the first day with facts, its observed devices are expected. So time without export is
+-- unknown, not zero capacity. A retired device is expected only while it has data. In an hour that the window cuts, the observed time is expected, so
+-- that expected is never less than observed.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, day
 -- reads:  facts.device_day, facts.expected_device, facts.node_day
 -- params: retired, since_at, until_at
 -- source: facts.expected_device; facts.device_hour
 -- columns:
---   last_seen_at      UTC, its last sample; null where it was seen on no day up to this one
---   unknown_seconds   s in which it was expected and without data
+--   last_seen_at      UTC, its last sample; null without a sample up to this day
+--   unknown_seconds   s in which it was expected and had no data
 with hourly as (
     select
         columns('^(cluster|device_uuid|gpu_instance_id|day)$'),

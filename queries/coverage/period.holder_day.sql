@@ -1,19 +1,18 @@
 -- Time per day with known allocation of each GPU, unallocated time included.
 --
--- Where somebody is named on a GPU or its instances on a day, the rest of its seen time is known to be unallocated. Where no one is named all day,
--- that is known too, unless it was busy (active for more than 1 % of the time, by engine activity or utilization), or kube-state-metrics lists
--- pods with accelerators on its node and the node names none: then labels are missing. Where no source of the cluster names a pod or lists
--- pods all day, nothing is known of any GPU: an idle one may be allocated. Only where pods were named before, and no GPU is active, all are
--- unallocated.
+-- On a day on which a source names a holder of a GPU or its instances, the rest of its observed time is unallocated. Without a name all day, all of
+-- it is unallocated, unless labels are missing: the GPU was active for more than 1 % of the time (engine activity or utilization), or
+-- kube-state-metrics lists pods with accelerators on its node and the node names none. Where no source of the cluster names a pod or lists pods all
+-- day, the allocation of every GPU is unknown: an idle one may be allocated. All are unallocated only if pods were named before and no GPU is active.
 --
 -- grain:  cluster, device_uuid, day
 -- reads:  facts.device_day, facts.expected_device, facts.node_day, facts.ownership, period.device_day
 -- source: facts.ownership against activity and against kube-state-metrics; dcgm-exporter 27, 127, 138, 151 (labels that are missing)
 -- columns:
---   observed_seconds       s in which its holder, or that it had none, is known
---   lacking_seconds        s in which it was seen and its holder is not known
---   active_seconds         s x activity, of what lacks
---   cause                  no_pod_labels; no_permission where no series of the cluster names anybody; '' where nothing lacks
+--   observed_seconds       s in which its holder, or that it has none, is known
+--   lacking_seconds        s in which it had data and its holder is unknown
+--   active_seconds         s x activity in lacking_seconds
+--   cause                  no_pod_labels; no_permission where no series of the cluster names a pod; '' for none
 with gpu as (
     select
         columns('^(cluster|device_uuid|day)$'),

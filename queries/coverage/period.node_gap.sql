@@ -1,21 +1,20 @@
 -- Devices that Kubernetes lists and no exporter reports, per node and day of the window: unknown time.
 --
--- A node without any device series counts with its physical devices where a label shows how many there are, else with its
--- capacity (replicas of a shared device cannot be distinguished then); with MIG slices as many as these need at least, and one where
--- it lists nothing at all: lower bounds. A node with some device series lacks devices only where a label shows how many there are, or
--- where all its series are there only while a container has the device: then its capacity counts.
--- A device that was seen on several nodes on a day is none of these nodes' gap.
--- No gap is claimed on a day on which a device has a host name that is no node's: that host may be any of the nodes.
+-- A node without device series counts with its physical devices where a label has their number, else with its capacity (replicas of a shared device
+-- cannot be distinguished then). Lower bounds are: with MIG slices, the minimum number of devices for them; without a listed resource, one device. A
+-- node with some device series has missing devices only where a label has their number, or where all its series exist only while a container has the
+-- device: then its capacity counts. A device with data on several nodes on a day is not missing on any of them. There is no gap on a day on which a
+-- device has a host name that is no node's: that host may be any of the nodes.
 --
 -- grain:  cluster, node_name, day, reason
 -- reads:  facts.device_day, facts.device_signal, facts.node_day, period.device_day
 -- params: since_at, until_at
 -- source: kube-state-metrics and snapshots by facts.node_day; device series by period.device_day
 -- columns:
---   reason           no_exporter, no_driver, or device_unseen where the node's other devices are seen
---   device_count     devices that have no data
---   unknown_seconds  s of these devices, from when the node listed them until it left or the day ended
---   evidence         what that is read from
+--   reason           no_exporter, no_driver, or device_unseen where other devices of the node have data
+--   device_count     devices without data
+--   unknown_seconds  s of these devices, from the node's listing until it left or the day ended
+--   evidence         source of these values
 with host as (
     select
         columns('^(cluster|node_name|day)$'),

@@ -1,6 +1,6 @@
--- Data coverage of each signal, node and day of the window, by the reason why it lacks; devices without data among them.
+-- Data coverage of each signal, node and day of the window, by cause of missing data, with devices without data.
 --
--- A device without any data is expected to have what any GPU has. Nothing lacks of it for a reason of the signal's own.
+-- A device without any data is expected to have the signals of any GPU. Its missing data has no cause of the signal's own.
 --
 -- grain:  cluster, node_name, day, signal, cause, is_silent
 -- reads:  facts.device_signal, facts.signal_day, period.device_day

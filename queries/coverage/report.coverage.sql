@@ -1,18 +1,18 @@
 -- Data coverage of each signal, node and day: device time expected, observed and unknown, with the reason.
 --
--- Observed and unknown add up to expected. Each node has two rows beside the signals: 'any', whether its GPUs were seen at all (the only row
--- with GPUs that Kubernetes lists and no exporter reports), and 'workload', whether it is known who held them. Of several reasons it is the one
--- that costs most time; '' where at most 1 % is unknown: a counter's last sample has no growth.
+-- Observed and unknown add up to expected. Each node has two rows beside the signals. 'any' shows whether its GPUs have any data (the only row with
+-- GPUs that Kubernetes lists and no exporter reports). 'workload' shows whether their holders are known. The reason is the one with the most unknown
+-- time; '' where at most 1 % is unknown: a counter's last sample has no growth.
 --
 -- grain:  cluster, signal, node_name, day
 -- reads:  facts.refuted_holder, period.device_day, period.holder_day, period.node_gap, period.signal_day
 -- source: period.signal_day, period.holder_day, period.node_gap
 -- columns: cluster, signal, node_name, day, coverage_ratio, reason, evidence, source_metrics, expected_device_count, observed_device_count,
 --          expected_series_count, observed_series_count, expected_device_seconds, observed_device_seconds, unknown_device_seconds, dropped
---   signal                   canonical signal; any: the device at all; workload: who held it
---   reason                   most likely reason of what is unknown, a code; '' where at most 1 % is
---   evidence                 what the reason was read from; of workload also the pods of the cluster that labels name and that cannot hold a GPU
---   source_metrics           metrics that were read; several are listed
+--   signal                   canonical signal; any: the device at all; workload: its holder
+--   reason                   most likely reason of unknown time, a code; '' where at most 1 % is unknown
+--   evidence                 evidence for the reason; for workload also pods of the cluster that labels name and that cannot hold a GPU
+--   source_metrics           source metrics; several are listed
 with part as (
     select
         columns('^(cluster|signal|node_name|day|observed_seconds|unseen_seconds)$'),

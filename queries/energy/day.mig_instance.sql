@@ -10,7 +10,7 @@
 --   has_util                  whether several holders share it by their own utilization
 --   signal                    activity signal that counts: engine, sm or none
 --   slice_share_ratio         its part of all compute slices of allocated instances
---   equal_share_ratio         its holders divided by all holders of the GPU
+--   equal_share_ratio         number of its holders divided by all holders of the GPU
 --   idle_share_ratio          its part of the whole GPU's idle energy
 with instance_hour as (
     select

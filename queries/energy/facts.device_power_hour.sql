@@ -12,7 +12,7 @@
 --          gap_joules, attributed_joules, unattributed_joules, corrected_joules, closing_error_joules
 --   counter_joules        J, growth of the counter where power is also known
 --   idle_joules           J of the idle baseline, allocated or not; null where the baseline is unknown
---   held_seconds          s of these in which the GPU was allocated
+--   held_seconds          s of measured_seconds in which the GPU was allocated
 with step as (
     select
         interval_number,

@@ -13,7 +13,7 @@
 --   namespace                    workload namespace; '' for unallocated energy
 --   energy_joules                J in all, also where its parts are unknown; null where no energy is known
 --   never_active_joules          J of containers without activity on the device all day
---   measured_seconds             s whose energy is known, of each holder and the unallocated part
+--   measured_seconds             s with known energy, of each holder and the unallocated part
 --   gpu_seconds                  s x part of the GPU, measured or not; 0 for unallocated energy
 --   used_gpu_seconds             gpu_seconds x engine activity, else GPU utilization; null where both are unknown for a part of the time
 with place as (

@@ -7,8 +7,8 @@
 -- reads:  day.kepler_series, lake.sample
 -- source: kepler_pod_gpu_watts with state running
 -- columns: cluster, namespace, pod, pod_uid, hour_start_at, kepler_seconds, kepler_joules, kepler_watts_max
---   kepler_joules     J, Kepler's watts x that time
---   kepler_watts_max  W, maximum
+--   kepler_joules     J, Kepler's watts x kepler_seconds
+--   kepler_watts_max  W, Kepler's maximum
 with hour as (
     select
         series.*,

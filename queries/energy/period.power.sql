@@ -8,7 +8,7 @@
 --   energy_joules        J in all: active, allocated idle, and idle; hours with unknown idle energy count as a whole
 --   used_gpu_hours       allocated_gpu_hours x mean activity; null where activity is known for less than figure_min_coverage
 --   use_known_gpu_hours  h of allocated_gpu_hours with known activity
--- Most have one row: only of the others names are listed, for lists take much memory.
+-- Most holders have one row. Only the others have lists of names, because lists take much memory.
 with several as (
     select columns('^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$')
     from facts.power_day

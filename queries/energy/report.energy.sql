@@ -12,7 +12,7 @@
 --   idle_joules          J of the idle baseline, of allocated and of free GPUs
 --   reserved_joules      J unallocated, of GPUs that a claim of the namespace reserved while no container held them
 --   power_watts_avg      W, energy_joules without growth over gaps, divided by the measured time
---   measured_seconds     s whose energy is known, of each holder and of the unallocated part
+--   measured_seconds     s with known energy, of each holder and of the unallocated part
 with place as (
     select
         columns('^(cluster|device_uuid|hour_start_at)$'),

@@ -1,8 +1,8 @@
 -- Findings of all rules over the window in one table; report.finding adds the meaning of each code.
 --
--- One for each rule and workload, whose pods and GPUs are counted in the evidence. Clocks that are held down (GR301 to GR303) are the
--- GPU's own trouble: one for each rule and GPU, whoever has it. Hours of a GPU that pods share are those of the pod with most of them,
--- for the others may have the same.
+-- Each rule and workload has one finding; its evidence counts the pods and GPUs. Findings of throttled clocks (GR301 to GR303) are about the GPU: one
+-- for each rule and GPU, for any holder. Hours of a GPU that pods share are those of the pod with most of them, because the others may have the same
+-- hours.
 --
 -- grain:  code, cluster, namespace, workload_kind, workload, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail
 -- reads:  period.finding_access, period.finding_error, period.finding_evidence, period.finding_quota, period.finding_strain, period.finding_wait,

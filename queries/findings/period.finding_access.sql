@@ -1,5 +1,4 @@
--- Findings: containers reported on GPUs that were not allocated to them, and GPUs allocated more than once, by two schedulers or by a
--- node that advertises them in several ways.
+-- Findings: containers on GPUs not allocated to them; GPUs allocated more than once (by two schedulers, or advertised in several ways).
 --
 -- grain:  code, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id
 -- reads:  facts.device_day, facts.overallocation, facts.unallocated_use

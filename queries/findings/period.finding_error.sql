@@ -1,6 +1,6 @@
 -- Findings: XID errors of GPUs, by the class of their code; errors of their memory.
 --
--- Holders are those of the hour in which the error was first seen. How much work an error cost is not known here.
+-- Holders are those at the first observation of each error, or up to one minute before. The work lost by an error is unknown.
 --
 -- grain:  code, cluster, node_name, device_uuid, gpu_instance_id, detail
 -- reads:  facts.device_day, facts.memory_error, facts.ownership, facts.xid_event, period.holder_day

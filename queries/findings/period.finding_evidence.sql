@@ -1,10 +1,10 @@
--- Findings: weak evidence, such as nodes without data, unnamed holders, signals that cannot be right, effectiveness not measured.
+-- Findings: weak evidence, such as nodes without data, unnamed holders, implausible signals, effectiveness not measured.
 --
 -- grain:  code, cluster, namespace, pod, pod_uid, node_name, device_uuid, gpu_instance_id, detail
 -- reads:  facts.device_power_day, facts.ownership, period.capacity, period.ledger, period.signal_day
 -- params: findings_gpu_hours, since_at, unseen_ratio, until_at
 -- columns:
---   is_shared  whether others may have the same hours of the GPU
+--   is_shared  whether other holders may have the same hours of the GPU
 with capacity as (
     select
         cluster,

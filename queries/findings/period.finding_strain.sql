@@ -1,15 +1,15 @@
--- Findings: limiting factors of containers on their devices, such as bandwidth, input and output, latency, power, heat, hardware, memory;
--- and containers of workloads that would fit a MIG instance, or a smaller model of the cluster.
+-- Findings: limiting factors of containers on their devices, and containers that would fit a MIG instance or a smaller model of the cluster.
 --
--- None of a device that was seen for less than ten minutes while held.
+-- Limiting factors are bandwidth, input and output, latency, power, heat, hardware, memory. A device with data for less than ten minutes while
+-- allocated has no finding.
 --
 -- grain:  code, cluster, namespace, workload_kind, workload, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, gpu_model, detail
 -- reads:  facts.container_day, period.boundness, period.fit
 -- params: findings_gpu_hours
 -- source: period.boundness; period.fit
 -- columns:
---   detail  of one that would fit elsewhere: the profile, else the model
---   is_shared  whether others may have the same hours of the GPU
+--   detail  smallest fitting profile, else model
+--   is_shared  whether other holders may have the same hours of the GPU
 with limited as (
     from period.boundness
     where

@@ -1,12 +1,12 @@
 -- Findings: namespaces whose pods wait long for accelerators, and GPU models forecast to be fully allocated within the lead time.
 --
--- Waits are judged where several pods were given a place in the window, or still waited at its end, these by what they have waited so far.
+-- A wait is judged where three or more pods were placed in the window, or still wait at its end. Waiting pods count with their wait so far.
 --
 -- grain:  code, cluster, namespace, detail
 -- reads:  period.demand_runway, period.pod_wait
 -- params: lead_time_days, since_at, until_at, wait_hours_max
 -- columns:
---   detail  what they requested, or the model
+--   detail  requested resource, or the model
 with summed as (
     select
         columns('^(cluster|namespace|resource)$'),

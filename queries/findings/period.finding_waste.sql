@@ -1,9 +1,9 @@
 -- Findings: GPU-hours without work, such as allocated and idle, reserved and idle, used by an unknown holder, fragmented, unavailable.
 --
--- Read from the ledger. Allocated time without data on activity counts neither way; where that is more than half of the allocated time
--- (figure_min_coverage), there is no finding. The pods of a workload are judged together: a workload of several pods is idle where its pods
--- come to workload_idle_ratio of their time; else those of its pods count that are idle by themselves. Labels come and go a sampling step
--- after their pod, so a GPU that changes hands often is active for minutes without a name: 1 % of its time is left to that.
+-- The source is the ledger. Allocated time without activity data counts neither way. Where it is more than half of the allocated time
+-- (figure_min_coverage), there is no finding. The pods of a workload are judged together. A workload of several pods is idle where its pods are idle
+-- for workload_idle_ratio of their time; else only its pods that are idle on their own count. Labels appear and disappear a sampling step after their
+-- pod, so a GPU with frequent changes of holders is active for minutes without a name. So 1 % of its time is ignored.
 --
 -- grain:  code, cluster, namespace, workload_kind, workload, pod, pod_uid, node_name, device_uuid, detail
 -- reads:  facts.ownership, period.ledger, period.workload

@@ -1,7 +1,7 @@
 -- Findings with their rule, numbers, owner, GPU-hours at stake, and action.
 --
--- A suppressed finding is listed, and does not fail a run; it comes back after its day. Where it is about several pods, the
--- pattern of a pod is held against the workload. Conditions: period.finding_*.
+-- A suppressed finding is listed, and does not fail a run; it returns after its suppression ends. For findings about several pods, a suppression's
+-- pod pattern is compared with the workload. Conditions: period.finding_*.
 --
 -- grain:  code, cluster, namespace, workload_kind, workload, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail
 -- reads:  period.finding, period.price

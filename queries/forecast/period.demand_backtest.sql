@@ -1,11 +1,11 @@
--- Error of the forecast one to seven days ahead, on each day for which it could have been made from what was known then.
+-- Error of the forecast one to seven days ahead, for each past day, from data up to the day of the forecast.
 --
 -- grain:  cluster, gpu_model, day, lead_day_count
 -- reads:  period.demand_day, period.demand_expectation
 -- columns:
 --   lead_day_count      days between forecast and day
---   carried_gpu_hours   h on the day of the forecast
---   expected_gpu_hours  h that the forecast would have said
+--   carried_gpu_hours   h on the day of the forecast: forecast without any change
+--   expected_gpu_hours  h of the forecast
 select
     past.* exclude (device_count, usable_gpu_hours, is_counted),
     expected.* similar to '^(lead_day_count|carried_gpu_hours|expected_gpu_hours)$',

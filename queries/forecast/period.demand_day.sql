@@ -1,16 +1,16 @@
--- Allocated and total GPUs of each model on each whole day of the past, built over all those days at once.
+-- Allocated and total GPUs of each model on each whole past day, computed over all days at once.
 --
--- A day counts for trends where its GPUs were seen for nearly all of it, and not active for an unknown holder: those of the day, or of the
--- day before where they were more. A node on which telemetry names no holder all day is taken from requests and placements where these are known.
--- Where nothing names pods or lists allocation all day, idle GPUs count as in period.holder_day: only after names, and if none is active.
+-- A day counts for trends where its GPUs had data, and were not active for an unknown holder, for nearly all of it: GPUs of the day, or of the
+-- previous day where it had more. A node without named holders all day is taken from requests and placements where these are known. Where no source
+-- names pods or lists allocation all day, idle GPUs count as in period.holder_day: only after names, and if none is active.
 --
 -- grain:  cluster, gpu_model, day
 -- reads:  facts.device_day, facts.expected_device, facts.ledger_day, facts.node_allocation
 -- params: unseen_ratio, until_at
 -- source: facts.ledger_day, else facts.node_allocation
 -- columns:
---   device_count      GPUs that were seen; of a node without telemetry on average over the time that is known
---   usable_gpu_hours  h of whole GPUs that were seen and could be used
+--   device_count      GPUs with data; of a node without telemetry, mean over known time
+--   usable_gpu_hours  h of whole GPUs with data and available
 with model as (
     select
         cluster,

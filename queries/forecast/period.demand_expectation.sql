@@ -1,13 +1,13 @@
--- Expected demand by GPU model: from each past day for the week after it, from the last one for 90 days.
+-- Expected demand by GPU model: for one week from each past day, and for 90 days from the last one.
 --
--- The weighted mean of the last week without its weekdays (period.demand_level), plus the change from day to day, plus what the weekday is above
--- its week (period.demand_profile). Around it the 80 % interval of its errors in the quarter before, times n / (n - 1) for n weeks.
+-- It is the sum of the weighted mean of the last week without weekday effects (period.demand_level), the daily change x days, and the difference of
+-- the weekday from its week (period.demand_profile). The 80 % interval comes from its errors in the previous quarter, times n / (n - 1) for n weeks.
 --
 -- grain:  cluster, gpu_model, origin_day, lead_day_count
 -- reads:  period.demand_day, period.demand_level, period.demand_profile
 -- columns:
---   lead_day_count      days from there
---   carried_gpu_hours   h on that day
+--   lead_day_count      days from the origin day
+--   carried_gpu_hours   h on the origin day
 with origin as (
     select
         *,

@@ -1,7 +1,7 @@
--- Forecast per GPU model and day: from the last week's level on, with its weekdays and its change from day to day (period.demand_expectation).
+-- Forecast per GPU model and day: the last week's level with its weekdays and daily change (period.demand_expectation).
 --
--- From the last day with data on, up to half as many days after the last that counts as count, 90 at most; nothing where fewer than 28 count, nor
--- where carrying the last day on was as close, but not exact.
+-- It starts after the last day with data. With n counted days, it ends n / 2 days after the last counted day, at most 90 days. There is none where
+-- fewer than 28 days count, nor where the last day's value was as close, unless both are exact.
 --
 -- grain:  cluster, gpu_model, day
 -- reads:  period.demand_backtest, period.demand_day, period.demand_expectation

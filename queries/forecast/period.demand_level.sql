@@ -1,11 +1,11 @@
--- Weighted mean of a week's allocated GPU-hours by GPU model, on each day that counts: a day weighs half of the next one, nothing if it does not count.
+-- Weighted mean of a week's allocated GPU-hours by GPU model, on each counted day: a counted day weighs half of the next day, other days 0.
 --
 -- grain:  cluster, gpu_model, day
 -- reads:  period.demand_day
 -- columns:
---   smoothed_gpu_hours  h, weighted mean of the seven days that end with this one
---   weekday_weights     their weights from Monday to Sunday, 1 in total
---   age_day_count_avg   days from each of them to this one, weighted mean
+--   smoothed_gpu_hours  h, weighted mean of the seven days up to this one
+--   weekday_weights     weights of these days from Monday to Sunday, 1 in total
+--   age_day_count_avg   days before this one, weighted mean
 with week as (
     select
         origin.* similar to '^(cluster|gpu_model|day)$',

@@ -1,4 +1,4 @@
--- Demand of each GPU model by weekday, and its change from day to day, as known on each past day.
+-- Demand of each GPU model by weekday, and its daily change, as known on each past day.
 --
 -- grain:  cluster, gpu_model, day
 -- reads:  period.demand_day

@@ -1,7 +1,7 @@
--- Capacity runway of each GPU model: when forecast demand and the GPUs that pods wait for reach capacity, and how reliable that is.
+-- Capacity runway of each GPU model: time until forecast demand plus GPUs of waiting pods reaches capacity, and its reliability.
 --
--- A model is full from the first day at 99 % of capacity on, if four or more of the seven days from it on are: a weekday's peak alone is not.
--- A pod is overdue for each model that it may use after wait_hours_max; for none where another cause holds it back or its models are unknown.
+-- A model is full from the first day at 99 % of capacity, if at least four of the seven days from it are. A weekday's peak alone does not count. A
+-- pod is overdue for each model that it may use after wait_hours_max; for none where another cause holds it back or its models are unknown.
 --
 -- grain:  cluster, gpu_model
 -- reads:  period.demand_backtest, period.demand_day, period.demand_forecast, period.pod_wait

@@ -1,7 +1,7 @@
--- GPUs of each node that pods could have had, step by step: allocated and free ones.
+-- GPUs of each node available for pods in each step: allocated and free ones.
 --
--- Time in which the node was not listed, or took no pods, and days never exported have none. A node whose requests are unknown has
--- all GPUs that telemetry shows.
+-- A node has no row for times in which it was not listed or took no pods, and for days without export. A node with unknown requests has all GPUs of
+-- its telemetry.
 --
 -- grain:  cluster, node_name, start_at
 -- reads:  facts.node_allocation, period.capacity
@@ -9,8 +9,8 @@
 -- source: facts.node_allocation, else period.capacity
 -- columns: cluster, node_name, start_at, gpu_model, resources, node_cpu_cores, node_memory_bytes, replica_gpus, resource_units,
 --          placeable_gpus
---   start_at   UTC, start of the step; its end is the next one's start
---   resources  resources of the node, as kube-state-metrics writes them; unknown where telemetry alone shows it
+--   start_at   UTC, start of the step; the step ends at the start of the next one
+--   resources  resources of the node, as kube-state-metrics writes them; unknown where only telemetry shows the node
 with placeable as (
     select columns('^(cluster|node_name|gpu_model|resources|node_cpu_cores|node_memory_bytes|replica_gpus|resource_units|gpu_count|start_at|end_at)$')
     from facts.node_allocation

@@ -1,8 +1,8 @@
--- Run of each pod on GPUs, as far as a replay of placements needs it: what it requests, when it came, where and how long it ran.
+-- Run of each pod on GPUs for a replay of placements: request, creation, node and duration.
 --
--- A pod that ran at the end of the window has no end. One that never had a place left when it was last seen waiting. On nodes of which
--- requests show nothing (of claims, between two snapshots) telemetry names the pods; their GPUs are the ledger's, on the average, also on
--- nodes that share some of their GPUs, where a request does not say whether it is a whole one.
+-- A pod that runs at the end of the window has no end. The wait of a pod that was never placed ends at its last observation. On nodes without
+-- requests (claims, gaps between snapshots), telemetry names the pods. Their GPUs are the ledger's mean. The same holds on nodes that share some of
+-- their GPUs, where a request may be for a whole or a shared GPU.
 --
 -- grain:  cluster, namespace, pod, pod_uid
 -- reads:  facts.ledger_day, facts.node_allocation, facts.ownership, facts.pod_wait, period.capacity
@@ -11,13 +11,13 @@
 -- columns: cluster, namespace, pod, pod_uid, resource, wanted_model, requested_gpus, placed_gpus, requested_units, unit_gpus, cpu_cores,
 --          host_memory_bytes, node_name, created_at, start_at, end_at
 --   resource         resource that it requests, as kube-state-metrics writes it; '' where unknown
---   requested_gpus   GPUs that it was allocated; of one that never had a place those that it requests
---   placed_gpus      GPUs that its request takes on that node, where units are replicas of some of its GPUs by their mean
---   requested_units  units of the resource where they alone make these GPUs, null where other resources say more of them
---   unit_gpus        GPUs in a unit; null where the node says it
---   node_name        node on which it ran first; '' where none
---   created_at       UTC, its creation; where that is unknown its start
---   start_at         UTC, start of its allocation, of one that ran before the window the window's start; null where it had none
+--   requested_gpus   GPUs allocated to it; for a pod that was never placed, its request
+--   placed_gpus      GPUs of its request on that node; units that are replicas of some of its GPUs count by their mean
+--   requested_units  units of the resource where they alone make these GPUs; null where other resources determine more of them
+--   unit_gpus        GPUs in a unit; null where the node determines it
+--   node_name        its first node; '' for none
+--   created_at       UTC, its creation; its start where unknown
+--   start_at         UTC, start of its allocation, at the earliest the window's start; null for none
 --   end_at           UTC, end of its allocation, or of its wait; null where it reaches the window's end
 with requested as (
     select

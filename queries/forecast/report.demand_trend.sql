@@ -1,13 +1,13 @@
 -- Allocated GPUs of each model day by day, and the demand forecast with its 80 % interval.
 --
--- Held, not requested: pods that wait are not in it. Observed days that do not count were seen too little.
+-- Demand is allocated GPUs, without requests of waiting pods. Left-out days have too little data.
 --
 -- grain:  cluster, gpu_model, day
 -- reads:  period.demand_day, period.demand_forecast
 -- columns: cluster, gpu_model, day, kind, allocated_gpu_hours, usable_gpu_hours, low_gpu_hours, expected_gpu_hours, high_gpu_hours, unknown_reasons
 --   kind                observed, left out or forecast
---   allocated_gpu_hours      h held; of an observed day
---   usable_gpu_hours    h usable; of an observed day
+--   allocated_gpu_hours      h allocated on an observed day
+--   usable_gpu_hours    h usable on an observed day
 --   expected_gpu_hours  h expected
 select
     columns('^(cluster|gpu_model|day)$'),

@@ -1,13 +1,14 @@
 -- Capacity runway of each GPU model from at least four weeks of history, with the error of past forecasts.
 --
--- Forecast from the last week on by weekday and daily change (period.demand_expectation); none where carrying the last day on was as close.
+-- The forecast continues the last week by weekday and daily change (period.demand_expectation). There is none where the last day's value was as
+-- close.
 --
 -- grain:  cluster, gpu_model
 -- reads:  period.demand_runway
 -- columns: cluster, gpu_model, sentence, day_count, left_out_count, daily_allocated_gpu_hours, daily_usable_gpu_hours, daily_overdue_gpu_hours, weekly_change_gpu_hours,
 --          runway_day_count, early_runway_day_count, short_gpu_hours, horizon_day_count, backtest_day_count, backtest_error_ratio,
 --          naive_error_ratio, backtest_within_ratio, unknown_reasons
---   sentence              what it comes to, in words
+--   sentence              summary in words
 with judged as (
     select
         *,

@@ -1,7 +1,7 @@
 -- Accelerators of each container: make, model, memory and duty cycle, in cAdvisor's shape.
 --
--- Means are weighted by time over the window. What was measured of the holder comes before what is the whole device's; the scope columns say
--- which it is. Never add rows of scope device over containers. On a MIG instance the duty cycle is 100 x its engine's activity.
+-- Means are weighted by time over the window. The holder's own measurements come before those of the whole device; the scope columns show the scope.
+-- Never add rows of scope device over containers. On a MIG instance the duty cycle is 100 x its engine's activity.
 --
 -- grain:  cluster, namespace, pod, pod_uid, container, id, gpu_instance_id
 -- reads:  facts.device_signal, facts.pod_hour, period.sum
@@ -10,9 +10,9 @@
 -- columns: cluster, namespace, pod, pod_uid, container, make, model, id, gpu_instance_id, memory_total_bytes, memory_used_bytes, memory_used_bytes_max,
 --          duty_cycle_percent, observed_seconds, memory_total_scope, memory_scope, duty_cycle_scope, sharing_mode, memory_total_source_metric,
 --          memory_used_source_metric, duty_cycle_source_metric, node_name, gpu_device, memory_used_seen_seconds, duty_cycle_seen_seconds, unknown_reasons
---   memory_total_bytes          memory of the device, the instance, or the holder's limit: see memory_total_scope
---   memory_used_bytes           mean memory in use of the window
---   observed_seconds            s in which the device was seen while held
+--   memory_total_bytes          memory of the device, the instance, or the holder's limit, by memory_total_scope
+--   memory_used_bytes           mean memory in use over the window
+--   observed_seconds            s in which the device had data while allocated
 with own as (
     select
         columns('^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$'),

@@ -1,7 +1,7 @@
--- Snapshots whose counts agree with the API server, and what differs.
+-- Snapshots compared with counts of the API server, and their differences.
 --
--- status.used of ResourceQuotas against requests, claims against ResourceSlices, the scheduler's refusals against free units. Lists of one
--- snapshot are seconds apart: what changes in between differs once.
+-- Compared are: status.used of ResourceQuotas with requests, claims with ResourceSlices, the scheduler's refusals with free units. Lists of one
+-- snapshot are seconds apart: a change between them is one difference.
 --
 -- grain:  cluster, compared, object, resource
 -- reads:  facts.quota_agreement, facts.state_agreement

@@ -1,7 +1,7 @@
 -- GPUs and MIG instances: identity, use, saturation, energy and health.
 --
--- Board figures (power, clocks, throttling, errors, PCIe, NVLink) are on the gpu row only; under MIG, memory and
--- activity are on the rows of the instances.
+-- Only the gpu row has board figures (power, clocks, throttling, errors, PCIe, NVLink). Under MIG, the rows of the instances have memory and
+-- activity.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id
 -- reads:  facts.ownership, period.device_power, period.figure, period.holder_day, period.link, period.sum
@@ -15,14 +15,14 @@
 --          memory_clock_hertz_max, pcie_replay_count, memory_total_bytes, power_seen_seconds, energy_seen_seconds, unallocated_seconds, source_metrics
 --   kind                                gpu, or mig for an instance
 --   observed_seconds                    s in which the device was observed
---   coverage_ratio                      seen time over the window's length; whole hours count, so it may exceed 1 where the window cuts one
---   nvlink_source                       what says what its NVLinks can carry: configuration or data sheet (of all links); '' for neither
---   energy_joules                       J, growth of the energy counter, gaps included; power integrated over time where there is none
---   idle_joules                         J of the idle baseline, held or not
---   counter_joules                      J, growth of the energy counter over the time in which power is known too, gaps left out
+--   coverage_ratio                      time with data over the window's length; whole hours count, so it may exceed 1 where the window cuts one
+--   nvlink_source                       source of the NVLink capacity: configuration or data sheet (of all links); '' for neither
+--   energy_joules                       J, growth of the energy counter, gaps included; else power integrated over time
+--   idle_joules                         J of the idle baseline, allocated or not
+--   counter_joules                      J, growth of the energy counter where power is also known, without gaps
 --   integral_joules                     J, power integrated over the time of counter_joules
 --   power_watts_avg                     W, mean power
---   memory_total_bytes                  bytes of memory in all
+--   memory_total_bytes                  total memory in bytes
 with total as (
     select
         *,

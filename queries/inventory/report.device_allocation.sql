@@ -1,7 +1,7 @@
 -- Device allocations of each container: request, grant and use.
 --
--- A row per device that it held, and one without a UUID for what it was given or requested and the telemetry does not have. A GPU
--- that a node advertises in several ways is one device here. Never add use over containers that share a device.
+-- Each device has a row. A row without a UUID is an allocation or request that is not in the telemetry. A GPU that a node advertises in several ways
+-- is one device here. Never add use over containers that share a device.
 --
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, device
 -- reads:  facts.claim_use, facts.container_request, facts.device_day, facts.ownership, period.figure, period.power
@@ -11,12 +11,12 @@
 -- columns: cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, device, request_source, requested, claims, granted_by,
 --          certainty, sharing_mode, is_admin_access, node_name, gpu_model, allocated_seconds, observed_seconds, allocated_gpu_hours,
 --          hours_method, used_gpu_hours, gpu_usage_avg, sm_active_avg, memory_used_ratio_avg, memory_used_bytes, unknown_reasons
---   device                 the claim's device, pool/device; several are listed; '' where no claim gave it
---   requested              resources that the container requested, with amounts; for all of its devices together
---   claims                 resource claims that gave it; several are listed
---   observed_seconds       s of them in which the device was seen
---   allocated_gpu_hours    h of whole GPUs held: of sharers as hours_method says, of a MIG instance its compute slices
---   used_gpu_hours         allocated_gpu_hours x mean activity of what was held
+--   device                 the claim's device, pool/device; several are listed; '' where there is no claim
+--   requested              resources that the container requested, with amounts, for all of its devices together
+--   claims                 resource claims of the device; several are listed
+--   observed_seconds       s of allocated_seconds in which the device had data
+--   allocated_gpu_hours    h of whole GPUs: of sharers by hours_method, of a MIG instance its compute slices
+--   used_gpu_hours         allocated_gpu_hours x mean activity
 with step as (
     select
         columns('^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$'),

@@ -1,15 +1,14 @@
 -- Clusters side by side: capacity, data coverage and unknown time.
 --
--- A cluster that could not be read is here as long as its devices are expected (period.device_day): its time is unknown. Hours
--- are of whole GPUs.
+-- A cluster without readable data has a row as long as its devices are expected (period.device_day): its time is unknown. Hours are of whole GPUs.
 --
 -- grain:  cluster
 -- reads:  report.coverage, report.device, report.gpu_hour_balance
 -- columns: cluster, node_count, device_count, capacity_gpu_hours, allocated_gpu_hours, free_gpu_hours, unknown_gpu_hours, unavailable_gpu_hours,
 --          energy_joules, coverage_ratio, expected_device_seconds, observed_device_seconds, unknown_device_seconds, reason, last_seen_day
---   allocated_gpu_hours      h that somebody held, active or not
---   energy_joules            J measured; null where no GPU's energy is known
---   reason                   most likely reason of most of what had no data, a code; '' where all was
+--   allocated_gpu_hours      h allocated, active or not
+--   energy_joules            J measured; null where no energy is known
+--   reason                   most likely reason of most unknown time, a code; '' for none
 with seen as (
     select
         cluster,

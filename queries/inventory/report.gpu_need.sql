@@ -1,16 +1,16 @@
 -- GPUs that were enough: allocated, and active, in the median hour, in 95 of 100 hours, and at most.
 --
--- Half an active hour is half a GPU: a floor. GPU-hours are divided by the cluster's time with data. Cut hours, beside whole ones, and
--- hours seen or known for less than figure_min_coverage do not count; unknown where the window is. GPUs to add: those that pods overdue by wait_hours_max wait for,
--- without pods that a quota holds back.
+-- Half an active hour is half a GPU: a lower bound. GPU-hours are divided by the cluster's time with data. Left out are hours that the window cuts,
+-- unless all are cut, and hours with data for less than figure_min_coverage. A figure is unknown where the whole window has too little data. GPUs to
+-- add are those of pods that wait longer than wait_hours_max, without pods that a quota holds back.
 --
 -- grain:  cluster, gpu_model
 -- reads:  facts.device_hour, period.pod_wait, report.gpu_hours_over_time
 -- params: figure_min_coverage_ratio, since_at, until_at, wait_hours_max
 -- columns: cluster, gpu_model, hour_count, usable_gpus_avg, allocated_gpus_p50, allocated_gpus_p95, allocated_gpus_max, active_gpus_p50,
 --          active_gpus_p95, active_gpus_max, overdue_gpus_p95, unknown_reasons
---   gpu_model           model; '(all)' for all of the cluster, whose busiest hours need not be those of each model
---   hour_count          hours that are known
+--   gpu_model           model; '(all)' for the cluster; its busiest hours may differ from those of each model
+--   hour_count          hours that count
 with seen as (
     select
         cluster,

@@ -1,7 +1,7 @@
 -- Request of each container on each of its GPUs beside its use: percent of cores against SM activity, bytes against framebuffer in use.
 --
--- A whole device is 100 %. A share of memory becomes bytes by the device's total. Use with scope device repeats on the row of each sharer.
--- MIG instances and claims are not here.
+-- A whole device is 100 %. A share of memory becomes bytes by the device's total. Use with scope device repeats on the row of each sharer. MIG
+-- instances and claims are not included.
 --
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid
 -- reads:  facts.device_request, period.figure, report.accelerator
@@ -10,7 +10,7 @@
 -- columns: cluster, namespace, pod, pod_uid, container, device_uuid, requested_as, requested_by, problem, requested_core_percent, used_core_percent,
 --          requested_memory_bytes, used_memory_bytes, used_memory_bytes_max, memory_total_bytes, core_scope, memory_scope, observed_seconds, unknown_reasons
 --   memory_total_bytes      memory of the device
---   observed_seconds        s in which the device was seen while held
+--   observed_seconds        s in which the device had data while allocated
 with request as (
     select *
     from facts.device_request

@@ -1,6 +1,6 @@
--- Right-sizing of workloads whose containers were alone on one GPU: their needs, and the smallest MIG profile and model of the cluster that fits.
+-- Right-sizing of workloads whose containers were alone on one GPU: their needs, and the smallest fitting MIG profile and model of the cluster.
 --
--- GPU utilization alone is not enough: a running kernel says nothing about how many SMs it keeps busy, so the need is unknown then.
+-- GPU utilization alone is not enough: it does not show how many SMs a running kernel uses. The need is then unknown.
 --
 -- grain:  cluster, namespace, workload_kind, workload, container, gpu_model
 -- reads:  period.fit
@@ -8,13 +8,13 @@
 -- columns: cluster, namespace, workload_kind, workload, container, gpu_model, pod, pod_uid, node_name, device_uuid, pod_count, verdict,
 --          profile, smaller_model, instance_count, freed_gpu_hours, allocated_gpu_hours, busiest_sm_active_ratio, busiest_sm_occupancy_ratio, busiest_dram_active_ratio, sm_active_max,
 --          memory_used_bytes_max, memory_used_ratio_max, unknown_reasons
---   pod_count                   pods that were alone on a GPU of the model
---   profile                     MIG profile in which it fits; '' for none
---   allocated_gpu_hours              h for which GPUs were seen while the containers held them
+--   pod_count                   pods alone on a GPU of the model
+--   profile                     fitting MIG profile; '' for none
+--   allocated_gpu_hours              h in which the containers' GPUs had data while allocated
 --   busiest_sm_active_ratio     SM activity of its busiest hour
 --   busiest_sm_occupancy_ratio  SM occupancy of its busiest hour
 --   busiest_dram_active_ratio   DRAM activity of its busiest hour
---   memory_used_ratio_max       the same, of what it and the free memory come to
+--   memory_used_ratio_max       largest used / (used + free)
 select
     columns('^(cluster|namespace|workload_kind|workload|container|gpu_model|pod|pod_uid|node_name|device_uuid|pod_count)$'),
     case

@@ -1,20 +1,20 @@
--- Free GPUs against waiting ones: for each class of pods that waited, all free GPUs by model and by the reason why the pods do not use them.
+-- Free GPUs against waiting ones: for each class of waiting pods, all free GPUs by model and reason why these pods do not use them.
 --
--- Now is the last minute of the window that is known; hours are those in which pods of the class waited. Free GPUs of a node are divided over
--- reasons by the GPUs for which pods wait: first what is counted (model to memory), then the scheduler's words. On nodes whose requests are
--- not known, free GPUs are the ledger's, on average over each hour.
+-- Now is the last known minute of the window. Hours are those in which pods of the class waited. Free GPUs of a node are divided over reasons by the
+-- GPUs for which pods wait: first counted reasons (model to memory), then the scheduler's words. On nodes with unknown requests, free GPUs are the
+-- ledger's mean of each hour.
 --
 -- grain:  cluster, wanted_model, size, gpu_model, reason
 -- reads:  facts.ledger_hour, facts.node_allocation, period.capacity, period.holder_day, period.pod_wait
 -- params: since_at, until_at
 -- source: facts.node_allocation, else facts.ledger_hour; period.pod_wait
 -- columns: cluster, wanted_model, size, gpu_model, reason, waiting_gpus, free_gpus, waiting_pod_count, waiting_gpu_hours, free_gpu_hours, unknown_reasons
---   wanted_model       models that pods of the class may use: any, none of the cluster, or unknown without snapshots of them
+--   wanted_model       models that pods of the class may use: any, none of the cluster, or unknown without pod snapshots
 --   size               GPUs of a pod's request: share, 1, 2-4, 5-8, more, unknown
 --   gpu_model          model of the free GPUs; '' where unknown
 --   reason             model, size, share, cpu, memory, affinity, taint, quota, gate, other, fits, unknown; none_free where none of the model was free
---   free_gpus          free GPUs of the model now that they do not use for the reason
---   waiting_pod_count  pods of the class that wait now; the same in each of its rows
+--   free_gpus          free GPUs of the model now, unused for the reason
+--   waiting_pod_count  waiting pods of the class now; the same in each of its rows
 --   free_gpu_hours     h x free GPUs in the hours in which they waited
 with reported as (
     select

@@ -10,7 +10,7 @@
 --          waiting_seconds, held_seconds, in_quota_seconds, over_quota_seconds, observed_in_quota_seconds, observed_over_quota_seconds,
 --          label_differs_seconds, exposed_seconds, exposed_within_min_seconds, exposed_fair_share_seconds, exposed_same_namespace_seconds, exposed_by
 --   quota                        the pod's own quota
---   end_reason                   why it ended, in its last known hour; else ''
+--   end_reason                   reason of its end, in its last known hour; else ''
 --   amount_gpus                  amount in GPUs
 --   held_seconds                 s allocated
 with state as (

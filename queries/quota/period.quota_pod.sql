@@ -4,7 +4,7 @@
 -- reads:  facts.quota_pod_hour, period.ledger
 -- params: since_at, until_at
 -- columns:
---   lost_gpu_hours        GPU-h allocated to evicted pods in the window; null likewise
+--   lost_gpu_hours        GPU-h allocated to evicted pods in the window; null where none
 --   idle_gpu_hours        GPU-h allocated to its pods and idle; null where no GPU of its pods is known
 --   over_quota_gpu_hours  GPU-h of its pods while over quota by nos' rules; null for other systems
 with pod as (

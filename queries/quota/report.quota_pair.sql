@@ -8,7 +8,7 @@
 --   quota                   quota that has less than its guarantee and its requests
 --   borrower                quota that has more than its own at the same time
 --   method                  inferred: the shortage in proportion to what each borrower borrows
---   contested_native_hours  the same hours in the resource's own unit
+--   contested_native_hours  contested_gpu_hours in the resource's own unit
 select
     cluster,
     system as scheduler,

@@ -11,7 +11,7 @@
 --          request_gpus, ahead_gpus, allocated_gpus, allocated_to, borrowers, waiting_message, unknown_reasons
 --   waiting_seconds  s since the request
 --   ahead_gpus       GPUs of the requests ahead of it; null where one is unknown
---   allocated_to     largest three of these workloads, with their GPUs
+--   allocated_to     three largest workloads of the queue with quota, and their GPUs
 with run as (
     select
         *,

@@ -1,4 +1,4 @@
--- Sums of each container's devices per hour while allocated.
+-- Sums of each container's devices per hour while allocated to it.
 --
 -- Each owner of a shared device has the device's figures (scope device). On a MIG instance, memory and activity are the instance's own; power,
 -- clocks, throttling and errors are the board's.

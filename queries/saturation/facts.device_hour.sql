@@ -11,7 +11,7 @@
 --          counter_active_seconds, counter_active_joules, counter_unknown_seconds, begun_joules, powered_seconds, powered_joules, powered_active_seconds,
 --          powered_active_joules, powered_unknown_seconds, active_watts_max; xid_event_count, xid_codes,
 --          memory_threshold_ratio, node_name, gpu_index, gpu_device, gpu_model, gpu_instance_profile, pci_bus_id, driver_version, make
--- What only energy reads stays behind.
+-- Columns that only energy queries read are left out.
 with part as (
     select
         * exclude (

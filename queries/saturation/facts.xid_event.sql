@@ -1,4 +1,4 @@
--- XID errors of each device: first seen, and count.
+-- XID errors of each device: first observation, and count.
 --
 -- The best source of the device counts: counters per code (exact), else counts per code over a sliding window (their rises, a lower bound), else
 -- changes of the last code (the same code twice in a row counts once). Rates above 100 per second are invalid.
@@ -10,7 +10,7 @@
 -- columns: cluster, device_uuid, gpu_instance_id, seen_at, xid_code, event_count, source_signal
 --   seen_at        UTC, the first scrape with the error
 --
--- Copies of a device's series (one per sharing pod) say the same at one instant: the largest counts.
+-- Copies of a device's series (one per sharing pod) have the same sample: the largest counts.
 with detail as (
     select
         sample.cluster,

@@ -9,7 +9,7 @@
 -- columns:
 --   device_seconds    s in which devices had data, added over devices
 --   sharing_mode      least exclusive mode of the hours; '' for a device
---   observed_seconds  the same
+--   observed_seconds  s, equal to device_seconds
 with daily as not materialized (
     select
         'device' as subject,
