@@ -17,7 +17,7 @@ from gpureport.collect.shape import shape
 from gpureport.compute.query import define_functions
 from gpureport.values.catalog import PER_SECOND, Catalog, Meaning, load_catalog
 from gpureport.values.errors import UsageError
-from gpureport.values.runtime.resources import catalog_rows
+from gpureport.values.runtime.resources import QUERIES, catalog_rows
 from gpureport.values.series import SeriesBatch
 from gpureport.values.tables import SIGNAL_BY_NAME
 from gpureport.values.tables.table import DESCRIBED
@@ -244,3 +244,11 @@ def test_a_row_of_ones_own_that_makes_no_sense_is_refused(change: dict[str, str]
 def test_the_version_changes_with_any_row() -> None:
     changed: list[Meaning] = [*CATALOG.rows[1:], CATALOG.rows[0]]
     assert Catalog(tuple(changed)).version != CATALOG.version
+
+
+@pytest.mark.parametrize("path", sorted((QUERIES / "catalog").glob("*.csv")), ids=lambda path: path.name)
+def test_each_row_of_a_catalog_has_a_field_per_column(path: Path) -> None:
+    """A comma without quotes would cut the sentence there."""
+    with path.open(newline="") as file:
+        rows = [row for row in csv.reader(file) if row and not row[0].startswith("#")]
+    assert [row for row in rows if len(row) != len(rows[0])] == []
