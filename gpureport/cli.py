@@ -89,8 +89,8 @@ class _Commands(click.Group):
 def cli(context: click.Context, config_path: Path | None) -> None:
     """GPU usage reports from Prometheus and Kubernetes.
 
-    Three stages, each can be run again alone: export (or import) fills a lake of Parquet files, compute turns a day of it into
-    hourly facts, report writes HTML, CSV, JSON and a DuckDB file. 'run' does all three, every night.
+    export (or import) fills a lake of Parquet files, compute turns a day of it into hourly facts, report writes HTML, CSV, JSON
+    and a DuckDB file. Each stage can be run again alone. 'run' does all three, every night.
 
     Settings come from gpureport.toml, then from the environment (GPUREPORT_SECTION__KEY), then from flags, which win. Data goes
     to standard output, the log to standard error.

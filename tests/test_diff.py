@@ -167,7 +167,7 @@ def test_reports_of_other_clusters_are_not_held_against_each_other(
     assert printed(capsys, before, both, "-o", "csv") == alone
     assert main(["diff", both, after, "--show", "periods", "-o", "csv"], environ={}, now=NOW) == 0
     found = capsys.readouterr()
-    assert f"left out, for only {both} has it: us" in found.err
+    assert f"left out, because only {both} has it: us" in found.err
     assert [row["cluster"] for row in csv.DictReader(io.StringIO(found.out))] == ["default", "default"]
 
 
@@ -189,7 +189,7 @@ def test_a_first_report_whose_data_begin_within_it_is_not_held_against_another(
         con.execute(f"insert into period.capacity {later}")
     assert main(["diff", before, now, "--show", "periods", "-o", "csv"], environ={}, now=NOW) == 0
     found = capsys.readouterr()
-    assert f"left out, for the data of default begin within the period of {before}" in found.err
+    assert f"left out, because the data of default begin within the period of {before}" in found.err
     told = f"hours of us are unknown on 1 day of the period of {before}: nothing was exported"
     assert re.findall("hours of .*", found.err) == [told]
     assert [row["cluster"] for row in csv.DictReader(io.StringIO(found.out))] == ["us", "us"]

@@ -73,7 +73,7 @@ def export(invocation: options.Invocation, /, day: str | None, no_kubernetes: bo
 def snapshot(invocation: options.Invocation, /, **flags: Any) -> None:
     """Copy the present Kubernetes state into the lake.
 
-    Run it every few minutes: resource claims vanish with their pods, and what no snapshot saw stays unknown.
+    Run it every few minutes: resource claims vanish with their pods, and claims without a snapshot stay unknown.
 
     Example: gpureport snapshot --kubeconfig ~/.kube/config --context prod --cluster prod --lake lake
     """
@@ -92,7 +92,7 @@ def snapshot(invocation: options.Invocation, /, **flags: Any) -> None:
 @click.option(
     "--kubernetes", type=click.Path(path_type=Path), help="Folder with raw list replies: pods.json, resourceclaims.json, …"
 )
-@click.option("--observed-at", help="When these were saved (default: the time in observed_at.txt of that folder).")
+@click.option("--observed-at", help="Time of these replies (default: the time in observed_at.txt of that folder).")
 @options.LAKE
 @options.CLUSTER
 @click.pass_obj

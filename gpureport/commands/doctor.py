@@ -24,7 +24,7 @@ _LOG = logging.getLogger(__name__)
 @options.CLUSTER
 @click.option("--date", "day", help="UTC day of the lake to examine, or of the server (default: now).")
 @click.option(
-    "--repair", is_flag=True, help="With --lake: compute damaged facts again, take other damaged files out of the lake."
+    "--repair", is_flag=True, help="With --lake: compute damaged facts again, remove other damaged files from the lake."
 )
 @options.FORMAT
 @click.pass_obj
@@ -38,15 +38,14 @@ def doctor(
     repair: bool,
     **flags: Any,
 ) -> None:
-    """Say what a report would lack, and the lines to add.
+    """Show the figures that a report would lack, and the lines to add.
 
-    Looks for metrics, labels, series and Kubernetes lists that are missing, says which figures that costs, and prints the exact
-    lines to add.
+    Finds missing metrics, labels, series and Kubernetes lists. Prints the figures that are lost, and the exact lines to add.
 
-    It examines a Prometheus server (without fetching samples in bulk), the Kubernetes cluster of the kubeconfig or the pod,
-    both, or, with --lake and --date, a day of a lake; if several clusters are configured, each of them.
+    Examines a Prometheus server (without fetching samples in bulk), the Kubernetes cluster of the kubeconfig or the pod, or
+    both; with --lake and --date a day of a lake. If several clusters are configured, it examines each of them.
 
-    With --lake alone it reads every file of the lake and names those that are damaged or missing, with what repairs them.
+    With --lake alone it reads every file of the lake, and names damaged and missing files with their repair.
 
     Exit codes: 0 a report would be whole, 4 it would lack figures or a file is damaged, 5 a server cannot be read.
 

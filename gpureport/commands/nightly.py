@@ -49,8 +49,8 @@ def retention_options(command: Any) -> Any:
 def run(invocation: options.Invocation, /, day: str | None, until: str | None, no_kubernetes: bool, **flags: Any) -> None:
     """Export, compute and report yesterday: the nightly job.
 
-    Also fills in missing days, reads recent ones again for late samples, and removes what is beyond its retention. A second
-    run over the same lake leaves at once.
+    Also fills in missing days, reads recent days again for late samples, and removes data beyond its retention. A second
+    run over the same lake ends at once.
 
     Example: gpureport run --prometheus-url http://prometheus:9090 --keep-samples 30d --keep-facts 2y
     """
@@ -77,7 +77,7 @@ def run(invocation: options.Invocation, /, day: str | None, until: str | None, n
 def prune(invocation: options.Invocation, /, dry_run: bool, **flags: Any) -> None:
     """Remove samples and facts beyond their retention.
 
-    Nothing else is removed, and nothing that gpureport did not write.
+    Nothing else is removed; files of other programs stay.
 
     Example: gpureport prune --lake lake --keep-samples 30d --keep-facts 2y --dry-run
     """
@@ -104,7 +104,7 @@ def prune(invocation: options.Invocation, /, dry_run: bool, **flags: Any) -> Non
 def migrate(invocation: options.Invocation, /, dry_run: bool, **flags: Any) -> None:
     """Bring a lake of an older version to the present schema.
 
-    What the older lake does not hold is unknown afterwards.
+    Values that the older lake lacks are unknown afterwards.
 
     Example: gpureport migrate --lake /var/lib/gpureport
     """

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("statement", required=False)
-@click.option("--since", help="Window of report.*, its UTC days of the rest: 2026-11-20, a time, 2026-10, 7d (default: all).")
+@click.option("--since", help="Window of report.*, and UTC days of other tables: 2026-11-20, a time, 2026-10, 7d (default: all).")
 @click.option("--until", help="Its end, not included (default: the end of the period named).")
 @click.option(
     "--rows", "rows_at_most", type=click.IntRange(1, 10**9), help="Most rows to print (default: 1000 in a table, else all)."
@@ -78,13 +78,13 @@ def diff(
     report__cluster: str | None,
     **times: str | None,
 ) -> None:
-    """Say what changed between two windows, or between two reports.
+    """Show changes between two windows, or between two reports.
 
     REPORTS are the folders of two reports, the earlier one first. Without them, give the windows of the lake.
 
-    Prints a bridge from the earlier GPU-hours to the later ones (allocated, effective and capacity), which adds up; then whose
-    hours changed, which findings are new or resolved, and which days were restated. CSV holds one part: the bridge, or the one
-    named with --show.
+    Prints a bridge from the earlier GPU-hours to the later ones (allocated, effective and capacity), which adds up; then
+    hours by namespace, new and resolved findings, and restated days. CSV has one part: the bridge, or the part that --show
+    names.
 
     Example: gpureport diff --since 2026-11-08 --until 2026-11-15
     """
@@ -138,7 +138,7 @@ def top(
 
 @click.command()
 def schema() -> None:
-    """Print every table and what its columns mean, as Markdown."""
+    """Print every table and its columns with their meanings, as Markdown."""
     from gpureport.commands.work.schema import render_schema
     from gpureport.compute.query import load
 

@@ -34,7 +34,7 @@ _LOG = logging.getLogger(__name__)
 @click.option(
     "--simulated", is_flag=True, help="Report on a simulated cluster with trouble in known places (takes a minute or two)."
 )
-@click.option("--days", type=click.IntRange(1, 60), help="Simulated days in the report (default: 7); as many before.")
+@click.option("--days", type=click.IntRange(1, 60), help="Simulated days in the report (default: 7), after as many others.")
 @click.option("--gpus", type=click.IntRange(min=24), help="Simulated GPUs (default: 56).")
 @click.pass_obj
 def demo(invocation: Invocation, /, out: Path | None, simulated: bool, days: int | None, gpus: int | None) -> None:

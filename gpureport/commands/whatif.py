@@ -89,7 +89,7 @@ def whatif(
     Applies the schedulers' rules to the recorded demand, and prints the outcomes side by side.
 
     Values are in the quota's own unit (GB of gpu-memory, devices, percent of a GPU); 'none' removes a cap or limit. The table
-    shows the quotas that are named or come out differently, CSV and JSON show all of them.
+    shows named quotas and quotas with a different outcome; CSV and JSON show all of them.
 
     With --nodes, --idle-timeout, --return-idle and --mig, recorded pods are placed again, by node, model, GPUs, CPU and memory;
     waits are seconds from creation to a node. A pod that waited for another reason keeps its start.

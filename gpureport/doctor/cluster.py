@@ -14,8 +14,8 @@ END_SERIES = "kube_pod_completion_time"
 CLAIM_SERIES = "kube_pod_resourceclaim_info"
 NODE_LABEL_SERIES = "kube_node_labels"
 _LIFE = ("coverage_ratio",)
-_NO_LIFE = ": the life of a pod, and so its time without data, is unknown"
-_NO_REQUESTS = ": what pods requested and nodes can give is unknown"
+_NO_LIFE = ": lifetimes of pods, and so their time without data, are unknown"
+_NO_REQUESTS = ": requests of pods and allocatable amounts of nodes are unknown"
 _SHOWN_NODES = 5
 _EXPORTER_POD = re.compile(r"exporter.*-[a-z0-9]{5}$")
 
@@ -24,7 +24,7 @@ def cluster_findings(evidence: Evidence) -> list[Finding]:
     """Return findings on nodes and on kube-state-metrics."""
     kube = evidence.kube
     if not kube.series:
-        text = "no series of kube-state-metrics: how long a pod lived, and what it requested, is unknown"
+        text = "no series of kube-state-metrics: lifetimes and requests of pods are unknown"
         absent = Finding("kube_state_metrics", "missing", "Kubernetes state", text, _LIFE)
         if kube.has_snapshots:
             absent = Finding("kube_state_metrics", "note", "Kubernetes state", "no series of kube-state-metrics, but snapshots")
@@ -54,7 +54,7 @@ def _absent_series(kube: KubeState) -> list[Finding]:
         if metric not in kube.series
     ]
     if END_SERIES not in kube.series:
-        text = "no pod has ended, or the series is dropped: then labels that outlive their pod cannot be cut at its end"
+        text = "no pod has ended, or the series is dropped: labels that outlive a pod cannot be cut at its end"
         findings.append(Finding("kube_state_series", "note", END_SERIES, text, (), (remedies.let_through([END_SERIES]),)))
     if NODE_LABEL_SERIES not in kube.series:
         text = "no node labels, so hardware without a driver and the way GPUs are shared cannot be seen"
@@ -88,7 +88,7 @@ def _silent_nodes(evidence: Evidence) -> list[Finding]:
         return []
     counts = {node: ", ".join(f"{count} {name}" for name, count in sorted(kube.allocatable[node].items())) for node in silent}
     what = _listed([f"{node} ({counted})" for node, counted in counts.items()])
-    text = f"accelerators are allocatable, but no exporter reports them: {what}; does its pod run there (taints, node selector)"
+    text = f"accelerators are allocatable, but no exporter reports them: {what}; check its pods there (taints, node selector)"
     return [Finding("node_without_exporter", "partial", "nodes", text, ("device.*",))]
 
 
@@ -97,7 +97,7 @@ def _no_driver(kube: KubeState) -> list[Finding]:
     if not bare:
         return []
     what = _listed([f"{node} ({kube.hardware[node]})" for node in bare])
-    text = f"there is an accelerator and none is allocatable: {what}; check driver and device plugin"
+    text = f"accelerators exist, but none is allocatable: {what}; check driver and device plugin"
     return [Finding("hardware_without_driver", "partial", "nodes", text, ("device.*",))]
 
 

@@ -32,11 +32,11 @@ from gpureport.doctor.workloads import HOLDER_TABLES
 
 _LEDGER = ("gpu_hour_ledger.*",)
 _COSTS: dict[Kind, tuple[str, tuple[str, ...]]] = {
-    PODS: ("who held a device by a claim, and when, is unknown", HOLDER_TABLES),
-    CLAIMS: ("who held a device by a claim, and which claims were idle, is unknown", HOLDER_TABLES),
-    SLICES: ("which device a claim was given is unknown, so its holder is too", HOLDER_TABLES),
-    NODES: ("when a node was cordoned or not ready is unknown", _LEDGER),
-    KOORDINATOR_DEVICES: ("when a GPU was unhealthy is unknown", _LEDGER),
+    PODS: ("holders of claimed devices, and their times, are unknown", HOLDER_TABLES),
+    CLAIMS: ("holders of claimed devices, and idle claims, are unknown", HOLDER_TABLES),
+    SLICES: ("the device of each claim, and so its holder, is unknown", HOLDER_TABLES),
+    NODES: ("times of cordoned and not ready nodes are unknown", _LEDGER),
+    KOORDINATOR_DEVICES: ("times of unhealthy GPUs are unknown", _LEDGER),
 }
 """Loss where a kind cannot be listed; kinds that the report does not need have none."""
 _OUTAGE_SERIES = ("kube_node_status_condition", "kube_node_spec_unschedulable")
@@ -53,7 +53,7 @@ def access_findings(evidence: Evidence) -> list[Finding]:
 
 def _groups(api: ApiServer) -> list[Finding]:
     if api.groups_refusal:
-        text = f"{api.groups_refusal}: which groups there are is unknown, so claims, slices and quota objects are not found"
+        text = f"{api.groups_refusal}: API groups are unknown, so claims, slices and quota objects are not found"
         return [Finding("kubernetes_groups", "partial", "API groups", text, HOLDER_TABLES, (remedies.GROUPS,))]
     found = [_claim_version(api.dra_versions)]
     if api.groups_not_served:

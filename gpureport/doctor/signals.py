@@ -20,7 +20,7 @@ _PATHS = {
     "remote-read": "samples come by remote read",
     "victoria-metrics": "samples come by VictoriaMetrics' export",
     "openmetrics": "samples came from files",
-    "simulation": "samples are made up by gpureport simulate",
+    "simulation": "samples are simulated by gpureport simulate",
     "matrix": "no remote read: samples come by raw queries, which is slower and subject to the server's query limits",
 }
 
@@ -56,7 +56,7 @@ def _interval(step_seconds: float, fresh_ratio: float | None) -> Finding:
         more = f", but a new value every {renewed:.0f} s only: scrape as often as the exporter collects"
         return Finding("scrape_interval", "note", "scrape", text + (more if fresh_ratio else ", all of them equal"))
     if step_seconds > LONG_STEP_SECONDS:
-        return Finding("scrape_interval", "note", "scrape", f"{text}: what is shorter is seen only by chance, except in counters")
+        return Finding("scrape_interval", "note", "scrape", f"{text}: shorter changes show only by chance, except in counters")
     return Finding("scrape_interval", "ok", "scrape", text)
 
 
@@ -68,7 +68,7 @@ _READ_IF_THERE = frozenset({"low_util_violation_seconds", "reliability_violation
 """Slowdowns that no report needs: they are rare, or the workload itself causes them."""
 _ZERO_BELOW = (4, 5)
 _SHOWN_PLACES = 5
-_PROFILING = "profiling: some GPUs have none, and one of those can end it for its whole node; DCGM 226, dcgm-exporter 50"
+_PROFILING = "profiling: a GPU without it can stop it for its whole node; DCGM issue 226, dcgm-exporter issue 50"
 
 _GUESTS = "{} are virtual GPUs: guests cannot read it, the exporter on their host can"
 
@@ -224,7 +224,7 @@ def _absent(signal: str, lost: tuple[str, ...], seen: Seen, catalog: Catalog, ev
     add = remedy(signal, seen, catalog)
     is_silent = remedies.DCGM in seen.exporters and seen.versions(catalog)[1] >= _ZERO_BELOW
     if signal == UNTIL_FIRST_ERROR and is_silent:
-        text = "no series: no error yet (DCGM 4.5.3 or newer gives none before the first), or the row is not in the CSV"
+        text = "no series: no error yet (DCGM 4.5.3 or newer has none before the first), or the row is not in the CSV"
         return Finding("signal_conditional", "note", signal, text, (), add)
     if signal in NOT_ON_MIG and all(each.is_mig for each in seen.carried):
         return Finding("signal_conditional", "note", signal, "no series: it is not defined for MIG instances")
@@ -233,7 +233,7 @@ def _absent(signal: str, lost: tuple[str, ...], seen: Seen, catalog: Catalog, ev
 
 def _left_out(signal: str, evidence: Evidence) -> str:
     reasons = ", ".join(f"{count:,} {reason}" for reason, count in evidence.left_out[signal].items())
-    return f"series came, but every value was left out: {reasons}"
+    return f"series exist, but every value was left out: {reasons}"
 
 
 def _why_absent(signal: str, seen: Seen, catalog: Catalog) -> str:

@@ -114,7 +114,7 @@ def _pod_of(labels: Labels) -> tuple[str, str]:
 def _names(seen: Habits, kube: KubeState, refuted: Mapping[tuple[str, str], str]) -> list[Finding]:
     silent = [exporter for exporter in seen.by_exporter if exporter in SILENT]
     findings = [
-        Finding("exporter_without_pods", "note", exporter, "names no workloads by design; another source has to")
+        Finding("exporter_without_pods", "note", exporter, "names no workloads by design; use another source")
         for exporter in silent
     ]
     if refuted:
@@ -124,7 +124,7 @@ def _names(seen: Habits, kube: KubeState, refuted: Mapping[tuple[str, str], str]
     if pods:
         return [*findings, Finding("pod_labels", "ok", "holders", f"pods named on the devices that were read: {len(pods)}")]
     if kube.series.get("kube_pod_info") and not kube.requests:
-        text = "no workload is named, and no pod requests an accelerator: nothing to judge by"
+        text = "no workload is named, and no pod requests an accelerator: nothing to check"
         return [*findings, Finding("pod_labels", "note", "holders", text)]
     return [*findings, _no_names(seen, kube)]
 
@@ -204,7 +204,7 @@ def _claims(seen: Habits, kube: KubeState) -> list[Finding]:
         return []
     enable = (remedies.environment(KUBERNETES_ENABLE_DRA="true"), remedies.RESOURCE_SLICES)
     if seen.has("vgpu"):
-        text = "virtual-GPU mode ends the exporter's attribution before it reads claims; where claims are used, switch it off"
+        text = "in virtual-GPU mode the exporter does not read claims; where claims are used, switch it off"
         off = remedies.environment(KUBERNETES_VIRTUAL_GPUS="false")
         return [Finding("virtual_gpus_hide_claims", "partial", "holders", text, HOLDER_TABLES, (off, *enable))]
     text = "pods hold resource claims, but no device series carries dra_* labels"

@@ -86,5 +86,5 @@ def remedy(storage: Storage, found: Damage) -> str:
     if found.table.startswith("facts/"):
         return f"run 'gpureport compute --date {day} {lake}'"
     if found.stored.is_observed:
-        return f"run 'gpureport doctor {lake} --repair', which takes it out of the lake: what it saw cannot be fetched again"
+        return f"run 'gpureport doctor {lake} --repair', which removes it from the lake: its data cannot be fetched again"
     return f"export or import that day again (gpureport export --date {day} --cluster {cluster} {lake})"

@@ -189,7 +189,7 @@ def _without(files: Sequence[Stored], key: str, times: Collection[tuple[str, int
 def _busy(key: str) -> LakeBusyError:
     cluster, day = day_of(key)
     return LakeBusyError(
-        f"another gpureport changed {day} of {cluster} meanwhile; nothing of this change is in the lake, run again"
+        f"another gpureport changed {day} of {cluster} at the same time; nothing of this change is in the lake, run again"
     )
 
 

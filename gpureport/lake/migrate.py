@@ -88,7 +88,7 @@ def migrate(place: Place, is_rehearsal: bool = False) -> Migrated:
         with exclusive_run(place), private_folder(older.storage.folder, ".staging-") as staging:
             root = _new_root(older, found, staging)
             if not older.storage.replace(ROOT, older.root, encode_root(root)):
-                raise LakeError(f"another gpureport changed {place} meanwhile; run migrate again")
+                raise LakeError(f"another gpureport changed {place} at the same time; run migrate again")
             older.storage.delete([MARKER])
     return Migrated(older.version, SCHEMA_VERSION, count)
 

@@ -94,12 +94,12 @@ def _keep_common_clusters(
         raise LakeError(f"{old} is of {first} and {now} of {second}; give two reports of one cluster")
     for names, path in ((before - after, old), (after - before, now)):
         if names:
-            _LOG.info(f"left out, for only {path} has it: {', '.join(sorted(names))}")
+            _LOG.info(f"left out, because only {path} has it: {', '.join(sorted(names))}")
     for cluster in sorted(before.intersection(after, late)):
         reason = f"the data of {cluster} begin within the period of {old}"
         if not (before & after).difference(late):
             raise LakeError(f"{reason}; give a report of a later period")
-        _LOG.info(f"left out, for {reason}")
+        _LOG.info(f"left out, because {reason}")
     for table in previous:
         con.execute(
             f"delete from {table} where list_contains($1, cluster) or cluster not in (select cluster from period.capacity)",

@@ -96,11 +96,11 @@ Amounts = dict[str, float]
 ASSUMPTIONS: Mapping[str, str] = {
     "nos": "min and guaranteed over-quota are taken back from pods over quota; all stay within the sum of min",
     "scheduler-plugins": "min is taken back from quotas above theirs; all stay within the sum of min",
-    "koordinator": "pods are admitted within their quota's runtime; what is above is taken back only with monitorAllQuotas",
-    "volcano": "what is deserved is taken back from queues beyond theirs; the action reclaim is taken to be on",
+    "koordinator": "pods are admitted within their quota's runtime; use above it is taken back only with monitorAllQuotas",
+    "volcano": "deserved amounts are taken back from queues beyond theirs; the action reclaim is assumed to be on",
     "kai": "the fair share is taken back from queues beyond theirs; limits hold; past use counts with kai.kValue",
     "kueue": "taken back and preempted as each ClusterQueue is configured (reclaimWithinCohort is Never where it is not set)",
-    "kubernetes": "there is no guarantee: what is allocated stays allocated, within the cap",
+    "kubernetes": "there is no guarantee: allocations stay, within the cap",
 }
 """By system: assumptions of a replay where the rules do not decide."""
 

@@ -72,9 +72,9 @@ def rows_of(
     """
     scenes = list(_scenes(con, window, question.pods))
     if not scenes:
-        raise LakeError(f"no pod on a GPU is known in {window}; it takes kube-state-metrics or snapshots, and computed days")
+        raise LakeError(f"no pod on a GPU is known in {window}; this needs kube-state-metrics or snapshots, and computed days")
     if question.pods.needs_activity and all(pod.use.ratio is None for _, scene in scenes for pod in scene.pods):
-        raise LakeError(f"no pod's activity is known in {window}; it takes an exporter that names pods")
+        raise LakeError(f"no pod's activity is known in {window}; this needs an exporter that names pods")
     fitting = [(cluster, scene, like) for cluster, scene in scenes if (like := _like(scene, question.like))]
     if not fitting:
         models = sorted({node.gpu_model or "unknown model" for _, scene in scenes for node in scene.nodes})
@@ -100,12 +100,12 @@ def _rows(
     note = (
         f"{cluster}: replay error {error:+.2%} of allocated GPU-hours, p95 wait {formats.duration(again.wait_seconds_p95)} "
         f"(recorded {formats.duration(recorded.wait_seconds_p95)}); placement {policy}; "
-        f"{formats.counted(len(held.held or ()), 'pod')} with free capacity and no place: a wait for something else, same start"
+        f"{formats.counted(len(held.held or ()), 'pod')} waited despite free capacity: another reason, same start"
         + (f"; {formats.counted(len(scene.gaps), 'day')} without data, left out of averages" if scene.gaps else "")
     )
     unsure = sum(pod.use.is_unknown and pod.start is not None for pod in scene.pods)
     if unsure and question.pods.needs_activity:
-        note += f"; {formats.counted(unsure, 'pod')} of partly unknown use, counted as use: at least so much is returned"
+        note += f"; {formats.counted(unsure, 'pod')} of partly unknown use, counted as use: returned GPU-hours are a lower bound"
     yield note, (cluster, "recorded", "", 0, 0, 0.0, None, *recorded, None)
     yield note, (cluster, "replayed", "", 0, 0, 0.0, None, *again, None)
     other, paid = question.pods.of(held), costs[like.gpu_model]
@@ -120,7 +120,7 @@ def _rows(
         counts = (bisect_left(range(_MOST_ADDED), True, key=lambda count: (placed(count).wait_seconds_p95 or 0.0) < wait),)
         if counts == (_MOST_ADDED,):
             raise LakeError(
-                f"{cluster}: not even {_MOST_ADDED:,} nodes more reach such a p95 wait; pods wait for something other than GPUs"
+                f"{cluster}: even {_MOST_ADDED:,} more nodes do not reach this p95 wait; pods wait for something other than GPUs"
             )
     for count in counts:
         cost = None if None in paid else np.mean(np.array(paid, float)) * count * like.size * (scene.until - scene.since) / 3600

@@ -66,7 +66,7 @@ def parse_question(
     """Return the question from command-line values; UsageError for an invalid value or no change."""
     for name, value in (("--add-gpus", added_gpus), ("--add-nodes", added_nodes)):
         if value < 0:
-            raise UsageError(f"{name} {value:g} cannot be; give a number from 0 on (fewer are not requested here)")
+            raise UsageError(f"{name} {value:g} is not possible; give 0 or more")
     order = tuple(each.strip() for each in pod_order.split(",")) if pod_order else ORDER
     in_order([], order)
     rules = {text: rule for text in settings if (rule := parse_rule(text))}

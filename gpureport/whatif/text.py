@@ -107,7 +107,7 @@ def notes(answer: Answer, question: Question, window: Window) -> list[tuple[int,
     """Return question, limits and omissions of the figures, one sentence each with its log level."""
     known = [
         f"{window}: {'; '.join(question.words())}{_added(answer)}.",
-        "recorded is what was; replayed and changed are what the rules make of the recorded demand, as it was and as changed.",
+        "recorded: the outcome on record; replayed: the rules' outcome for the same demand; changed: that with the change.",
         *(f"{system}: {ASSUMPTIONS[system]}." for system in answer.systems),
         *UNKNOWABLE,
         *([_AMOUNTS_NOTE.format(formats.counted(len(answer.by_amounts), "pool"))] if answer.by_amounts else []),
@@ -141,7 +141,7 @@ def _added(answer: Answer) -> str:
 
 
 _AMOUNTS_NOTE = f"{{}} replayed as divisible amounts: no pods are known, or more than {MOST_PODS:,}, or it is a ResourceQuota."
-_LABELS_NOTE = f"{' and '.join(_RECORDED_PODS)} are of the pods that ran, at the times when they ran, under the changed quotas."
+_LABELS_NOTE = f"{' and '.join(_RECORDED_PODS)} are of the recorded pods, at their recorded times, under the changed quotas."
 
 
 def _whole(answer: Answer, question: Question, window: Window, rows: Sequence[Row]) -> dict[str, Any]:

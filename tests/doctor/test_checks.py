@@ -200,7 +200,7 @@ def test_devices_of_which_every_value_was_left_out_are_named_with_the_reason() -
     evidence = Evidence("x", seen, left_out={"gr_engine_active_ratio": {"dead": 1440}})
     found = row_of(signal_findings(evidence, CATALOG), "gr_engine_active_ratio")
     assert (found.status, found.costs) == ("partial", ("gpu_usage_avg", "used_gpu_hours"))
-    assert found.found.endswith("(series came, but every value was left out: 1,440 dead)")
+    assert found.found.endswith("(series exist, but every value was left out: 1,440 dead)")
 
 
 def test_a_partial_signal_that_another_replaces_is_a_note() -> None:

@@ -156,4 +156,4 @@ def test_a_signal_of_which_every_value_was_blank_is_lost_with_the_reason(doctor:
     told = doctor("--lake", str(tmp_path / "lake"), "--date", "2026-11-20", "-o", "json", now=NOW)
     (row,) = told.of("values_left_out")
     assert (row["subject"], row["costs"]) == ("gpu_temp_celsius", ["gpu_temp_celsius_avg", "gpu_temp_celsius_max"])
-    assert row["found"] == "series came, but every value was left out: 4 blank"
+    assert row["found"] == "series exist, but every value was left out: 4 blank"

@@ -150,7 +150,7 @@ def examine_files(config: Config, is_repairing: bool, output: Output) -> str:
     damaged = [each for each in found if not each.is_copy]
     count = len(lake.root.names())
     if not damaged:
-        return f"all {count:,} files of the lake at {lake} are as they were written"
+        return f"all {count:,} files of the lake at {lake} are intact"
     if is_repairing:
         return repair(config, lake, damaged)
     file_count = len({each.stored.name for each in damaged})
@@ -171,7 +171,7 @@ def repair(config: Config, lake: Lake, damaged: Sequence[Damage]) -> str:
     again = ", ".join(f"{cluster} {day}" for cluster, day in sorted(map(day_of, sampled)))
     if failures:
         raise IncompleteError(
-            f"facts of {', '.join(failures)} stay damaged, for their samples are gone; restore the files from a backup"
+            f"facts of {', '.join(failures)} stay damaged, because their samples are gone; restore the files from a backup"
         )
     return f"{len(damaged):,} files are repaired or taken out of the lake{f'; export or import again: {again}' if again else ''}"
 

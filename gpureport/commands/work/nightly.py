@@ -77,7 +77,7 @@ def run(plan: NightPlan, clock: Callable[[], float]) -> reporting.Reported | Non
     except LakeBusyError:
         if watch.exit_code:
             raise
-        _LOG.info(f"another run over {plan.config.lake} is at work; this one leaves")
+        _LOG.info(f"another run over {plan.config.lake} is at work; this one ends")
         return None
 
 
@@ -261,5 +261,5 @@ def _database(plan: NightPlan, has_report: bool) -> Iterator[Path | None]:
         try:
             database = stack.enter_context(delivering.report_here(plan.config.out, delivering.DATABASE)) / delivering.DATABASE
         except StoreError as error:
-            _LOG.warning(f"the run's metrics lack what the report says: {error}")
+            _LOG.warning(f"the run's metrics lack the report's figures: {error}")
         yield database if database and database.exists() else None

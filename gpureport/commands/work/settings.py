@@ -147,7 +147,7 @@ def _read(path: Path) -> list[tuple[str, float]]:
                 raise UsageError(f"{path}: the first line must be {','.join(HEADER)}")
             found = sorted(_row(path, number, row) for number, row in enumerate(rows, start=2))
             if twice := [one for (one, _), (other, _) in pairwise(found) if one == other]:
-                raise UsageError(f"{path}: {twice[0]} is there twice; give each time one number")
+                raise UsageError(f"{path}: {twice[0]} occurs twice; give one number for each time")
             return found
     except OSError as error:
         raise UsageError(f"{path} cannot be read ({error.strerror}); check carbon in the configuration") from None

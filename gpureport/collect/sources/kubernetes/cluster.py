@@ -220,7 +220,7 @@ def read_observed_at(folder: Path) -> datetime:
         written = file.read_text(encoding="utf-8").strip()
     except FileNotFoundError:
         raise UsageError(
-            f"{folder} does not say when it was saved; give --observed-at 2026-11-21T01:46:21Z, or write that into {OBSERVED_AT}"
+            f"{folder} has no time of its snapshot; give --observed-at 2026-11-21T01:46:21Z, or write that into {OBSERVED_AT}"
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise SourceError(f"{file} cannot be read ({error}); give --observed-at") from error
@@ -264,7 +264,7 @@ def list_pages(get_page: GetPage) -> Iterator[Page]:
             object_count += len(page.items)
             if token := page.continue_token:
                 if token in seen:
-                    raise SourceError("the server gives the same page again and again; check any proxy in between")
+                    raise SourceError("the server returns the same page again and again; check any proxy in between")
                 seen.add(token)
                 if len(seen) > _MOST_PAGES or object_count > _MOST_OBJECTS:
                     raise SourceError(
@@ -389,9 +389,9 @@ class Cluster:
     def _prefixes(self, kind: Kind) -> list[str]:
         """Return the path of each served version of the kind's group, the best first."""
         if kind.system and kind.system not in self._connection.settings.systems:
-            raise OutOfScopeError(f"left out, for kubernetes.systems does not name {kind.system}")
+            raise OutOfScopeError(f"left out, because kubernetes.systems does not name {kind.system}")
         if self._namespaces and not (kind.is_namespaced or kind == NAMESPACES):
-            raise OutOfScopeError("left out, for it belongs to no namespace and kubernetes.namespaces is set")
+            raise OutOfScopeError("left out, because it belongs to no namespace and kubernetes.namespaces is set")
         if not kind.group:
             return ["/api/v1"]
         served = self._versions.get(kind.group)

@@ -188,7 +188,7 @@ class Connection:
             if self._refuses:
                 raise
             if self._is_starting():
-                raise _BrokenError(f"the server is starting, and still refuses what it allows later: {error}") from error
+                raise _BrokenError(f"the server is starting and refuses requests that it allows later: {error}") from error
         try:
             return self._within_deadline(path, query, decode)
         except ForbiddenError:
