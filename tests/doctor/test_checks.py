@@ -59,7 +59,7 @@ def lines_for(metrics: list[str], signal: str) -> list[str]:
 def test_the_codes_of_the_operations_page_are_those_that_are_used() -> None:
     sources = "".join(path.read_text() for path in Path(doctor.__file__).parent.glob("*.py"))
     used = set(re.findall(r'Finding\(\s*"(\w+)"', sources))
-    table = OPERATIONS.partition("| code | looks at |")[2].partition("\n\n")[0]
+    table = OPERATIONS.partition("| code | checks |")[2].partition("\n\n")[0]
     assert sorted(re.findall(r"`(\w+)`(?=[^|]*\|[^|]*\|$)", table, re.MULTILINE)) == sorted(used)
 
 

@@ -69,7 +69,7 @@ def test_as_few_nodes_more_as_it_takes() -> None:
     ]
     assert counts == [3, 1, 0]
     held = scene([Pod(8, 10, None, None, "", KIND, Use("ns/w"))], [node("a", 8)], until=2000)
-    with pytest.raises(LakeError, match="not even 1,000 nodes more"):
+    with pytest.raises(LakeError, match="even 1,000 more nodes do not reach"):
         list(_rows("c", held, held.nodes[0], NodeQuestion((0,), wait_seconds=60), {"H100": [None]}))
 
 
