@@ -1,10 +1,9 @@
--- GPU-seconds of each hour by everything that decides on their bucket: usable, allocated, reserved, pending demand, active, SM activity.
+-- GPU-seconds of each hour by all states that decide the bucket: outage, allocation, reservation, pending demand, activity, SM activity.
 --
--- A whole GPU counts its seconds; a MIG instance its compute slices of 7 (of 4 on an A30), and what no instance is made of is
--- beside them as unsliced. Holders of a unit have their parts of it (day.allocated_interval), claims that no container uses the parts that
--- they take of what holders leave, or equal ones where that is not known; what neither has is free, and of it, as of what is reserved beside
--- a holder, only the time is known. Hours are cut where holders change and where the GPU becomes unusable, so that each interval has one state
--- of all these; activity comes sample by sample (day.sample_sum).
+-- A MIG instance counts by its compute slices, of 7 (4 on an A30). Slices without an instance are unsliced. Holders have their shares of a unit
+-- (day.allocated_interval). Unused claims divide the remainder by their shares, or equally if these are unknown. The rest is free. Free time and
+-- time reserved beside a holder have no activity of their own and are inactive. Hours are split at changes of holders and of outages, so that
+-- each interval has one state. Activity is summed sample by sample (day.sample_sum).
 --
 -- revision: 7
 -- grain:  cluster, device_uuid, gpu_instance_id, hour_start_at, outage, is_reserved, is_unsliced, stranding, activity, namespace, pod, pod_uid, hours_method

@@ -1,18 +1,18 @@
 -- GPU-hours of capacity by bucket: each interval of each GPU in exactly one of ten buckets.
 --
--- Meanings of the buckets: report.gpu_hour_ledger. Each has its own condition, and none is the rest of the others: report.gpu_hour_balance
--- compares their sum with a capacity that is computed without them.
+-- Each bucket has its own condition, and none is the remainder of the others. report.gpu_hour_balance compares their sum with a capacity that
+-- is computed independently.
 --
--- Hours of a shared GPU are divided by the shares that were allocated, where these are known, else in equal parts: hours_method.
+-- Hours of a shared GPU are divided by the allocated shares if known, else equally; hours_method has the method.
 --
 -- grain:  cluster, node_name, device_uuid, gpu_instance_id, day, bucket, cause, namespace, pod, pod_uid
 -- reads:  facts.ledger_day, period.capacity, period.holder_day, period.unseen_allocation
 -- source: facts.ledger_day; what had no data: period.capacity, period.unseen_allocation; missing labels: period.holder_day
 -- columns:
---   device_uuid      UUID of the physical GPU; '' of those without an exporter
---   gpu_instance_id  MIG instance; '' for the whole GPU, or what of it is unsliced
---   cause            why it is unavailable (not_ready, cordoned, …), unknown or allocated_unmeasured (unseen, no_activity_signal, nobody_named, …) or fragmented (unsliced, fragmented, …); of what is free without telemetry why; '' else
---   first_hour_at    UTC, the first hour of the day that has any; null for what had no data
+--   device_uuid      UUID of the physical GPU; '' for GPUs without an exporter
+--   gpu_instance_id  MIG instance; '' for the whole GPU or its unsliced part
+--   cause            cause of unavailable, unknown, allocated_unmeasured or fragmented hours, or of missing telemetry for free hours; else ''
+--   first_hour_at    UTC, first hour of the day with such time; null for time without data
 -- Time that was neither seen nor usable is part of what was expected and without data.
 with lost as (
     select

@@ -1,6 +1,6 @@
--- Idle time of each pod on GPUs: hours on end without activity, and the part of its GPUs that ever did anything.
+-- Idle time of each pod on GPUs: consecutive hours without activity, and the fraction of its GPUs that were ever active.
 --
--- Whole hours in which all its GPUs were seen and none was active; activity that is not known counts as use.
+-- An hour is idle if none of the pod's GPUs was active. Unknown activity counts as use.
 --
 -- grain:  cluster, namespace, pod, pod_uid
 -- reads:  facts.ledger_hour
@@ -8,7 +8,7 @@
 -- source: facts.ledger_hour
 -- columns:
 --   is_unknown  whether the activity of some of its time is unknown
---   used_ratio  GPUs and MIG instances that were active in any hour ÷ those that it had
+--   used_ratio  GPUs and MIG instances with activity in any hour ÷ all of the pod
 with hour as (
     select
         columns('^(cluster|namespace|pod|pod_uid|device_uuid|gpu_instance_id|hour_start_at)$'),

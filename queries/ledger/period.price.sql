@@ -1,6 +1,6 @@
--- Price of a GPU-hour and of a kWh by model and day: the configured ones that were in force.
+-- Price of a GPU-hour and of a kWh by model and day: the configured price in force on that day.
 --
--- A model without a price of its own has that of all; before the first date of a price it is unknown.
+-- A model without its own price has the price of the model all. Before its first date, a price is null.
 --
 -- grain:  gpu_model, day
 -- reads:  facts.energy_hour, period.ledger

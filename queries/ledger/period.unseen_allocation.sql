@@ -1,8 +1,8 @@
--- Time without telemetry, or without labels, of each node and day by what Kubernetes knows of it: allocated to whom, free, unavailable.
+-- Time without telemetry or labels of each node and day, by its state in Kubernetes: allocated to a pod, free or unavailable.
 --
--- What requests and placements say of the whole node (facts.node_allocation) less what was seen of its GPUs, at most that time. Which of the
--- node's GPUs a pod had is not known: period.ledger fills them one after the other. Where GPUs without labels are active for longer than
--- requests explain, requests say nothing of these.
+-- Allocation of the whole node (facts.node_allocation) less the observed time, limited to the time without data. The GPUs of each pod are
+-- unknown: period.ledger fills them one after the other. If GPUs without labels are active for longer than requests explain, their time
+-- is not included.
 --
 -- grain:  cluster, node_name, day, state, namespace, pod, pod_uid
 -- reads:  facts.ledger_day, facts.node_allocation, period.capacity, period.holder_day

@@ -1,9 +1,9 @@
--- GPU-hours of each workload on each GPU by bucket, over the window: what a later period is compared with.
+-- GPU-hours of each workload on each GPU by bucket, over the window, for comparison with another period.
 --
 -- grain:  cluster, device_uuid, gpu_model, bucket, namespace, workload
 -- reads:  period.ledger, period.workload
 -- columns:
---   workload  kind/name; of a pod without one pod/uid; '' of unallocated time
+--   workload  kind/name; pod/uid for a pod without a workload; '' for unallocated time
 select
     ledger.cluster,
     ledger.device_uuid,

@@ -1,7 +1,7 @@
--- Cost and emissions of the GPUs by the configured prices and factors; not made without any of them.
+-- Cost, energy and emissions of the GPUs by the configured prices and factors. Without any of these the table is omitted.
 --
--- Allocated time is by requests where it has no data; used is the time with data, weighted by the GPU's activity. Energy is its own line, the
--- same on both; idle energy is the holders' by idle_policy, else unallocated. An hour has its UTC day's price and the grid's mean intensity.
+-- Allocated time without data comes from requests. Used time is time with data, weighted by activity. Energy is separate from both costs.
+-- idle_policy assigns idle energy to holders, or leaves it unallocated. Each hour has its UTC day's price and the grid's mean intensity.
 --
 -- grain:  cluster, day, namespace, gpu_model
 -- reads:  facts.energy_hour, period.charge, period.price, period.sensor_accuracy, period.team
@@ -10,9 +10,9 @@
 -- columns: cluster, day, namespace, gpu_model, team, allocated_gpu_hours, used_gpu_hours, allocated_cost, used_cost, energy_kwh,
 --          energy_method, energy_accuracy_ratio, facility_kwh, energy_cost, co2e_grams, co2e_market_grams, unmeasured_gpu_hours, unknown_reasons
 --   allocated_gpu_hours   allocated GPU-hours
---   used_gpu_hours        allocated GPU-hours x their activity; null where no activity is known
+--   used_gpu_hours        allocated GPU-hours x their activity; null if activity is unknown in any hour
 --   allocated_cost        allocated_gpu_hours x the model's price
---   unmeasured_gpu_hours  allocated GPU-hours whose energy is not known: the kWh, their cost and emissions lack them
+--   unmeasured_gpu_hours  allocated GPU-hours of unknown energy, excluded from energy, its cost and emissions
 with intensity as (
     select
         (value ->> 'basis') as basis,

@@ -1,7 +1,7 @@
--- Charges for GPU-hours in the columns of FOCUS 1.3: one a day, node, model, workload and bucket.
+-- Charges for GPU-hours in the columns of FOCUS 1.3, one per day, node, model, workload, bucket and method.
 --
--- Idle and unallocated hours are charges of their own. Hours of a model without a price are not charges; without prices or a currency code
--- the table is not made. Energy is not in it (report.cost).
+-- Idle and unallocated hours are separate charges. Hours of a model without a price are no charges. Without prices or a currency code
+-- the table is omitted. Energy is in report.cost only.
 --
 -- grain:  BillingAccountId, ResourceId, SkuId, ChargePeriodStart, SubAccountId, AllocatedResourceId, x_Bucket, x_HoursMethod
 -- reads:  period.charge

@@ -1,15 +1,15 @@
--- Ledger against capacity by cluster, day, model and node: GPU-hours of capacity, and GPU-hours per bucket.
+-- GPU-hours of capacity and of each ledger bucket, by cluster, day, model and node.
 --
--- Capacity is worked out from period.capacity alone. Never add rows of different dimensions: each is the whole.
+-- Capacity comes from period.capacity alone. Each dimension contains all GPU-hours: never add rows of different dimensions.
 --
 -- grain:  cluster, dimension, value
 -- reads:  period.capacity, period.ledger
 -- columns: cluster, dimension, value, device_count, capacity_gpu_hours, effective_gpu_hours, underutilized_gpu_hours,
 --          active_unmeasured_gpu_hours, allocated_unmeasured_gpu_hours, allocated_idle_gpu_hours, reserved_idle_gpu_hours, fragmented_gpu_hours,
 --          free_gpu_hours, unknown_gpu_hours, unavailable_gpu_hours, difference_gpu_hours
---   dimension             cluster, day, gpu_model or node_name: what the row is for
---   value                 which of them; '' where unknown
---   difference_gpu_hours  h, capacity less all of them
+--   dimension             cluster, day, gpu_model or node_name
+--   value                 value of the dimension; '' where unknown
+--   difference_gpu_hours  h, capacity less the sum of the buckets
 with part as (
     select
         * exclude (device_count),

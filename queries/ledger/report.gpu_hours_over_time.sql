@@ -1,7 +1,7 @@
 -- GPUs per hour: capacity, allocated, active and effective.
 --
--- Time without data has no hour here. What is allocated and neither active nor idle has no signal; if all has none, both are unknown. The allocation
--- is unknown where the GPU was active and no pod is named. Nodes without telemetry, or without labels, count by requests, their activity as unknown.
+-- Time without data is not counted. Allocated time that is neither active nor idle has no activity signal. If all of it has none, both are
+-- null. Active GPUs without a named pod have unknown allocation. Nodes without telemetry or labels count by requests, with unknown activity.
 --
 -- grain:  cluster, gpu_model, hour_start_at
 -- reads:  facts.ledger_hour, facts.node_allocation, period.capacity, period.holder_day, period.unseen_allocation
@@ -9,7 +9,7 @@
 -- source: facts.ledger_hour; missing labels: period.holder_day; without telemetry or labels: facts.node_allocation
 -- columns: cluster, gpu_model, hour_start_at, usable_gpu_hours, allocated_gpu_hours, unnamed_gpu_hours, active_gpu_hours, effective_gpu_hours,
 --          allocated_idle_gpu_hours
---   usable_gpu_hours     h seen in which the GPU could be used
+--   usable_gpu_hours     h with data in which the GPU was usable
 with reported as (
     select
         columns('^(cluster|node_name|day)$'),

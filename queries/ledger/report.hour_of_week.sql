@@ -1,12 +1,12 @@
--- Allocated and idle GPU-hours by weekday and hour of the report's time zone; idle unknown where use is known for less than figure_min_coverage.
+-- Allocated and idle GPU-hours by weekday and hour in the report's time zone. Idle is null if too little activity is known (figure_min_coverage).
 --
 -- grain:  cluster, weekday, hour_of_day
 -- reads:  report.gpu_hours_over_time
 -- params: figure_min_coverage_ratio, timezone
 -- columns: cluster, weekday, hour_of_day, hour_count, usable_gpu_hours, allocated_gpu_hours, unnamed_gpu_hours, allocated_idle_gpu_hours,
 --          allocated_ratio, allocated_idle_ratio
---   hour_count        hours of the window that are added up here
---   usable_gpu_hours  h seen in which GPUs could be used
+--   hour_count        hours of the window in the sum
+--   usable_gpu_hours  h with data in which GPUs were usable
 with summed as (
     select
         cluster,

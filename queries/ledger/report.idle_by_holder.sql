@@ -1,14 +1,14 @@
--- Idle GPU-hours by holder, largest first, with its share of all of them.
+-- Idle GPU-hours of each namespace, largest first, with its share of the cluster's idle GPU-hours.
 --
--- Namespaces without any such hour are left out. Underutilized hours are beside them, not added: work was done.
+-- Namespaces without idle hours have no row. Underutilized hours are a separate column and not idle, because the GPUs were active.
 --
 -- grain:  cluster, namespace
 -- reads:  period.charge
 -- columns: cluster, namespace, idle_gpu_hours, allocated_idle_gpu_hours, reserved_idle_gpu_hours, underutilized_gpu_hours,
 --          idle_ratio, cumulative_idle_ratio, idle_cost, unknown_reasons
---   idle_gpu_hours            h of whole GPUs held or reserved and not active
---   allocated_idle_gpu_hours  h of these held by a container
---   reserved_idle_gpu_hours   h of these that a claim had and no container
+--   idle_gpu_hours            h of whole GPUs, allocated or reserved and not active
+--   allocated_idle_gpu_hours  part of idle_gpu_hours, allocated to pods
+--   reserved_idle_gpu_hours   part of idle_gpu_hours, reserved by a claim and not allocated to a pod
 --   idle_cost                 idle_gpu_hours x the model's price
 with idle as (
     select

@@ -1,7 +1,7 @@
 -- Allocated GPU-hours by how the pods of each workload ended, if known.
 --
--- Deleted: seen running, gone an hour before the last pod was seen; days without data hide ends. Restarts cost the time
--- between runs of a container; whether work was saved is unknown.
+-- A deleted pod was last seen running, more than an hour before the cluster's last pod. Days without data hide ends. A restart costs the
+-- time between two runs of a container. Saved work is unknown.
 --
 -- grain:  cluster, namespace, workload_kind, workload, outcome
 -- reads:  facts.container_run, facts.node_allocation, facts.ownership, facts.pod_outcome, period.ledger, period.workload

@@ -1,14 +1,14 @@
--- Days whose facts were computed again from other samples: figures before and after.
+-- Recomputed days: GPU-hours of each day before and after its facts were computed again from other samples.
 --
--- Numbers of these days in earlier reports differ from those here.
+-- Previous reports show other figures for these days.
 --
 -- grain:  cluster, day
 -- reads:  facts.ledger_hour
 -- params: restated_days, since_at, until_at
 -- source: footers of facts; facts.ledger_hour
 -- columns: cluster, day, previous_seen_gpu_hours, seen_gpu_hours, previous_allocated_gpu_hours, allocated_gpu_hours
---   previous_allocated_gpu_hours  h of these that somebody held, at first
---   allocated_gpu_hours          h of these that somebody held, now
+--   previous_allocated_gpu_hours  h allocated on the day, by its first facts
+--   allocated_gpu_hours          h allocated on the day, by its present facts
 with authoritative as (
     select unnest(from_json(
         $restated_days::json,

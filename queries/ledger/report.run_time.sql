@@ -1,6 +1,6 @@
 -- Run times of pods that succeeded or failed in the window, by GPUs requested.
 --
--- Pods that began before the window count with their time in it: at_least names what they may raise.
+-- Pods with an unknown start count from their first known allocation. at_least lists the figures that such pods may raise.
 --
 -- grain:  cluster, size, outcome
 -- reads:  facts.node_allocation, facts.pod_outcome, facts.pod_wait

@@ -1,4 +1,4 @@
--- Cost of each team in the month of the window's last day, projected to the whole month, beside its budget. Not made without prices.
+-- Cost of each team in the month of the window's last day, projected to the whole month, and its budget. Without prices the table is omitted.
 --
 -- Costs are lower bounds unless all hours have a price (priced_gpu_hours).
 --

@@ -1,7 +1,7 @@
--- Cost of all capacity by team and workload; the rows add up to the fleet's. Not made without prices.
+-- Cost of all capacity by team and workload; the rows add up to the cost of the fleet. Without prices the table is omitted.
 --
--- Rows without a namespace are unallocated GPUs. Hours of a model without a price are in gpu_hours and not in priced_gpu_hours:
--- a cost beside them is a lower bound.
+-- Rows without a namespace are unallocated GPUs. Hours of a model without a price are in gpu_hours and not in priced_gpu_hours.
+-- The cost of such a row is a lower bound.
 --
 -- grain:  cluster, team, namespace, workload_kind, workload
 -- reads:  period.charge
@@ -9,7 +9,7 @@
 --          unallocated_cost, unavailable_cost, unknown_cost, unknown_reasons
 --   team              the namespace's team, else the namespace; '' where unallocated
 --   gpu_hours         h of whole GPUs
---   idle_cost         allocated or reserved, and not active
+--   idle_cost         cost of allocated or reserved hours without activity
 with summed as (
     select
         columns('^(cluster|team|namespace|workload_kind|workload)$'),
