@@ -1,18 +1,18 @@
--- Accelerator requests of each container that ran, and the way they were made.
+-- Accelerator requests of each container that ran, and the kind of each request.
 --
--- By a resource claim (DRA), by an extended resource that the scheduler turned into a claim (both are the same devices), by a MIG
--- resource, in Koordinator's dimensions, or by another extended resource, which the device plugin allocates. Where the cluster's objects were not looked
--- at, as kube-state-metrics shows it: of pods in which several containers request it gives amounts that are not kept here.
+-- Kinds: a resource claim (DRA); an extended resource with a claim made by the scheduler (the same devices); a MIG resource; Koordinator's
+-- resources; any other extended resource (device plugin). Pods without snapshots come from kube-state-metrics: there, a resource that several
+-- containers of a pod request has no amount.
 --
 -- revision: 2
 -- grain:  cluster, namespace, pod, pod_uid, container
 -- reads:  day.accelerator_resource, day.container_run, day.kube_request, day.kube_series, lake.pod_container
 -- source: Pod spec and status.extendedResourceClaimStatus; kube_pod_container_resource_requests
 -- columns: cluster, namespace, pod, pod_uid, container, request_source, requested, claims, start_at, end_at
---   requested  resources with their amounts where these are known, sorted; '' where it requested claims alone
---   claims     resource claims that it named, sorted; '' where none
+--   requested  resources with known amounts, sorted; '' where it requested only claims
+--   claims     names of its resource claims, sorted; '' where none
 --   start_at   UTC, start of its first run
---   end_at     UTC, end of its last run as far as it is known, outside it
+--   end_at     UTC, exclusive end of its last run, as far as known
 with run as (
     select
         columns('^(cluster|namespace|pod|pod_uid|container)$'),

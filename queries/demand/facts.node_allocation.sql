@@ -1,8 +1,8 @@
 -- Allocated, free and unavailable GPUs of each node in intervals, from requests, placements and the node's state alone.
 --
--- Known without telemetry: what a pod requests on the node is allocated from its binding on; what is left is free where the node takes
--- pods, unavailable where it does not or a GPU is unhealthy. Time in which pods or the node were not listed has no row. Of two sources of requests, and
--- of nodes, the one that saw more of a day.
+-- No telemetry is needed. A request is allocated from the pod's binding on. The remainder is free if the node accepts pods; on other nodes it is
+-- unavailable, and so are unhealthy GPUs. Time without a list of pods or of the node has no row. Requests and nodes each come from the source
+-- with more data on the day.
 --
 -- revision: 17
 -- grain:  cluster, node_name, state, pod_uid, is_claim, start_at
@@ -10,10 +10,10 @@
 -- source: day.gpu_request, day.node_capacity; facts.device_capacity at the end of the interval
 -- columns: cluster, node_name, source, state, is_claim, namespace, pod, pod_uid, start_at, end_at, gpu_count, whole_count,
 --          largest_part_gpus, gpu_model, resources, resource_units, replica_gpus, taints, cpu_cores, host_memory_bytes, node_cpu_cores, node_memory_bytes
---   is_claim           by resource claims
+--   is_claim           whether resource claims request them
 --   gpu_model          model on the node; '' where unknown
---   cpu_cores          CPU cores requested, or left of node_cpu_cores
---   host_memory_bytes  memory of the node requested, or left
+--   cpu_cores          CPU cores requested, or free of node_cpu_cores
+--   host_memory_bytes  memory of the node requested, or free
 with daily as (
     select
         *,

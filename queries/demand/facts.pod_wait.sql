@@ -1,7 +1,7 @@
 -- Wait of each pod that requested accelerators: created, placed, running.
 --
--- Kubernetes gives these times in whole seconds; the first scrape at which a pod runs is none of them. A pod that requests several resources at
--- once waits for all of them: one of them names it. Time behind scheduling gates is part of the wait.
+-- Kubernetes reports these times in whole seconds. The first scrape of a running pod is not used. A pod with several resources waits for all
+-- of them; resource names one. Time behind scheduling gates is part of the wait.
 --
 -- revision: 13
 -- grain:  cluster, namespace, pod, pod_uid
@@ -10,14 +10,14 @@
 --         kube_pod_status_phase, kube_pod_container_state_started
 -- columns: cluster, namespace, pod, pod_uid, resource, requested_units, requested_gpus, node_name, gpu_model, created_at, scheduled_at, running_at,
 --          waiting_until_at, is_refused, wanted_model, refusal, cpu_cores, host_memory_bytes, source, start_at, end_at
---   resource          what it requested; of several the one that says most
---   requested_gpus    GPUs under all its names (day.gpu_request); null of units without a size in GPUs
---   node_name         node that it was given, '' while none
---   gpu_model         model of the GPUs there, '' while none, or unknown
---   running_at        UTC, when the first of its containers ran; null where it did not, or unknown
---   wanted_model      models whose nodes its node selector and affinity allow; any, or unknown without a snapshot of the pod
---   refusal           what the scheduler said beside GPUs: affinity, cpu, gate, memory, other, quota, taint with its key; '' where nothing
---   end_at            UTC, its end, as far as it is known
+--   resource          requested resource; of several, devices before shares and memory
+--   requested_gpus    GPUs under all resource names (day.gpu_request); null where units have no size in GPUs
+--   node_name         node of the pod; '' while it has none
+--   gpu_model         model of the node's GPUs; '' without a node or where unknown
+--   running_at        UTC, first start of a container; null where none started or unknown
+--   wanted_model      models of the nodes that its node selector and affinity allow; any; unknown without a snapshot of the pod
+--   refusal           scheduler's reasons other than GPUs: affinity, cpu, gate, memory, other, quota, taint with its key; '' where none
+--   end_at            UTC, end of the known wait
 with request as (
     select * replace (if(is_claim, claim_units, effective_units) as effective_units)
     from day.request

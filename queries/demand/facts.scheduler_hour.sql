@@ -1,17 +1,17 @@
 -- Requested and allocatable units of each accelerator resource per hour and gauge: seconds and maxima that add up.
 --
--- The gauges are the columns of day.demand_step and two ratios of them; a gauge that a source does not know has no row. OpenCost's own
--- gauges, where Prometheus has them, are a source beside ours. A gauge of pods that is known for less of an hour than pods are has no row: it is a
--- pod that hides it, so that the time without that pod is no mean of the hour.
+-- Gauges are the columns of day.demand_step and two ratios of them. A gauge that a source does not know has no row. OpenCost's own gauges,
+-- if Prometheus has them, are another source. A gauge of pods has no row if it is known for less of the hour than the number of pods: some
+-- pod makes it unknown, and the time without that pod is no mean of the hour.
 --
 -- revision: 15
 -- grain:  cluster, resource, hour_start_at, source, gauge
 -- reads:  day.demand_step, lake.sample, lake.series
 -- source: day.demand_step; OpenCost's cluster_gpu_pending_pod_count, _pending_request_total, _requested_allocatable_ratio
 -- columns: cluster, resource, is_opencosts, hour_start_at, source, gauge, observed_seconds, value_unit_seconds, value_units_max
---   is_opencosts        OpenCost itself would count it
+--   is_opencosts        whether OpenCost itself counts the resource
 --   source              snapshot, kube-state-metrics or opencost
---   observed_seconds    s in which it was known
+--   observed_seconds    s in which the gauge was known
 with gauge as (
     select
         columns('^(cluster|source|resource|is_opencosts|start_at|end_at)$'),

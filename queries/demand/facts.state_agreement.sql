@@ -1,7 +1,7 @@
--- Devices of claims and refusals by the scheduler in a snapshot beside what is counted here: a row of all, one of each that differs.
+-- Comparison of claimed devices and scheduler refusals in a snapshot with computed counts: a total row, and a row per difference.
 --
--- A device that a claim names is of a ResourceSlice, and no other is allocated. Nodes that the scheduler calls Insufficient for a pod
--- have fewer free units than it requests.
+-- Each device of a claim must be in a ResourceSlice, and no other device is allocated. Nodes that the scheduler reports as Insufficient
+-- must have fewer free units than the pod requests.
 --
 -- grain:  cluster, compared, object, resource, observed_at
 -- reads:  day.claim_allocation, day.node_capacity, day.snapshot_request, day.state_snapshot, lake.claim_device, lake.device, lake.pod

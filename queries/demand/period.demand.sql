@@ -1,7 +1,7 @@
 -- Pending and allocatable units of each accelerator resource over the window.
 --
--- One source counts for each hour, chosen as in report.scheduler_pressure: snapshots of Kubernetes' state, or kube-state-metrics where that saw
--- more than twice the time. A device may be advertised under several names: never add resources.
+-- One source counts for each hour, chosen as in report.scheduler_pressure: snapshots of Kubernetes' state, or kube-state-metrics if it has
+-- data for more than twice the time. A device may be advertised under several names: never add resources.
 --
 -- grain:  cluster, resource
 -- reads:  facts.scheduler_hour

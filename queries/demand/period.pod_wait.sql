@@ -1,18 +1,18 @@
--- Wait of each pod for accelerators, as far as it is in the window.
+-- Wait of each pod for accelerators in the window.
 --
--- Pods that were given a place in the window, that began to run in it, or that waited for a place at its end or were last seen so; each once, as
--- it was reported last. A pod that still waits at the window's end has waited until then.
+-- Pods that got a node in the window, started in it, or last waited for a node in it. Each pod has one row, with its latest report.
+-- The wait of a pod that still waits at the window's end is until then.
 --
 -- grain:  cluster, namespace, pod, pod_uid
 -- reads:  facts.pod_wait
 -- params: since_at, until_at
 -- source: facts.pod_wait
 -- columns:
---   gpu_model          model of the GPUs that it was given; '' while it waits, or where unknown
+--   gpu_model          model of the GPUs of its node; '' while it waits or where unknown
 --   requested_gpus     the same in GPUs; null where its units have no size in GPUs
 --   waiting_seconds    s from created until it was last seen waiting, or until the window's end; null where is_waiting is not
---   wanted_model       models whose nodes it allows (facts.pod_wait); unknown on days computed before
---   refusal            what the scheduler said beside GPUs; '' where nothing, or unknown
+--   wanted_model       models of the nodes that it allows (facts.pod_wait); unknown on days of older facts
+--   refusal            scheduler's reasons other than GPUs; '' where none or unknown
 --   pending_gpu_hours  requested_gpus x h of the window from created to placed; null where the units have no size
 with last_reported as (
     select

@@ -1,13 +1,13 @@
 -- Waits of pods for accelerators in the window, created to placed and placed to running, by size of the request in GPUs.
 --
--- Pods that were given a place in the window, those that still wait, with what they have waited so far, and pods that began to run in it.
--- Quantiles are interpolated between pods. One that would be longer if those that still wait never had a place is a lower bound: at_least names it.
+-- Pods that got a node in the window, started in it, or still wait; these count with their wait so far. Quantiles are interpolated between
+-- pods. at_least lists the quantiles that are lower bounds: they would be longer if the waiting pods never got a node.
 --
 -- grain:  cluster, size
 -- reads:  period.pod_wait
 -- source: period.pod_wait
 -- columns:
---   waiting_pod_count  pods that were last seen waiting for a place
+--   waiting_pod_count  pods that last waited for a node
 select
     columns('^(cluster|size)$'),
     count(*) filter (where is_placed) as placed_pod_count,

@@ -1,16 +1,16 @@
--- Free GPUs of each model that a request drawn from the window's own mix cannot use, by reason; the rest is usable.
+-- Free GPUs of each model by the reason why requests of the window's mix cannot use them; reason fits is usable.
 --
--- The FGD measure: of each node, all that is free for requests that do not fit there, else the parts that are too small for them; over time, and
--- over the requests of pods that waited, were placed or began to run in the window, each as one. Of shares only the largest free part is known.
--- CPU, memory and taints are not in it, nor nodes whose requests are unknown.
+-- The FGD measure. If a request does not fit a node, all its free GPUs count as fragmented; else only the parts that are too small. The mean is
+-- over time and over the requests of pods that waited, were placed or started in the window, with equal weight. Of shares, only the largest free
+-- part is known. CPU, memory, taints and nodes with unknown requests are not included.
 --
 -- grain:  cluster, gpu_model, reason
 -- reads:  facts.node_allocation, period.pod_wait
 -- params: since_at, until_at
 -- source: facts.node_allocation; period.pod_wait; Weng et al., Beware of Fragmentation, USENIX ATC 2023
 -- columns: cluster, gpu_model, reason, free_gpu_hours, free_ratio, largest_request_gpus, request_count
---   reason                model, size, share or affinity; unknown where a request has no size or none was seen; fits for what is usable
---   free_gpu_hours        h x free GPUs, by the share of the requests that meets the reason
+--   reason                model, size, share or affinity; unknown without requests or for a request without a size; fits for usable GPUs
+--   free_gpu_hours        h x free GPUs x share of the requests with this reason
 with free as (
     select
         cluster,

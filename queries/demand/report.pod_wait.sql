@@ -1,7 +1,7 @@
 -- Waits of pods for accelerators, created to placed and placed to running, by size of the request in GPUs.
 --
--- Pods that were given a node in the window, that still wait, or that began to run in it. at_least names the quantiles that are lower bounds,
--- because pods still wait.
+-- Pods that got a node in the window, started in it, or still wait. at_least lists the quantiles that are lower bounds, because pods
+-- still wait.
 --
 -- grain:  cluster, size
 -- reads:  period.wait
@@ -9,7 +9,7 @@
 -- columns: cluster, size, placed_pod_count, waiting_pod_count, placing_seconds_p50, placing_seconds_p90, placing_seconds_p95,
 --          placing_seconds_max, at_least, waiting_seconds_max, pending_gpu_hours, started_pod_count, starting_seconds_p50,
 --          starting_seconds_p90, starting_seconds_p95, starting_seconds_max, refused_pod_count, unknown_reasons
---   waiting_pod_count  pods that were last seen waiting for a node
+--   waiting_pod_count  pods that last waited for a node
 select
     *,
     -- A quantile without pods is null, because no pod waited.

@@ -1,7 +1,7 @@
 -- Requested and allocatable units of each accelerator resource per hour: mean over time and maximum.
 --
--- First in OpenCost's sense, from kube-state-metrics, then in Kubernetes', from snapshots (or from the other one if that saw more than twice
--- the time), then OpenCost's own gauges. Never add resources: a device may be advertised under several names.
+-- Figures as OpenCost defines them prefer kube-state-metrics; figures as Kubernetes defines them prefer snapshots. The other source is used if
+-- it has data for more than twice the time. OpenCost's own gauges follow. Never add resources: a device may have several names.
 --
 -- grain:  cluster, resource, hour_start_at
 -- reads:  facts.scheduler_hour
@@ -13,7 +13,7 @@
 --          gated_pod_count_avg, bound_pending_pod_count_avg, bound_pending_pod_count_max, bound_pending_units_avg, allocated_units_avg,
 --          schedulable_units_avg, cordoned_units_avg, not_ready_units_avg, demand_schedulable_ratio_avg, demand_schedulable_ratio_max,
 --          opencost_pending_pod_count_avg, opencost_pending_request_units_avg, opencost_requested_allocatable_ratio_avg, unknown_reasons
---   is_opencosts                              OpenCost itself would count it
+--   is_opencosts                              whether OpenCost itself counts the resource
 --   source                                    source of OpenCost's figures: kube-state-metrics or snapshot; '' for none
 --   observed_seconds                          s with that source's data on pods, or on nodes
 with hour as (

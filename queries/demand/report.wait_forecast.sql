@@ -1,7 +1,7 @@
--- Expected wait by namespace, size and models, from the last 20 pods of the class, where that was closer in the past than the median.
+-- Expected wait by namespace, size and models, from the last 20 pods of the class, if past errors are below those of the median.
 --
--- Back-tested on each pod that was given a place by what was known before it was created: of its class, and the median of all pods.
--- Unknown while pods that wait longer than the p90 are over a tenth of these 20 and all that wait.
+-- The back-test compares the class with the median of all pods, for each placed pod, with data from before its creation. The wait is null
+-- while pods that wait longer than the p90 are more than a tenth of the 20 and all waiting pods together.
 --
 -- grain:  cluster, namespace, size, wanted_model
 -- reads:  period.pod_wait
