@@ -1,14 +1,14 @@
 -- Runs of containers that request accelerators, and the time between them.
 --
--- From snapshots, else by kube-state-metrics. A restart that neither saw counts; how long it took is not known.
+-- Source: snapshots, else kube-state-metrics for pods without one. Restarts between two observations count, but their downtime is unknown.
 --
 -- revision: 3
 -- grain:  cluster, namespace, pod, pod_uid, container, run_at
 -- reads:  day.container_run, day.kube_series, facts.container_request, facts.pod_wait, lake.sample
 -- source: Pod status.containerStatuses; kube_pod_container_state_started, kube_pod_container_status_restarts_total
 -- columns: cluster, namespace, pod, pod_uid, container, run_at, restart_count, gpu_count, start_at, end_at
---   gpu_count  its GPUs; null where these are unknown, or how long it was down
---   start_at   UTC, end of the run before; its start if first
+--   gpu_count  GPUs of the container; null where these or the downtime are unknown
+--   start_at   UTC, end of the previous run; run_at for the first run
 with request as (
     select
         *,

@@ -1,9 +1,9 @@
--- Time in which a GPU or MIG instance was over-allocated: whole to two, or shares that add up to more than one.
+-- Over-allocation of GPUs and MIG instances: a whole device allocated twice, or shares above one in total.
 --
--- Grants are resource claims and, of pods without them, what Koordinator or the kubelet says. Parts are of a capacity: 60 percent of the memory and
--- 60 of the cores go together. Whoever has the whole has all of each; beside it any other is too much, be its part unknown: a share of
--- unknown size, a replica of a shared device, an instance of the GPU. Watching takes no part.
--- Only time in which each grant surely stood counts: one that ended between two snapshots ended at the first.
+-- Grants are resource claims; for pods without claims, the devices that Koordinator or the kubelet reports. Each capacity is added separately: 60 %
+-- of the memory and 60 % of the cores are no over-allocation. A grant of the whole device takes every capacity. Any second grant is then too much,
+-- even of unknown size: a share, a replica, an instance of the GPU. Admin access takes nothing. Only certain time counts: a grant that ended between
+-- two snapshots ends at the first of them.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, start_at
 -- reads:  day.authoritative_use, day.claim_share, day.container_run, day.device_grant, facts.claim_device, lake.pod_device

@@ -1,10 +1,9 @@
--- Holders of each device over time: the one table that every later figure reads.
+-- Holders of each device over time: the one source of holders for all later figures.
 --
--- Sharing mode, by the first that holds, with its evidence: named in turn on one device: time-sliced?, for labels alone do not show from
--- when to when; several at once: shared-claim where they name one resource claim, mps or time-sliced as their node says, else time-sliced
--- (MPS snapshots the same); a MIG instance, or a request for one: mig; one holder of a device that its node or its own request says is
--- handed out several times, on an exporter that names one holder at most (no virtual GPUs): mps, or time-sliced?, for others may hold it
--- unnamed; else exclusive. A node that shares with virtual GPUs names whoever is there: one holder is then exclusive.
+-- The first rule that applies gives the sharing mode and its evidence. Labels that alternate on one device: time-sliced?, because labels alone do not
+-- show the intervals. Several holders at once: shared-claim with one resource claim, mps if the node is labeled so, else time-sliced (MPS appears the
+-- same). A MIG instance or a request for one: mig. One holder: exclusive, unless the node or the request shows sharing and the exporter has no
+-- virtual GPUs. Then mps or time-sliced?, because other holders may be unnamed. Kubernetes and virtual GPUs name every holder.
 --
 -- revision: 5
 -- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at
@@ -14,7 +13,7 @@
 -- columns: cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at, end_at, source, certainty, sharing_mode,
 --          sharing_evidence, life_start_at, life_end_at
 --   source        dra-claim, koordinator, kubelet-checkpoint, pod-resources, labels, labels+kube-state, labels+snapshot, in turn, node silent, pod alive; several are listed
---   sharing_mode  exclusive, mig, mps, shared-claim, time-sliced, or time-sliced? where that is not certain
+--   sharing_mode  exclusive, mig, mps, shared-claim, time-sliced, or time-sliced? where uncertain
 with reported as (
     select
         columns('^(cluster|device_uuid|namespace|pod|container)$'),

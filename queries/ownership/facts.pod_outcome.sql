@@ -1,6 +1,6 @@
--- How each pod with GPUs stood when it was last seen: running, succeeded, or failed and why.
+-- Last known outcome of each pod with GPUs: running, succeeded, or failed with its reason.
 --
--- Of snapshots and kube-state-metrics a final state counts before running, and one with a reason before failed.
+-- A final state comes before running, every other final state before failed without a reason, and snapshots before kube-state-metrics.
 --
 -- revision: 3
 -- grain:  cluster, namespace, pod, pod_uid
@@ -8,7 +8,7 @@
 -- source: Pod status.phase, status.reason and containerStatuses; kube_pod_status_phase, kube_pod_status_reason,
 --         kube_pod_container_status_terminated_reason
 -- columns: cluster, namespace, pod, pod_uid, outcome, seen_at
---   seen_at  UTC, when it was last listed
+--   seen_at  UTC, end of its last listing
 with reported as (
     select
         *,

@@ -1,13 +1,13 @@
 -- Workload and namespace labels of each pod with GPUs, by telemetry or requests; one label may name its team.
 --
--- A ReplicaSet that a Deployment made has its name and a hash: then the Deployment is the workload. Where no source has the pod
--- the workload is ''. A holder without a uid is the pod of its name.
+-- A ReplicaSet named after a Deployment and a hash counts as the Deployment. The workload is '' if no source has the pod. A holder without a uid is
+-- matched by pod name.
 --
 -- revision: 3
 -- grain:  cluster, namespace, pod, pod_uid
 -- reads:  day.namespace_label, day.pod_controller, facts.node_allocation, facts.ownership
 -- columns: cluster, namespace, pod, pod_uid, workload_kind, workload, namespace_labels
---   workload_kind     Deployment, StatefulSet, Job, …; Pod of one that no one made; '' where unknown
+--   workload_kind     Deployment, StatefulSet, Job, …; Pod without a controller; '' where unknown
 with holder as (
     select distinct columns('^(cluster|namespace|pod|pod_uid)$')
     from facts.ownership

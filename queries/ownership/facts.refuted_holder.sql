@@ -1,8 +1,8 @@
--- Pods that labels name on devices and that cannot hold one, with the evidence.
+-- Pods that labels name on devices but that cannot hold one, with the evidence.
 --
--- Target labels of a scrape name the exporter's own pod: its address is the one that was scraped, and it requests no accelerator. Nor can a
--- pod hold one that requests no extended resource and has no claim. Where neither the requests of a pod nor its address are known its
--- labels count; a pod that shares its node's address is judged by its requests alone.
+-- Target labels of a scrape name the exporter's own pod: it has the scraped address and requests no accelerator. A pod without extended resources and
+-- without a claim cannot hold a device either. Labels count where both requests and address are unknown. A pod with its node's address is judged by
+-- its requests alone.
 --
 -- revision: 3
 -- grain:  cluster, namespace, pod
@@ -10,7 +10,7 @@
 -- source: workload labels and instance of the devices' series; kube_pod_info (pod_ip, host_ip), requests of pods, resource claims of pods
 -- columns: cluster, namespace, pod, evidence, device_count
 --   evidence       scraped_address or no_request
---   device_count   devices on which it is named
+--   device_count   devices on which labels name it
 with named as (
     select
         columns('^(cluster|namespace|pod)$'),

@@ -1,16 +1,16 @@
 -- Containers that the exporter reports on devices that Kubernetes did not allocate to them.
 --
--- Ownership leaves such labels out: they are reported here alone. A pod that Kubernetes says nothing of is not here, nor is a run of less than two
--- minutes, for labels lag behind. An instance counts as its GPU: which instance a claim has is not always known.
+-- facts.ownership excludes these labels. Pods without Kubernetes data are not included, nor are runs under two minutes, because labels lag. A MIG
+-- instance counts as its GPU, because the instance of a claim is not always known.
 --
 -- revision: 2
 -- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at
 -- reads:  day.authoritative_use, day.owner_label_run
 -- source: exporter labels against resource claims, Koordinator's annotation and the kubelet's word
 -- columns: cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at, end_at, source, allocated_devices
---   device_uuid    UUID of the physical GPU on which it is named
---   start_at       UTC, start of the interval in which it was named there and given others
---   source         what says which devices it was given
+--   device_uuid    UUID of the physical GPU that the label names
+--   start_at       UTC, start of the interval with this label and other allocated devices
+--   source         source of its allocated devices
 with met as (
     select
         run.* similar to '^(cluster|device_uuid|gpu_instance_id|namespace|pod)$',
