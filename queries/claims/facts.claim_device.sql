@@ -1,7 +1,7 @@
--- Devices that resource claims held over time: from the cluster's own objects, else from telemetry.
+-- Devices of resource claims over time: from the cluster's own objects, else from telemetry.
 --
--- Claims vanish with their pods; between snapshots the exporter's labels (dra_*) and kube-state-metrics (from 2.20) may still name them.
--- Snapshots come before names in telemetry, for the same claim and time.
+-- Claims disappear with their pods. Between snapshots, the exporter's labels (dra_*) and kube-state-metrics (from 2.20) may still name them.
+-- Snapshots take precedence over telemetry for the same claim and time.
 --
 -- revision: 2
 -- grain:  cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request, start_at
@@ -9,11 +9,11 @@
 -- columns: cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request, subrequest, is_admin_access, is_extended_resource,
 --          node_name, device_type, profile, gpu_model, device_uuid, gpu_instance_id, matched_by, share_ratio, share_source, start_at, end_at,
 --          start_source, end_source, end_uncertainty_seconds
---   request                  request of the claim that it answers; '' where unknown
---   device_type              gpu, mig, …; '' where the driver does not say
---   gpu_instance_id          MIG instance; '' for the whole GPU; null where it is unknown
---   matched_by               as in day.claim_match; labels
---   share_source             whole device, takes nothing (watching), consumed capacity, requested capacity, or '' where the size is unknown
+--   request                  request of the claim; '' where unknown
+--   device_type              gpu, mig, …; '' where the driver does not report it
+--   gpu_instance_id          MIG instance; '' for the whole GPU; null where unknown
+--   matched_by               as in day.claim_match, or labels
+--   share_source             whole device, takes nothing (admin access), consumed capacity, requested capacity, or '' where the size is unknown
 with judged as (
     select
         label.*,

@@ -1,8 +1,8 @@
 -- Hours of each device of each resource claim: allocated, reserved, used by a container, or idle.
 --
--- Allocated and not used is idle, reserved or not. A share of a device is the part of it that it takes; where its size
--- is unknown, an equal part with the others that have the device. Parts that come to more than the device are cut in proportion. A MIG
--- instance is its compute slices of 7 (of 4 on an A30), and watching takes nothing. After the last list of pods use is unknown, but where it is seen.
+-- Allocated time without use is idle, reserved or not. A share counts as its part of the device, or as an equal part if its size is unknown. Parts
+-- above one device in total are reduced in proportion. A MIG instance counts as its compute slices of 7 (of 4 on an A30 or RTX PRO 6000). Admin
+-- access takes nothing. After the last list of pods, use is unknown unless observed or known from labels.
 --
 -- revision: 3
 -- grain:  cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request, hour_start_at

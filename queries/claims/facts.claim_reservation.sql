@@ -1,13 +1,13 @@
 -- Reservations of each resource claim over time, from snapshots of claims and kube-state-metrics' pods.
 --
--- A pod reserves a claim when it is bound; its end ends the reservation, though the claim may go on. Groups of pods reserve claims too,
--- and are no pods: only the snapshots show from when to when.
+-- A pod reserves a claim when it is bound. The reservation ends with the pod; the claim may go on. Groups of pods also reserve claims: only snapshots
+-- show their intervals.
 --
 -- grain:  cluster, namespace, claim, claim_uid, consumer_resource, consumer_uid, start_at
 -- reads:  day.claim_series, day.state_snapshot, lake.claim_consumer, lake.pod
 -- source: ResourceClaim status.reservedFor and the pods' own times; kube_pod_resourceclaim_info
 -- columns: cluster, namespace, claim, claim_uid, consumer_resource, consumer, consumer_uid, start_at, end_at
---   claim_uid          claim's uid; '' where kube-state-metrics reports it, which knows the name alone
+--   claim_uid          claim's uid; '' from kube-state-metrics, which has only the name
 with snapshot as (
     select *
     from day.state_snapshot

@@ -1,7 +1,7 @@
--- Containers that ran with a device of a resource claim, over time.
+-- Containers that run with a device of a resource claim, over time.
 --
--- A container names its claims, and may name one request of a claim; one that does not has nothing, whatever its pod reserved. Names of
--- claims recur: only what was there at the same time is joined. Of claims that only labels know, the containers that labels name.
+-- A container names claims, or one request of a claim. A container without a claim uses no device, even if its pod reserves one. Names of claims
+-- recur, so only overlapping intervals are joined. For claims known from labels alone, labels name the containers.
 --
 -- grain:  cluster, namespace, pod, pod_uid, container, claim, claim_uid, driver, pool, device, share_id, request, start_at
 -- reads:  day.claim_label, day.container_run, facts.claim_device

@@ -1,7 +1,7 @@
 -- Devices of each resource claim: time allocated, reserved and used, and GPU-hours without use.
 --
--- Reserved is by a pod or a group of pods, used is by a running container that names the claim. Admin access takes nothing. A share of a device
--- counts by the part that it takes; where that is unknown, as an equal part. Claims that no snapshot saw are known by labels alone.
+-- A pod or a group of pods reserves a claim; a running container that names the claim uses it. Admin access takes nothing. A share counts as its part
+-- of the device, or as an equal part if its size is unknown. Claims without a snapshot are known from labels alone.
 --
 -- grain:  cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request
 -- reads:  facts.claim_device, facts.claim_hour, facts.claim_reservation, facts.claim_use
@@ -11,16 +11,16 @@
 --          idle_seconds, allocated_gpu_hours, reserved_idle_gpu_hours, share_ratio, share_source, use, consumers, pod_count, podgroup_count,
 --          container_count, is_shared, is_admin_access, is_extended_resource, subrequest, device_uuid, gpu_instance_id, matched_by,
 --          node_name, gpu_model, profile, start_at, end_at, start_source, end_source, end_uncertainty_seconds, unknown_reasons
---   idle_seconds             s in which it was allocated and no container that uses it ran
---   allocated_gpu_hours      h of whole GPUs in which it was allocated
---   reserved_idle_gpu_hours  h of whole GPUs of them in which no container used it
---   share_ratio              0..1, part of the device that the claim has: for a share, its largest part of any capacity
---   share_source             whole device, takes nothing (watching), consumed capacity, requested capacity (the least that it takes), or equal parts
---   pod_count                pods that reserved it
---   is_shared                several pods or groups reserved it, or several claims had the device at once
---   matched_by               how the device of the telemetry was found; '' where it was not
+--   idle_seconds             s allocated without a running container that uses it
+--   allocated_gpu_hours      h of whole GPUs allocated
+--   reserved_idle_gpu_hours  h of whole GPUs allocated without a container that uses them
+--   share_ratio              0..1, part of the device that the claim has; for a share, its largest part of any capacity
+--   share_source             whole device, takes nothing (admin access), consumed capacity, requested capacity (a minimum), or equal parts
+--   pod_count                pods that reserve it
+--   is_shared                several pods or groups reserve it, or several claims have the device at once
+--   matched_by               match of the device to telemetry; '' without a match
 --   start_at                 UTC, start of the allocation in the days of the window
---   end_at                   UTC, its end in them, outside it
+--   end_at                   UTC, end of the allocation in these days, also outside the window
 with allocated as (
     select
         columns('^(cluster|namespace|claim|claim_uid|driver|pool|device|share_id|request)$'),
