@@ -1,9 +1,9 @@
 -- State of each node on a day: accelerators, pods that request them, hardware, driver.
 --
--- kube-state-metrics and snapshots of Kubernetes' state show the same, and either serves alone. A node without accelerators has a row
--- too: what is not listed here is no node. Under time slicing the device plugin counts each replica (gpu-operator 684), so how many
--- devices there are is known from the labels of GPU feature discovery or from ResourceSlices alone. A node whose devices are allocated
--- by claims advertises no extended resource: there the devices of its slices are its accelerators.
+-- kube-state-metrics and Kubernetes snapshots show the same state; one of them is enough. A node without accelerators has a row too; a name without a
+-- row is no node. Under time slicing, the device plugin counts each replica (gpu-operator 684): only labels of GPU feature discovery or
+-- ResourceSlices show the number of devices. A node with devices allocated by claims advertises no extended resource: its accelerators are the
+-- devices of its slices.
 --
 -- revision: 8
 -- grain:  cluster, node_name, day
@@ -11,10 +11,10 @@
 -- source: kube-state-metrics: kube_node_*, kube_pod_container_resource_requests; labels of GPU and node feature discovery; snapshots
 -- columns: cluster, node_name, day, start_at, end_at, accelerator_count, accelerator_resources, device_count, device_count_min,
 --          gpu_model, accelerator_pod_count, hardware_make, driver_version
---   start_at               UTC, from when on its accelerators were listed; the node itself where it has none
---   device_count           physical devices by labels (gpu.count but of instances, or capacity ÷ gpu.replicas), else by slices, else percent ÷ 100; null where none has it
---   gpu_model              model by label: of GPU feature discovery, AMD's, Koordinator's, GKE's or Karpenter's; '' where none has it
---   driver_version         GPU driver by label, '' where none has it
+--   start_at               UTC, start of the listing of its accelerators; of the node where it has none
+--   device_count           physical devices by labels (gpu.count except of instances, or capacity ÷ gpu.replicas), else by slices, else percent ÷ 100; null without a source
+--   gpu_model              model by label of GPU feature discovery, AMD, Koordinator, GKE or Karpenter; '' without a label
+--   driver_version         GPU driver by label; '' without a label
 --
 -- A claim stands for whatever it allocates.
 with claiming as (
