@@ -1,7 +1,7 @@
 -- Allocated and free capacity, health and topology of Koordinator's devices.
 --
--- An unhealthy device has nothing free. A GPU may be advertised under other names too (nvidia.com/gpu by the device plugin): Koordinator
--- does not know what is held under those. Where more is allocated than there is, nothing is free; where pods were not listed, nothing is known.
+-- An unhealthy device has no free capacity. A GPU may have other resource names too (nvidia.com/gpu by the device plugin); Koordinator does not count
+-- allocations under these. Free capacity is 0 where more is allocated than exists, and unknown where pods were not listed.
 --
 -- revision: 3
 -- grain:  cluster, node_name, device_type, minor, device_id, start_at
@@ -10,10 +10,10 @@
 -- columns: cluster, node_name, device_type, minor, device_id, is_healthy, health_reason, socket_id, numa_node, pcie_id, pci_bus_id,
 --          partition_minors, core_percent, memory_bytes, memory_ratio_percent, allocated_core_percent, allocated_memory_bytes,
 --          allocated_memory_ratio_percent, free_core_percent, free_memory_bytes, free_memory_ratio_percent, pod_count, start_at, end_at
---   core_percent       computing power in all, 100; of rdma and fpga the percent of the device
---   free_core_percent  what may still be given; 0 where the device is not fit
---   start_at           UTC, first snapshot in which it was so
---   end_at             UTC, when that is no longer so
+--   core_percent       total computing power, 100; for rdma and fpga the percent of the device
+--   free_core_percent  unallocated computing power; 0 for an unhealthy device
+--   start_at           UTC, first snapshot with this state
+--   end_at             UTC, end of this state
 with snapshot as (
     select *
     from day.state_snapshot

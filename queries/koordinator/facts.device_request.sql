@@ -1,8 +1,8 @@
 -- Requests of each container and pod in Koordinator's dimensions: percent of GPU cores, bytes, percent of memory.
 --
--- A whole device is 100 %. nvidia.com/gpu: 2 is 200 % of both; koordinator.sh/gpu: 50 is 50 % of both. gpu.shared gives the number of devices,
--- else by the share of memory, never by computing power; each gives an equal part, cut to whole numbers. Memory that is not requested in
--- bytes is known when the device is (day.device_grant). Koordinator judges the pod as a whole; of its containers each is reported the same way.
+-- A whole device is 100 %. nvidia.com/gpu: 2 is 200 % of both; koordinator.sh/gpu: 50 is 50 % of both. gpu.shared gives the number of devices, else
+-- the share of memory does, never computing power. Each device gets an equal part, cut to whole numbers. Memory not requested in bytes is known once
+-- the device is known (day.device_grant). Koordinator judges the pod as a whole; each container is reported by the same rules.
 --
 -- revision: 2
 -- grain:  cluster, namespace, pod, pod_uid, container, device_type
@@ -10,11 +10,11 @@
 -- source: Pod requests; Koordinator's device resources, versions 0.6 to 1.7, names of before 1.2 under today's
 -- columns: cluster, namespace, pod, pod_uid, container, device_type, requested_as, device_count, gpu_core_percent, gpu_memory_bytes,
 --          gpu_memory_ratio_percent, device_core_percent, device_memory_bytes, device_memory_ratio_percent, is_shared, problem, start_at, end_at
---   container                    container; '' for the pod as a whole
---   device_count                 devices; null where the request is not valid
---   is_shared                    others may use the rest of the device
---   start_at                     UTC, first snapshot in which the pod was there
---   end_at                       UTC, end of the last one
+--   container                    container; '' for the whole pod
+--   device_count                 devices; null if the request is invalid
+--   is_shared                    other pods may use the rest of the device
+--   start_at                     UTC, first snapshot with the pod
+--   end_at                       UTC, end of the last snapshot's interval
 with pod_snapshot as (
     select
         pod.* similar to '^(cluster|namespace|pod|pod_uid)$',

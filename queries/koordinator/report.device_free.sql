@@ -1,14 +1,14 @@
--- Free capacity of Koordinator's devices: identity, topology, allocated and free, healthy or not.
+-- Free capacity of Koordinator's devices: identity, topology, allocated and free amounts, health.
 --
--- As they were at the last snapshot, beside means over the window. Koordinator does not know what is held under a GPU's other names.
+-- Amounts are from the last snapshot, beside means over the window. Koordinator does not count allocations under a GPU's other resource names.
 --
 -- grain:  cluster, node_name, device_type, minor, device_id
 -- reads:  facts.device_capacity
 -- params: since_at, until_at
 -- columns: those of facts.device_capacity without start_at, end_at; seen_until_at, observed_seconds, healthy_seconds,
 --          free_core_percent_avg, free_memory_bytes_avg
---   core_percent           computing power in all; of rdma and fpga the percent of the device
---   free_core_percent      what may still be given
+--   core_percent           total computing power; for rdma and fpga the percent of the device
+--   free_core_percent      unallocated computing power
 --   observed_seconds       s covered by snapshots
 with cut as (
     select * replace (greatest(start_at, $since_at) as start_at, least(end_at, $until_at) as end_at)

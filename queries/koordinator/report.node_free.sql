@@ -1,19 +1,19 @@
 -- Free capacity of Koordinator's nodes at the last snapshot: sums over healthy devices, and the largest request that still fits.
 --
--- A request above 100 % takes whole devices and is a multiple of 100; one up to 100 % has to fit on one device. Devices are taken
--- in the order of their numbers.
+-- A request above 100 % takes whole devices and is a multiple of 100. A request up to 100 % must fit on one device. Devices are taken in the order of
+-- their numbers.
 --
 -- grain:  cluster, node_name, device_type
 -- reads:  report.device_free
 -- columns: cluster, node_name, device_type, device_count, healthy_device_count, core_percent, memory_bytes, memory_ratio_percent, free_core_percent,
 --          free_memory_bytes, free_memory_ratio_percent, whole_device_count, largest_percent, largest_minors, largest_memory_bytes, fragmentation_ratio
 --   device_count               devices
---   core_percent               computing power of fit devices, 100 each; of rdma and fpga the percent of the devices
---   memory_bytes               memory of fit devices
---   memory_ratio_percent       the same in percent, 100 each
---   free_core_percent          what of it is free
---   free_memory_bytes          what of it is free
---   free_memory_ratio_percent  what of it is free
+--   core_percent               computing power of healthy devices, 100 each; for rdma and fpga the percent of the devices
+--   memory_bytes               memory of healthy devices
+--   memory_ratio_percent       memory of healthy devices in percent, 100 each
+--   free_core_percent          free part of core_percent
+--   free_memory_bytes          free part of memory_bytes
+--   free_memory_ratio_percent  free part of memory_ratio_percent
 with device as (
     select
         *,
