@@ -1,7 +1,7 @@
--- Holders of each device over time as Kubernetes reports them; the best of several sources for a pod.
+-- Holders of each device over time as Kubernetes reports them, from the best source for each pod.
 --
--- Resource claims come before Koordinator's annotation, that before the kubelet's checkpoint and PodResources. A source reports a pod
--- only where it reports all its devices: one that is not found in the telemetry would be lost.
+-- Resource claims come before Koordinator's annotation; the annotation comes before the kubelet's checkpoint and PodResources. A source counts for a
+-- pod only if telemetry has all devices that it reports; otherwise a device would be lost.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at
 -- reads:  day.reported_use, facts.claim_use

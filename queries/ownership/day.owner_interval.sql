@@ -1,6 +1,6 @@
--- Holders of each device over time from all sources; what Kubernetes says of a pod replaces what labels say of it.
+-- Holders of each device over time from all sources; Kubernetes' own reports on a pod replace its labels.
 --
--- Never beside it: while a pod is known by a better source, its labels count on no device. Other pods' labels stay as they are.
+-- While a better source has the pod, its labels count on no device. Labels of other pods do not change.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at
 -- reads:  day.authoritative_use, day.owner_gap, day.owner_label_run, lake.device_label

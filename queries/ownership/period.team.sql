@@ -1,4 +1,4 @@
--- Team of each namespace that held GPUs; '' where its label names none.
+-- Team of each namespace that held GPUs; '' without a team label.
 --
 -- grain:  cluster, namespace
 -- reads:  period.workload

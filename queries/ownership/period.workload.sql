@@ -1,7 +1,7 @@
--- Workload and team of each holder in the window, the team by a label of its namespace.
+-- Workload and team of each holder in the window; a label of the namespace gives the team.
 --
--- Where days differ the largest name serves; a team that is not named is ''. Runs of a Job and bare pods whose names differ by a number
--- are one workload. A pod whose owner no source has is of the workload that its name reports (kind: by name).
+-- Where days differ, the largest name counts; a team without a name is ''. Runs of a Job are one workload, and so are bare pods whose names differ by
+-- a number. A pod without an owner in any source belongs to the workload in its name (kind: by name).
 --
 -- grain:  cluster, namespace, pod, pod_uid
 -- reads:  facts.pod_workload
