@@ -1,15 +1,15 @@
 -- Resource claims of pods over time, from kube-state-metrics.
 --
--- A pod uses its claims from when it was bound, and until it was done, though the series stay until the pod is deleted. It was done
--- at its completion time, where no later sample shows it running: one container of several may complete earlier. The series show
--- nothing of claims for extended resources, nor which devices a claim has.
+-- A pod uses its claims from its binding to its completion, although the series stay until the pod is deleted. The completion time counts only if no
+-- later sample shows the pod running, because one of several containers may complete earlier. The series show neither claims for extended resources
+-- nor the devices of a claim.
 --
 -- grain:  cluster, namespace, claim, pod, pod_uid
 -- reads:  day.kube_series, lake.sample, lake.series
 -- source: kube_pod_resourceclaim_info (kube-state-metrics 2.20), kube_pod_status_scheduled_time, _completion_time, _phase
 -- columns:
---   start_at   UTC, when the pod was bound, else first snapshot in which it was reported
---   end_at     UTC, when the pod was done, else end of the last snapshot
+--   start_at   UTC, binding of the pod, else first snapshot that reports it
+--   end_at     UTC, completion of the pod, else end of the last snapshot
 with series as (
     select
         * exclude (signal),

@@ -1,8 +1,8 @@
 -- Fraction of a shareable device that each resource claim takes.
 --
--- The part is its largest part of any capacity: with half of the memory and a tenth of the cores gone, half a device is gone.
--- The scheduler writes what a share consumes, rounded up as the driver wants it and with what was not requested; where it did not, what the claim
--- requested is the least that it takes. Nothing is said where the device names no capacity that the share takes of.
+-- The fraction is the largest over all capacities: half of the memory and a tenth of the cores take half of the device. The scheduler writes the
+-- consumption of a share, rounded up by the driver's rules. Without it, the requested capacity is a minimum. A device without the share's capacities
+-- has no row.
 --
 -- grain:  cluster, namespace, claim_uid, driver, pool, device, share_id, request
 -- reads:  lake.claim, lake.claim_device, lake.device

@@ -1,7 +1,7 @@
--- Devices of DRA drivers that each device class selects, snapshot by snapshot, where the class can be evaluated.
+-- Devices of DRA drivers that each device class selects, by snapshot, where the class can be evaluated.
 --
--- A class is understood where it requests a driver and, at most, for a type of device; what other conditions mean only the scheduler knows.
--- Partitions of a GPU overlap, so of classes of partitions no sum is known and no row is here. Pools that are not whole are void.
+-- A class can be evaluated if it requests a driver and, at most, a type of device; only the scheduler can evaluate other conditions. Classes of
+-- partitions have no row: partitions of a GPU overlap, so their sum is unknown. Incomplete pools and repeated names do not count.
 --
 -- grain:  cluster, device_class, driver, pool, device, observed_at
 -- reads:  lake.device, lake.device_class

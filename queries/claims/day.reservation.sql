@@ -1,13 +1,13 @@
 -- Time in which a resource claim had a GPU or MIG instance allocated, used or not; intervals of one claim do not overlap.
 --
--- Claims for watching only (admin access) take nothing. Where pods may not be listed nothing shows whether a container used the device, so
--- such claims are left out, and so are claims known from labels alone: labels name the user.
+-- Claims with admin access take nothing. Claims without a list of pods are left out, because use by containers is unknown. Claims known from labels
+-- alone are left out too, because labels name the user.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, namespace, claim_uid, start_at
 -- reads:  day.state_snapshot, facts.claim_device, facts.claim_reservation
 -- source: facts.claim_device; ResourceClaim status.reservedFor
 -- columns:
---   pod          pod that reserved it; '' where none did, or a group of pods
+--   pod          pod that reserved it; '' without a pod, or for a group of pods
 with allocated as (
     select *
     from facts.claim_device as holding
