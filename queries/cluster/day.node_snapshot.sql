@@ -1,14 +1,14 @@
--- State of each node on a day from snapshots, in the words of kube-state-metrics.
+-- State of each node on a day from snapshots, with the names of kube-state-metrics.
 --
--- Names of resources and labels have '_' for '.', '/' and '-', as kube-state-metrics writes them. Devices are physical ones: partitions
--- of a GPU in its driver's ResourceSlices are one, and partitions that could be made are none. Pods that are done hold nothing.
+-- Names of resources and labels have '_' for '.', '/' and '-', as kube-state-metrics writes them. Devices are physical: partitions of a GPU in its
+-- driver's ResourceSlices count as one, possible partitions as none. Completed pods have no devices.
 --
 -- grain:  cluster, node_name, day
 -- reads:  day.state_snapshot, lake.claim_consumer, lake.claim_device, lake.device, lake.node, lake.pod
 -- source: Node status.capacity and labels; ResourceSlices of GPU drivers; Pods
 -- columns:
 --   labels              its labels at the last snapshot
---   accelerator_pods    null where no pods were listed that day
+--   accelerator_pods    null if no pods were listed that day
 with snapshot as (
     select
         *,

@@ -1,4 +1,4 @@
--- Controller of each pod by kind and name; a pod without one is its own.
+-- Controller of each pod by kind and name; a pod without a controller is its own.
 --
 -- grain:  cluster, namespace, pod, pod_uid
 -- reads:  lake.pod, lake.series

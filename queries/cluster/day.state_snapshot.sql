@@ -1,13 +1,13 @@
--- Snapshots of Kubernetes' state: what was listed, when, and how long it holds.
+-- Snapshots of Kubernetes' state: kind of object, time, and end of validity.
 --
--- An object is valid until the next snapshot of the same kind of object, for 15 minutes at most: later ones leave unknown time between.
--- A kind that may not be listed has no snapshot: nothing ends by it.
+-- An object is valid until the next snapshot of its kind, for 15 minutes at most; a later snapshot leaves unknown time between. A kind without
+-- permission to list has no snapshot and ends nothing.
 --
 -- grain:  cluster, kind, observed_at
 -- reads:  lake.source
 -- source: gpureport snapshot, gpureport import --kubernetes
 -- columns:
---   kind             kind of object, as kubectl names it: pods, resourceclaims.resource.k8s.io
+--   kind             kind of object, by kubectl's name: pods, resourceclaims.resource.k8s.io
 with snapshot as (
     select distinct
         cluster,
