@@ -1,4 +1,4 @@
--- End of labels with a pod's uid on a device that was seen after them: the kubelet no longer named the pod.
+-- End of labels with a pod's uid on a device with later data: the kubelet no longer named the pod.
 --
 -- grain:  cluster, pod_uid
 -- reads:  day.owner_run, lake.device_label
