@@ -1,16 +1,16 @@
--- Devices that Koordinator's scheduler gave each pod, all dimensions filled in from the device's own memory.
+-- Devices that Koordinator's scheduler allocated to each pod; the device's own memory completes all dimensions.
 --
--- Bytes of a share of memory: share x total / 100, whole bytes. Share of bytes: 100 x bytes / total, cut to whole percent. Where both are given they
--- stay, even where they contradict each other. Which container uses the device Koordinator does not say.
+-- Bytes of a share of memory: share x total / 100, whole bytes. Share of bytes: 100 x bytes / total, cut to whole percent. If both are present, both
+-- stay, even if they contradict each other. Koordinator does not report the container that uses the device.
 --
 -- grain:  cluster, node_name, pod_uid, device_type, minor
 -- reads:  day.state_snapshot, facts.device_request, lake.koordinator_device, lake.pod, lake.pod_device
 -- source: Pod annotation scheduling.koordinator.sh/device-allocated; Device spec.devices[].resources
 -- columns:
---   device_id             UUID of a GPU, PCI address of others; '' where neither pod nor node says
---   core_percent          computing power; of rdma and fpga the percent of the device
+--   device_id             UUID of a GPU, PCI address of others; '' if neither pod nor node reports it
+--   core_percent          computing power; for rdma and fpga the percent of the device
 --   memory_ratio_percent  memory as percent of the device's
---   problem               why a dimension stays unknown; '' where none does
+--   problem               reason why a dimension stays unknown; '' without a problem
 with device as (
     select
         columns('^(cluster|node_name|device_type|minor)$'),
