@@ -1,4 +1,4 @@
--- What was compared in each snapshot and how much of it differs, and each thing that differs.
+-- Number of compared and of different objects in each snapshot, and each object that differs.
 --
 -- parameters:
 --   beside  name of a CTE: cluster, compared, object, resource, observed_at, reported_units, counted_units

@@ -1,4 +1,4 @@
--- Intervals in which nothing changes: each from where one of the given intervals begins or ends to the next such time of its key.
+-- Intervals without changes: each from one start or end of the input intervals to the next start or end of the same key.
 --
 -- parameters:
 --   intervals  name of a table or CTE that has keys, columns that depend on these alone, start_at and end_at

@@ -1,4 +1,4 @@
--- Whether a pod is in all scopes of a ResourceQuota; null where what was collected of the pod does not say.
+-- Whether a pod is in all scopes of a ResourceQuota; null where the collected data of the pod does not show it.
 --
 -- parameters:
 --   scopes          scopes of the quota (day.quota_terms); null counts as none

@@ -1,6 +1,6 @@
--- Name of a pod without what controllers append: a ReplicaSet's hash and five letters, five letters, a number, a number and five letters.
+-- Name of a pod without controllers' suffixes: a ReplicaSet's hash and five letters, five letters, a number, a number and five letters.
 --
--- The letters of hashes have no vowels and none of 0, 1 and 3.
+-- Hashes have no vowels and no 0, 1 or 3.
 --
 -- parameters:
 --   pod  name of a pod
