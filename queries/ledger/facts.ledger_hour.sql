@@ -1,9 +1,9 @@
 -- GPU-seconds of each hour by all states that decide the bucket: outage, allocation, reservation, pending demand, activity, SM activity.
 --
 -- A MIG instance counts by its compute slices, of 7 (4 on an A30). Slices without an instance are unsliced. Holders have their shares of a unit
--- (day.allocated_interval). Unused claims divide the remainder by their shares, or equally if these are unknown. The rest is free. Free time and
--- time reserved beside a holder have no activity of their own and are inactive. Hours are split at changes of holders and of outages, so that
--- each interval has one state. Activity is summed sample by sample (day.sample_sum).
+-- (day.allocated_interval). Unused claims divide the remainder by their shares, or equally if these are unknown. The rest is free. The
+-- free remainder of a partly allocated unit, and time reserved beside a holder, are inactive, except time without data. Hours are split at
+-- changes of holders and of outages, so that each interval has one state. Activity is summed sample by sample (day.sample_sum).
 --
 -- revision: 7
 -- grain:  cluster, device_uuid, gpu_instance_id, hour_start_at, outage, is_reserved, is_unsliced, stranding, activity, namespace, pod, pod_uid, hours_method

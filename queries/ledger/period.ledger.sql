@@ -11,7 +11,7 @@
 -- columns:
 --   device_uuid      UUID of the physical GPU; '' for GPUs without an exporter
 --   gpu_instance_id  MIG instance; '' for the whole GPU or its unsliced part
---   cause            cause of unavailable, unknown, allocated_unmeasured or fragmented hours, or of missing telemetry for free hours; else ''
+--   cause            why hours are unavailable (not_ready, cordoned, …), unknown or allocated_unmeasured (unseen, no_activity_signal, nobody_named, …), fragmented (unsliced, fragmented, …), or free without telemetry; else ''
 --   first_hour_at    UTC, first hour of the day with such time; null for time without data
 -- Time that was neither seen nor usable is part of what was expected and without data.
 with lost as (
