@@ -318,7 +318,7 @@ def test_a_run_whose_day_an_export_replaced_has_failed_for_no_other_run_makes_th
     monkeypatch.setattr(reporting, "compute_days", disturbed)
     metrics = tmp_path / "run.prom"
     assert run(three_days, tmp_path, environ={"GPUREPORT_METRICS__FILE": str(metrics)}) == 1
-    assert "changed 2026-11-22 of default meanwhile" in capsys.readouterr().err
+    assert "changed 2026-11-22 of default at the same time" in capsys.readouterr().err
     assert "gpureport_run_success 0.0" in metrics.read_text()
 
 

@@ -127,8 +127,8 @@ def test_keplers_running_watts_stand_beside_ours_and_its_falling_joules_are_not_
     assert (row["pod"], row["kepler_watts_avg"], row["kepler_joules"]) == ("p", about(60), about(60 * 600))
     assert row["kepler_watts_max"] == about(60)
     # Never free, and of no model: what it draws at idle is unknown, and so is what is above that.
-    names = ("above_idle_joules", "above_idle_watts_avg", "kepler_ratio")
-    assert [row[name] for name in names] == [None, None, None]
+    names = ("above_idle_joules", "above_idle_watts_avg", "active_joules_kepler", "kepler_ratio")
+    assert [row[name] for name in names] == [None] * 4
     assert row["unknown_reasons"] == dict.fromkeys(names, "idle_unknown")
 
 
