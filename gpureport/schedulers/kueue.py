@@ -320,7 +320,7 @@ class KueuePolicy(Policy):
         return self._field(now, request.quota, "queueingStrategy") == "StrictFIFO"
 
     def admits(self, now: Situation, request: Request) -> bool:
-        """Return whether own quota and borrowing suffice; false for queues under cohorts in a circle."""
+        """Return whether own quota and borrowing are enough; false for queues under cohorts in a circle."""
         own = request.quota
         return own in self._trees.nodes and request.amount <= self._now(now).available(own, self._key) + _TOLERANCE
 

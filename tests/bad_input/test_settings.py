@@ -141,8 +141,8 @@ def test_settings_that_do_not_go_together_end_a_run_before_anything_is_asked(
     ("arguments", "word"),
     [
         (["run", "--prometheus-url", "http://127.0.0.1:9", "--out", "file"], "is a file"),
-        (["report", "--since", "2026-11-20", "--lake", "lake", "--out", "lake"], "is in the lake"),
-        (["report", "--since", "2026-11-20", "--lake", "lake", "--out", "lake/facts"], "is in the lake"),
+        (["report", "--since", "2026-11-20", "--lake", "lake", "--out", "lake"], "belongs to the lake at"),
+        (["report", "--since", "2026-11-20", "--lake", "lake", "--out", "lake/facts"], "belongs to the lake at"),
         (["report", "--since", "2026-11-20", "--salt-file", "file"], "--anonymise"),
         (["demo", "--gpus", "30"], "--simulated"),
         (["run", "--fail-on", "zzz", "--prometheus-url", "http://127.0.0.1:9"], "--fail-on"),

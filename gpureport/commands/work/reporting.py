@@ -79,7 +79,7 @@ def check(config: Config) -> None:
     if isinstance(out, Path) and out.exists() and not out.is_dir():
         raise UsageError(f"{out} is a file; give a folder for the report (--out, or out in the configuration)")
     if isinstance(out, Path) and isinstance(lake, Path) and out.resolve().is_relative_to(lake.resolve()):
-        raise UsageError(f"{out} is in the lake {lake}, whose files are its own; give another folder with --out")
+        raise UsageError(f"{out} belongs to the lake at {lake}; give another folder with --out")
 
 
 def held_days(config: Config, window: Window) -> list[date]:
