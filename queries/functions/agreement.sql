@@ -1,4 +1,4 @@
--- Number of compared and of different objects in each snapshot, and each object that differs.
+-- Numbers of compared and of different objects per snapshot, and each different object.
 --
 -- parameters:
 --   beside  name of a CTE: cluster, compared, object, resource, observed_at, reported_units, counted_units

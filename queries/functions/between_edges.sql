@@ -1,8 +1,8 @@
 -- Intervals without changes: each from one start or end of the input intervals to the next start or end of the same key.
 --
 -- parameters:
---   intervals  name of a table or CTE that has keys, columns that depend on these alone, start_at and end_at
---   keys       columns of which each combination is cut by itself, as a row
+--   intervals  name of a table or CTE that has the keys, columns that depend on the keys alone, start_at and end_at
+--   keys       key columns, as a row; each combination is split separately
 -- source: intervals are [start, end) everywhere
 create macro between_edges(intervals, keys) as table
     select

@@ -1,4 +1,4 @@
--- Width of a bin of a signal's values: a percentage point, 5 W, 1 °C; a quantile that bins give is off by half of it at most.
+-- Width of a bin of a signal's values: a percentage point, 5 W, 1 °C. A quantile from bins is wrong by half a width at most.
 --
 -- parameters:
 --   signal  canonical signal

@@ -2,7 +2,7 @@
 --
 -- parameters:
 --   before  table of the previous period: previous.<table>
---   now     the same of this one: period.<table>
+--   now     the same table of this period: period.<table>
 -- source: previous.x is period.x of the previous period
 create macro both_periods(before, now) as table
     select

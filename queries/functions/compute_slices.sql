@@ -1,4 +1,4 @@
--- Compute slices of a MIG profile: 3 of 3g.40gb, 1 of its compute instance 1c.3g.40gb. 1 if unknown.
+-- Compute slices of a MIG profile: 3 for 3g.40gb, 1 for its compute instance 1c.3g.40gb; 1 if unknown.
 --
 -- parameters:
 --   profile  MIG profile

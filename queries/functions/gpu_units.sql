@@ -1,6 +1,6 @@
--- GPUs in one unit of a resource: 0.01 of a percent, slices ÷ 7 of a MIG instance (÷ 4 of an A30's), 1/8 of AMD's cpx. Null where units are no part of GPUs.
+-- GPUs in one unit of a resource: 0.01 for a percent, slices ÷ 7 for a MIG instance (÷ 4 for an A30), 1/8 for AMD's cpx. Null for other resources.
 --
--- Memory and cores of HAMi and Volcano say more of the GPUs that another name counts. 1g.24gb is read as 1 of 7, though an RTX PRO 6000 has it too.
+-- Memory and cores of HAMi and Volcano describe GPUs that another resource counts. 1g.24gb counts as 1 of 7, although an RTX PRO 6000 has it too.
 --
 -- parameters:
 --   resource  name as Kubernetes or kube-state-metrics writes it, whose names have '_' for '.', '/' and '-'

@@ -1,6 +1,6 @@
--- Whether a resource is of accelerators, by the domain of a maker, or of a scheduler that shares them out.
+-- Whether a resource counts accelerators, by the domain of a vendor or of a scheduler that shares accelerators.
 --
--- Network cards are advertised under nvidia.com too, and Intel's plugin has names that give a monitor sight of all GPUs of a node.
+-- Excluded: network cards under nvidia.com, and names of Intel's plugin that give a monitor access to all GPUs of a node.
 --
 -- parameters:
 --   resource  name as Kubernetes or kube-state-metrics writes it, whose names have '_' for '.', '/' and '-'

@@ -1,6 +1,6 @@
 -- Activity of a GPU at one sample: true, false, or null where no signal is known. The report's one definition of "active".
 --
--- A context that is merely open shows 6e-5 engine activity, not 0; a copy over PCIe is work without a kernel, but work needs no copy.
+-- An open context alone has 6e-5 engine activity, not 0. A copy over PCIe is work without a kernel.
 --
 -- parameters:
 --   gpu_util_ratio             share of time with a kernel running, 0..1

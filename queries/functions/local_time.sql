@@ -1,4 +1,4 @@
--- Time of an instant on the clocks of a time zone.
+-- Local time of an instant in a time zone.
 --
 -- parameters:
 --   reported_at  UTC

@@ -1,6 +1,6 @@
--- Memory in use as a share of used and free memory; null without both halves of one instant, or where they cannot be.
+-- Memory in use as a share of used and free memory; null unless both are known at the same time and possible.
 --
--- Reserved memory is left out, as in DCGM's own ratio.
+-- Reserved memory is excluded, as in DCGM's own ratio.
 --
 -- parameters:
 --   used_bytes  memory in use

@@ -2,12 +2,12 @@
 --
 -- parameters:
 --   requested_gpus     GPUs that the pod requests; null where unknown
---   wanted_model       models whose nodes it allows (facts.pod_wait)
---   resource           resource that it requests, as kube-state-metrics writes it
+--   wanted_model       models of the nodes that the pod allows (facts.pod_wait)
+--   resource           requested resource, as kube-state-metrics writes it
 --   gpu_model          model on the node; '' where unknown
---   resources          resources of the node, likewise; '' where unknown
+--   resources          resources of the node, with such names; '' where unknown
 --   free_gpus          free GPUs of the node
---   whole_gpus         whole ones among them
+--   whole_gpus         whole GPUs among these
 --   largest_part_gpus  largest free part of one GPU; null where unknown
 -- source: Kubernetes scheduler: one node for a pod; Koordinator: a share is on one device, more than one GPU is whole devices
 create macro misfit(requested_gpus, wanted_model, resource, gpu_model, resources, free_gpus, whole_gpus, largest_part_gpus) as case

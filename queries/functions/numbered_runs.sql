@@ -1,6 +1,6 @@
--- Intervals with run_number, the run that each is part of: intervals of one key that touch or overlap are one run.
+-- Intervals with the number of their run: intervals of one key that touch or overlap are one run.
 --
--- Where the values are part of the key, runs are of constant values. Equal intervals have one number, in whatever order they come.
+-- With values in the key, each run has constant values. Equal intervals have one number, in any order.
 --
 -- parameters:
 --   intervals  name of a table or CTE that has start_at and end_at

@@ -1,10 +1,10 @@
--- Part of a device that one of its partitions is, in compute: 3g.40gb of an H100 3/7, 1g.6gb of an A30 1/4, one of eight CPX of an
--- MI300X 1/8, a tile of a Max 1550 1/2.
+-- Compute share of a partition in its device: 3/7 for 3g.40gb of an H100, 1/4 for 1g.6gb of an A30, 1/8 for one of eight CPX of an
+-- MI300X, 1/2 for a tile of a Max 1550.
 --
--- A compute instance counts its own slices: 1c.3g.71gb 1/7. An unknown profile counts as the smallest part.
+-- A compute instance counts its own slices: 1/7 for 1c.3g.71gb. An unknown profile counts as the smallest part.
 --
 -- parameters:
---   profile    MIG profile, or AMD's compute partition mode; a tile has none
+--   profile    MIG profile, or AMD's compute partition mode; none for a tile
 --   gpu_model  model of the whole device
 -- source: NVIDIA MIG user guide (supported profiles); AMD Instinct partitioning guide; Intel's data sheet
 create macro partition_ratio(profile, gpu_model) as case lower(profile)

@@ -1,10 +1,10 @@
--- Reasons beside GPUs for which a scheduler found no node, sorted: affinity, cpu, memory, other, quota, taint with its key.
+-- Reasons other than GPUs why a scheduler found no node, sorted: affinity, cpu, memory, other, quota, taint with its key.
 --
--- GPUs that are short, and nodes that take no pods, are left out: both are known from the nodes.
+-- Missing GPUs and unschedulable nodes are excluded, because both are known from the nodes.
 --
 -- parameters:
---   message       the scheduler's words (lake.pod unschedulable_message)
---   is_selective  the pod allows only some of the nodes with its models; else its node affinity refuses none of them
+--   message       message of the scheduler (lake.pod unschedulable_message)
+--   is_selective  whether the pod allows only some nodes of its models; otherwise its node affinity excludes none of them
 -- source: Kubernetes scheduler plugins; scheduler-plugins, Koordinator and Volcano for quotas
 create macro refusals(message, is_selective) as if(
     regexp_matches(message, '(?i)quota'),

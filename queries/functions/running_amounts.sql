@@ -1,8 +1,8 @@
--- Sum of the amounts that are in force at a time, from each change of it until the next.
+-- Sum of the amounts valid at a time, from each change to the next.
 --
 -- parameters:
---   intervals  name of a table or CTE that has keys, start_at, end_at (null where it goes on) and amount, and no more
---   keys       columns of which each combination has a sum of its own, as a row
+--   intervals  name of a table or CTE that has only the keys, start_at, end_at (null for an open end) and amount
+--   keys       key columns, as a row; each combination has its own sum
 -- source: intervals are [start, end) everywhere
 create macro running_amounts(intervals, keys) as table
     select

@@ -1,4 +1,4 @@
--- Size class of a request in GPUs: share, 1, 2-4, 5-8 or more; unknown where it has no size in GPUs.
+-- Size class of a request in GPUs: share, 1, 2-4, 5-8 or more; unknown if its size in GPUs is unknown.
 --
 -- parameters:
 --   requested_gpus  GPUs requested; null where unknown

@@ -1,7 +1,7 @@
--- Intervals of what snapshots show: from the first snapshot of a run until the last one is out of date.
+-- Intervals of states from snapshots: from the first snapshot of a run to the end of validity of the last one.
 --
 -- parameters:
---   states     name of a CTE with one row a state: its columns, cluster, run_number, and snapshot_numbers, the snapshots that show it
+--   states     name of a CTE with one row per state: its columns, cluster, run_number, and snapshot_numbers (snapshots with the state)
 --   snapshots  name of a CTE with the snapshots of one kind (day.state_snapshot)
 -- source: day.state_snapshot; runs of snapshots by snapshot_runs
 create macro snapshot_intervals(states, snapshots) as table

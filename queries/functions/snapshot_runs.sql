@@ -1,4 +1,4 @@
--- Runs of consecutive snapshots: one entry of first and last number if no snapshot is missing between them, else one for each.
+-- Runs of consecutive snapshots: one entry of first and last number if no snapshot is missing between them, else one entry per snapshot.
 --
 -- parameters:
 --   numbers  numbers of the snapshots, ascending

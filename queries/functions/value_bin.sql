@@ -1,4 +1,4 @@
--- Number of the bin of a value: of the nearest multiple of the width; only 0 and less is in bin 0, and all beyond 10,000 is in that bin.
+-- Bin number of a value: the nearest multiple of the width. Bin 0 has only values of 0 or less; bin 10,000 also has all larger values.
 --
 -- parameters:
 --   value  a signal's value, in its unit

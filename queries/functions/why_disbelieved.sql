@@ -1,9 +1,9 @@
--- Reason why a figure of an amount is null: of why_unknown, or that the amount was measured and is not believed (believed).
+-- Reason why a figure of an amount is null: a reason of why_unknown, or a measured amount that is not possible (believed).
 --
 -- parameters:
---   amount          what was measured, by believed; null where it is implausible or was never known
---   seen_seconds    s in which it was known
---   sample_count    samples of a counter; without growth between them a single one
+--   amount          measured amount from believed; null where implausible or never known
+--   seen_seconds    s in which the amount was known
+--   sample_count    samples of the counter; a single one has no growth
 --   elsewhere       as of why_unknown
 --   left_out        as of why_unknown
 --   needed_seconds  as of why_unknown

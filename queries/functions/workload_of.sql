@@ -1,10 +1,10 @@
--- Workload of a pod by the kind and name of what made it: runs of a Job and bare pods whose names differ by a number are one.
+-- Workload of a pod by kind and name of its controller. Runs of a Job are one workload, as are bare pods with names that differ by a number.
 --
--- Where no source has the owner, the pod's own name does.
+-- Without an owner in any source, the pod's own name counts.
 --
 -- parameters:
---   kind          kind of the pod's maker; '' or null where unknown
---   name          its name; '' or null where unknown
+--   kind          kind of the controller; '' or null where unknown
+--   name          name of the controller; '' or null where unknown
 --   pod_workload  workload_by_name of the pod
 -- source: facts.pod_workload
 create macro workload_of(kind, name, pod_workload) as case
