@@ -1,15 +1,15 @@
 -- Devices that each pod requests by resource claims, and its progress, from snapshots.
 --
--- A class is counted as quotas name it. Of alternatives (firstAvailable) the one that was taken counts, before that the first. A claim that
--- several pods use counts with the first of them, one without pods with none. Claims for watching only take nothing; those that the
--- scheduler makes for extended resources are counted as these. A pod whose claim is not made yet does not say what it requests.
--- A share of a device is its part of it (day.claim_share); before it is allocated, of the device of the class that has least.
+-- The resource has the name that quotas use for the class. Of alternatives (firstAvailable), the allocated one counts, before allocation the first
+-- one. A claim of several pods counts for one of them, placed pods first. An allocated claim without pods has a row of its own. Claims with admin
+-- access take nothing. Claims that the scheduler creates for extended resources count as extended resources. A pod has no row for a claim that does
+-- not exist yet. A share counts as its part of the device (day.claim_share), before allocation as its part of the smallest device of the class.
 --
 -- grain:  cluster, pod_uid, resource, start_at
 -- reads:  day.claim_share, day.class_device, day.state_snapshot, lake.claim, lake.claim_device, lake.device, lake.pod
 -- source: ResourceClaim spec and status; capacities of ResourceSlices; Pod status.resourceClaimStatuses
 -- columns:
---   is_of_several_pods  one of its claims is of several pods, at once or in turn
+--   is_of_several_pods  whether several pods use one of its claims, at once or in turn
 with snapshot as (
     select *
     from day.state_snapshot
@@ -30,8 +30,8 @@ named as (
     where phase in ('Pending', 'Running', 'Unknown')
 ),
 
--- Most claims, devices and pods are the same in many snapshots: equal snapshots are grouped first, and only groups that lack some
--- are split into runs. A claim's request never changes.
+-- Most claims, devices and pods are the same in many snapshots: equal states are grouped first, and only groups with missing
+-- snapshots are split into runs. A claim's request never changes.
 claim_run as (
     select
         claim.* similar to '^(cluster|namespace|claim|claim_uid|is_allocated)$',
@@ -68,7 +68,7 @@ pod_run as (
         named.cluster, named.namespace, named.pod, named.pod_uid, named.node_name, named.phase, named.stage, named.claim, snapshot.run_number
 ),
 
--- Between two edges nothing about a claim changes: its allocation, its devices, its pods.
+-- A claim's allocation, devices and pods do not change between two edges.
 edge as (
     select
         columns('^(cluster|claim_uid)$'),

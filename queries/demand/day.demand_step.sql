@@ -1,8 +1,8 @@
 -- Requested and allocatable units of each accelerator resource in steps; nothing changes within a step.
 --
--- In OpenCost's sense (pending pods bound or not, requests of containers, all nodes; here of every resource) and in Kubernetes' sense (effective
--- requests, what waits for a place apart from what has one, nodes that take nothing apart). Never add sources, nor resources: the resource gpu
--- is all of them, in GPUs. A figure is null where its source was silent about it, as phases are about requests: 0 means looked at and none.
+-- Figures in OpenCost's sense: all pending pods, requests of containers, all nodes, and here every resource. Figures in Kubernetes' sense: effective
+-- requests, with unscheduled pods separate from bound ones, and unavailable nodes separate. Never add sources or resources: the resource gpu is all
+-- of them, in GPUs. A figure is null where its source has no data for it; phases alone show no requests. 0 is an observed 0.
 --
 -- grain:  cluster, source, resource, start_at
 -- reads:  day.allocatable, day.gpu_allocatable, day.gpu_request, day.kube_series, day.request, day.state_snapshot, lake.sample
@@ -10,7 +10,7 @@
 -- columns:
 --   resource                 extended resource, <class>.deviceclass.resource.k8s.io/devices, or gpu: GPUs under any name
 --   allocatable_units        units of all nodes
---   schedulable_units        units of nodes that are ready and take pods, tainted devices left out
+--   schedulable_units        units of nodes that are ready and accept pods, without tainted devices
 with request as (
     select * replace (counted_resource as resource, is_opencosts and resource = counted_resource as is_opencosts)
     from day.request
@@ -128,7 +128,7 @@ running as (
         columns('^(cluster|source|resource)$'),
         changed_at as start_at,
         lead(changed_at) over in_order as end_at,
-        -- Sums of GPU fractions leave 1e-16 where nothing is left.
+        -- The sum of GPU fractions may be 1e-16 instead of 0.
         coalesce(round(sum(columns(* exclude (cluster, source, resource, changed_at))) over in_order, 9) + 0, 0)
     from summed
     window in_order as (partition by cluster, source, resource order by changed_at)

@@ -1,4 +1,4 @@
--- Outages of each GPU, its node's and its own, as intervals that do not overlap.
+-- Outages of each GPU and of its node, as intervals that do not overlap.
 --
 -- grain:  cluster, device_uuid, start_at
 -- reads:  day.device_run, day.outage

@@ -1,15 +1,15 @@
--- Time in which the free accelerators of a node fit no pod that the scheduler could not place, and why.
+-- Time in which the free accelerators of a node fit no pod that the scheduler refused, with the cause.
 --
--- Pods that request a resource of the node, and more than it has left: it is fragmented, or, where no node has as many in all, the request is larger
--- than any node. Or the node has enough and the scheduler refuses still: then its own words report something else that is short, for
--- which node they do not say. Pods that are held back before the scheduler sees them strand nothing. Koordinator's shares
--- of devices are left out: which fit is reported device by device (facts.device_capacity).
+-- The smallest refused request decides. If it is larger than the node's free units, the node is fragmented; if it is larger than any node, the cause
+-- is larger_than_any_node. Otherwise the cause comes from the scheduler's message, which does not name the node: cpu, memory, taint, affinity or
+-- refused. Pods that the scheduler has not refused, such as gated pods, cause no fragmentation. Koordinator's shares of devices are not included:
+-- facts.device_capacity has the free capacity of each device.
 --
 -- grain:  cluster, node_name, resource, source, start_at
 -- reads:  day.node_capacity, day.request, lake.pod
 -- source: Pod conditions PodScheduled; kube_pod_status_unschedulable; day.node_capacity
 -- columns:
---   free_units    units that the node has left
+--   free_units    free units of the node
 with refused as (
     select *
     from day.request
@@ -39,7 +39,7 @@ bound as (
     from refused
 ),
 
--- The smallest pending request: if that one cannot be placed, none can.
+-- The smallest pending request: if it does not fit, no request fits.
 wanted as (
     select
         run.*,
@@ -62,7 +62,7 @@ step as (
         columns('^(cluster|source|resource|wanted_units|cause)$'),
         min(start_at) as start_at,
         max(end_at) as end_at
-    -- Pods change while the requested size stays: intervals by pod and node would be many times as many.
+    -- The requested size lasts longer than its pods: intervals by pod and node would be many times as many.
     from numbered_runs(wanted, (cluster, source, resource, wanted_units, cause))
     group by cluster, source, resource, wanted_units, cause, run_number
 ),

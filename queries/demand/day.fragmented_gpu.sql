@@ -1,6 +1,6 @@
--- Time in which each GPU, if unallocated, could not be given to any waiting pod; intervals of one GPU do not overlap.
+-- Time in which a GPU is fragmented if it is unallocated: refused pods wait, and none fits its node. Intervals of one GPU do not overlap.
 --
--- Whole GPUs alone: a node does not show which MIG instance a pending pod could use.
+-- Only resources of whole GPUs count: a node does not show which MIG instance a pending pod could use.
 --
 -- grain:  cluster, device_uuid, start_at
 -- reads:  day.device_run, day.fragmentation

@@ -1,12 +1,12 @@
 -- Allocatable GPUs of each node under any resource name, and whether the scheduler could place pods there.
 --
--- Of several names of the same GPUs (the device plugin's with MIG, Koordinator's, a device class's) the one that counts most.
+-- If GPUs have several names (device plugin with MIG, Koordinator, device class), the name with the most allocatable GPU time counts.
 --
 -- grain:  cluster, source, node_name, resource, state, start_at
 -- reads:  day.accelerator_resource, day.allocatable, day.class_device, day.gpu_node
 -- source: day.allocatable
 -- columns:
---   resource           name that they are counted by
+--   resource           resource name that counts
 --   state              schedulable, cordoned, not_ready or tainted; null where unknown
 --   allocatable_units  GPUs that may be allocated
 --   unhealthy_units    unhealthy GPUs

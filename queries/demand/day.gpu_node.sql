@@ -1,17 +1,17 @@
--- Nodes with GPUs: model, resource names, GPUs in a unit, labels and taints, the latest of the day.
+-- Nodes with GPUs: model, resource names, GPUs per unit, and the latest labels and taints of the day.
 --
--- The model as an exporter names it, there or on another node, else as the node's labels do: these have '-' for a space. Without a label
--- that has the number of GPUs a unit is one: an exporter that shows fewer may be silent about the others; of nvidia.com/gpu.shared it is a
--- part of those that are known, one at least. Where pods are on one GPU at once, units are replicas of the GPUs that are shown; where
--- as many instances are shown as there are units, and no whole GPU, they are these.
+-- The model has an exporter's name, from this or another node; else the name in the node's labels, where '-' replaces spaces. The GPUs per unit come
+-- from the label with the number of GPUs; for nvidia.com/gpu.shared, from the known GPUs (a minimum). Without them: if as many MIG instances are
+-- exported as there are units, and no whole GPU, units are these instances. If several pods are on one GPU, units are replicas of the exported GPUs.
+-- Otherwise a unit is one GPU, because an exporter with fewer GPUs than units may lack some.
 --
 -- grain:  cluster, node_name
 -- reads:  day.accelerator_resource, day.kube_allocatable, day.kube_series, day.owner_run, day.snapshot_allocatable, facts.node_day, lake.device_label,
 --          lake.device_sample, lake.node
 -- source: labels of GPU series; fb_total_bytes; facts.node_day; Node objects
 -- columns:
---   labels        labels by snapshots; null without one
---   memory_bytes  of its largest GPU, by label, exporter or Koordinator
+--   labels        labels in snapshots; null without a snapshot
+--   memory_bytes  memory of its largest GPU, by label, exporter or Koordinator
 with part as (
     select
         columns('^(cluster|node_name|device_uuid|gpu_instance_id)$'),

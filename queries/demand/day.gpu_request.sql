@@ -1,16 +1,17 @@
 -- GPUs that each pod requests under any resource name, and its progress.
 --
--- A GPU under several names counts once: percent of Koordinator's, HAMi's and Volcano's cores or memory, the larger, MIG slices and replicas of a shared GPU
--- are parts of GPUs. A replica is devices ÷ replicas of its node; of a pod without a node, of the node of the cluster that shares least.
--- An amount of memory is a part of that of the node's GPUs; of a pod without a node, where that is the same on all.
+-- A GPU with several resource names counts once. MIG slices, replicas of a shared GPU, and percentages of cores or memory (Koordinator, HAMi,
+-- Volcano; the larger one) are parts of GPUs. A replica is the node's devices ÷ replicas; without a node, the largest such part in the cluster. An
+-- amount of memory is a part of the memory of the node's GPUs; without a node, it is known if all GPUs have equal memory, or if cores are the larger
+-- part on each.
 --
 -- grain:  cluster, source, is_claim, pod_uid, start_at
 -- reads:  day.accelerator_resource, day.claim_request, day.class_device, day.gpu_node, day.request
 -- source: day.request, day.claim_request
 -- columns:
---   is_claim         by resource claims, which are counted apart
---   pod_uid          its uid; of a claim without a pod the claim's
---   effective_units  GPUs; null where it is a part of unknown size
+--   is_claim         whether resource claims request them, in rows of their own
+--   pod_uid          uid of the pod; of the claim if it has no pod
+--   effective_units  GPUs requested; null for a part of unknown size
 with name as (
     select distinct
         columns('^(cluster|resource|unit_gpus)$'),
@@ -51,7 +52,7 @@ sized as (
         max(request.effective_units) filter (where name.is_part) / 100 as core_ratio,
         greatest(core_ratio, wanted_bytes / all_bytes) as part_ratio,
         max(request.effective_units * name.unit_gpus) filter (where name.is_percent) as percent_gpus,
-        -- Whole GPUs of Koordinator's are known without their memory, as is a part of which cores say more on every GPU.
+        -- The memory of GPUs does not matter for whole GPUs of Koordinator, nor where cores are the larger part on every GPU.
         bool_or(name.unit_gpus > 0 or name.is_percent) and wanted_bytes > 0 and coalesce(percent_gpus, 0) < 1 and (
             all_bytes is null
             or bool_or(request.node_name = '' and common.is_mixed) and wanted_bytes / all_bytes > coalesce(greatest(core_ratio, percent_gpus), 0)

@@ -1,12 +1,12 @@
 -- CPU and memory of nodes for pods with GPUs, and what each pod requests of its node.
 --
--- A node has what is allocatable, less what pods without GPUs request on average. Init containers count by snapshots alone.
+-- A node has its allocatable amount, less the mean requests of pods without GPUs. Only snapshots include init containers.
 --
 -- grain:  cluster, pod_uid, node_name
 -- reads:  day.gpu_request, day.kube_series, lake.node, lake.pod, lake.sample
 -- source: nodes: kube_node_status_allocatable, else Node status.allocatable; pods: Pod spec, else kube_pod_container_resource_requests
 -- columns: cluster, pod_uid, node_name, cpu_cores, host_memory_bytes
---   pod_uid  '' of the node itself
+--   pod_uid  uid of the pod; '' for the node itself
 with series as (
     select
         series.* similar to '^(cluster|pod_uid|container|resource)$',

@@ -1,7 +1,6 @@
--- Allocatable units of each accelerator resource on each node, and whether the scheduler could place pods there, from
--- kube-state-metrics.
+-- Allocatable units of each accelerator resource on each node, and whether the scheduler could place pods there, from kube-state-metrics.
 --
--- Several kube-state-metrics say the same.
+-- Several kube-state-metrics report the same units, which count once.
 --
 -- grain:  cluster, node_name, resource, start_at
 -- reads:  day.accelerator_resource, day.kube_series, lake.sample

@@ -1,13 +1,13 @@
 -- Accelerators that each pod requests, and its progress, from kube-state-metrics.
 --
--- The sum of its containers, or its largest init container if more: init containers that keep running beside the others cannot
--- be distinguished there. It waits from its creation, seen or not. Once bound it stays so; the scheduler's refusal is taken for all the time before.
+-- A pod requests the sum of its containers, or its largest init container if that is more: these metrics do not distinguish sidecars. It waits from
+-- its creation, even before the first sample. A bound pod stays bound. A refusal by the scheduler counts for all of the wait before binding.
 --
 -- grain:  cluster, pod_uid, resource, start_at
 -- reads:  day.accelerator_resource, day.kube_series, lake.sample
 -- source: kube_pod_status_phase, _created, _status_scheduled_time, _status_unschedulable, _info, _container_resource_requests, _init_container_…
 -- columns:
---   container_units  what its containers request; null where only its init containers do
+--   container_units  units that its app containers request; null if they request none
 with reported as (
     select
         series.*,

@@ -1,19 +1,19 @@
 -- Allocated and free units of each accelerator resource on each node in steps, as the scheduler counts them.
 --
--- Requests of pods that are bound to the node and have not finished, and devices of claims. A node that takes no pods has nothing left to give.
--- Each source is complete: never add sources, nor resources: the resource gpu is all names together, in GPUs, where pods were listed.
--- What one name allocates another does not advertise: devices that Koordinator allocated in part are not whole any more (its Device objects say
--- which; without them at least as many as its shares fill).
+-- Allocated units are requests of pods that are bound to the node and have not finished, and devices of claims. A node that accepts no pods has no
+-- free units. Never add sources, because each is complete, nor resources: the resource gpu is all names together, in GPUs, while pods are listed. A
+-- device that Koordinator allocates in part is not free under its other names. Koordinator's Device objects name such devices; without them, their
+-- number is at least the GPUs that requests on the node fill.
 --
 -- grain:  cluster, source, node_name, resource, start_at
 -- reads:  day.accelerator_resource, day.allocatable, day.demand_step, day.gpu_allocatable, day.gpu_request, day.host_amount, day.request, facts.device_capacity
 -- source: day.request, day.allocatable
 -- columns:
 --   resource           extended resource, <class>.deviceclass.resource.k8s.io/devices, or gpu: GPUs under any name
---   schedulable_units  units that may be allocated, taken or not; 0 on a node that takes no pods
---   free_units         what is left
---   cpu_cores          cores requested by pods with GPUs there; of the resource gpu
---   host_memory_bytes  memory of the node that they request, likewise
+--   schedulable_units  allocatable units, allocated or free; 0 on a node that accepts no pods
+--   free_units         free units
+--   cpu_cores          cores requested by pods with GPUs on the node; only for the resource gpu
+--   host_memory_bytes  memory of the node requested by these pods; only for the resource gpu
 with advertised as (
     select *
     from day.allocatable
@@ -28,7 +28,7 @@ koordinator_node as (
     where starts_with(resource, 'koordinator.sh/gpu')
 ),
 
--- Devices that Koordinator allocates in fractions, in addition to the device plugin's name for them.
+-- Names of whole GPUs on nodes whose GPUs Koordinator also advertises.
 doubled as (
     select distinct advertised.* similar to '^(cluster|source|node_name|resource)$'
     from advertised

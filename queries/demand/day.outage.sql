@@ -1,14 +1,14 @@
 -- Outages of nodes and GPUs: the node not ready or cordoned, the GPU unhealthy or tainted.
 --
--- A state in a snapshot is valid until the next one, which may not list the node any more, for 15 minutes at most. A device plugin counts a
--- node's unhealthy GPUs and names none: while no other is free, they are those without a pod.
+-- A state is valid until the next snapshot, even if that no longer lists the node, for at most 15 minutes. A device plugin reports the number of a
+-- node's unhealthy GPUs, and not their names. If no other GPU of the node is free, the unhealthy GPUs are those without a pod.
 --
 -- grain:  cluster, node_name, device_uuid, start_at, end_at, cause
 -- reads:  day.node_capacity, day.state_snapshot, lake.device, lake.koordinator_device, lake.node, lake.sample, lake.series
 -- source: kube_node_status_condition, kube_node_spec_unschedulable; day.node_capacity; Node status, ResourceSlice taints, Koordinator's Device objects
 -- columns:
---   node_name    node; '' where a GPU alone is meant
---   device_uuid  UUID of the GPU; '' where the whole node is meant
+--   node_name    node; '' for an outage of one GPU
+--   device_uuid  UUID of the GPU; '' for an outage of the node
 --   cause        not_ready, cordoned, unhealthy or tainted
 with series as (
     select

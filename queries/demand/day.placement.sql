@@ -1,12 +1,12 @@
--- GPU models that pods may use by the nodes that their node selector and affinity allow.
+-- GPU models that pods may use, by their node selector and node affinity.
 --
--- Labels that no snapshot of the nodes has are left out: they may not be recorded.
+-- Rules for labels that no node snapshot has are ignored, because such labels may not be recorded.
 --
 -- grain:  cluster, placement
 -- reads:  day.gpu_node, lake.pod
 -- source: node selector and required node affinity of pods; labels of nodes
 -- columns:
---   wanted_model  models of the nodes that it allows, sorted; any where that is all; of none the models that it names, or none
+--   wanted_model  models of the allowed nodes, sorted; any if all are allowed and none is named; if no node is allowed, the named models or none
 with requested as (
     select distinct
         columns('^(cluster|placement)$'),

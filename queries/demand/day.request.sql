@@ -1,17 +1,17 @@
 -- Accelerators that each pod requests, and its progress: extended resources by name, devices of claims by class.
 --
--- What the scheduler gave a pod of a class for an extended resource is the class's: it takes no device of the device plugin. What snapshots
--- show is valid to and from when Kubernetes says that the pod had its node and was done, but of claims of several pods: these have it in turn.
--- A pod waits from its creation, also if the first snapshot shows it placed.
+-- An extended resource with a claim made by the scheduler counts as the claim's device class: it takes no device of the device plugin. Times from
+-- snapshots are corrected by Kubernetes' times of binding and completion, except for claims of several pods, which may use them in turn. A pod waits
+-- from its creation, even if the first snapshot shows it placed.
 --
 -- grain:  cluster, source, is_claim, pod_uid, resource, start_at
 -- reads:  day.claim_request, day.kube_request, day.snapshot_request, lake.claim, lake.device_class, lake.pod
 -- source: day.snapshot_request, day.claim_request; day.kube_request; Pod status.extendedResourceClaimStatus
 -- columns:
---   container_units  what its containers request; null where only others of its parts do
---   is_claim         by resource claims of its own
---   claim_units      as in day.claim_request; null of extended resources
---   counted_resource   resource whose units it takes: a class where the scheduler made a claim for it
+--   container_units   units that its app containers request; null if they request none
+--   is_claim          whether its own resource claims request them
+--   claim_units       as in day.claim_request; null for extended resources
+--   counted_resource  resource whose units it takes: the device class if the scheduler made a claim for it
 with class_request as (
     select distinct
         columns('^(cluster|pod_uid)$'),

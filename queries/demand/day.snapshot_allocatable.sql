@@ -6,7 +6,7 @@
 -- reads:  day.accelerator_resource, day.class_device, day.state_snapshot, lake.node
 -- source: Node status.allocatable and .capacity, conditions and spec.unschedulable; ResourceSlices by class
 -- columns:
---   node_name  node; '' of devices that are not one node's
+--   node_name  node; '' for devices that do not belong to one node
 --   state      schedulable, cordoned, not_ready or tainted (by the device's own taint); null where unknown
 with snapshot as (
     select * exclude (previous_at, is_followed)

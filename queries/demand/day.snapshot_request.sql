@@ -6,7 +6,7 @@
 -- reads:  day.accelerator_resource, day.state_snapshot, lake.pod, lake.pod_container
 -- source: Pod spec and status; effective requests by the scheduler's rules
 -- columns:
---   container_units  what its containers request: requests, else limits; null where only others of its parts do
+--   container_units  units that its app containers request: requests, else limits; null if they request none
 with snapshot as (
     select *
     from day.state_snapshot

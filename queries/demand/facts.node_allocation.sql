@@ -33,7 +33,7 @@ with daily as (
     ) as each_source
 ),
 
--- Each day by itself: snapshots cover the days around too, kube-state-metrics only the day.
+-- Each day separately, because snapshots also cover its neighbors, and kube-state-metrics only the day.
 best as (
     select columns('^(cluster|source|is_of_nodes|day_at)$')
     from daily

@@ -84,7 +84,7 @@ reported as (
         min(epoch_ms((sample.value * 1000)::bigint)) filter (where series.signal = 'kube_pod_created') as created_at,
         min(epoch_ms((sample.value * 1000)::bigint)) filter (where series.signal = 'kube_pod_status_scheduled_time') as scheduled_at,
         min(epoch_ms((sample.value * 1000)::bigint)) filter (where series.signal = 'kube_pod_container_state_started') as first_run_at,
-        -- A container that starts after its pod ran runs again; a minute, because clocks may differ.
+        -- A container that starts after its pod was running is a restart. One minute, because clocks may differ.
         min(sample.seen_at) filter (where series.phase = 'Running' and sample.value = 1) as seen_running_at,
         if(seen_running_at < first_run_at - interval 1 minute, null, first_run_at) as running_at
     from day.kube_series as series

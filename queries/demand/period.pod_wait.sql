@@ -9,8 +9,8 @@
 -- source: facts.pod_wait
 -- columns:
 --   gpu_model          model of the GPUs of its node; '' while it waits or where unknown
---   requested_gpus     the same in GPUs; null where its units have no size in GPUs
---   waiting_seconds    s from created until it was last seen waiting, or until the window's end; null where is_waiting is not
+--   requested_gpus     GPUs requested; null where the units have no size in GPUs
+--   waiting_seconds    s from created until it was last seen waiting, or until the window's end; null unless is_waiting
 --   wanted_model       models of the nodes that it allows (facts.pod_wait); unknown on days of older facts
 --   refusal            scheduler's reasons other than GPUs; '' where none or unknown
 --   pending_gpu_hours  requested_gpus x h of the window from created to placed; null where the units have no size
