@@ -7,7 +7,7 @@
 -- reads:  day.reported_use, facts.claim_use
 -- columns:
 --   source         dra-claim, koordinator, kubelet-checkpoint or pod-resources
---   claims         resource claims behind it, namespace/name, sorted
+--   claims         resource claims of the device, namespace/name, sorted
 with unfound as (
     select distinct
         cluster,
@@ -27,7 +27,7 @@ authoritative as (
     from facts.claim_use as use
     anti join unfound
         using (cluster, pod_uid)
-    -- Allocations that are known only from labels are in other tables already; admin access allocates nothing.
+    -- Other tables already have the allocations that are known only from labels. Admin access allocates nothing.
     where use.claim_uid != '' and not use.is_admin_access
     group by all
     union all by name

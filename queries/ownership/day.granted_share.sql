@@ -1,9 +1,9 @@
--- Share of a GPU or MIG instance that each container was given, where Kubernetes says so: a row per grant.
+-- Share of a GPU or MIG instance that Kubernetes allocated to each container, one row per grant.
 --
--- Of a resource claim the part that it takes (day.claim_share), all of a device that it has whole; of Koordinator's grants the larger of
--- computing power and memory; of HAMi's and Volcano's the same, memory by the limit that HAMi shows, of the limits' sum where the GPU's is
--- unknown. A replica of a node that says how many replicas it makes of each GPU is that part of one, whoever has the others; elsewhere
--- replicas name no part, and are no rows. A grant is a claim's, a pod's or a container's: containers of one grant have it together.
+-- A resource claim grants its part of the device (day.claim_share), or all of it. Grants of Koordinator, HAMi and Volcano are the larger of cores and
+-- memory; HAMi's memory limit is a part of the GPU's memory, or of all limits on the GPU if that is unknown. A replica is 1/n of a GPU if the node's
+-- labels report n replicas per GPU, whether the others are allocated or not; other replicas have an unknown part and no row. A grant belongs to a
+-- claim, a pod or a container; the containers of one grant share it.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, grant_key
 -- reads:  day.authoritative_use, day.device_grant, day.gpu_node, day.node_sharing, facts.claim_device, facts.claim_use, facts.container_request,
@@ -11,7 +11,7 @@
 -- source: facts.claim_device, facts.claim_use; day.device_grant, day.authoritative_use; hami_vgpu_memory_limit_bytes, requests of gpucores and gpumem;
 --         nvidia.com/gpu.replicas
 -- columns:
---   is_relative  of what all were given: the GPU's memory is not known
+--   is_relative  whether it is a part of all limits on the GPU, because the GPU's memory is unknown
 with limited as (
     select
         series.* similar to '^(cluster|device_uuid|namespace|pod|container)$',

@@ -1,9 +1,9 @@
--- Nodes that hand out one GPU several times, by their own labels.
+-- Sharing of GPUs by replicas on each node, with its evidence.
 --
--- A node says so by GPU feature discovery's labels (kube-state-metrics shows them where its allowlist names them). Where it has none,
--- a node that advertises more nvidia.com/gpu than it has GPUs and MIG instances hands them out several times, unless its GPUs show only while
--- a container has them. A GPU that is not healthy is part of the capacity and not allocatable. Replicas are never devices: nothing here is
--- multiplied by them (gpu-operator 684). A node whose label changed within the day shared on that day.
+-- Labels of GPU feature discovery come first (kube-state-metrics shows them if its allowlist names them). Without them, a node shares its GPUs if it
+-- advertises more nvidia.com/gpu than it has GPUs and MIG instances, unless its metrics show a GPU only while a container has it. Allocatable units
+-- count, where known, because the capacity includes unhealthy GPUs. Replicas are never devices, so nothing is multiplied by them (gpu-operator 684).
+-- A label that changes within the day counts as sharing on that day.
 --
 -- grain:  cluster, node_name
 -- reads:  day.kube_series, day.node_snapshot, facts.device_signal, lake.device_label, lake.sample

@@ -1,11 +1,11 @@
--- Time between two label runs in which an unnamed holder still held the device.
+-- Time between two label runs of a holder in which it still held the device without a label.
 --
--- In turn: somebody else was named meanwhile, for at most three of the device's steps. Without copies per holder the exporter names one of
--- several at a time (dcgm-exporter 307, 340). Longer, and without a uid, it may have left and come back. Node silent: no pod was named on
--- any device of the node, for at most 15 minutes, and the same workload is back. The exporter could not query the kubelet (dcgm-exporter
--- 342); a holder that is gone does not come back, and where other devices keep their labels the kubelet was queried. Pod alive: the same uid
--- before and after. A uid never comes back, and a pod keeps its devices for its life: for any time. Only what was seen of the device
--- counts: an exporter that is down shows no one.
+-- In turn: another pod is named in between, for at most three of the device's steps. Without copies per holder, the exporter names one of several
+-- holders at a time (dcgm-exporter 307, 340). After a longer absence, a holder without a uid may have left and returned. Node silent: for at most 15
+-- minutes, no pod is named on any device of the node, and then the same workload returns. The exporter could not query the kubelet (dcgm-exporter
+-- 342): a holder that left does not return, and labels on other devices would show that the kubelet was queried. Pod alive: the same uid before and
+-- after, for any time, because a uid never returns and a pod keeps its devices for life. Only time with data of the device counts: an exporter that
+-- is down shows no holder.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at
 -- reads:  day.owner_label_run, day.owner_run, lake.device_label, lake.device_sample

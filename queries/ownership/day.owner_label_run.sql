@@ -1,8 +1,8 @@
 -- Label runs of holders on a device, with the pod's uid, cut where the pod ended.
 --
--- A run is cut where its labels outlive the pod (dcgm-exporter 140, kubernetes 119423 and 132020). Up to 60 s are the last
--- scrape's own step, and left. Names recur: a run without a uid belongs to the pods that bore its name meanwhile, each in its time.
--- Of the pods of a name kube-state-metrics shows, else snapshots of Kubernetes' state. What neither explains is left as the labels say.
+-- A run is cut where its labels outlive the pod by more than 60 s (dcgm-exporter 140, kubernetes 119423 and 132020); less is the last scrape's own
+-- step. Names recur: a run without a uid belongs to the pods that have its name in that time, each in its own interval. Pods of a name come from
+-- kube-state-metrics, else from snapshots. Time that neither explains stays as the labels report it.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at
 -- reads:  day.owner_run, day.pod_life, day.snapshot_life, facts.refuted_holder
@@ -43,7 +43,7 @@ named as (
     )
 ),
 
--- A name on a device is the pod's from its binding, less a minute as clocks differ; if its creation is unknown, from any time before.
+-- A name belongs to its first pod from one minute before the binding, as clocks differ; if its creation is unknown, from any time before.
 bearer as (
     select
         * replace (case

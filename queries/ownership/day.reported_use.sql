@@ -1,9 +1,9 @@
 -- Containers that ran with a device by Koordinator's annotation or the kubelet, over time.
 --
--- A pod keeps the devices that it was allocated, so one snapshot of them reports all runs of its containers. Koordinator gives devices to pods:
--- the containers of it that request an extended resource hold them, all where none does. Only devices that are found in the telemetry or by
--- UUID are here: by UUID, by the MIG instance in the id, by the name on the node (nvidia0), by the claim's device, by Koordinator's number of it
--- on the node. The kubelet gives a device to one container at a time, replicas aside: a run that only a snapshot shows as over ended when the device's next began.
+-- A pod keeps its allocated devices, so one snapshot of them covers all runs of its containers. Koordinator allocates devices to pods: the containers
+-- that request an extended resource hold them, or all containers if none does. Devices are found by UUID, by the MIG instance in the id, by the name
+-- on the node (nvidia0), by the claim's device, or by Koordinator's number on the node; others have no row. The kubelet allocates a device to one
+-- container at a time, except replicas. So a run whose end only a snapshot shows ends at the latest when the device's next run starts.
 --
 -- grain:  cluster, source, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, start_at
 -- reads:  day.container_run, lake.device, lake.device_label, lake.koordinator_device, lake.pod_device
@@ -21,10 +21,10 @@ with run as (
 reported as (
     select distinct
         use.* similar to '^(cluster|source|namespace|pod|pod_uid|container|driver|pool|device)$',
-        -- Before version 1.6 Koordinator names devices by their number on the node alone.
+        -- Koordinator before version 1.6 names devices only by their number on the node.
         coalesce(nullif(use.device_id, ''), numbered.device_id, '') as device_id,
         use.replica != '' or use.source = 'koordinator' as is_shared,
-        -- A name is not an identity: it means the pod of that time.
+        -- A name without a uid means the pod of that time.
         if(use.pod_uid = '', use.observed_at::timestamp, null) as named_at
     from lake.pod_device as use
     left join lake.koordinator_device as numbered

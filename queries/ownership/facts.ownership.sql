@@ -168,7 +168,7 @@ select
     sharing_evidence,
     any_value(life_start_at) as life_start_at,
     any_value(life_end_at) as life_end_at
--- Adjacent runs and absences with equal columns become one: labels that alternate between scrapes would make thousands.
+-- Adjacent runs and absences with equal columns become one: labels that alternate between scrapes would make thousands of rows.
 from numbered_runs(certain, (cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, certainty, sharing_mode, sharing_evidence))
 group by
     cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container,

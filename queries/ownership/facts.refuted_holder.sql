@@ -89,7 +89,7 @@ judged as (
     select
         named.*,
         coalesce(requested.has_requested, false) as has_requested,
-        -- A pod without any request has no row. For pods of a DaemonSet that is known if other pods' requests are collected.
+        -- A pod without any request has no row. For a DaemonSet's pod this counts as known if other pods' requests are collected.
         requested.pod is not null or (info.maker = 'DaemonSet' and collected.is_collected) as is_request_known,
         scraped.pod_ip is not null and coalesce(info.pod_ip != info.host_ip, true) as is_scraped
     from named
