@@ -1,10 +1,10 @@
 -- Allocation intervals of each device to a resource claim, from snapshots of claims.
 --
--- An allocation is one as long as its time of allocation stays the same, across gaps of the snapshots too; servers before 1.36 do not say that
--- time, and snapshots more than 15 minutes apart then leave unknown time between. It begins at that time, else when the first pod that
--- reserved it was bound, else at the first snapshot. It ends when the pod that the claim was made for ended, or
--- labels with its uid did after the last snapshot, when the device was allocated to another claim, or at the first snapshot without it,
--- whichever comes first: claims vanish with their pods.
+-- Snapshots with the same allocation time are one allocation, also across gaps. Servers before 1.36 do not report this time: snapshots more than 15
+-- minutes apart then leave unknown time between them. An allocation starts at that time; else at the binding of the first pod that reserved the claim;
+-- else at the first snapshot. It ends at the earliest of these: the end of the pod for which the claim was made; the end of labels with that pod's
+-- uid after the last snapshot; the allocation of the device to another claim; the first snapshot without it, or 15 minutes after the last one with
+-- it. Claims disappear with their pods.
 --
 -- grain:  cluster, namespace, claim_uid, driver, pool, device, share_id, request, start_at
 -- reads:  day.label_end, day.state_snapshot, lake.claim, lake.claim_consumer, lake.claim_device, lake.pod

@@ -1,7 +1,7 @@
 -- Containers that held a device by a resource claim, from telemetry: the exporter's labels, or kube-state-metrics' claims of pods.
 --
--- The exporter may name the claim beside the container (dcgm-exporter's dra_*). Where it does not, a pod that uses one claim and requests
--- no GPU otherwise has its devices by that claim. Labels of a name that recurs are of the claim of then.
+-- The exporter may name the container's claim (dcgm-exporter's dra_* labels). Otherwise, a pod with one claim and no other GPU request has its
+-- devices by this claim. If the name of a claim is used again, a label means the claim of its time.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, claim, start_at
 -- reads:  day.claim_series, day.device_run, day.owner_run, day.pod_request, lake.series
@@ -17,7 +17,7 @@ with reported as (
     where pod != '' and device_uuid != '' and labels['dra_claim_name'] is not null
 ),
 
--- Series of the whole board may name the device of one instance too.
+-- Series of the whole board may also name the device of one instance.
 exporter as (
     select
         columns('^(cluster|device_uuid|namespace|pod|pod_uid|container|claim)$'),

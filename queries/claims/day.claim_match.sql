@@ -1,17 +1,17 @@
--- Telemetry's devices behind the allocations of resource claims, from the cluster's own objects.
+-- Match of resource claims' devices to the devices in telemetry, by the cluster's own objects.
 --
--- The device of a claim is (driver, pool, device); its UUID is what the driver's slice says of it, a MIG instance's that of its GPU. Where
--- the slice gives none, the GPU at the same PCI address of the same node is it. Which instance of a GPU it is no driver says:
--- the only one of its profile at that time; else the one on which the exporter names a pod that reserved the claim; else instances and
--- devices of the profile are taken in order, which may be wrong and is marked. Partitions that are no MIG instances (AMD) have no source for it.
+-- A claim's device is (driver, pool, device). Its UUID comes from the driver's ResourceSlice; for a MIG instance it is the GPU's UUID. Without a
+-- UUID, the GPU at the same PCI address of the node counts. No driver reports the id of the instance. It is the only instance with the profile at
+-- that time; else the instance on which the exporter names a pod that reserved the claim. Else instances and devices of the profile are paired in
+-- order, which may be wrong and is marked in matched_by. For partitions other than MIG instances (AMD), no source has the id.
 --
 -- grain:  cluster, namespace, claim_uid, driver, pool, device, share_id, request, start_at
 -- reads:  day.claim_allocation, lake.claim_consumer, lake.device, lake.device_label, lake.owner_label
 -- source: day.claim_allocation; ResourceSlices; labels of the device's series (PCI address, GPU_I_PROFILE)
 -- columns:
---   device_type      gpu, mig, …; '' where the driver does not say
---   gpu_instance_id  MIG instance; '' for the whole GPU; null where it is unknown
---   matched_by       uuid, pci address, only instance of the profile, instance with labels of the pod, order of instances; '' where not matched
+--   device_type      gpu, mig, …; '' where the driver does not report it
+--   gpu_instance_id  MIG instance; '' for the whole GPU; null where unknown
+--   matched_by       uuid, pci address, only instance of the profile, instance with labels of the pod, order of instances; '' without a match
 with allocatable as (
     select
         columns('^(cluster|driver|pool|device|node_name|device_type|profile|gpu_model|device_uuid|pci_bus_id)$'),
@@ -136,7 +136,7 @@ ordered_instance as (
         using (cluster, device_uuid, gpu_instance_id)
 ),
 
--- Where instances are made on request, many more are advertised than are present.
+-- A driver that makes instances on request advertises many more than are present.
 made as (
     select
         columns('^(cluster|device_uuid|profile)$'),

@@ -60,7 +60,7 @@ life as (
         max(snapshot.value_at) filter (where time_series.signal = 'kube_pod_status_scheduled_time') as bound_at,
         max(snapshot.value_at) filter (where time_series.signal = 'kube_pod_completion_time') as completed_at,
         max(snapshot.true_until_at) filter (where time_series.signal = 'kube_pod_status_phase') as running_until_at,
-        -- Three minutes, because a sample of the phase holds for some time.
+        -- Three minutes, because a sample of the phase is valid for some time.
         if(completed_at < running_until_at - interval 3 minutes, null, completed_at) as ended_at
     from time_series
     inner join snapshot

@@ -28,7 +28,7 @@ with judged as (
             and label.end_at > match.start_at
 ),
 
--- Where several claims use one name again, the claim in the snapshot of that time.
+-- If several claims have one name in turn, the claim in the snapshot of that time counts.
 named as (
     select * exclude (is_in_snapshot)
     from judged
