@@ -1,15 +1,15 @@
 -- Extended resources of accelerators in the cluster, by the name that each source writes.
 --
--- Kubernetes writes nvidia.com/mig-1g.5gb, kube-state-metrics nvidia_com_mig_1g_5gb: '_' stands for '.', '/' and '-', so names of known
--- makers alone can be restored. A device may be advertised under several names (Koordinator's beside the device plugin's): never add names.
+-- Kubernetes writes nvidia.com/mig-1g.5gb, kube-state-metrics nvidia_com_mig_1g_5gb. Because '_' replaces '.', '/' and '-', only names of known
+-- vendors can be restored. A device may have several names (Koordinator's and the device plugin's): never add names.
 --
 -- grain:  cluster, written_as
 -- reads:  day.kube_series, lake.node, lake.pod
 -- source: Node status.allocatable, Pod requests, kube_node_status_*, kube_pod_container_resource_requests
 -- columns:
---   resource      name as Kubernetes writes it; Koordinator's before version 1.2 under today's domain
---   is_opencosts  one of those that OpenCost's gauges count: nvidia.com/gpu, nvidia.com/gpu.shared, nvidia.com/mig-*
--- Pods with equal requests are many, and their snapshots more.
+--   resource      name as Kubernetes writes it; for Koordinator before version 1.2, with its present domain
+--   is_opencosts  whether OpenCost's gauges count it: nvidia.com/gpu, nvidia.com/gpu.shared, nvidia.com/mig-*
+-- Distinct requests only, because many pods and snapshots have equal requests.
 with requested as (
     select distinct
         cluster,

@@ -1,16 +1,16 @@
 -- Run times of containers that may hold devices, from snapshots of pods.
 --
--- A run has the start that the kubelet gives it; it ends when the kubelet says so, else at the first snapshot that finds it gone. Runs that
--- are known by one start are one, across gaps of the snapshots. Only containers that use a claim or request an extended resource,
--- and those of pods that are said to hold a device, are here.
+-- Start and end of a run come from the kubelet. Without a reported end, a run ends at the first snapshot without it, at most 15 minutes after the
+-- last one with it, or when the next run starts. Snapshots with the same start are one run, also across gaps. Only containers that use a claim or
+-- request an extended resource, and containers of pods with a reported device, have rows.
 --
 -- grain:  cluster, namespace, pod, pod_uid, container, start_at
 -- reads:  day.state_snapshot, lake.pod, lake.pod_container, lake.pod_device
 -- source: Pod status.containerStatuses, status.startTime
 -- columns:
---   claims         claims that it uses
+--   claims         resource claims that it uses
 --   restart_count  restarts before it; null where unknown
---   stopped_at     UTC, end of the run before it, where the kubelet says it
+--   stopped_at     UTC, end of the previous run, if the kubelet reports it
 --   resources      extended resources that it requests, sorted
 with named as (
     select distinct columns('^(cluster|namespace|pod)$')
@@ -72,7 +72,7 @@ run as (
     group by cluster, namespace, pod, pod_uid, container, start_at
 ),
 
--- A container that runs again has ended before that, even where a later snapshot reports the end.
+-- A run ends before the container's next run starts, even where a later snapshot reports the end.
 followed as (
     select
         *,

@@ -1,11 +1,11 @@
--- kube-state-metrics series that later queries use, of several days once, with their labels unpacked into columns (maps are slow to read).
+-- kube-state-metrics series for later queries: one row per series over several days, with labels as columns (maps are slow to read).
 --
 -- grain:  cluster, series_id
 -- reads:  lake.series
 -- source: kube-state-metrics
 -- columns:
 --   signal            name of the metric
---   reason            label reason: why a pod or container ended; '' without it
+--   reason            label reason: cause of the end of a pod or container; '' without the label
 select distinct on (cluster, series_id)
     columns('^(cluster|series_id|signal)$'),
     coalesce(labels['job'], '') || '/' || coalesce(labels['instance'], '') as target,

@@ -1,6 +1,6 @@
--- Labels of each namespace, the latest of the day, of a day beside it where the day has none; one of them may name its team.
+-- Labels of each namespace: the latest of the day, else of a neighboring day. One of them may name its team.
 --
--- kube-state-metrics writes a label's name with label_ before it and _ for what is no letter or digit; both spellings are here.
+-- kube-state-metrics writes label_ before the name of a label, and '_' for characters other than letters and digits. Labels have both spellings.
 --
 -- grain:  cluster, namespace
 -- reads:  lake.namespace, lake.sample, lake.series

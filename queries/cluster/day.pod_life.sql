@@ -1,17 +1,17 @@
--- Lives of pods under the names that labels give, or that request extended resources or parts of a GPU, from kube-state-metrics.
+-- Lifetimes of pods that labels name, or that request extended resources or parts of a GPU, from kube-state-metrics.
 --
--- A pod ended when it was done: kube_pod_completion_time (of a pod that no later sample shows running, for one container
--- of several may complete earlier), else the first snapshot in which it was Succeeded or Failed. One that was deleted before ended
--- when its kube_pod_info did, where the same kube-state-metrics went on with other pods'. After a gap of
--- kube-state-metrics the first snapshot without the pod is its end, or its deletion deadline where that is earlier.
--- It began when it was first seen Running; where it ran at the first snapshot, at kube_pod_start_time, else at its creation.
+-- A completed pod ends at kube_pod_completion_time, or at its first sample as Succeeded or Failed if that is earlier. A completion time with a later
+-- sample of the running pod is ignored, because one of several containers may complete earlier. A pod that is deleted before completion ends with its
+-- kube_pod_info, if the same kube-state-metrics continues with other pods. After a gap of kube-state-metrics, it ends with the gap, or at its
+-- deletion deadline if that is earlier. A pod starts at its first sample as Running. If it already runs at the first sample, it starts at
+-- kube_pod_start_time, else at its creation.
 --
 -- grain:  cluster, namespace, pod, pod_uid
 -- reads:  day.kube_series, day.kube_watch, lake.owner_label, lake.pod, lake.sample
 -- source: kube-state-metrics (kube_pod_info, _created, _start_time, _status_phase, _status_scheduled_time, _completion_time, _deletion_timestamp,
 --         _status_reason, _container_status_terminated_reason)
 -- columns:
---   outcome          running, succeeded, failed, evicted, node_shutdown or out_of_memory; null where no phase was seen
+--   outcome          running, succeeded, failed, evicted, node_shutdown or out_of_memory; null without a phase
 with series as (
     select *
     from day.kube_series
@@ -37,7 +37,7 @@ with series as (
         )
 ),
 
--- Grouped by series first, because each series has hundreds of snapshots.
+-- Grouped by series first, because each series has hundreds of samples.
 snapshots as (
     select
         cluster,
@@ -89,8 +89,8 @@ reported as (
     group by cluster, namespace, pod, pod_uid
 ),
 
--- Each kube-state-metrics ends its own pods only: a shard that fails ends none. Two minutes, because the last snapshot of a short
--- series may have another length than its neighbors'.
+-- A pod ends only by data of its own kube-state-metrics: a shard that fails ends none. Two minutes, because the last sample of a short
+-- series may be valid for longer or shorter than those of other series.
 gone as (
     select
         reported.*,

@@ -1,8 +1,8 @@
--- Lives of pods under the names that labels give, or that request extended resources, claims or parts of a GPU, from snapshots.
+-- Lifetimes of pods that labels name, or that request extended resources, claims or parts of a GPU, from snapshots.
 --
--- A pod ended when its last container did, else at the first snapshot that found it done; one that was deleted before ended when labels with its
--- uid did after the last snapshot with it, at the first without it, or at its deletion deadline where no snapshot was near, whichever is
--- earliest. It began when its first container did.
+-- A pod ends with its last container, else at the first snapshot that shows it completed. A pod that is deleted before completion ends at the
+-- earliest of these: the end of labels with its uid after its last snapshot; the first snapshot without it; its deletion deadline, if that snapshot
+-- does not follow directly. A pod starts with its first container.
 --
 -- grain:  cluster, namespace, pod, pod_uid
 -- reads:  day.label_end, day.state_snapshot, lake.owner_label, lake.pod, lake.pod_container

@@ -16,7 +16,7 @@
 --   gpu_model              model by label of GPU feature discovery, AMD, Koordinator, GKE or Karpenter; '' without a label
 --   driver_version         GPU driver by label; '' without a label
 --
--- A claim stands for whatever it allocates.
+-- A pod with a claim counts as a pod with a request: series of claims do not name devices.
 with claiming as (
     select columns('^(cluster|pod_uid)$')
     from lake.series
