@@ -1,8 +1,8 @@
 -- Node days on which Kubernetes and telemetry name different pods, or report different GPU-hours of a pod.
 --
--- Labels are missing or stale, or placements had no data. Of nodes whose GPUs were all seen all day, in the window too, and some of which
--- name a pod; pods for half an hour and more. Hours differ by a fifth and an hour or more, of GPUs with one pod, not on
--- nodes whose units are replicas: these are parts of a GPU on the average.
+-- Labels are missing or stale, or placements had no data. Only nodes with pods in both sources are compared, on days fully in the window with data of
+-- all their GPUs; only pods of half an hour or more. Hours differ by more than one hour plus a fifth of the requested hours. They are compared only
+-- for pods alone on their GPUs, and not where units are replicas, because a replica is an average part of a GPU.
 --
 -- severity: warn
 -- grain:  cluster, node_name, day

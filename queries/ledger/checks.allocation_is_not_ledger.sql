@@ -1,11 +1,11 @@
--- Pod days whose allocated GPU-hours differ between allocation and ledger: the part of a GPU that a partition is was taken twice.
+-- Pod days whose allocated GPU-hours differ between facts.power_day and the ledger: they take different parts of a GPU for a partition.
 --
 -- severity: warn
 -- grain:  cluster, namespace, pod, pod_uid, day
 -- reads:  facts.ledger_day, facts.power_day
 -- source: facts.power_day against facts.ledger_day
 -- columns: cluster, namespace, pod, pod_uid, day, allocated_gpu_hours, ledger_gpu_hours
---   allocated_gpu_hours  h by the pod's containers on their GPUs
+--   allocated_gpu_hours  h of the pod's containers on their GPUs
 with part as (
     select
         columns('^(cluster|namespace|pod|pod_uid|day)$'),

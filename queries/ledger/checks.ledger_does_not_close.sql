@@ -1,13 +1,13 @@
--- GPU days whose buckets do not add up to capacity: an interval is missing, or counted in two of them.
+-- GPU days whose buckets do not add up to capacity: an interval is missing, or counts in two buckets.
 --
 -- severity: fail
 -- grain:  cluster, node_name, device_uuid, day
 -- reads:  period.capacity, period.ledger
 -- columns: cluster, node_name, device_uuid, day, capacity_gpu_hours, gpu_hours, difference_gpu_hours
---   device_uuid           UUID of the physical GPU; '' of those without an exporter
---   capacity_gpu_hours    h there were
---   gpu_hours             h in the buckets
---   difference_gpu_hours  h, the first less the second
+--   device_uuid           UUID of the physical GPU; '' for GPUs without an exporter
+--   capacity_gpu_hours    h of capacity
+--   gpu_hours             h in all buckets
+--   difference_gpu_hours  h, capacity_gpu_hours less gpu_hours
 with part as (
     select
         *,

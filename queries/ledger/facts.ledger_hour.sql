@@ -145,7 +145,7 @@ part as (
 seen as (
     select
         unit.* exclude (start_at, seconds) replace (
-            -- Activity of the GPU is work of its holders, so their unallocated rest is inactive.
+            -- Activity of the GPU is work of its holders, so its unallocated rest is inactive.
             if((part.pod is null or part.is_beside) and part.hours_ratio is not null and unit.activity != 'unseen', 'inactive', unit.activity)
                 as activity
         ),

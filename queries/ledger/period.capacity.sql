@@ -1,13 +1,13 @@
 -- Capacity of each GPU per day of the window: observed time, and expected time without data.
 --
--- Built from facts.device_hour and not from the ledger, which must add up to it. GPUs that Kubernetes reports and no exporter does
--- are together by node, without a UUID.
+-- It comes from facts.device_hour and not from the ledger, because the ledger must add up to it. GPUs that only Kubernetes reports are one row per
+-- node, without a UUID.
 --
 -- grain:  cluster, node_name, device_uuid, day
 -- reads:  facts.device_day, period.device_day, period.node_gap
 -- source: facts.device_hour, period.device_day, period.node_gap
 -- columns:
---   device_uuid       UUID of the physical GPU; '' of those without an exporter
+--   device_uuid       UUID of the physical GPU; '' for GPUs without an exporter
 with seen as (
     select
         columns('^(cluster|device_uuid|day)$'),

@@ -5,10 +5,10 @@
 -- source: period.ledger; prices: period.price
 -- columns:
 --   namespace      holder's namespace; '' where unallocated
---   workload_kind  '' likewise
---   workload       '' likewise
+--   workload_kind  kind of the workload; '' where unallocated
+--   workload       name of the workload; '' where unallocated
 --   bucket         as in report.gpu_hour_ledger
---   hours_method   how hours of a GPU that several have are shared out; '' where unallocated
+--   hours_method   method that divides the hours of a shared GPU; '' where unallocated
 --   team           the namespace's team, else the namespace; '' where unallocated
 --   gpu_hours      h of whole GPUs
 select

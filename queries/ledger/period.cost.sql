@@ -4,7 +4,7 @@
 -- reads:  facts.device_power_day, period.charge
 -- source: period.charge, facts.device_power_hour
 -- columns:
---   allocated_cost  allocated GPU-hours x the model's price, of models that have one; null without any
+--   allocated_cost  allocated GPU-hours x the model's price, for models with a price; null if none has one
 with cost as (
     select
         cluster,

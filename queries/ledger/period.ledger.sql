@@ -13,7 +13,7 @@
 --   gpu_instance_id  MIG instance; '' for the whole GPU or its unsliced part
 --   cause            why hours are unavailable (not_ready, cordoned, …), unknown or allocated_unmeasured (unseen, no_activity_signal, nobody_named, …), fragmented (unsliced, fragmented, …), or free without telemetry; else ''
 --   first_hour_at    UTC, first hour of the day with such time; null for time without data
--- Time that was neither seen nor usable is part of what was expected and without data.
+-- Time in which a GPU was unavailable and had no data is also part of the capacity without data.
 with lost as (
     select
         columns('^(cluster|device_uuid|day)$'),
@@ -144,7 +144,7 @@ bucketed as (
         activity in ('effective', 'ineffective', 'busy') as is_active,
         activity != 'untold' as is_reported,
         is_unsliced or stranding != '' as is_fragmented,
-        -- A free GPU has a known owner too (none), if it is inactive and labels are not missing.
+        -- The allocation of a free GPU (none) is known if the GPU is inactive and labels are not missing.
         is_allocated or (not is_active and (is_reserved or label_cause = '')) as is_owner_known,
         unnest(list_filter([
             if(not is_usable, 'unavailable', null),

@@ -47,7 +47,7 @@ used as (
     group by cluster, namespace, pod, pod_uid
 ),
 
--- A run that begins after midnight also has a row of the day in which the run before it ended.
+-- A run that begins after midnight also has a row on the day on which the previous run ended.
 begun as (
     select
         *,

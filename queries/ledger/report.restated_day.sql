@@ -8,7 +8,7 @@
 -- source: footers of facts; facts.ledger_hour
 -- columns: cluster, day, previous_seen_gpu_hours, seen_gpu_hours, previous_allocated_gpu_hours, allocated_gpu_hours
 --   previous_allocated_gpu_hours  h allocated on the day, by its first facts
---   allocated_gpu_hours          h allocated on the day, by its present facts
+--   allocated_gpu_hours           h allocated on the day, by its present facts
 with authoritative as (
     select unnest(from_json(
         $restated_days::json,
