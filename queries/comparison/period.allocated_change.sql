@@ -10,8 +10,8 @@
 -- source: period.ledger of both windows
 -- columns:
 --   workload                      kind/name; pod/uid for a pod without a workload
---   previous_allocated_gpu_hours        h allocated in the previous period, scaled
---   previous_effective_gpu_hours   h of these with SM activity of 0.5 or more, scaled
+--   previous_allocated_gpu_hours  h allocated in the previous period, scaled
+--   previous_effective_gpu_hours  h of these with SM activity of 0.5 or more, scaled
 --   unmeasured_gpu_hours          h of these active with unknown SM activity
 with hour as (
     select *

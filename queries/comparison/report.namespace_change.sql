@@ -7,10 +7,10 @@
 -- columns: cluster, namespace, change, previous_allocated_gpu_hours, allocated_gpu_hours, allocated_change_gpu_hours,
 --          previous_effective_gpu_hours, effective_gpu_hours, effective_change_gpu_hours, new_workload_count, ended_workload_count,
 --          unknown_reasons
---   change                       new, ended, grew, shrank or same
+--   change                        new, ended, grew, shrank or same
 --   previous_allocated_gpu_hours  h allocated in the previous period
 --   previous_effective_gpu_hours  h of these with SM activity of 0.5 or more, where measured
---   effective_gpu_hours          h of these with SM activity of 0.5 or more, where measured
+--   effective_gpu_hours           h of these with SM activity of 0.5 or more, where measured
 with summed as (
     select
         cluster,

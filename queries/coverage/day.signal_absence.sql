@@ -147,7 +147,7 @@ expected as (
     where device.observed_seconds > 0 or gpu.cluster is not null
 ),
 
--- Signals that GPUs of a model, or guests of virtual GPUs, never have, whatever the configuration.
+-- Signals that GPUs of a model, or guests of virtual GPUs, never have, in any configuration.
 lacking as (
     select unnest(from_json($lacking_models::json, '[{"gpu_model": "VARCHAR", "lacks": "VARCHAR", "cause": "VARCHAR"}]'), recursive := true)
 ),

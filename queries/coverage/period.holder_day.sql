@@ -9,8 +9,8 @@
 -- reads:  facts.device_day, facts.expected_device, facts.node_day, facts.ownership, period.device_day
 -- source: facts.ownership against activity and against kube-state-metrics; dcgm-exporter 27, 127, 138, 151 (labels that are missing)
 -- columns:
---   observed_seconds       s in which its holder, or that it has none, is known
---   lacking_seconds        s in which it had data and its holder is unknown
+--   observed_seconds       s in which its allocation is known: a holder, or unallocated
+--   lacking_seconds        s in which it had data and its allocation is unknown
 --   active_seconds         s x activity in lacking_seconds
 --   cause                  no_pod_labels; no_permission where no series of the cluster names a pod; '' for none
 with gpu as (

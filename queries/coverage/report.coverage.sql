@@ -9,7 +9,7 @@
 -- source: period.signal_day, period.holder_day, period.node_gap
 -- columns: cluster, signal, node_name, day, coverage_ratio, reason, evidence, source_metrics, expected_device_count, observed_device_count,
 --          expected_series_count, observed_series_count, expected_device_seconds, observed_device_seconds, unknown_device_seconds, dropped
---   signal                   canonical signal; any: the device at all; workload: its holder
+--   signal                   canonical signal; any for the device itself; workload for its holder
 --   reason                   most likely reason of unknown time, a code; '' where at most 1 % is unknown
 --   evidence                 evidence for the reason; for workload also pods of the cluster that labels name and that cannot hold a GPU
 --   source_metrics           source metrics; several are listed

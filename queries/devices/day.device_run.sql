@@ -1,4 +1,4 @@
--- Labels of each device over time; equal neighbors are one row.
+-- Labels of each device over time; adjacent runs with equal labels are one row.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, start_at, end_at, node_name, gpu_index, gpu_device, gpu_model, gpu_instance_profile, pci_bus_id, driver_version, make
 -- reads:  lake.device_label

@@ -8,8 +8,8 @@
 -- reads:  day.energy_before, day.sample_sum, facts.device_hour, lake.device_sample
 -- source: growth over gaps (energy_joules_gap_increase, day.energy_before); power of the samples without growth
 -- columns:
---   start_at       UTC, the sample
---   reported_joules    J, energy of the sample's time by power; null where the counter shows it, or no source does
+--   start_at         UTC, the sample
+--   reported_joules  J, energy of the sample's time by power; null where the counter shows it, or no source does
 with counted as (
     select
         columns('^(cluster|device_uuid)$'),

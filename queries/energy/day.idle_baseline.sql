@@ -1,7 +1,7 @@
 -- Idle power of each GPU on a day, by MIG layout, and its source.
 --
 -- The first available source counts: (1) the configured value, for the device, its model or all GPUs; (2) the observed value, exceeded for 95 % of
--- the GPU's free time in these four weeks; (3) the median of such values of the same model, first with the same partitioning; (4) the documented
+-- the GPU's free time in the last four weeks; (3) the median of such values of the same model, first with the same partitioning; (4) the documented
 -- value of the model. Without a source there is no row. The lowest power is no baseline, because a GPU may be busy all the time.
 --
 -- grain:  cluster, device_uuid, layout

@@ -6,7 +6,7 @@
 -- reads:  day.energy_edge, day.power_interval, lake.device_sample
 -- source: DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION, DCGM_FI_DEV_POWER_USAGE and the activity signals of the whole GPU
 -- columns:
---   interval_number      interval_number of day.power_interval
+--   interval_number   interval_number of day.power_interval
 --   step_at           UTC, start of the interval
 --   seen_at           UTC, time of the GPU's valid sample
 --   observed_seconds  s of the interval

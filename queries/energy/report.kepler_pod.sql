@@ -50,7 +50,7 @@ summed as (
     group by shown.cluster, shown.namespace, shown.pod, shown.pod_uid
 ),
 
--- Above an unknown baseline is everything, which is not the same.
+-- With an unknown baseline, all energy counts as above it, which is not comparable.
 judged as (
     select
         *,

@@ -8,7 +8,7 @@
 -- params: findings_gpu_hours
 -- source: period.boundness; period.fit
 -- columns:
---   detail  smallest fitting profile, else model
+--   detail     smallest fitting profile, else model
 --   is_shared  whether other holders may have the same hours of the GPU
 with limited as (
     from period.boundness

@@ -1,8 +1,8 @@
 -- Allocated and total GPUs of each model on each whole past day, computed over all days at once.
 --
--- A day counts for trends where its GPUs had data, and were not active for an unknown holder, for nearly all of it: GPUs of the day, or of the
--- previous day where it had more. A node without named holders all day is taken from requests and placements where these are known. Where no source
--- names pods or lists allocation all day, idle GPUs count as in period.holder_day: only after names, and if none is active.
+-- A day counts for trends if nearly all time of its GPUs has data and no activity for an unknown holder. The number of GPUs is that of the day, or of
+-- the previous day if larger. A node without named holders all day comes from requests and placements where these are known. If no source names pods
+-- or lists allocation all day, idle GPUs count as in period.holder_day: only if pods were named before and no GPU is active.
 --
 -- grain:  cluster, gpu_model, day
 -- reads:  facts.device_day, facts.expected_device, facts.ledger_day, facts.node_allocation

@@ -1,7 +1,7 @@
 -- Forecast per GPU model and day: the last week's level with its weekdays and daily change (period.demand_expectation).
 --
--- It starts after the last day with data. With n counted days, it ends n / 2 days after the last counted day, at most 90 days. There is none where
--- fewer than 28 days count, nor where the last day's value was as close, unless both are exact.
+-- It starts after the last day with data. With n counted days, it ends n / 2 days after the last counted day, at most 90 days. There is no forecast
+-- where fewer than 28 days count, nor where the last day's value was as close, unless both are exact.
 --
 -- grain:  cluster, gpu_model, day
 -- reads:  period.demand_backtest, period.demand_day, period.demand_expectation

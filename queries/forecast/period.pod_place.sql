@@ -1,4 +1,4 @@
--- Nodes possible for each kind of request: those with its resource and one of its models.
+-- Possible nodes for each kind of request: nodes with its resource and one of its models.
 --
 -- grain:  cluster, resource, wanted_model, node_name
 -- reads:  period.node_placeable, period.pod_run

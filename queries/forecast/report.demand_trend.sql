@@ -5,10 +5,10 @@
 -- grain:  cluster, gpu_model, day
 -- reads:  period.demand_day, period.demand_forecast
 -- columns: cluster, gpu_model, day, kind, allocated_gpu_hours, usable_gpu_hours, low_gpu_hours, expected_gpu_hours, high_gpu_hours, unknown_reasons
---   kind                observed, left out or forecast
---   allocated_gpu_hours      h allocated on an observed day
---   usable_gpu_hours    h usable on an observed day
---   expected_gpu_hours  h expected
+--   kind                 observed, left out or forecast
+--   allocated_gpu_hours  h allocated on an observed day
+--   usable_gpu_hours     h usable on an observed day
+--   expected_gpu_hours   h expected
 select
     columns('^(cluster|gpu_model|day)$'),
     if(is_counted, 'observed', 'left out') as kind,

@@ -10,7 +10,7 @@
 --          memory_used_bytes_max, memory_used_ratio_max, unknown_reasons
 --   pod_count                   pods alone on a GPU of the model
 --   profile                     fitting MIG profile; '' for none
---   allocated_gpu_hours              h in which the containers' GPUs had data while allocated
+--   allocated_gpu_hours         h in which the containers' GPUs had data while allocated
 --   busiest_sm_active_ratio     SM activity of its busiest hour
 --   busiest_sm_occupancy_ratio  SM occupancy of its busiest hour
 --   busiest_dram_active_ratio   DRAM activity of its busiest hour

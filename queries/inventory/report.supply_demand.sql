@@ -1,7 +1,7 @@
--- Free GPUs against waiting ones: for each class of waiting pods, all free GPUs by model and reason why these pods do not use them.
+-- Free GPUs per class of waiting pods, by model and by the reason why these pods do not use them.
 --
 -- Now is the last known minute of the window. Hours are those in which pods of the class waited. Free GPUs of a node are divided over reasons by the
--- GPUs for which pods wait: first counted reasons (model to memory), then the scheduler's words. On nodes with unknown requests, free GPUs are the
+-- GPUs for which pods wait: first counted reasons (model to memory), then the scheduler's message. On nodes with unknown requests, free GPUs are the
 -- ledger's mean of each hour.
 --
 -- grain:  cluster, wanted_model, size, gpu_model, reason

@@ -11,7 +11,7 @@
 -- source: day.quota_pod, day.quota_terms; LocalQueue, ResourceFlavor and PodGroup objects
 -- columns:
 --   is_certain  whether the pod is certainly in the quota's scopes; false where this is unknown or the scopes changed
---   resources  Kueue: resources of the flavor; none elsewhere, for all resources
+--   resources   Kueue: resources of the flavor; none elsewhere, for all resources
 with quota as (
     select
         columns('^(cluster|system|quota)$'),

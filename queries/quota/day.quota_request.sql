@@ -1,9 +1,9 @@
 -- Requests on quotas, each admitted as a whole: pods, pods of gangs, Kueue's Workloads, Volcano's PodGroups before their pods, resource claims.
 --
 -- Where Kueue's Workloads were collected, they count instead of its pods. A waiting workload requests in the flavor that its pods' nodes allow; a
--- workload with quota in the flavors that Kueue gave each resource. A claim counts for a ResourceQuota without scopes on its class's extended
--- resource while it exists. Its amount is delivered from its allocation on. firstAvailable is charged by the API server's rule. While the slice that
--- it replaces has quota, a workload requests the difference in the same flavor. The part that it takes over is a request of its own.
+-- workload with quota in the flavors that Kueue gave each resource. While the slice that it replaces has quota, a slice of an elastic job requests
+-- the difference in the same flavor. The part that it takes over is a request of its own. A claim counts for a ResourceQuota without scopes on its
+-- class's extended resource while it exists. Its amount is delivered from its allocation on. firstAvailable is charged by the API server's rule.
 --
 -- grain:  cluster, system, quota, resource, flavor, request_uid
 -- reads:  day.quota_above, day.quota_placement, day.quota_pod, day.quota_pod_interval, day.quota_terms, day.quota_unit, day.quota_watch, day.state_snapshot, day.workload_run, lake.claim, lake.device_class, lake.quota, lake.workload

@@ -153,7 +153,7 @@ reported as (
     group by all
 ),
 
--- A limit of infinity in the series means no limit, whatever the object has.
+-- A limit of infinity in the series means no limit, even if the object has one.
 put as (
     select
         slice.*,
@@ -173,7 +173,7 @@ put as (
         coalesce(reported.guaranteed, object.guaranteed) as guaranteed_native,
         nullif(coalesce(reported.borrowing_limit, object.borrowing_limit), 1e999) as borrowing_limit_native,
         nullif(coalesce(reported.lending_limit, object.lending_limit), 1e999) as lending_limit_native,
-        -- A queue without a cohort cannot borrow, whatever its borrowing limit.
+        -- A queue without a cohort cannot borrow, even with a borrowing limit.
         nullif(case
             when slice.system = 'kueue' and alias.parent = '' and not alias.is_parent then guaranteed_native
             when reported.borrowing_limit is not null then guaranteed_native + reported.borrowing_limit

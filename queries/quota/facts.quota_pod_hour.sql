@@ -96,7 +96,7 @@ part as (
     where from_at < until_at
 ),
 
--- Several quotas may wait for one pod at once: the time counts once by condition, and once in total.
+-- A pod may be exposed to several quotas at once: the time counts once by condition, and once in total.
 exposed as (
     select
         *,

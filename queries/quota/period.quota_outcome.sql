@@ -6,7 +6,7 @@
 -- reads:  facts.quota_hour, facts.quota_pod_hour
 -- columns:
 --   observed_seconds            s in which its terms and its allocated amount are known
---   guaranteed_gpu_hours        GPU-h guaranteed; null where the system has no such notion
+--   guaranteed_gpu_hours        GPU-h guaranteed; null where the system has no guarantees
 --   demanded_gpu_hours          GPU-h requested; null where unknown
 --   over_quota_gpu_hours        GPU-h of its pods while they were over quota by nos' rules; null for other systems
 with hour as (

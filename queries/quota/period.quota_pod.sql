@@ -32,7 +32,7 @@ allocated as (
     group by all
 ),
 
--- A pod without a uid in telemetry is the only pod with that name; with several such pods it is none. If the quota existed for a part of the
+-- A pod without a uid in telemetry is the only pod with that name; of several such pods, none counts. If the quota existed for a part of the
 -- pod's hours of a day, it gets the same part of the idle hours.
 named as (
     select

@@ -19,7 +19,7 @@
 --   guaranteed_gpu_hours           GPU-h guaranteed
 --   demanded_gpu_hours             GPU-h requested
 --   reclaim_seconds_avg            s, mean length of shortages that ended and in which others borrowed
---   reclaim_seconds_max            s, longest of these
+--   reclaim_seconds_max            s, longest of these shortages
 --   lost_gpu_hours                 GPU-h allocated to the evicted pods in the window
 --   allocated_idle_gpu_hours       GPU-h allocated to its pods and idle, by the ledger
 --   over_quota_gpu_hours           GPU-h of its pods while over quota by nos' rules: more than borrowed

@@ -6,7 +6,7 @@
 -- columns: cluster, scheduler, resource, flavor, quota, borrower, method, together_seconds, contested_gpu_hours, contested_gpus_max,
 --          contested_native_hours, native_unit
 --   quota                   quota that has less than its guarantee and its requests
---   borrower                quota that has more than its own at the same time
+--   borrower                quota that borrows at the same time
 --   method                  inferred: the shortage in proportion to what each borrower borrows
 --   contested_native_hours  contested_gpu_hours in the resource's own unit
 select

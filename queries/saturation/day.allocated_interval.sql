@@ -8,7 +8,7 @@
 -- columns:
 --   instance_owner_count  holders of the same instance, or of the whole GPU
 --   pod_owner_count       holders of the same pod among instance_owner_count
---   allocated_part_ratio            its part of the holders' total part of the GPU
+--   allocated_part_ratio  its part of the holders' total part of the GPU
 with owned_hour as (
     select
         *,

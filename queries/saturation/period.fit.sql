@@ -11,12 +11,12 @@
 -- params: figure_min_coverage_ratio, fit_headroom_ratio, gpu_models, mig_profiles, since_at, until_at
 -- source: facts.container_hour; geometry: NVIDIA's MIG user guide; models: data sheets (queries/catalog)
 -- columns:
---   pod                         pod; '' where there are several
---   pod_uid                     uid of the pod; '' where there are several
---   node_name                   node; '' where there are several
---   device_uuid                 UUID of the GPU; '' where there are several
---   pod_count                   pods that were alone on a GPU of the model
---   allocated_gpu_hours              h in which the containers' GPUs had data while allocated
+--   pod                  pod; '' where there are several
+--   pod_uid              uid of the pod; '' where there are several
+--   node_name            node; '' where there are several
+--   device_uuid          UUID of the GPU; '' where there are several
+--   pod_count            pods that were alone on a GPU of the model
+--   allocated_gpu_hours  h in which the containers' GPUs had data while allocated
 with profile as (
     select
         entry.gpu_model,
