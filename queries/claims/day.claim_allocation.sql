@@ -121,7 +121,7 @@ begun as (
         case
             when step.allocated_at is not null then 'allocation time'
             when start_at < step.first_at then 'pod scheduled'
-            else 'first look'
+            else 'first snapshot'
         end as start_source
     from step
     left join bound
@@ -167,8 +167,8 @@ select
         when end_at = finished_at then 'pod finished'
         when end_at = next_start_at then 'next allocation'
         when end_at = unnamed_from_at then 'labels'
-        when is_followed then 'next look'
-        else 'last look'
+        when is_followed then 'next snapshot'
+        else 'last snapshot'
     end as end_source,
     if(end_at = finished_at, 0, epoch(end_at - last_at))::double as end_uncertainty_seconds
 from followed

@@ -8,7 +8,7 @@
 -- grain:  code, cluster, namespace, workload_kind, workload, pod, pod_uid, node_name, device_uuid, detail
 -- reads:  facts.ownership, period.ledger, period.workload
 -- params: figure_min_coverage_ratio, findings_gpu_hours, idle_ratio, workload_idle_ratio
--- source: period.ledger; how sure its holder is: facts.ownership
+-- source: period.ledger; certainty of holders: facts.ownership
 with allocated as (
     select
         columns('^(cluster|namespace|pod|pod_uid|device_uuid|gpu_instance_id)$'),

@@ -101,8 +101,8 @@ select
     coalesce(labelled.strategy, if(allocatable.allocatable_count > owned.owned_count, 'shared', 'none')) as strategy,
     case
         when labelled.strategy is not null then 'node label says ' || labelled.strategy
-        when allocatable.allocatable_count > owned.owned_count then 'node offers more GPUs than it has'
-        else 'node offers as many GPUs as it has'
+        when allocatable.allocatable_count > owned.owned_count then 'node has more allocatable GPUs than devices'
+        else 'node has as many allocatable GPUs as devices'
     end as evidence
 from labelled
 full join allocatable

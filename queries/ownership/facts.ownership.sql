@@ -8,7 +8,7 @@
 -- revision: 5
 -- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at
 -- reads:  day.node_sharing, day.owner_interval, day.pod_request, lake.device_label, lake.series
--- source: resource claims, Koordinator's annotation, the kubelet's word; exporter labels, made right with kube-state-metrics;
+-- source: resource claims, Koordinator's annotation, the kubelet; exporter labels, corrected by kube-state-metrics;
 --          vgpu, dra_claim_namespace and dra_claim_name of dcgm-exporter
 -- columns: cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at, end_at, source, certainty, sharing_mode,
 --          sharing_evidence, life_start_at, life_end_at

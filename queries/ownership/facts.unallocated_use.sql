@@ -6,7 +6,7 @@
 -- revision: 2
 -- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at
 -- reads:  day.authoritative_use, day.owner_label_run
--- source: exporter labels against resource claims, Koordinator's annotation and the kubelet's word
+-- source: exporter labels against resource claims, Koordinator's annotation and the kubelet
 -- columns: cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at, end_at, source, allocated_devices
 --   device_uuid    UUID of the physical GPU that the label names
 --   start_at       UTC, start of the interval with this label and other allocated devices

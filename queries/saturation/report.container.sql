@@ -7,7 +7,7 @@
 -- reads:  facts.ownership, period.figure, period.life
 -- parts:  100000 rows of period.figure by cluster, namespace, pod
 -- params: since_at, until_at
--- source: period.figure; how long it was there: facts.ownership
+-- source: period.figure; times of holding: facts.ownership
 -- columns: those of report.container_saturation without device_uuid, gpu_instance_id; device_count, device_seconds
 --   observed_seconds                    s in which any of its devices had data while allocated
 --   device_seconds                      s in which its devices had data, added over devices

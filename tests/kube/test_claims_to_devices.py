@@ -51,7 +51,7 @@ def test_claims_hold_what_the_scheduler_gave_them(facts: duckdb.DuckDBPyConnecti
 def test_an_allocation_begins_when_the_server_says_and_stands_for_fifteen_minutes(facts: duckdb.DuckDBPyConnection) -> None:
     statement = """select start_at, end_at, start_source, end_source, end_uncertainty_seconds
                    from facts.claim_device where claim = 'parked'"""
-    assert rows(facts, statement) == [(datetime(2026, 11, 21, 1, 46, 4), UNTIL, "allocation time", "last look", 900.0)]
+    assert rows(facts, statement) == [(datetime(2026, 11, 21, 1, 46, 4), UNTIL, "allocation time", "last snapshot", 900.0)]
 
 
 def test_whole_gpus_are_found_by_uuid_and_instances_by_parent_and_profile(facts: duckdb.DuckDBPyConnection) -> None:
