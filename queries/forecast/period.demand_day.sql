@@ -52,7 +52,7 @@ device_day as (
         ledger.* similar to '^(cluster|device_uuid|day)$',
         coalesce(place.node_name, '') as node_name,
         coalesce(model.gpu_model, '') as gpu_model,
-        bool_or(ledger.activity != 'unseen') as is_seen,
+        bool_or(ledger.activity != 'unseen')::bigint as device_count,
         sum(ledger.gpu_seconds) filter (
             where ledger.activity != 'unseen' and (
                 ledger.pod != '' or (ledger.activity = 'inactive' and coalesce(unlisted.is_idle, true))
@@ -107,10 +107,10 @@ node_day as (
         coalesce(max(requested.gpu_model), '') as gpu_model,
         -- A GPU with several resource names on a node counts as several units: the total is limited to the node's GPUs with data.
         sum(requested.gpu_seconds) / sum(requested.known_seconds) as unit_count,
-        least(unit_count, max(seen.seen_count)) as known_count,
-        known_count / unit_count * sum(requested.gpu_seconds) as known_seconds,
-        known_count / unit_count * sum(requested.gpu_seconds) filter (where requested.state in ('allocated', 'free')) as usable_seconds,
-        known_count / unit_count * sum(requested.gpu_seconds) filter (where requested.state = 'allocated' and requested.pod != '') as held_seconds
+        least(unit_count, max(seen.seen_count)) as device_count,
+        device_count / unit_count * sum(requested.gpu_seconds) as known_seconds,
+        device_count / unit_count * sum(requested.gpu_seconds) filter (where requested.state in ('allocated', 'free')) as usable_seconds,
+        device_count / unit_count * sum(requested.gpu_seconds) filter (where requested.state = 'allocated' and requested.pod != '') as held_seconds
     from requested
     left join seen
         using (cluster, node_name, day)
@@ -118,14 +118,12 @@ node_day as (
 ),
 
 known as (
-    select
-        device_day.*,
-        device_day.is_seen::bigint as device_count
+    select *
     from device_day
     anti join node_day
         using (cluster, node_name, day)
     union all by name
-    select * exclude (unit_count) rename (known_count as device_count)
+    select * exclude (unit_count)
     from node_day
 ),
 
@@ -153,7 +151,7 @@ daily as (
 
 select
     * exclude (known_gpu_hours),
-    known_gpu_hours >= (1 - $unseen_ratio) * 24 * greatest(device_count, coalesce(lag(device_count) over (
+    allocated_gpu_hours is not null and known_gpu_hours >= (1 - $unseen_ratio) * 24 * greatest(device_count, coalesce(lag(device_count) over (
         partition by cluster, gpu_model
         order by day
     ), 0)) as is_counted
