@@ -20,7 +20,7 @@ rolled as (
     select
         *,
         quantile_cont(placing_seconds, [0.5, 0.9]) over last_ones as estimates,
-        median(placing_seconds) over (partition by cluster order by placed_at, namespace, pod rows unbounded preceding) as median_seconds
+        median(placing_seconds) over (partition by cluster order by placed_at) as median_seconds -- with all that are placed at once
     from placed
     window last_ones as (
         partition by cluster, namespace, size, wanted_model
@@ -35,12 +35,6 @@ known as (
     qualify row_number() over (partition by cluster, namespace, size, wanted_model, placed_at order by pod desc) = 1
 ),
 
-plain as (
-    select *
-    from rolled
-    qualify row_number() over (partition by cluster, placed_at order by namespace desc, pod desc) = 1
-),
-
 judged as (
     select
         placed.* similar to '^(cluster|namespace|size|wanted_model)$',
@@ -50,7 +44,7 @@ judged as (
     from (select * replace (created_at - interval 1 microsecond as placed_at) from placed) as placed
     asof inner join known
         using (cluster, namespace, size, wanted_model, placed_at)
-    asof inner join plain
+    asof inner join rolled as plain
         using (cluster, placed_at)
 ),
 

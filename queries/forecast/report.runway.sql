@@ -12,8 +12,7 @@
 with judged as (
     select
         *,
-        coalesce(horizon_day_count is null and backtest_error_ratio >= naive_error_ratio, false) as is_worse,
-        case when horizon_day_count is null then if(is_worse, 'no_better', 'too_few_days') end as no_forecast
+        case when horizon_day_count is null then if(backtest_error_ratio >= naive_error_ratio, 'no_better', 'too_few_days') end as no_forecast
     from period.demand_runway
 )
 
@@ -25,7 +24,7 @@ select
         when daily_allocated_gpu_hours >= 0.99 * daily_usable_gpu_hours then 'all are allocated already'
         when daily_allocated_gpu_hours + daily_overdue_gpu_hours >= 0.99 * daily_usable_gpu_hours
             then format('full already: overdue pods wait for {:,.0f} GPU-hours a day', daily_overdue_gpu_hours)
-        when is_worse
+        when no_forecast = 'no_better'
             then format(
                 'no forecast: {:.1f} % off in the past, where carrying the last day on was {:.1f} % off',
                 100 * backtest_error_ratio, 100 * naive_error_ratio
@@ -40,7 +39,7 @@ select
             )
         else format('not all are expected to be allocated within {} days', horizon_day_count)
     end as sentence,
-    * exclude (cluster, gpu_model, is_worse, no_forecast),
+    * exclude (cluster, gpu_model, no_forecast),
     unknown_reasons([
         ('daily_allocated_gpu_hours', if(daily_allocated_gpu_hours is null, 'too_few_days', null)),
         ('daily_usable_gpu_hours', if(daily_usable_gpu_hours is null, 'too_few_days', null)),
