@@ -2,17 +2,21 @@
 --
 -- A model is full from the first day at 99 % of capacity, if at least four of the seven days from it are. A weekday's peak alone does not count. A
 -- pod is overdue for each model that it may use after wait_hours_max; for none where another cause holds it back or its models are unknown.
+-- Capacity is that of the last week's days with the GPUs of the last one, within unseen_ratio.
 --
 -- grain:  cluster, gpu_model
 -- reads:  period.demand_backtest, period.demand_day, period.demand_forecast, period.pod_wait
--- params: since_at, until_at, wait_hours_max
+-- params: since_at, unseen_ratio, until_at, wait_hours_max
 -- source: period.demand_forecast against what was usable in the last week
 with past as (
     select
         *,
         max(day) over (partition by cluster) as latest_day,
-        max(day) filter (where is_counted) over (partition by cluster, gpu_model) as last_day
+        max(day) filter (where is_counted) over model as last_day,
+        arg_max(device_count, day) filter (where is_counted) over model as last_count,
+        is_counted and day > last_day - 7 and abs(device_count - last_count) <= $unseen_ratio * last_count as is_recent
     from period.demand_day
+    window model as (partition by cluster, gpu_model)
 ),
 
 recent as (
@@ -21,8 +25,8 @@ recent as (
         max(latest_day) as latest_day,
         count(*) filter (where is_counted) as day_count,
         count(*) filter (where not is_counted) as left_out_count,
-        avg(allocated_gpu_hours) filter (where is_counted and day > last_day - 7) as daily_allocated_gpu_hours,
-        avg(usable_gpu_hours) filter (where is_counted and day > last_day - 7) as daily_usable_gpu_hours
+        avg(allocated_gpu_hours) filter (where is_recent) as daily_allocated_gpu_hours,
+        avg(usable_gpu_hours) filter (where is_recent) as daily_usable_gpu_hours
     from past
     group by cluster, gpu_model
 ),
