@@ -2,10 +2,10 @@
 --
 -- A model is full from the first day at 99 % of capacity, if at least four of the seven days from it are. A weekday's peak alone does not count. A
 -- pod is overdue for each model that it may use after wait_hours_max; for none where another cause holds it back or its models are unknown.
--- Capacity is that of the last week's days with the GPUs of the last one, within unseen_ratio.
+-- Capacity is that of the last week's days with the GPUs of the last one, within unseen_ratio. A model that is gone has no row.
 --
 -- grain:  cluster, gpu_model
--- reads:  period.demand_backtest, period.demand_day, period.demand_forecast, period.pod_wait
+-- reads:  period.capacity, period.demand_backtest, period.demand_day, period.demand_forecast, period.pod_wait
 -- params: since_at, unseen_ratio, until_at, wait_hours_max
 -- source: period.demand_forecast against what was usable in the last week
 with past as (
@@ -29,6 +29,11 @@ recent as (
         avg(usable_gpu_hours) filter (where is_recent) as daily_usable_gpu_hours
     from past
     group by cluster, gpu_model
+    having max(day) = max(latest_day) or coalesce((
+        select bool_or(replace(gpu.gpu_model, ' ', '-') = replace(past.gpu_model, ' ', '-'))
+        from period.capacity as gpu
+        where gpu.cluster = past.cluster and gpu.day = ($until_at::timestamp - interval 1 millisecond)::date
+    ), true)
 ),
 
 level as (

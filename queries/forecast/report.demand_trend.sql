@@ -3,7 +3,7 @@
 -- Demand is allocated GPUs, without requests of waiting pods. Left-out days have too little data.
 --
 -- grain:  cluster, gpu_model, day
--- reads:  period.demand_day, period.demand_forecast
+-- reads:  period.demand_day, period.demand_forecast, period.demand_runway
 -- columns: cluster, gpu_model, day, kind, allocated_gpu_hours, usable_gpu_hours, low_gpu_hours, expected_gpu_hours, high_gpu_hours, unknown_reasons
 --   kind                 observed, left out or forecast
 --   allocated_gpu_hours  h allocated on an observed day
@@ -27,3 +27,5 @@ select
     'forecast' as kind,
     map { 'allocated_gpu_hours': 'is_future', 'usable_gpu_hours': 'is_future' } as unknown_reasons
 from period.demand_forecast
+semi join period.demand_runway
+    using (cluster, gpu_model)
