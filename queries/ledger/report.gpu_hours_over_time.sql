@@ -53,7 +53,8 @@ step as (
         coalesce(model.gpu_model, '') as gpu_model,
         ledger.pod != '' and not ledger.is_reserved as is_allocated,
         ledger.activity in ('effective', 'ineffective', 'busy') as is_active,
-        is_active or (not ledger.is_reserved and coalesce(model.label_cause, '') != '') as needs_holder
+        ledger.outage = '' or ledger.pod != '' or is_active as is_usable,
+        is_active or (is_usable and not ledger.is_reserved and coalesce(model.label_cause, '') != '') as needs_holder
     from facts.ledger_hour as ledger
     left join model
         on
@@ -62,7 +63,6 @@ step as (
             and ledger.hour_start_at::date = model.day
     where
         is_in_period(ledger.hour_start_at, $since_at, $until_at)
-        and (ledger.outage = '' or ledger.pod != '' or is_active)
         and ledger.activity != 'unseen'
         and not coalesce(model.is_silent, false)
 ),
@@ -94,7 +94,7 @@ fitted as (
 hour as (
     select
         columns('^(cluster|gpu_model|hour_start_at)$'),
-        sum(gpu_seconds) / 3600 as usable_gpu_hours,
+        coalesce(sum(gpu_seconds) filter (where is_usable), 0) / 3600 as usable_gpu_hours,
         coalesce(sum(gpu_seconds) filter (where is_allocated), 0) / 3600 as allocated_gpu_hours,
         coalesce(sum(gpu_seconds) filter (where not is_allocated and needs_holder), 0) / 3600 as unnamed_gpu_hours,
         if(bool_and(activity = 'untold') filter (where is_allocated), null, 0) as no_hours,
@@ -110,11 +110,10 @@ hour as (
     union all by name
     select
         columns('^(cluster|gpu_model|hour_start_at)$'),
-        sum(gpu_hours) as usable_gpu_hours,
+        coalesce(sum(gpu_hours) filter (where state in ('allocated', 'free')), 0) as usable_gpu_hours,
         coalesce(sum(gpu_hours) filter (where state = 'allocated'), 0) as allocated_gpu_hours,
         0 as unnamed_gpu_hours
     from fitted
-    where state in ('allocated', 'free')
     group by all
 )
 
