@@ -130,7 +130,7 @@ def test_what_is_not_measured_is_no_zero() -> None:
 def test_gpus_that_were_free_in_every_hour_can_be_returned_too(con: duckdb.DuckDBPyConnection) -> None:
     """Of a model and cluster, and whole ones: two halves of two models are none, nor is one that is now here, now there.
 
-    Nor are eight of a model that left after the first hour, or came in the last one.
+    Nor are eight of a model that left after the first hour, or came in the last one, or had no data in between.
     """
     con.execute("""
         create or replace table report.gpu_hours_over_time as select * from (values
@@ -142,7 +142,10 @@ def test_gpus_that_were_free_in_every_hour_can_be_returned_too(con: duckdb.DuckD
             ('', 'lab', 'Q', timestamp '2026-11-20 01:00:00', 8e0, 0e0, 0e0),
             ('', 'far', 'M', timestamp '2026-11-20 00:00:00', 1e0, 0e0, 0e0),
             ('', 'far', 'M', timestamp '2026-11-20 01:00:00', 1e0, 1e0, 0e0),
-            ('', 'far', 'N', timestamp '2026-11-20 00:00:00', 1e0, 1.5e0, 0e0)
+            ('', 'far', 'N', timestamp '2026-11-20 00:00:00', 1e0, 1.5e0, 0e0),
+            ('', 'gap', 'N', timestamp '2026-11-20 00:00:00', 8e0, 0e0, 0e0),
+            ('', 'gap', 'M', timestamp '2026-11-20 01:00:00', 1e0, 1e0, 0e0),
+            ('', 'gap', 'N', timestamp '2026-11-20 02:00:00', 8e0, 0e0, 0e0)
         ) as trend(team, cluster, gpu_model, hour_start_at, usable_gpu_hours, allocated_gpu_hours, unnamed_gpu_hours)
     """)
     found = _answers(con)["GPUs to return"]

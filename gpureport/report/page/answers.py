@@ -213,11 +213,9 @@ class _Answers:
         idle, freed = (sum(each[name] or 0.0 for each in teams) for name in ("idle", "freed"))
         spare = self.row("""
             select sum(greatest(0, floor(spare + 1e-6))) as gpus from (
-                select cluster, gpu_model,
-                    min(usable_gpu_hours - allocated_gpu_hours - coalesce(unnamed_gpu_hours, 0)) as spare
-                from report.gpu_hours_over_time where $team = '' group by cluster, gpu_model
-                qualify min(hour_start_at) = min(min(hour_start_at)) over (partition by cluster)
-                    and max(hour_start_at) = max(max(hour_start_at)) over (partition by cluster)
+                select min(usable_gpu_hours - allocated_gpu_hours - coalesce(unnamed_gpu_hours, 0)) as spare
+                from (from report.gpu_hours_over_time select *, count(distinct hour_start_at) over (partition by cluster) hours)
+                where $team = '' group by cluster, gpu_model, hours having count(*) = hours
             )
         """)
         parts = [] if self.is_unmeasured else [f"{_per(idle, self.hours)} idle on average"]
