@@ -214,8 +214,8 @@ class _Answers:
         spare = self.row("""
             select sum(greatest(0, floor(spare + 1e-6))) as gpus from (
                 select min(usable_gpu_hours - allocated_gpu_hours - coalesce(unnamed_gpu_hours, 0)) as spare
-                from (from report.gpu_hours_over_time select *, count(distinct hour_start_at) over (partition by cluster) hours)
-                where $team = '' group by cluster, gpu_model, hours having count(*) = hours
+                from (from report.gpu_hours_over_time select *, count(distinct hour_start_at) over (partition by cluster) as due)
+                where $team = '' group by cluster, gpu_model, due having count(*) = due
             )
         """)
         parts = [] if self.is_unmeasured else [f"{_per(idle, self.hours)} idle on average"]
