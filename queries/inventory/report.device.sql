@@ -159,9 +159,7 @@ select
                 when power.measured_joules is null then health.board_reason
                 when power.idle_joules is null then 'idle_unknown'
             end)),
-            ('attributed_joules', coalesce(health.energy_reason, if(power.attributed_joules is null, health.board_reason, null))),
-            ('unattributed_joules', coalesce(health.energy_reason, if(power.unattributed_joules is null, health.board_reason, null))),
-            ('closing_error_joules', coalesce(health.energy_reason, if(power.closing_error_joules is null, health.board_reason, null))),
+            ('corrected_sample_count', if(power.corrected_sample_count is null, health.board_reason, null)),
             ('counter_joules', if(power.counter_joules is null, health.board_reason, null)),
             ('integral_joules', if(power.integral_joules is null, health.board_reason, null)),
             ('counter_difference_joules', if(power.integral_joules is null, health.board_reason, null)),
@@ -170,6 +168,9 @@ select
             ('memory_total_bytes', case
                 when health.memory_total_bytes is null then if(total.is_split, 'instance_scope', 'not_collected')
             end)
+        ] || [
+            (name, coalesce(health.energy_reason, if(power.measured_joules is null, health.board_reason, null)))
+            for name in ['attributed_joules', 'unattributed_joules', 'closing_error_joules']
         ] || flatten([[(pair.key || '_avg', pair.value), (pair.key || '_max', pair.value)] for pair in map_entries(map {
             'power_watts': health.power_reason, 'gpu_temp_celsius': health.gpu_temp_reason, 'memory_temp_celsius': health.memory_temp_reason,
             'sm_clock_hertz': health.sm_clock_reason, 'memory_clock_hertz': health.memory_clock_reason
