@@ -3,7 +3,7 @@
 -- The rows add up to the measured energy. A row with the namespace '' is unallocated: energy of free GPUs and unattributed energy. Amounts and
 -- seconds are of GPUs with known energy, except gpu_seconds and used_gpu_seconds. The parts are unknown where the idle baseline is unknown.
 --
--- revision: 10
+-- revision: 11
 -- grain:  cluster, hour_start_at, namespace, is_allocated, node_name, gpu_model
 -- reads:  facts.container_hour, facts.device_hour, facts.device_power_hour, facts.power_hour
 -- params: since_at, until_at
@@ -26,9 +26,11 @@ with place as (
     group by cluster, device_uuid, hour_start_at
 ),
 
+-- The exporter may have series of a GPU's instances alone: then nothing of the board's energy is known.
 board as (
     select
-        device.*,
+        place.*,
+        device.* exclude (cluster, device_uuid, hour_start_at),
         device.corrected_joules / nullif(device.measured_joules, 0) as corrected_ratio,
         case
             when device.measured_seconds is null then 'counter'
@@ -36,11 +38,9 @@ board as (
             when device.counter_seconds > device.measured_seconds - 1e-6 then 'counter'
             when device.counter_seconds > 0 then 'mixed'
             else 'integral'
-        end as energy_method,
-        place.node_name,
-        place.gpu_model
-    from facts.device_power_hour as device
-    inner join place
+        end as energy_method
+    from place
+    left join facts.device_power_hour as device
         using (cluster, device_uuid, hour_start_at)
 ),
 
@@ -98,18 +98,14 @@ part as (
     from holder
     union all by name
     select
-        board.cluster,
-        board.hour_start_at,
+        board.* similar to '^(cluster|hour_start_at|node_name|gpu_model|energy_method|unattributed_joules|gap_joules|corrected_ratio)$',
         '' as namespace,
         false as is_allocated,
-        board.* similar to '^(node_name|gpu_model|energy_method)$',
         0 as active_joules,
         0 as allocated_idle_joules,
         -- A rounding error of a difference is not energy.
         greatest(0, round(coalesce(board.idle_joules, 0) - coalesce(allocated.idle_joules, 0), 6)) as idle_joules,
-        board.* similar to '^(unattributed_joules|gap_joules)$',
         0 as never_active_joules,
-        board.corrected_ratio,
         0 as share_error_joules,
         greatest(0, round(board.measured_seconds - coalesce(allocated.held_gpu_seconds, 0), 6)) as measured_gpu_seconds,
         greatest(board.measured_seconds - board.held_seconds, measured_gpu_seconds) as measured_seconds,
