@@ -159,7 +159,7 @@ def read_header(
     settings: Mapping[str, Any],
 ) -> Header:
     """Read the header's figures from report.device, report.coverage and lake.source of an open report database."""
-    ((device_count,),) = con.execute("select count(*) from report.device where gpu_instance_id = ''").fetchall()
+    ((device_count,),) = con.execute("select count(distinct (cluster, device_uuid)) from report.device").fetchall()
     found = "select cluster from report.device union select cluster from report.coverage order by cluster"
     # Without a GPU, take the clusters of the sources.
     clusters = con.execute(found).fetchall() or con.execute("select distinct cluster from lake.source order by all").fetchall()
