@@ -61,6 +61,6 @@ def test_a_signal_lacks_for_the_reason_of_most_device_time_and_a_lake_without_gp
         con.execute("delete from report.coverage")
         header = read_header(con, QUARTER, NOW, "", (), {})
         assert (header.clusters, header.lacks) == (("lab",), ("lab: the lake has no telemetry of the period.",))
-        # GPU-m has series of its instances alone.
-        con.execute("insert into report.device values ('a', 'GPU-m', '1'), ('a', 'GPU-m', '2'), ('a', 'GPU-w', ''), ('a', 'GPU-w', '1')")
+        # GPU m has series of its instances alone.
+        con.execute("insert into report.device values ('a', 'm', '1'), ('a', 'm', '2'), ('a', 'w', ''), ('a', 'w', '1')")
         assert read_header(con, QUARTER, NOW, "", (), {}).device_count == 2
