@@ -3,7 +3,7 @@
 -- A cluster without readable data has a row as long as its devices are expected (period.device_day): its time is unknown. Hours are of whole GPUs.
 --
 -- grain:  cluster
--- reads:  report.coverage, report.device, report.gpu_hour_balance
+-- reads:  report.coverage, report.energy_balance, report.gpu_hour_balance
 -- columns: cluster, node_count, device_count, capacity_gpu_hours, allocated_gpu_hours, free_gpu_hours, unknown_gpu_hours, unavailable_gpu_hours,
 --          energy_joules, coverage_ratio, expected_device_seconds, observed_device_seconds, unknown_device_seconds, reason, last_seen_day
 --   allocated_gpu_hours      h allocated, active or not
@@ -28,15 +28,6 @@ lacking as (
     from report.coverage
     where signal = 'any' and reason != ''
     group by all
-),
-
-energy as (
-    select
-        cluster,
-        sum(energy_joules) as energy_joules
-    from report.device
-    where gpu_instance_id = ''
-    group by cluster
 )
 
 select
@@ -58,4 +49,4 @@ select
     seen.last_seen_day
 from seen
 left join report.gpu_hour_balance as balance on seen.cluster = balance.cluster and balance.dimension = 'cluster'
-left join energy on seen.cluster = energy.cluster
+left join report.energy_balance as energy on seen.cluster = energy.cluster and energy.dimension = 'cluster'
