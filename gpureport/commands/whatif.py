@@ -91,7 +91,7 @@ def whatif(
     Values are in the quota's own unit (GB of gpu-memory, devices, percent of a GPU); 'none' removes a cap or limit. The table
     shows named quotas and quotas with a different outcome; CSV and JSON show all of them.
 
-    With --nodes, --idle-timeout, --return-idle and --mig, recorded pods are placed again, by node, model, GPUs, CPU and memory;
+    With --nodes, --idle-timeout, --return-idle and --mig, recorded pods are placed again by node, model, GPUs, CPU and memory;
     waits are seconds from creation to a node. A pod that waited for another reason keeps its start.
 
     Example: gpureport whatif --since 2026-11-20 --set quota.team-a.min=20 --add-nodes 1
@@ -111,7 +111,7 @@ def whatif(
         if nodes and wait:
             raise UsageError("--wait-below finds the number of nodes; leave out --nodes")
         if any(changes.values()):
-            raise UsageError("pods are placed without quotas; give changes of quotas (--set, --remove, --add-nodes, …) alone")
+            raise UsageError("placement of pods ignores quotas; give changes of quotas (--set, --remove, --add-nodes, …) alone")
         own = NodeQuestion(parse_counts(nodes or "0"), like, placement, cluster or "", change, wait)
         what_if_nodes(config, window, own, output)
         return

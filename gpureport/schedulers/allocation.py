@@ -94,13 +94,13 @@ Amounts = dict[str, float]
 """By quota name, in the resource's unit."""
 
 ASSUMPTIONS: Mapping[str, str] = {
-    "nos": "min and guaranteed over-quota are taken back from pods over quota; all stay within the sum of min",
-    "scheduler-plugins": "min is taken back from quotas above theirs; all stay within the sum of min",
-    "koordinator": "pods are admitted within their quota's runtime; use above it is taken back only with monitorAllQuotas",
-    "volcano": "deserved amounts are taken back from queues beyond theirs; the action reclaim is assumed to be on",
-    "kai": "the fair share is taken back from queues beyond theirs; limits hold; past use counts with kai.kValue",
-    "kueue": "taken back and preempted as each ClusterQueue is configured (reclaimWithinCohort is Never where it is not set)",
-    "kubernetes": "there is no guarantee: allocations stay, within the cap",
+    "nos": "min and guaranteed over-quota are reclaimed from pods over quota; the total stays within the sum of min",
+    "scheduler-plugins": "min is reclaimed from quotas above their min; the total stays within the sum of min",
+    "koordinator": "pods are admitted within their quota's runtime; use above it is reclaimed only with monitorAllQuotas",
+    "volcano": "deserved amounts are reclaimed from queues above theirs; the action reclaim is assumed to be on",
+    "kai": "the fair share is reclaimed from queues above theirs; limits apply; past use counts with kai.kValue",
+    "kueue": "each ClusterQueue reclaims and preempts as it is configured (reclaimWithinCohort: Never where not set)",
+    "kubernetes": "there is no guarantee: allocations stay, within the hard limit",
 }
 """By system: assumptions of a replay where the rules do not decide."""
 

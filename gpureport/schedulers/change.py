@@ -133,7 +133,7 @@ def _value(text: str, term: str, written: str) -> float | None:
     except ValueError:
         raise UsageError(f"--set {text!r}: {written!r} is not a number; give one in the quota's own unit, or none") from None
     if not math.isfinite(value) or value < 0:
-        raise UsageError(f"--set {text!r}: {written} cannot be; give a number from 0 on, in the quota's own unit")
+        raise UsageError(f"--set {text!r}: {written} is not possible; give 0 or more, in the quota's own unit")
     return value
 
 

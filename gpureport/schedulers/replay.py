@@ -17,9 +17,9 @@ from gpureport.schedulers.volcano import VolcanoPolicy
 
 UNKNOWABLE = (
     "Demand stays as recorded: work that would have ended earlier still requests GPUs, and more capacity adds no requests.",
-    "Nodes are one pool: whether a pod finds enough GPUs on one node, or loses work when it is evicted, is not replayed.",
-    "Each resource is replayed by itself: limits of other resources (cpu, memory) do not count.",
-    "A scheduler does at once what its rules allow: cycles, grace periods and backoff take no time.",
+    "Nodes are one pool: placement on nodes, and work lost by eviction, are not replayed.",
+    "Each resource is replayed separately: limits of other resources (cpu, memory) do not count.",
+    "A scheduler acts at once: cycles, grace periods and backoff take no time.",
 )
 """Limits of every replay, in sentences for the report."""
 _UNGOVERNED = ("nos", "scheduler-plugins", "koordinator", "kubernetes")

@@ -215,8 +215,8 @@ def _build_recorded(con: duckdb.DuckDBPyConnection, rules: Rules, window: Window
     build_quota_facts(con, rules, window, there, targets=(*load()["day.quota_step"].reads, *_AFTER_LABELS))
     if not con.execute("select 1 from day.quota_amount limit 1").fetchone():
         raise LakeError(
-            f"the lake knows of no quota and its pods in {window}; gpureport snapshot (or import --kubernetes) reads them, "
-            "and --cluster and --system leave out others"
+            f"the lake has no quota with pods in {window}; run gpureport snapshot or import --kubernetes, "
+            "or change --cluster and --system"
         )
     build(con, load()["period.quota_outside"], {})
 
@@ -224,12 +224,12 @@ def _build_recorded(con: duckdb.DuckDBPyConnection, rules: Rules, window: Window
 def _added_gpus(con: duckdb.DuckDBPyConnection, question: Question, clusters: Sequence[str]) -> float:
     """Return the number of added GPUs; added nodes have the most common number of GPUs per node."""
     if (question.added_gpus or question.added_nodes) and len(clusters) > 1:
-        raise UsageError(f"there are quotas in {', '.join(clusters)}; choose the one that gets GPUs with --cluster")
+        raise UsageError(f"there are quotas in {', '.join(clusters)}; choose the cluster that gets GPUs with --cluster")
     if not question.added_nodes:
         return question.added_gpus
     row = con.execute(_NODE_GPUS).fetchone()
     if row is None or row[0] is None:
-        raise UsageError("no node of the window is known, so its GPUs are not; give the number of added GPUs with --add-gpus")
+        raise UsageError("no node is known in the window, so the GPUs of a node are unknown; give their number with --add-gpus")
     return question.added_gpus + question.added_nodes * float(row[0])
 
 

@@ -56,10 +56,10 @@ def parse_counts(text: str) -> tuple[int, ...]:
     """Parse ``+4``, ``-3``, or a range ``-2..+6``; UsageError for anything else."""
     parts = re.fullmatch(r"([+-]?\d{1,6})(?:\.\.([+-]?\d{1,6}))?", text)
     if not parts:
-        raise UsageError(f"--nodes {text!r} is no number of nodes; write it like +4, -3 or -2..+6")
+        raise UsageError(f"--nodes {text!r} is not a number of nodes; write it like +4, -3 or -2..+6")
     first, last = int(parts[1]), int(parts[2] or parts[1])
     if not 0 <= last - first < _MOST_VARIANTS:
-        raise UsageError(f"--nodes {text!r}: give a range of 1 to {_MOST_VARIANTS} numbers that ascend, such as -2..+6")
+        raise UsageError(f"--nodes {text!r}: give an ascending range of 1 to {_MOST_VARIANTS} numbers, such as -2..+6")
     return tuple(range(first, last + 1))
 
 
@@ -78,7 +78,7 @@ def rows_of(
     fitting = [(cluster, scene, like) for cluster, scene in scenes if (like := _like(scene, question.like))]
     if not fitting:
         models = sorted({node.gpu_model or "unknown model" for _, scene in scenes for node in scene.nodes})
-        raise UsageError(f"--like {question.like!r} is no node and no GPU model here; there are {', '.join(models)}")
+        raise UsageError(f"--like {question.like!r} is neither a node nor a GPU model here; models: {', '.join(models)}")
     for cluster, scene, like in fitting:
         costs = {model: _hourly(prices, model, window) for model in {node.gpu_model for node in scene.nodes}}
         yield from _rows(cluster, scene, like, question, costs)
@@ -90,7 +90,7 @@ def _rows(
     alike = [node for node in scene.nodes if (node.gpu_model, node.size) == (like.gpu_model, like.size)]
     if -min(question.counts) > len(alike):
         kind = f"{like.gpu_model} with {like.size:g} GPUs"
-        raise UsageError(f"{cluster} has {formats.counted(len(alike), 'node')} of {kind}; --nodes can take away no more")
+        raise UsageError(f"{cluster} has {formats.counted(len(alike), 'node')} of {kind}; --nodes can remove no more")
     held, likeliest = calibrated(scene)
     policy = question.policy or likeliest
     usual = replayed(held, policy)
@@ -98,14 +98,14 @@ def _rows(
     again = outcome(held, usual, usual)
     error = again.allocated_gpu_hours / recorded.allocated_gpu_hours - 1 if recorded.allocated_gpu_hours else 0.0
     note = (
-        f"{cluster}: replay error {error:+.2%} of allocated GPU-hours, p95 wait {formats.duration(again.wait_seconds_p95)} "
+        f"{cluster}: replay error {100 * error:+.2f} % of allocated GPU-hours, p95 wait {formats.duration(again.wait_seconds_p95)} "
         f"(recorded {formats.duration(recorded.wait_seconds_p95)}); placement {policy}; "
-        f"{formats.counted(len(held.held or ()), 'pod')} waited despite free capacity: another reason, same start"
+        f"{formats.counted(len(held.held or ()), 'pod')} waited for another reason than capacity: same start"
         + (f"; {formats.counted(len(scene.gaps), 'day')} without data, left out of averages" if scene.gaps else "")
     )
     unsure = sum(pod.use.is_unknown and pod.start is not None for pod in scene.pods)
     if unsure and question.pods.needs_activity:
-        note += f"; {formats.counted(unsure, 'pod')} of partly unknown use, counted as use: returned GPU-hours are a lower bound"
+        note += f"; {formats.counted(unsure, 'pod')} with partly unknown use, counted as use: returned GPU-hours are a lower bound"
     yield note, (cluster, "recorded", "", 0, 0, 0.0, None, *recorded, None)
     yield note, (cluster, "replayed", "", 0, 0, 0.0, None, *again, None)
     other, paid = question.pods.of(held), costs[like.gpu_model]
@@ -120,7 +120,7 @@ def _rows(
         counts = (bisect_left(range(_MOST_ADDED), True, key=lambda count: (placed(count).wait_seconds_p95 or 0.0) < wait),)
         if counts == (_MOST_ADDED,):
             raise LakeError(
-                f"{cluster}: even {_MOST_ADDED:,} more nodes do not reach this p95 wait; pods wait for something other than GPUs"
+                f"{cluster}: even {_MOST_ADDED:,} more nodes do not reach this p95 wait; pods wait for other things than GPUs"
             )
     for count in counts:
         cost = None if None in paid else np.mean(np.array(paid, float)) * count * like.size * (scene.until - scene.since) / 3600

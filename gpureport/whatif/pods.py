@@ -51,7 +51,7 @@ class PodChange:
                 end = _stop(pod, self.idle_timeout_seconds) or end
             pods.append(pod._replace(gpus=gpus, requested=requested, end=end))
         for profile, pattern in sorted({*self.slices} - fitted):
-            raise UsageError(f"--mig {profile} for {pattern}: no pod of such a workload has whole GPUs of a model with it")
+            raise UsageError(f"--mig {profile} for {pattern}: no pod of such a workload has whole GPUs of a model with this profile")
         return replace(scene, pods=pods)
 
 
@@ -72,7 +72,7 @@ def parse_duration(text: str, flag: str = "--idle-timeout") -> float:
     """Parse ``2h``, ``90min`` or ``1d`` into s; UsageError for anything else."""
     parts = re.fullmatch(r"(\d{1,6}(?:\.\d{1,6})?)\s*(m|min|h|d)", text)
     if not parts or not float(parts[1]):
-        raise UsageError(f"{flag} {text!r} is no duration; write it like 2h, 90min or 1d")
+        raise UsageError(f"{flag} {text!r} is not a duration; write it like 2h, 90min or 1d")
     return float(parts[1]) * _UNITS[parts[2]]
 
 

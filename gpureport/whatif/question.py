@@ -48,9 +48,9 @@ class Question:
             *settings,
             *(f"{name.replace('_', ' ')} is {value:g}" for name, value in self.rules),
             *(f"{name}: removed" for name in self.change.removed),
-            *([f"{self.added_gpus:g} GPUs more"] if self.added_gpus else []),
-            *([f"{formats.counted(self.added_nodes, 'node')} more"] if self.added_nodes else []),
-            *([f"pods are counted by {', '.join(self.pod_order)}"] if self.pod_order != ORDER else []),
+            *([f"{self.added_gpus:g} added GPUs"] if self.added_gpus else []),
+            *([f"{formats.counted(self.added_nodes, 'added node')}"] if self.added_nodes else []),
+            *([f"pods are counted in the order {', '.join(self.pod_order)}"] if self.pod_order != ORDER else []),
         ]
 
 

@@ -107,7 +107,7 @@ def notes(answer: Answer, question: Question, window: Window) -> list[tuple[int,
     """Return question, limits and omissions of the figures, one sentence each with its log level."""
     known = [
         f"{window}: {'; '.join(question.words())}{_added(answer)}.",
-        "recorded: the outcome on record; replayed: the rules' outcome for the same demand; changed: that with the change.",
+        "recorded: the recorded outcome; replayed: the outcome by the rules for the same demand; changed: with the change.",
         *(f"{system}: {ASSUMPTIONS[system]}." for system in answer.systems),
         *UNKNOWABLE,
         *([_AMOUNTS_NOTE.format(formats.counted(len(answer.by_amounts), "pool"))] if answer.by_amounts else []),
@@ -117,7 +117,7 @@ def notes(answer: Answer, question: Question, window: Window) -> list[tuple[int,
     doubts = [
         *answer.doubts,
         *(
-            f"{formats.counted(count, 'pod')} of nos' quotas request {resource}, which it counts as nothing"
+            f"{formats.counted(count, 'pod')} of nos' quotas request {resource}, which nos does not count"
             for resource, count in answer.uncounted_pods.items()
         ),
         *(
@@ -133,15 +133,15 @@ def _past_notes(answer: Answer, question: Question) -> list[str]:
     if "kai" not in answer.systems or not dict(question.rules).get("k_value"):
         return []
     known = ", ".join(f"{hours} h in {cluster}" for cluster, hours in answer.past_hours.items()) or "none"
-    return [f"kai: recorded use before the window that counts: {known} (facts of the days before, where they are computed)."]
+    return [f"kai: recorded use before the window, as far as facts are computed: {known}."]
 
 
 def _added(answer: Answer) -> str:
-    return f" (capacity: {formats.significant(answer.added_gpus)} allocatable GPUs more)" if answer.added_gpus else ""
+    return f" (capacity: {formats.significant(answer.added_gpus)} more allocatable GPUs)" if answer.added_gpus else ""
 
 
-_AMOUNTS_NOTE = f"{{}} replayed as divisible amounts: no pods are known, or more than {MOST_PODS:,}, or it is a ResourceQuota."
-_LABELS_NOTE = f"{' and '.join(_RECORDED_PODS)} are of the recorded pods, at their recorded times, under the changed quotas."
+_AMOUNTS_NOTE = f"{{}} replayed as divisible amounts: pods unknown, more than {MOST_PODS:,} pods, or a ResourceQuota."
+_LABELS_NOTE = f"{' and '.join(_RECORDED_PODS)} describe the recorded pods at their recorded times, under the changed quotas."
 
 
 def _whole(answer: Answer, question: Question, window: Window, rows: Sequence[Row]) -> dict[str, Any]:

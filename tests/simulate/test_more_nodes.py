@@ -51,10 +51,10 @@ def test_idle_pods_give_gpus_back(simulated: Path, capsys: pytest.CaptureFixture
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--nodes", "-99"], "can take away no more"),
-        (["--nodes", "1", "--like", "B200"], "no GPU model here"),
+        (["--nodes", "-99"], "can remove no more"),
+        (["--nodes", "1", "--like", "B200"], "nor a GPU model here"),
         (["--nodes", "1", "--add-gpus", "2"], "alone"),
-        (["--idle-timeout", "soon"], "no duration"),
+        (["--idle-timeout", "soon"], "not a duration"),
         (["--mig", "1g.10gb", "for", "nobody/*"], "no pod of such a workload"),
     ],
 )

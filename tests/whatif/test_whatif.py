@@ -186,7 +186,7 @@ def test_a_terminal_shows_what_is_named_or_differs_and_says_what_cannot_be_known
     assert not any(line[0] == "y" for line in lines)  # both hold 2 of 4 as before, and guarantees are now more than there is
     assert "x: guaranteed is 4" in err
     assert "Demand stays as recorded" in err
-    assert "kai: the fair share is taken back from queues beyond theirs" in err
+    assert "kai: the fair share is reclaimed from queues above theirs" in err
 
 
 @pytest.mark.parametrize(
@@ -236,14 +236,14 @@ def test_json_holds_the_question_the_assumptions_and_all_outcomes_and_is_the_sam
         (["--set", "quota.q.min=1"], 2, "several quotas 'q': a/q, b/q, c/q, left/q, right/q, team/q; name one of them in full"),
         (["--remove", "quota.z"], 2, "there is no quota 'z'"),
         (["--set", "quota.a.min=much"], 2, "'much' is not a number"),
-        (["--set", "quota.a.min=-3"], 2, "-3 cannot be"),
+        (["--set", "quota.a.min=-3"], 2, "-3 is not possible"),
         (["--set", "a=3"], 2, "is not quota.NAME.TERM=VALUE"),
         (["--set", "quota.a.min[nvidia.com/gpu]=3"], 2, "'a/q' has no 'nvidia.com/gpu'; it has nos.nebuly.com/gpu-memory"),
         (["--add-gpus", "-1"], 2, "--add-gpus -1 is not possible"),
-        (["--add-nodes", "1"], 2, "there are quotas in kai, lab, order, plugins; choose the one that gets GPUs with --cluster"),
+        (["--add-nodes", "1"], 2, "there are quotas in kai, lab, order, plugins; choose the cluster that gets GPUs with --cluster"),
         (["--pod-order", "age"], 2, "'age' does not order pods"),
-        (["--add-nodes", "1", "--cluster", "elsewhere"], 1, "the lake knows of no quota"),
-        (["--add-nodes", "1", "--system", "kueue"], 1, "the lake knows of no quota"),
+        (["--add-nodes", "1", "--cluster", "elsewhere"], 1, "the lake has no quota with pods"),
+        (["--add-nodes", "1", "--system", "kueue"], 1, "the lake has no quota with pods"),
     ],
 )
 def test_what_cannot_be_asked_is_one_sentence(run_whatif, arguments, code, why):
