@@ -70,7 +70,7 @@ def rows_of(
 
     LakeError where pods, nodes or required activity are unknown; UsageError where no node matches ``question.like``.
     """
-    scenes = list(_scenes(con, window, question.pods))
+    scenes = [found for found in _scenes(con, window, question.pods) if found[1].pods]
     if not scenes:
         raise LakeError(f"no pod on a GPU is known in {window}; this needs kube-state-metrics or snapshots, and computed days")
     if question.pods.needs_activity and all(pod.use.ratio is None for _, scene in scenes for pod in scene.pods):

@@ -63,3 +63,15 @@ def test_what_cannot_be_asked_is_a_sentence(
 ) -> None:
     assert main(["whatif", "--since", DAY, "--lake", str(simulated), *arguments], environ={}, now=NOW) == 2
     assert sentence in capsys.readouterr().err
+
+
+def test_gpus_of_unknown_allocation_are_not_free_nodes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Ten minutes of one GPU that names no pod, without Kubernetes: its allocation is unknown, so there is nothing to place again."""
+    labels = '{gpu="0",UUID="GPU-a",modelName="NVIDIA L4",Hostname="n",instance="10.0.0.1:9400",job="dcgm"}'
+    lines = [f"DCGM_FI_DEV_GPU_UTIL{labels} 50 {1795132800 + 30 * number}" for number in range(20)]
+    (tmp_path / "bare.txt").write_text("\n".join([*lines, "# EOF\n"]))
+    for arguments in (["import", str(tmp_path / "bare.txt")], ["compute", "--date", "2026-11-20"]):
+        assert main([*arguments, "--lake", str(tmp_path / "lake")], environ={}, now=NOW) == 0
+    whatif = ["whatif", "--since", "2026-11-20", "--until", "2026-11-21", "--lake", str(tmp_path / "lake"), "--nodes", "1"]
+    assert main(whatif, environ={}, now=NOW) == 1
+    assert "no pod on a GPU is known" in capsys.readouterr().err
