@@ -98,14 +98,14 @@ def _rows(
     again = outcome(held, usual, usual)
     error = again.allocated_gpu_hours / recorded.allocated_gpu_hours - 1 if recorded.allocated_gpu_hours else 0.0
     note = (
-        f"{cluster}: replay error {100 * error:+.2f} % of allocated GPU-hours, p95 wait {formats.duration(again.wait_seconds_p95)} "
-        f"(recorded {formats.duration(recorded.wait_seconds_p95)}); placement {policy}; "
-        f"{formats.counted(len(held.held or ()), 'pod')} waited for another reason than capacity: same start"
+        f"{cluster}: replay error {100 * error:+.2f} % of allocated GPU-hours, "
+        f"p95 wait {formats.duration(again.wait_seconds_p95)} (recorded {formats.duration(recorded.wait_seconds_p95)}); "
+        f"placement {policy}; {formats.counted(len(held.held or ()), 'pod')} waited for another reason than capacity: same start"
         + (f"; {formats.counted(len(scene.gaps), 'day')} without data, left out of averages" if scene.gaps else "")
     )
     unsure = sum(pod.use.is_unknown and pod.start is not None for pod in scene.pods)
     if unsure and question.pods.needs_activity:
-        note += f"; {formats.counted(unsure, 'pod')} with partly unknown use, counted as use: returned GPU-hours are a lower bound"
+        note += f"; {formats.counted(unsure, 'pod')} of partly unknown use, counted as use: returned GPU-hours are a lower bound"
     yield note, (cluster, "recorded", "", 0, 0, 0.0, None, *recorded, None)
     yield note, (cluster, "replayed", "", 0, 0, 0.0, None, *again, None)
     other, paid = question.pods.of(held), costs[like.gpu_model]

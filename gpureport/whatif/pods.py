@@ -51,7 +51,7 @@ class PodChange:
                 end = _stop(pod, self.idle_timeout_seconds) or end
             pods.append(pod._replace(gpus=gpus, requested=requested, end=end))
         for profile, pattern in sorted({*self.slices} - fitted):
-            raise UsageError(f"--mig {profile} for {pattern}: no pod of such a workload has whole GPUs of a model with this profile")
+            raise UsageError(f"--mig {profile} for {pattern}: no pod of such a workload has whole GPUs with this profile")
         return replace(scene, pods=pods)
 
 

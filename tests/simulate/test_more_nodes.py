@@ -66,7 +66,7 @@ def test_what_cannot_be_asked_is_a_sentence(
 
 
 def test_gpus_of_unknown_allocation_are_not_free_nodes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Ten minutes of one GPU that names no pod, without Kubernetes: its allocation is unknown, so there is nothing to place again."""
+    """Ten minutes of one GPU that names no pod, without Kubernetes: its allocation is unknown, and no pod can be placed."""
     labels = '{gpu="0",UUID="GPU-a",modelName="NVIDIA L4",Hostname="n",instance="10.0.0.1:9400",job="dcgm"}'
     lines = [f"DCGM_FI_DEV_GPU_UTIL{labels} 50 {1795132800 + 30 * number}" for number in range(20)]
     (tmp_path / "bare.txt").write_text("\n".join([*lines, "# EOF\n"]))

@@ -72,7 +72,7 @@ def test_unknown_use_makes_what_is_returned_a_lower_bound() -> None:
         next(_rows("c", there, there.nodes[0], NodeQuestion((0,), pods=change), {there.nodes[0].gpu_model: [None]}))[0]
         for change in (PodChange(returns_idle=True), PodChange(idle_timeout_seconds=HOUR), PodChange())
     ]
-    assert ["1 pod with partly unknown use, counted as use: returned GPU-hours are a lower bound" in each for each in notes] == [
+    assert ["1 pod of partly unknown use, counted as use: returned GPU-hours are a lower bound" in each for each in notes] == [
         True,
         True,
         False,
