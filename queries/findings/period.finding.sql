@@ -66,7 +66,7 @@ select
     only_one(min(pod), max(pod)) as pod,
     only_one(min(pod_uid), max(pod_uid)) as pod_uid,
     only_one(min(container), max(container)) as container,
-    if(count(distinct node_name) <= 3, string_agg(distinct node_name, ', ' order by node_name), '') as node_name,
+    if(min(node_name) != '' and count(distinct node_name) <= 3, string_agg(distinct node_name, ', ' order by node_name), '') as node_name,
     only_one(min(device_uuid), max(device_uuid)) as device_uuid,
     if(bool_or(is_of_gpu), '', only_one(min(gpu_instance_id), max(gpu_instance_id))) as gpu_instance_id,
     string_agg(distinct gpu_model, ', ' order by gpu_model) as gpu_model,
@@ -76,8 +76,8 @@ select
         '; ',
         nullif(concat_ws(
             ', ',
-            if(count(distinct pod || '/' || pod_uid) > 1, format('{} pods', count(distinct pod || '/' || pod_uid)), null),
-            if(count(distinct device_uuid || '/' || gpu_instance_id) > 1, format(
+            if(min(pod) != '' and count(distinct pod || '/' || pod_uid) > 1, format('{} pods', count(distinct pod || '/' || pod_uid)), null),
+            if(min(device_uuid) != '' and count(distinct device_uuid || '/' || gpu_instance_id) > 1, format(
                 '{} {}', count(distinct device_uuid || '/' || gpu_instance_id), if(max(gpu_instance_id) = '', 'GPUs', 'instances')
             ), null)
         ), ''),
