@@ -69,7 +69,7 @@ def test_a_device_that_was_there_the_day_before_is_expected_from_midnight_on(doc
     assert (power["expected_device_seconds"], power["observed_device_seconds"]) == (86_400, 7_200)
     assert power["unknown_device_seconds"] == 79_200
     assert (power["reason"], power["source_metrics"]) == ("exporter_down", "DCGM_FI_DEV_POWER_USAGE")
-    assert power["evidence"].endswith("for 79200 s together; their last sample: 11:59:00")
+    assert power["evidence"].endswith("for 79200 s in total; last sample: 11:59:00")
 
 
 def test_a_node_that_offers_gpus_and_has_no_exporter_is_unknown_time(document: dict[str, Any]) -> None:

@@ -116,7 +116,7 @@ def test_a_profiling_signal_that_one_model_alone_lacks_is_the_models_226(cluster
 
 def test_no_profiling_signal_at_all_is_no_dcp_395(cluster: Cluster) -> None:
     cluster.device("GPU-a", *PLAIN, gpu_model="Tesla M60")
-    assert cluster.reason("gr_engine_active_ratio") == ("no_dcp", "devices: 1; other signals: 3, none of them a profiling one")
+    assert cluster.reason("gr_engine_active_ratio") == ("no_dcp", "devices: 1; other signals: 3, no profiling signal")
     assert cluster.reason("sm_active_ratio")[0] == "no_dcp"
 
 
@@ -168,7 +168,7 @@ def test_a_few_values_left_out_do_not_explain_half_a_day(cluster: Cluster) -> No
     cluster.signal("GPU-a", "xid_code", dropped={"nan": 1})
     cluster.insert("device_hour", cluster="c", device_uuid="GPU-a", gpu_instance_id="", hour_start_at=datetime(2026, 3, 1, 1),
                    observed_seconds=0.0, xid_seen_seconds=43_200.0, node_name="n1")  # fmt: skip
-    assert cluster.reason("xid_code") == ("partial", "devices: 1; samples: 100, in 86400 s in which they were seen")
+    assert cluster.reason("xid_code") == ("partial", "devices: 1; samples: 100, in 86400 s with data")
 
 
 def test_one_sample_of_a_counter_tells_no_growth(cluster: Cluster) -> None:
@@ -189,7 +189,7 @@ def test_a_node_that_falls_silent_is_an_exporter_that_is_down(cluster: Cluster) 
         cluster.signal(uuid, "power_watts", end_at=datetime(2026, 3, 1, 6))
         cluster.insert("device_hour", cluster="c", device_uuid=uuid, gpu_instance_id="", hour_start_at=START,
                        observed_seconds=21_600.0, power_seen_seconds=21_600.0, node_name="n1")  # fmt: skip
-    silent = "silent GPUs: 2 of 2, all signals at once, for 129600 s together; their last sample: 06:00:00"
+    silent = "GPUs without data: 2 of 2, all signals at once, for 129600 s in total; last sample: 06:00:00"
     assert cluster.reason("any") == ("exporter_down", silent)
     assert cluster.reason("power_watts") == ("exporter_down", silent)
 

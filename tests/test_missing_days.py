@@ -69,7 +69,7 @@ def test_missing_days_first_in_the_middle_and_last_are_unknown_by_model(lake: Pa
             ("us", "L40S", "not_exported", 6 * 24.0),
         ]
         evidence = found.rows("select evidence from report.coverage where reason = 'not_exported'")
-    assert ("nothing of the cluster was exported; its GPUs are those of 2026-03-02",) in evidence
+    assert ("no export of the cluster; its GPUs are those of 2026-03-02",) in evidence
 
 
 def test_what_is_retired_is_not_expected_and_a_report_of_one_cluster_has_no_other(

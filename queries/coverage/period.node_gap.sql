@@ -103,7 +103,7 @@ select
         when seen_count > 0
             then concat(
                 coalesce(device_count || ' devices by node label or resource slices', accelerator_count || ' devices by node capacity'),
-                ', ', seen_count, ' seen'
+                ', ', seen_count, ' with data'
             )
         when accelerator_count > 0
             then concat(

@@ -120,12 +120,12 @@ lost as (
         any_value(if(
             silent.known_day = part.day,
             concat(
-                'silent GPUs: ', silent.silent_count, ' of ', silent.device_count, ', all signals at once, for ', silent.unknown_seconds::bigint,
-                ' s together; their last sample: ', if(silent.last_seen_at < part.day, silent.last_seen_at::date || ' ', ''),
+                'GPUs without data: ', silent.silent_count, ' of ', silent.device_count, ', all signals at once, for ', silent.unknown_seconds::bigint,
+                ' s in total; last sample: ', if(silent.last_seen_at < part.day, silent.last_seen_at::date || ' ', ''),
                 coalesce(strftime(silent.last_seen_at, '%H:%M:%S'), 'unknown'),
                 '; hours without data: ' || nullif(array_to_string(silent.silent_hours, ', '), '')
             ),
-            concat('nothing of the cluster was exported; its GPUs are those of ', silent.known_day)
+            concat('no export of the cluster; its GPUs are those of ', silent.known_day)
         )) as evidence
     from part
     inner join silent
@@ -167,13 +167,13 @@ lost as (
             when left_out_count is not null
                 then 'values left out: ' || left_out_count || ', kept: ' || sample_count
             when cause in ('partial', 'single_sample')
-                then 'samples: ' || sample_count || ', in ' || device_seconds::bigint || ' s in which they were seen'
+                then 'samples: ' || sample_count || ', in ' || device_seconds::bigint || ' s with data'
             when cause = 'driver'
                 then 'driver ' || array_to_string(driver_versions, ', ')
             when cause = 'mig'
-                then 'cut into MIG instances; other signals: ' || sibling_count
+                then 'split into MIG instances; other signals: ' || sibling_count
             when cause = 'no_dcp'
-                then 'other signals: ' || sibling_count || ', none of them a profiling one'
+                then 'other signals: ' || sibling_count || ', no profiling signal'
             when cause = 'virtual_gpu'
                 then 'virtual: ' || array_to_string(gpu_models, ', ')
             when cause = 'not_on_model' and other_count = 0
@@ -184,7 +184,7 @@ lost as (
                     peer_count, ', of the cluster: ', other_count
                 )
             when exporter = ''
-                then 'nothing is known of their exporter'
+                then 'their exporter is unknown'
             else concat('other signals of ', exporter, ': ', sibling_count, '; no GPU of the cluster has this one')
         end) as evidence
     from period.signal_day
@@ -219,7 +219,7 @@ refuted as (
     select
         cluster,
         'workload' as signal,
-        'no holders: ' || array_to_string(list_sort(list_distinct(list(
+        'pods that are not holders: ' || array_to_string(list_sort(list_distinct(list(
             concat(namespace, '/', pod, if(evidence = 'scraped_address', ' (its address is scraped)', ' (requests no accelerator)'))
         ))), ', ') as refuted
     from facts.refuted_holder

@@ -173,7 +173,7 @@ select
     sum(gpu_hours) as gpu_hours,
     'high' as confidence,
     format(
-        'active for {:,.1f} GPU-hours on {} without SM activity', sum(gpu_hours), counted(count(distinct device_uuid), 'GPU')
+        'active for {:,.1f} GPU-hours on {} without data for SM activity', sum(gpu_hours), counted(count(distinct device_uuid), 'GPU')
     ) as evidence,
     min(first_hour_at) as first_seen_at
 from period.ledger

@@ -61,7 +61,7 @@ ruled as (
             },
             {
                 'code': 'GR303', 'holds': bound.is_hardware_limited, 'gpu_hours': bound.hw_throttle_ratio * bound.gpu_hours, 'first_seen_at': first_hour.hardware_at,
-                'evidence': format('slowed down by the hardware {:.1f} % of the time', 100 * bound.hw_throttle_ratio)
+                'evidence': format('hardware slowdown {:.1f} % of the time', 100 * bound.hw_throttle_ratio)
             },
             {
                 'code': 'GR310', 'holds': bound.is_work_rejected, 'gpu_hours': bound.memory_pressure_ratio * bound.gpu_hours, 'first_seen_at': first_hour.memory_at,
@@ -104,11 +104,11 @@ select
     concat(
         if(pod_count = 1, '', format('{} pods for {:.0f} h; ', pod_count, allocated_gpu_hours)),
         format(
-            'in its busiest hour SM activity {:.0f} %, occupancy {:.0f} %, DRAM activity {:.0f} %; at most {:.1f} GB of memory',
+            'busiest hour: SM activity {:.0f} %, occupancy {:.0f} %, DRAM activity {:.0f} %; peak memory {:.1f} GB',
             100 * busiest_sm_active_ratio, 100 * busiest_sm_occupancy_ratio, 100 * busiest_dram_active_ratio, memory_used_bytes_max / 1e9
         ),
-        if(profile = '', '', format('; {} of {} fit on this GPU', instance_count, profile)),
-        if(profile = '' or is_peak_within, '', format(', but it peaks at {:.0f} % of the SMs', 100 * sm_active_ratio_max)),
+        if(profile = '', '', format('; the GPU fits {} x {}', instance_count, profile)),
+        if(profile = '' or is_peak_within, '', format(', but SM activity peaks at {:.0f} %', 100 * sm_active_ratio_max)),
         if(smaller_model = '', '', '; the cluster has the smaller ' || smaller_model)
     ) as evidence,
     first_seen_at

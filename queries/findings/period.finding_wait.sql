@@ -53,7 +53,7 @@ select
         else 'medium'
     end as confidence,
     format(
-        'demand is forecast to grow from {:,.0f} to the capacity of {:,.0f} GPU-hours a day in {}; past forecasts were off by {:.0f} %',
+        'demand is forecast to grow from {:,.0f} to the capacity of {:,.0f} GPU-hours a day in {}; error of past forecasts {:.0f} %',
         daily_allocated_gpu_hours, daily_usable_gpu_hours, counted(runway_day_count, 'day'), 100 * coalesce(backtest_error_ratio, 1)
     ) as evidence,
     $until_at::timestamp as first_seen_at

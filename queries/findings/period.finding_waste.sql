@@ -93,7 +93,7 @@ idle as (
             'idle for {:,.1f} of {:,.1f} GPU-hours ({:.0f} %)', sum(idle_gpu_hours), sum(reported_gpu_hours),
             100 * sum(idle_gpu_hours) / sum(reported_gpu_hours)
         ), format(
-            'idle on {} of {}, for {:,.1f} GPU-hours; at work on others', sum(idle_count), counted(sum(device_count), min(device)),
+            'idle on {} of {}, for {:,.1f} GPU-hours; active on others', sum(idle_count), counted(sum(device_count), min(device)),
             sum(idle_device_gpu_hours)
         )) as idleness,
         concat(

@@ -20,24 +20,24 @@ select
     cluster,
     gpu_model,
     case
-        when day_count < 28 then format('no forecast: {} of the 28 days of data that it needs are there', day_count)
-        when daily_allocated_gpu_hours >= 0.99 * daily_usable_gpu_hours then 'all are allocated already'
+        when day_count < 28 then format('no forecast: {} of the required 28 days have data', day_count)
+        when daily_allocated_gpu_hours >= 0.99 * daily_usable_gpu_hours then 'all GPUs are allocated already'
         when daily_allocated_gpu_hours + daily_overdue_gpu_hours >= 0.99 * daily_usable_gpu_hours
-            then format('full already: overdue pods wait for {:,.0f} GPU-hours a day', daily_overdue_gpu_hours)
+            then format('at capacity already: overdue pods wait for {:,.0f} GPU-hours a day', daily_overdue_gpu_hours)
         when no_forecast = 'no_better'
             then format(
-                'no forecast: {:.1f} % off in the past, where carrying the last day on was {:.1f} % off',
+                'no forecast: past error {:.1f} %, error of repeating the last day {:.1f} %',
                 100 * backtest_error_ratio, 100 * naive_error_ratio
             )
-        when horizon_day_count is null then 'no forecast: the last day does not count, or no week is whole'
+        when horizon_day_count is null then 'no forecast: the last day has too little data, or no week is complete'
         when runway_day_count is not null
-            then format('all are expected to be allocated in {}', counted(runway_day_count, 'day'))
+            then format('all GPUs are expected to be allocated in {}', counted(runway_day_count, 'day'))
         when early_runway_day_count is not null
             then format(
-                'not all are expected to be allocated within {} days; at the upper end of the band in {}',
+                'not all GPUs are expected to be allocated within {} days; at the high forecast in {}',
                 horizon_day_count, counted(early_runway_day_count, 'day')
             )
-        else format('not all are expected to be allocated within {} days', horizon_day_count)
+        else format('not all GPUs are expected to be allocated within {} days', horizon_day_count)
     end as sentence,
     * exclude (cluster, gpu_model, no_forecast),
     unknown_reasons([

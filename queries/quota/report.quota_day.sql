@@ -9,7 +9,7 @@ with day as (
     select
         columns('^(cluster|system|quota|resource|flavor)$'),
         local_time(hour_start_at, $timezone)::date as day,
-        any_value(native_unit) as unit,
+        any_value(if(native_unit = 'device', 'devices', native_unit)) as unit,
         sum(delivered_native_hours) * 3600 / sum(observed_seconds) as delivered,
         sum(demanded_native_hours) * 3600 / nullif(sum(demand_seconds), 0) as demanded,
         sum(guaranteed_native_hours) * 3600 / nullif(sum(guaranteed_seconds), 0) as guaranteed,
@@ -50,7 +50,7 @@ select
         case
             when demanded is null then format(': {:.4g} {} allocated, requests unknown', delivered, unit)
             -- Sums of seconds are exact to a millisecond, so a difference below half of one is 0.
-            when observed_seconds - demand_seconds < 0.0005 then format(': {:.4g} of {:.4g} {} requested', delivered, demanded, unit)
+            when observed_seconds - demand_seconds < 0.0005 then format(': {:.4g} of {:.4g} requested {} allocated', delivered, demanded, unit)
             else format(': {:.4g} {} allocated; {:.4g} requested (known for {:.4g} h)', delivered, unit, demanded, demand_seconds / 3600)
         end,
         if(guaranteed is null, '', format('; guaranteed {:.4g}', guaranteed)),

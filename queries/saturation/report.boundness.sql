@@ -37,12 +37,12 @@ with sentenced as (
                 when 'bandwidth' then format('Bandwidth-bound: DRAM activity {:.0f} %, SM activity {:.0f} %.', 100 * dram_active_avg, 100 * sm_active_avg)
                 when 'io' then format('IO-bound: {:.1f} GB/s over PCIe, SM activity {:.0f} %.', pcie_bytes_per_second_avg / 1e9, 100 * sm_active_avg)
                 when 'latency' then format('Latency-bound: the engine is active {:.0f} % of the time, SM activity {:.0f} %.', 100 * gpu_usage_avg, 100 * sm_active_avg)
-                when 'ineffective' then format('Busy but ineffective: busy {:.0f} % of the time, SM activity {:.0f} %.', 100 * busy_ratio, 100 * sm_active_avg)
-                when 'power' then format('Power-limited {:.1f} % of the time.', 100 * power_throttle_ratio)
-                when 'heat' then format('Held back by heat {:.1f} % of the time.', 100 * thermal_throttle_ratio)
-                when 'hardware' then format('Slowed down by the hardware {:.1f} % of the time.', 100 * hw_throttle_ratio)
-                when 'rejected' then format('Memory nearly full {:.1f} % of the time and XID {}: work was likely rejected.', 100 * memory_pressure_ratio, array_to_string(program_xid_codes, ', '))
-                when 'memory' then format('Memory-pressured {:.1f} % of the time.', 100 * memory_pressure_ratio)
+                when 'ineffective' then format('Underutilized: busy {:.0f} % of the time, SM activity {:.0f} %.', 100 * busy_ratio, 100 * sm_active_avg)
+                when 'power' then format('Power capping {:.1f} % of the time.', 100 * power_throttle_ratio)
+                when 'heat' then format('Thermal throttling {:.1f} % of the time.', 100 * thermal_throttle_ratio)
+                when 'hardware' then format('Hardware slowdown {:.1f} % of the time.', 100 * hw_throttle_ratio)
+                when 'rejected' then format('Memory nearly full {:.1f} % of the time and XID {}: allocations probably failed.', 100 * memory_pressure_ratio, array_to_string(program_xid_codes, ', '))
+                when 'memory' then format('Memory nearly full {:.1f} % of the time.', 100 * memory_pressure_ratio)
             end
             for limit_name in limits
         ] as sentences
@@ -53,12 +53,12 @@ select
     columns('^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id|node_name|gpu_model)$'),
     if(is_short or len(limits) = 0, 'unclear', array_to_string(limits, ', ')) as bound_by,
     case
-        when is_short then 'Seen for too short a time to tell.'
+        when is_short then 'Too little data.'
         when len(limits) > 0 then array_to_string(sentences, ' ')
         when busy_ratio < 0.001 then 'Not active.'
         when sm_active_avg is null then 'Unknown: SM activity is measured for too little of the time, or not at all.'
-        when unknown_limits != '' then format('Nothing known is saturated: SM activity {:.0f} %. Unknown: {}.', 100 * sm_active_avg, unknown_limits)
-        else format('Nothing is saturated: SM activity {:.0f} %; a faster GPU may not help.', 100 * sm_active_avg)
+        when unknown_limits != '' then format('No known resource is saturated: SM activity {:.0f} %. Unknown: {}.', 100 * sm_active_avg, unknown_limits)
+        else format('No resource is saturated: SM activity {:.0f} %; a faster GPU may not help.', 100 * sm_active_avg)
     end as boundness,
     'device' as scope
 from sentenced
