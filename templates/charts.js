@@ -208,12 +208,12 @@ const drawQuotas = async (figure, data) => {
     const delivered = value("delivered_gpu_hours", row), borrowed = Math.min(delivered, value("borrowed_gpu_hours", row)), unmet = value("unmet_gpu_hours", row), guaranteed = value("guaranteed_gpu_hours", row);
     const promised = shown("guaranteed_gpu_hours", row);
     const wide = (hours) => `${(100 * hours) / most}%`;
-    const bar = drawn("svg", { class: "bar", style: "height:16px;overflow:visible", role: "img", "aria-label": `delivered ${significant(delivered)}, of it borrowed ${shown("borrowed_gpu_hours", row)}, not met ${shown("unmet_gpu_hours", row)}, guaranteed ${promised} GPU-h` });
+    const bar = drawn("svg", { class: "bar", style: "height:16px;overflow:visible", role: "img", "aria-label": `delivered ${significant(delivered)}, borrowed ${shown("borrowed_gpu_hours", row)}, not met ${shown("unmet_gpu_hours", row)}, guaranteed ${promised} GPU-h` });
     bar.append(drawn("rect", { class: isKnown("borrowed_gpu_hours", row) ? "c-effective" : "c-active_unmeasured", x: 0, width: wide(delivered - borrowed), height: 16 }), drawn("rect", { class: "c-underutilized", x: wide(delivered - borrowed), width: wide(borrowed), height: 16 }), drawn("rect", { class: "pending", x: wide(delivered), width: wide(unmet), height: 16 }));
     if (isKnown("guaranteed_gpu_hours", row)) bar.append(drawn("line", { x1: wide(guaranteed), x2: wide(guaranteed), y1: -3, y2: 19, stroke: "var(--fg)", "stroke-width": 2 }));
     return make("tr", {}, make("th", { scope: "row" }, `${raw(columns.quota, row)}${columns.cluster?.words.length > 1 ? ` (${raw(columns.cluster, row)})` : ""}`), make("td", { class: "wide" }, `${raw(columns.scheduler, row)} · ${raw(columns.resource, row)}`), make("td", { style: "width:55%" }, bar), make("td", { class: "number" }, `${significant(delivered)} of ${promised}`));
   });
-  const without = rows.every((row) => isKnown("borrowed_gpu_hours", row)) ? [] : [["c-active_unmeasured", "Delivered, no borrowed part known"]];
+  const without = rows.every((row) => isKnown("borrowed_gpu_hours", row)) ? [] : [["c-active_unmeasured", "Delivered, borrowed part unknown"]];
   const classes = [null, "wide", null, "number"];
   figure.append(make("div", { class: "scroll", role: "region", "aria-label": "Chart of quotas", tabindex: "0" }, make("table", {}, make("caption", { class: "spoken" }, "Quotas"), make("thead", {}, make("tr", {}, ...["Quota", "Scheduler and resource", "GPU-hours", "Delivered of guaranteed"].map((title, index) => make("th", { scope: "col", class: classes[index] }, title)))), make("tbody", {}, ...lines))),
     make("ul", { class: "legend" }, ...legendOf([["c-effective", "Delivered, not borrowed"], ["c-underutilized", "Borrowed"], ["pending", "Guaranteed, requested and not delivered"], ...without]).children, make("li", {}, make("i", { style: "width:2px;background:var(--fg)" }), "Guarantee")));
@@ -248,7 +248,7 @@ const drawDistributions = async (figure, data) => {
     box.append(make("div", {}, make("h3", {}, name), svg));
   }
   const keys = SHOWN.filter(([signal]) => [...names.values()].flat().some((row) => signal === raw(columns.signal, row))).flatMap(([signal, , css]) => [make("span", { class: css }), signal.replace(", %", "")]);
-  figure.append(box, make("p", { class: "soft keys" }, ...keys), make("p", { class: "soft" }, "Vertical axis: share of GPU-hours at or below the value. Horizontal axis: the value. A curve further to the right is more use."));
+  figure.append(box, make("p", { class: "soft keys" }, ...keys), make("p", { class: "soft" }, "Vertical axis: share of GPU-hours at or below the value. Horizontal axis: the value. A curve further to the right means more use."));
 };
 
 // A bar for each row: its parts, and their sum in words.

@@ -60,7 +60,7 @@ const openSql = async (name) => {
   const statements = await payload(document.getElementById("statements"));
   const text = statements[name];
   const copy = make("button", { type: "button", class: "plain", onclick: () => navigator.clipboard?.writeText(text) }, "Copy");
-  openPanel(`SQL of ${name}`, make("p", { class: "soft" }, "As it was run, with its values. gpureport sql runs it over the lake.  ", copy), make("pre", { tabindex: "0" }, make("code", {}, text)));
+  openPanel(`SQL of ${name}`, make("p", { class: "soft" }, "The statement and its values. gpureport sql runs it over the lake.  ", copy), make("pre", { tabindex: "0" }, make("code", {}, text)));
 };
 
 const TREND_KEYS = { container: ["cluster", "namespace", "pod", "container"], device: ["cluster", "device_uuid", "gpu_instance_id"] };

@@ -104,9 +104,7 @@ def test_gpus_to_return_are_idle_ones_and_smaller_sizes(con: duckdb.DuckDBPyConn
     found = _answers(con)["GPUs to return"]
     assert (found.headline, found.tone) == ("1.5 of 4", "warn")  # 24 h idle and 12 h freed over 24 h
     by_team = "by team: research 1, serving 0.5"  # 36 GPU-hours at $2
-    assert (
-        found.detail == f"1 idle on average · 0.5 by a MIG profile or smaller model · {by_team} · cost of the allocated ones: $72"
-    )
+    assert found.detail == f"1 idle on average · 0.5 by a MIG profile or smaller model · {by_team} · cost of those allocated: $72"
 
 
 def test_what_is_not_measured_is_no_zero() -> None:
@@ -120,11 +118,11 @@ def test_what_is_not_measured_is_no_zero() -> None:
         )
         assert found["GPUs to return"].headline == "≥ 0 of 4"
         assert found["GPUs to return"].confidence == "low"  # the use of 48 of 96 hours is known
-        assert found["GPUs to return"].detail == "0 idle on average · use of 2 not measured"
+        assert found["GPUs to return"].detail == "0 idle on average · use of 2 GPUs not measured"
         con.execute("delete from report.gpu_hour_ledger where bucket = 'effective'")
         found = _answers(con)
         assert (found["Largest waste"].headline, found["Largest waste"].tone) == ("No data", "")
-        assert (found["GPUs to return"].headline, found["GPUs to return"].detail) == ("No data", "Use of 2 not measured")
+        assert (found["GPUs to return"].headline, found["GPUs to return"].detail) == ("No data", "Use of 2 GPUs not measured")
 
 
 def test_gpus_that_were_free_in_every_hour_can_be_returned_too(con: duckdb.DuckDBPyConnection) -> None:
@@ -158,11 +156,11 @@ def test_active_gpus_are_averages_of_an_hour(con: duckdb.DuckDBPyConnection) -> 
     con.execute("""create table report.gpu_need as select * from (values ('(all)', 2.0, 2.75), ('M', 9.0, 9.0))
         as need(gpu_model, active_gpus_p95, active_gpus_max)""")
     detail = _answers(con)["GPUs to return"].detail
-    assert detail.startswith("1 idle on average · active, hourly average: p95 2, peak 2.8 · by team: ")
+    assert detail.startswith("1 idle on average · active GPUs, hourly average: p95 2, peak 2.8 · by team: ")
     con.execute("insert into report.gpu_hour_ledger values ('lab', 'x', 'y', '', 'M', '2026-11-20', 'allocated_unmeasured', 24)")
-    assert " · active, hourly average: p95 ≥ 2, peak ≥ 2.8 · " in _answers(con)["GPUs to return"].detail
+    assert " · active GPUs, hourly average: p95 ≥ 2, peak ≥ 2.8 · " in _answers(con)["GPUs to return"].detail
     con.execute("update report.gpu_need set active_gpus_max = 5")  # of 5: there are no more
-    assert " · active, hourly average: p95 ≥ 2, peak 5 · " in _answers(con)["GPUs to return"].detail
+    assert " · active GPUs, hourly average: p95 ≥ 2, peak 5 · " in _answers(con)["GPUs to return"].detail
 
 
 def test_where_no_pod_waits_none_waits_longest(con: duckdb.DuckDBPyConnection) -> None:
@@ -334,7 +332,7 @@ def test_hours_without_a_price_make_the_cost_a_lower_bound(con: duckdb.DuckDBPyC
 
 
 def test_without_a_currency_the_word_cost_is_said_once(con: duckdb.DuckDBPyConnection) -> None:
-    assert _answers(con, currency="")["GPUs to return"].detail.endswith(" · cost of the allocated ones: 48")
+    assert _answers(con, currency="")["GPUs to return"].detail.endswith(" · cost of those allocated: 48")
 
 
 def test_without_a_gpu_hour_nothing_is_said_of_waste_and_of_gpus_to_return(con: duckdb.DuckDBPyConnection) -> None:
@@ -354,7 +352,7 @@ def test_costs_of_waste_and_of_gpus_to_return_are_lower_bounds_only_where_their_
     con.execute(row, [*web, "underutilized"])
     found = _answers(con)
     assert "40 GPU-h underutilized (SM activity below 50 %) in 1 pod, ≥ $72." in found["Largest waste"].detail
-    assert found["GPUs to return"].detail.endswith("cost of the allocated ones: $48")  # 24 idle hours, all with a price
+    assert found["GPUs to return"].detail.endswith("cost of those allocated: $48")  # 24 idle hours, all with a price
     with opened_tables(con, {}) as tables:
         assert {each.name: each.cost for each in overview(tables, HEADER, Money("$"), {}).teams} == {
             "serving": "≥ $96",
@@ -362,7 +360,7 @@ def test_costs_of_waste_and_of_gpus_to_return_are_lower_bounds_only_where_their_
         }
     con.execute(row, [*hold, "allocated_idle"])
     found = _answers(con)
-    assert found["GPUs to return"].detail.endswith("cost of the allocated ones: ≥ $48")
+    assert found["GPUs to return"].detail.endswith("cost of those allocated: ≥ $48")
     assert found["Cost"].detail.startswith("≥ $144 allocated (≥ $48 idle) · $48 unallocated · ")
     con.execute(row, ["", "", "free"])
     with opened_tables(con, {}) as tables:
@@ -376,7 +374,7 @@ def test_idle_hours_cost_what_their_own_models_cost(con: duckdb.DuckDBPyConnecti
         "insert into report.gpu_hour_ledger values ('lab', 'research', 'hold-0', '', 'N', '2026-11-20', 'effective', 10.0)"
     )
     found = _answers(con)
-    assert found["GPUs to return"].detail.endswith("cost of the allocated ones: $48")
+    assert found["GPUs to return"].detail.endswith("cost of those allocated: $48")
     assert "($48 idle)" in found["Cost"].detail
 
 
@@ -481,7 +479,7 @@ def test_hours_of_which_nobody_knows_the_holder_are_neither_unallocated_nor_with
     assert found["Capacity use"].detail.startswith("≥ 50.0 % allocated · ")
     assert (found["GPUs to return"].headline, found["GPUs to return"].detail) == (
         "≥ 0 of 4",
-        "0 idle on average · allocation of 1 unknown",
+        "0 idle on average · allocation of 1 GPU unknown",
     )
     assert {each.confidence for title, each in found.items() if title != "GPU health"} <= {"", "low"}  # 24 of 96 are unknown
     con.execute("update report.gpu_hour_ledger set bucket = 'unknown', namespace = ''")
@@ -491,7 +489,7 @@ def test_hours_of_which_nobody_knows_the_holder_are_neither_unallocated_nor_with
     assert (
         found["Largest waste"].detail == "No allocated GPU is known to be idle or underutilized; 96 GPU-h of unknown allocation."
     )
-    assert (found["GPUs to return"].headline, found["GPUs to return"].detail) == ("No data", "Allocation of 4 unknown")
+    assert (found["GPUs to return"].headline, found["GPUs to return"].detail) == ("No data", "Allocation of 4 GPUs unknown")
 
 
 def test_money_goes_with_a_symbol_before_and_a_code_behind() -> None:

@@ -39,4 +39,4 @@ def test_the_models_of_most_free_and_most_pending_gpus(rows: Sequence[tuple[obje
             "values (?, ?, ?, ?, ?, ?)",
             rows,
         )
-        assert supply_sentence(Tables(con)) == (f" At the window's end: {sentence}" if sentence else "")
+        assert supply_sentence(Tables(con)) == (f" At the end of the period: {sentence}" if sentence else "")

@@ -100,6 +100,10 @@ class _Answers:
     def hours(self) -> float:
         return self.header.window.seconds / 3600
 
+    def gpus(self, gpu_hours: float) -> str:
+        average = _per(gpu_hours, self.hours)
+        return f"{average} {'GPU' if average == '1' else 'GPUs'}"
+
     @property
     def confidence(self) -> str:
         covered, lacking = self.header.coverage_ratio, ledger(self.tables).share("unknown", "allocated_unmeasured") or 0.0
@@ -138,7 +142,7 @@ class _Answers:
         """Answer: share of the capacity that was used effectively."""
         hours = self.whole
         if not hours.capacity:
-            return Answer("Capacity use", "No data", "No GPU-hour is in the data of this period.")
+            return Answer("Capacity use", "No data", "The data of this period has no GPU-hours.")
         allocated, unmeasured = hours.of(*ALLOCATED), hours.of("active_unmeasured", "allocated_unmeasured")
         lacking = (hours.of("unknown"), hours.of("unknown", "allocated_unmeasured"), hours.of("unknown") + unmeasured)
         held, active, sm = ("≥ " if each > UNMEASURED * hours.capacity else "" for each in lacking)
@@ -161,9 +165,7 @@ class _Answers:
             headline = f"{sm}{formats.percent(hours.share('effective'))} effective"
         if (mean := self.row(_UTILIZATION).get("mean")) is not None:
             parts.append(f"mean GPU utilization {formats.percent(mean)}")
-        average = _per(allocated, self.hours)
-        gpus = f"{average} {'GPU' if average == '1' else 'GPUs'} on average"
-        of = gpus if self.team else f"{formats.gpu_hours(hours.capacity)} of capacity"
+        of = f"{self.gpus(allocated)} on average" if self.team else f"{formats.gpu_hours(hours.capacity)} of capacity"
         return Answer("Capacity use", headline, " · ".join([*parts, of]), "", self.confidence, "capacity", link="Capacity")
 
     def _worst(self, *buckets: str) -> Mapping[str, Any]:
@@ -220,7 +222,7 @@ class _Answers:
         """)
         parts = [] if self.is_unmeasured else [f"{_per(idle, self.hours)} idle on average"]
         if self.is_notable(self.unmeasured):
-            parts.append(f"use of {_per(self.unmeasured, self.hours)} not measured")
+            parts.append(f"use of {self.gpus(self.unmeasured)} not measured")
         if self.is_notable(freed):
             parts.append(f"{_per(freed, self.hours)} by a MIG profile or smaller model")
         # The ledger also has GPUs without an exporter.
@@ -228,14 +230,14 @@ class _Answers:
         is_partial = self.whole.of("unknown") > UNMEASURED * self.whole.capacity
         is_lower = is_partial or self.unmeasured > UNMEASURED * self.whole.of(*ALLOCATED)  # may be idle or active
         if is_partial:
-            parts.append(f"allocation of {_per(self.whole.of('unknown'), self.hours)} unknown")
+            parts.append(f"allocation of {self.gpus(self.whole.of('unknown'))} unknown")
         if whole_spare := int(spare.get("gpus") or 0):
             parts.append(f"{whole_spare} free in every hour (hourly average)")
         need = {} if self.team else self.row("select * from report.gpu_need where gpu_model = '(all)' and $team = ''")
         if need.get("active_gpus_p95") is not None and len(self.header.clusters) == 1:
             active = [need[f"active_gpus_{which}"] for which in ("p95", "max")]
             p95, peak = (formats.rounded(each, 1, is_lower and round(each, 1) < count) for each in active)  # no ≥ for all GPUs
-            parts.append(f"active, hourly average: p95 {p95}, peak {peak}")
+            parts.append(f"active GPUs, hourly average: p95 {p95}, peak {peak}")
         gpus = (idle + freed) / self.hours + whole_spare if self.hours else 0.0
         largest = [each for each in teams if each["team"] and self.is_notable(each["idle"] + each["freed"])]
         if largest and not self.team:
@@ -245,7 +247,7 @@ class _Answers:
         tone = "warn" if gpus >= 0.5 else ""
         is_least = any(each["is_partial"] for each in teams)
         if spent := sum(each["cost"] or 0.0 for each in teams):
-            parts.append(f"cost of the allocated ones: {'≥ ' if is_least else ''}{self.money(spent)}")
+            parts.append(f"cost of those allocated: {'≥ ' if is_least else ''}{self.money(spent)}")
         amount, detail = formats.rounded(gpus, 1, is_lower), " · ".join(parts)
         headline, detail = "No data" if self.is_unmeasured and not gpus else f"{amount}{of}", detail[:1].upper() + detail[1:]
         return Answer("GPUs to return", headline, detail, tone, self.confidence, "workloads", link="Workloads")

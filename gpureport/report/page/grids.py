@@ -95,7 +95,7 @@ def supply_sentence(tables: Tables) -> str:
     if free is not None:
         parts.insert(0, f"{free[1]} free GPUs are {free[0] or 'of an unknown model'}" if free[1] else "no GPU is free")
     text = "; ".join(parts)
-    return f" At the window's end: {text}."
+    return f" At the end of the period: {text}."
 
 
 def _largest(tables: Tables, sql: str) -> tuple[str, str] | None:

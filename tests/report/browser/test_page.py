@@ -145,7 +145,7 @@ def test_a_quota_without_a_guarantee_is_not_said_to_have_one_of_0(browser: Brows
     }
     assert bars["kubernetes · requests.nvidia.com/gpu"] == "c-active_unmeasured"
     assert bars["kai · gpu"] == "c-effective"
-    assert page.get_by_text("Delivered, no borrowed part known").is_visible()
+    assert page.get_by_text("Delivered, borrowed part unknown").is_visible()
     page.locator(".tabs a", has_text="Capacity").click()
     page.locator("figure", has_text="Blank: hours without data.").wait_for()
     # Requests tell who has the GPUs: their use is not measured, and their allocation is not unknown.
