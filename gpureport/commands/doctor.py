@@ -47,7 +47,7 @@ def doctor(
 
     With --lake alone it reads every file of the lake, and names damaged and missing files with their repair.
 
-    Exit codes: 0 a report would be whole, 4 it would lack figures or a file is damaged, 5 a server cannot be read.
+    Exit codes: 0 a report would be complete, 4 it would lack figures or a file is damaged, 5 a server cannot be read.
 
     Example: gpureport doctor --prometheus-url http://prometheus:9090 --kubeconfig ~/.kube/config
     """

@@ -27,11 +27,11 @@ def cluster_findings(evidence: Evidence) -> list[Finding]:
         text = "no series of kube-state-metrics: lifetimes and requests of pods are unknown"
         absent = Finding("kube_state_metrics", "missing", "Kubernetes state", text, _LIFE)
         if kube.has_snapshots:
-            absent = Finding("kube_state_metrics", "note", "Kubernetes state", "no series of kube-state-metrics, but snapshots")
+            absent = Finding("kube_state_metrics", "note", "Kubernetes state", "snapshots instead of kube-state-metrics series")
         return [*_host_labels(evidence), *node_findings(evidence), absent]
     present = Finding("kube_state_metrics", "ok", "Kubernetes state", ", ".join(sorted(kube.series)))
     if kube.is_relabelled:
-        text = "its labels are in exported_pod, exported_namespace, exported_node; the scrape's own are in their place"
+        text = "labels of the scrape replaced its own, which are in exported_pod, exported_namespace, exported_node"
         add = (remedies.honor_labels("kube-state-metrics"),)
         present = Finding("target_labels_win", "note", "kube-state-metrics", text, (), add)
     return [*_host_labels(evidence), *node_findings(evidence), present, *_absent_series(kube)]
@@ -57,7 +57,7 @@ def _absent_series(kube: KubeState) -> list[Finding]:
         text = "no pod has ended, or the series is dropped: labels that outlive a pod cannot be cut at its end"
         findings.append(Finding("kube_state_series", "note", END_SERIES, text, (), (remedies.let_through([END_SERIES]),)))
     if NODE_LABEL_SERIES not in kube.series:
-        text = "no node labels, so hardware without a driver and the way GPUs are shared cannot be seen"
+        text = "no node labels: hardware without a driver, and how GPUs are shared, are unknown"
         findings.append(Finding("node_labels", "note", NODE_LABEL_SERIES, text, (), (remedies.NODE_LABELS,)))
     if CLAIM_SERIES not in kube.series:
         text = "no pod with a resource claim, or kube-state-metrics before 2.20: no other series shows pods with claims"
@@ -74,7 +74,7 @@ def _host_labels(evidence: Evidence) -> list[Finding]:
         return []
     text = f"Hostname is the exporter pod's name ({_listed(odd)})"
     if all(each.node for each in evidence.carried if each.host in odd):
-        return [Finding("host_label", "note", "Hostname", f"{text}; the scrape's node label serves", (), (remedies.NODE_NAME,))]
+        return [Finding("host_label", "note", "Hostname", f"{text}; the scrape's node label is used", (), (remedies.NODE_NAME,))]
     text += ": the node name of devices changes with every restart of the exporter"
     return [Finding("host_label", "missing", "Hostname", text, ("node_name",), (remedies.NODE_NAME,))]
 

@@ -98,7 +98,7 @@ def verdict(findings: Iterable[Finding], subject: str, what: str = "a report") -
     """Return one sentence on what a report (or another result) would lack."""
     losses = [finding for finding in findings if finding.is_loss]
     if not losses:
-        return f"{what} from {subject} would be whole"
+        return f"{what} from {subject} would be complete"
     everywhere = _costs(losses, "missing")
     somewhere = [cost for cost in _costs(losses, "partial") if cost not in everywhere]
     lacks = [*_counted(everywhere, "all", ""), *_counted(somewhere, "some", " on some devices")]

@@ -80,7 +80,7 @@ def _list(listing: Listing, kube: KubeState) -> Finding:
         return Finding("kubernetes_list", "ok", kind.name, f"may be listed ({listing.version}){more}")
     lost, costs = _COSTS.get(kind, ("unknown in the lake; no figure is lost", ()))
     if kind == NODES and all(metric in kube.series for metric in _OUTAGE_SERIES):
-        lost, costs = "kube-state-metrics shows nodes", ()
+        lost, costs = "kube-state-metrics has the nodes", ()
     add = (remedies.may_list(kind.group, kind.resource),)
     return Finding("kubernetes_list", "partial" if costs else "note", kind.name, f"{listing.refusal}: {lost}", costs, add)
 

@@ -113,9 +113,9 @@ def examine_lake(con: DuckDBPyConnection, lake: Lake, cluster: str | None, day: 
 def _cluster(lake: Lake, cluster: str | None, day: date) -> str:
     held = sorted({each.cluster for each in lake.partitions("source") if each.date == day})
     if not held or (cluster and cluster not in held):
-        raise LakeError(f"the lake at {lake} holds nothing{f' of {cluster}' if cluster else ''} for {day}; give another --date")
+        raise LakeError(f"the lake at {lake} has no data{f' of {cluster}' if cluster else ''} for {day}; give another --date")
     if not cluster and len(held) > 1:
-        raise UsageError(f"the lake at {lake} holds several clusters for {day}: {', '.join(held)}; choose one with --cluster")
+        raise UsageError(f"the lake at {lake} has several clusters for {day}: {', '.join(held)}; choose one with --cluster")
     return cluster or held[0]
 
 

@@ -33,7 +33,7 @@ def server_findings(server: ServerSeen | None, backfill_days: int) -> list[Findi
     findings = [Finding("server", "ok" if server.read_path != "matrix" else "note", server.name, path)]
     kept = server.retention_days
     if kept is not None and kept < backfill_days + 1:
-        text = f"samples are kept for {kept:g} days; export.backfill_days is {backfill_days}, so the oldest cannot be filled"
+        text = f"samples are kept for {kept:g} days; export.backfill_days is {backfill_days}, so the oldest days stay empty"
         findings.append(Finding("retention", "note", server.name, text))
     return findings
 
@@ -44,7 +44,7 @@ def rhythm_findings(rhythm: Rhythm) -> list[Finding]:
     if rhythm.step_seconds is not None:
         findings.append(_interval(rhythm.step_seconds, rhythm.fresh_ratio))
     if rhythm.reset_count:
-        text = f"was reset {rhythm.reset_count} times in the data (driver reloaded); growth is counted on both sides"
+        text = f"resets in the data (driver reloaded): {rhythm.reset_count}; growth counts before and after each"
         findings.append(Finding("counter_reset", "note", "energy_joules", text))
     return findings
 
@@ -53,10 +53,10 @@ def _interval(step_seconds: float, fresh_ratio: float | None) -> Finding:
     text = f"a sample every {step_seconds:g} s"
     if fresh_ratio is not None and fresh_ratio < STAIRCASE_BELOW_RATIO:
         renewed = step_seconds / fresh_ratio if fresh_ratio else float("inf")
-        more = f", but a new value every {renewed:.0f} s only: scrape as often as the exporter collects"
+        more = f", but a new value only every {renewed:.0f} s: scrape as often as the exporter collects"
         return Finding("scrape_interval", "note", "scrape", text + (more if fresh_ratio else ", all of them equal"))
     if step_seconds > LONG_STEP_SECONDS:
-        return Finding("scrape_interval", "note", "scrape", f"{text}: shorter changes show only by chance, except in counters")
+        return Finding("scrape_interval", "note", "scrape", f"{text}: shorter changes may be missed, except in counters")
     return Finding("scrape_interval", "ok", "scrape", text)
 
 
@@ -68,9 +68,9 @@ _READ_IF_THERE = frozenset({"low_util_violation_seconds", "reliability_violation
 """Slowdowns that no report needs: they are rare, or the workload itself causes them."""
 _ZERO_BELOW = (4, 5)
 _SHOWN_PLACES = 5
-_PROFILING = "profiling: a GPU without it can stop it for its whole node; DCGM issue 226, dcgm-exporter issue 50"
+_PROFILING = "profiling: a GPU without it can stop it on the whole node; DCGM issue 226, dcgm-exporter issue 50"
 
-_GUESTS = "{} are virtual GPUs: guests cannot read it, the exporter on their host can"
+_GUESTS = "{} are virtual GPUs: guests cannot read it; the exporter on their host can"
 
 Version = tuple[int, ...]
 Cell = tuple[str, str, bool]
@@ -96,7 +96,7 @@ def _unread(evidence: Evidence) -> list[Finding]:
     if not evidence.unread:
         return []
     named = ", ".join(f"{metric} ({count:,} series)" for metric, count in evidence.unread.items())
-    return [Finding("unread_metrics", "note", "signals", f"not read, because the catalog does not know them: {named}")]
+    return [Finding("unread_metrics", "note", "signals", f"not read, because they are not in the catalog: {named}")]
 
 
 def costs(present: Collection[str]) -> dict[str, tuple[str, ...]]:
@@ -201,11 +201,11 @@ def _present(signal: str, seen: Seen, evidence: Evidence) -> Finding:
     if guests and not lacking:
         return Finding("virtual_gpu", "partial" if lost else "note", signal, f"{text}: {_GUESTS.format(_models(guests))}", lost)
     if without and not lacking:
-        return Finding("not_on_model", "note", signal, f"{text}: {_models(without)} cannot have it")
+        return Finding("not_on_model", "note", signal, f"{text}: not supported by {_models(without)}")
     if not lacking:
         return Finding("signal", "ok", signal, text)
     if signal == UNTIL_FIRST_ERROR:
-        return Finding("signal_conditional", "note", signal, f"{text}: the others have had no error yet, from DCGM 4.5.3 on")
+        return Finding("signal_conditional", "note", signal, f"{text}: the others have had no error yet (DCGM 4.5.3 or newer)")
     if signal in NOT_ON_MIG and all(is_mig for _, _, is_mig in lacking):
         return Finding("signal_conditional", "note", signal, f"{text}: it is not defined for MIG instances")
     reason = f" ({_PROFILING})" if "_PROF_" in metrics.upper() else ""
@@ -218,7 +218,7 @@ def _absent(signal: str, lost: tuple[str, ...], seen: Seen, catalog: Catalog, ev
     if signal in evidence.left_out:
         return Finding("values_left_out", "missing", signal, _left_out(signal, evidence), lost)
     if all(signal in not_on_model(each.model) for each in seen.carried):
-        return Finding("not_on_model", "note", signal, f"no series: {_models(map(_cell, seen.carried))} cannot have it")
+        return Finding("not_on_model", "note", signal, f"no series: not supported by {_models(map(_cell, seen.carried))}")
     if all(signal in hidden_from_guest(each.model) for each in seen.carried):
         return Finding("virtual_gpu", "missing", signal, f"no series: {_GUESTS.format(_models(map(_cell, seen.carried)))}", lost)
     add = remedy(signal, seen, catalog)

@@ -122,7 +122,7 @@ def _names(seen: Habits, kube: KubeState, refuted: Mapping[tuple[str, str], str]
         findings.append(Finding("refuted_holders", "note", "holders", f"labels name pods that cannot hold a GPU: {text}"))
     pods = {(each.workload.namespace, each.workload.pod) for each in seen.owned} - refuted.keys()
     if pods:
-        return [*findings, Finding("pod_labels", "ok", "holders", f"pods named on the devices that were read: {len(pods)}")]
+        return [*findings, Finding("pod_labels", "ok", "holders", f"named pods on the examined devices: {len(pods)}")]
     if kube.series.get("kube_pod_info") and not kube.requests:
         text = "no workload is named, and no pod requests an accelerator: nothing to check"
         return [*findings, Finding("pod_labels", "note", "holders", text)]
@@ -164,7 +164,7 @@ def _uids(seen: Habits, kube: KubeState) -> list[Finding]:
     if not without:
         return []
     has_info = bool(kube.series.get("kube_pod_info"))
-    joined = "; found by name and time in kube_pod_info" if has_info else "; pods of one name cannot be distinguished"
+    joined = "; found by name and time in kube_pod_info" if has_info else "; pods with the same name cannot be distinguished"
     add = (remedies.environment(DCGM_EXPORTER_KUBERNETES_ENABLE_POD_UID="true"),)
     return [Finding("pod_uid", "note", "holders", f"workloads are named without the pod's uid{joined}", (), add)]
 
@@ -176,7 +176,7 @@ def _sharing(seen: Habits, evidence: Evidence) -> list[Finding]:
     nodes = [node for node, count in _nvidia_devices(evidence).items() if 0 < count < _handed_out(evidence.kube, node)]
     if not nodes:
         return []
-    text = f"more GPUs are allocatable than there are on {', '.join(sorted(nodes)[:5])}: labels name one of several holders"
+    text = f"more GPUs are allocatable than exist on {', '.join(sorted(nodes)[:5])}: labels name only one of several holders"
     add = (remedies.environment(KUBERNETES_VIRTUAL_GPUS="true"),)
     return [Finding("shared_one_owner", "partial", "holders", text, HOLDER_TABLES, add)]
 
@@ -204,17 +204,17 @@ def _claims(seen: Habits, kube: KubeState) -> list[Finding]:
         return []
     enable = (remedies.environment(KUBERNETES_ENABLE_DRA="true"), remedies.RESOURCE_SLICES)
     if seen.has("vgpu"):
-        text = "in virtual-GPU mode the exporter does not read claims; where claims are used, switch it off"
+        text = "in virtual-GPU mode the exporter does not read claims; switch that mode off where claims are used"
         off = remedies.environment(KUBERNETES_VIRTUAL_GPUS="false")
         return [Finding("virtual_gpus_hide_claims", "partial", "holders", text, HOLDER_TABLES, (off, *enable))]
-    text = "pods hold resource claims, but no device series carries dra_* labels"
+    text = "pods have resource claims, but no device series carries dra_* labels"
     return [Finding("claim_labels", "partial", "holders", text, HOLDER_TABLES, enable)]
 
 
 def _alternating(seen: Habits, evidence: Evidence) -> list[Finding]:
     if not evidence.alternating_devices or seen.has("vgpu"):
         return []
-    text = f"devices whose labels name A, then B, then A again: {evidence.alternating_devices}; shared without virtual-GPU mode"
+    text = f"devices with labels of A, then B, then A again: {evidence.alternating_devices}; shared without virtual-GPU mode"
     add = (remedies.environment(KUBERNETES_VIRTUAL_GPUS="true"),)
     return [Finding("alternating_owner", "note", "holders", text, (), add)]
 

@@ -134,7 +134,7 @@ def test_what_a_model_cannot_have_is_not_asked_for() -> None:
     ]
     row = row_of(signal_findings(Evidence("x", tuple(of_model)), CATALOG), "nvlink_tx_bytes_per_second")
     assert (row.code, row.status, row.costs, row.add) == ("not_on_model", "note", (), ())
-    assert row.found == "no series: NVIDIA L4, Tesla T4 cannot have it"
+    assert row.found == "no series: not supported by NVIDIA L4, Tesla T4"
 
 
 def test_a_cluster_of_two_models_lacks_only_what_both_could_have() -> None:
@@ -144,7 +144,7 @@ def test_a_cluster_of_two_models_lacks_only_what_both_could_have() -> None:
     assert (lacking.code, lacking.status) == ("signal", "missing") and lacking.add
     there = row_of(signal_findings(Evidence("x", (*of_both, carried(nvlink, "n1"))), CATALOG), "nvlink_tx_bytes_per_second")
     assert (there.code, there.status, there.costs) == ("not_on_model", "note", ())
-    assert there.found == f"{nvlink} on 2 of 4 devices: NVIDIA L4 cannot have it"
+    assert there.found == f"{nvlink} on 2 of 4 devices: not supported by NVIDIA L4"
 
 
 def test_a_guest_of_a_virtual_gpu_is_asked_for_nothing_that_it_cannot_tell() -> None:
@@ -156,7 +156,7 @@ def test_a_guest_of_a_virtual_gpu_is_asked_for_nothing_that_it_cannot_tell() -> 
     row = row_of(signal_findings(Evidence("x", tuple(guests)), CATALOG), "power_watts")
     assert (row.code, row.status, row.add) == ("virtual_gpu", "missing", ())
     assert "power_watts_avg" in row.costs
-    told = "are virtual GPUs: guests cannot read it, the exporter on their host can"
+    told = "are virtual GPUs: guests cannot read it; the exporter on their host can"
     assert row.found == f"no series: GRID V100D-32C, NVIDIA A40-8Q {told}"
     assert row_of(signal_findings(Evidence("x", tuple(guests)), CATALOG), "sm_active_ratio").code == "signal"
 
@@ -276,7 +276,7 @@ def test_pods_that_cannot_hold_a_device_are_told_with_the_evidence() -> None:
         found["refuted_holders"]
         == "labels name pods that cannot hold a GPU: ns/agent (its address is scraped), ns/web (requests no accelerator)"
     )
-    assert found["pod_labels"] == "pods named on the devices that were read: 2"
+    assert found["pod_labels"] == "named pods on the examined devices: 2"
 
 
 def test_a_pod_and_a_scrape_of_unknown_addresses_are_not_one() -> None:
@@ -419,4 +419,4 @@ def test_losses_come_first_and_the_verdict_names_them() -> None:
         f"a report from here would lack 1 of {number} figures (gpu_usage_avg) and some rows of container "
         f"and 1 of {number} figures on some devices (sm_active_avg)"
     )
-    assert verdict([], "here") == "a report from here would be whole"
+    assert verdict([], "here") == "a report from here would be complete"

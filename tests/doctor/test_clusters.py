@@ -37,7 +37,7 @@ def test_a_server_is_looked_at_as_far_as_the_configured_labels_say(doctor: Docto
     flags = ("--prometheus-url", shared, "-o", "json")
     eu, us = (doctor(*flags, now=AT, environ={"GPUREPORT_PROMETHEUS__MATCH": f'{{"site": "{site}"}}'}) for site in ("eu", "us"))
     assert (eu.code, eu.losses) == (0, {})
-    assert f'{shared} at 2026-10-03T12:00:00Z ({{site="eu"}}) would be whole' in eu.err
+    assert f'{shared} at 2026-10-03T12:00:00Z ({{site="eu"}}) would be complete' in eu.err
     alone = examined("default csv")
     assert (us.code, us.losses) == (4, alone.losses)
     assert [row["found"] for row in us.of("signal")] == [row["found"] for row in alone.of("signal")]
@@ -49,7 +49,7 @@ def test_clusters_that_a_label_tells_apart_are_looked_at_one_by_one(doctor: Doct
     assert told.code == 4
     assert losses(told, "eu") == set()
     assert losses(told, "us") == set(examined("default csv").losses)
-    assert re.search("eu: a report from .* would be whole; us: a report from .* would lack", told.err)
+    assert re.search("eu: a report from .* would be complete; us: a report from .* would lack", told.err)
 
 
 def test_of_configured_clusters_one_that_cannot_be_read_does_not_hide_the_others(

@@ -85,7 +85,7 @@ def test_a_cluster_that_shows_everything_is_whole(look: Look) -> None:
     assert (looked.told.code, looked.told.losses, looked.told.lines) == (0, {}, [])
     rows = {row["subject"]: row["status"] for row in looked.told.of("kubernetes_list")}
     assert rows == dict.fromkeys(RECORDED, "ok")
-    assert f"the Kubernetes state from {looked.server.url} would be whole; telemetry was not read" in looked.told.err
+    assert f"the Kubernetes state from {looked.server.url} would be complete; telemetry was not read" in looked.told.err
     assert {row["code"] for row in looked.told.rows} == {
         "kubernetes_server",
         "kubernetes_list",
@@ -210,7 +210,7 @@ def test_the_telemetrys_rows_are_told_before_an_api_server_that_is_not_there(doc
     assert {row["status"] for row in told.of("signal")} == {"ok"}
     assert told.of("kubernetes_server") == []
     verdict, sentence = told.err.splitlines()
-    assert verdict.endswith("would be whole")
+    assert verdict.endswith("would be complete")
     assert "http://127.0.0.1:1" in sentence
 
 

@@ -79,7 +79,7 @@ def test_what_the_recording_lacks_costs_its_figures(told: Told) -> None:
 
 def test_the_recordings_holders_state_and_rhythm_are_told(told: Told) -> None:
     found = {row["code"]: row["found"] for row in told.rows}
-    assert found["pod_labels"] == "pods named on the devices that were read: 4"
+    assert found["pod_labels"] == "named pods on the examined devices: 4"
     assert found["scrape_interval"] == "a sample every 1 s"
     assert found["server"] == "samples came from files"
     assert found["kube_state_metrics"].split(", ") == [
@@ -97,13 +97,13 @@ def test_the_recordings_holders_state_and_rhythm_are_told(told: Told) -> None:
 def test_a_day_that_the_lake_does_not_hold_is_a_failure(doctor: Doctor, lake: Path) -> None:
     told = doctor("--lake", str(lake), "--date", "2026-11-19", now=NOW)
     assert (told.code, told.out) == (1, "")
-    assert "holds nothing for 2026-11-19" in told.err
+    assert "has no data for 2026-11-19" in told.err
 
 
 def test_snapshots_serve_in_place_of_kube_state_metrics(recorded_cluster: Path, doctor: Doctor) -> None:
     told = doctor("--lake", str(recorded_cluster / "lake"), "--date", "2026-11-21", "-o", "json", now=NOW)
     [row] = told.of("kube_state_metrics")
-    assert (row["status"], row["costs"], row["found"]) == ("note", [], "no series of kube-state-metrics, but snapshots")
+    assert (row["status"], row["costs"], row["found"]) == ("note", [], "snapshots instead of kube-state-metrics series")
 
 
 def test_the_first_snapshot_after_a_day_shows_its_pods_too(doctor: Doctor, tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_the_first_snapshot_after_a_day_shows_its_pods_too(doctor: Doctor, tmp_p
     flags = ["--kubernetes", str(tmp_path), "--observed-at", "2026-11-21T02:00:00Z", *lake]
     assert main(["import", str(tmp_path / "one.txt"), *flags], environ={}, now=NOW) == 0
     [row] = doctor(*lake, "--date", day, "-o", "json", now=NOW).of("kube_state_metrics")
-    assert (row["status"], row["found"]) == ("note", "no series of kube-state-metrics, but snapshots")
+    assert (row["status"], row["found"]) == ("note", "snapshots instead of kube-state-metrics series")
 
 
 def test_several_clusters_of_a_day_must_be_chosen_from(doctor: Doctor, tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_labels_that_go_back_and_forth_are_noted(doctor: Doctor, tmp_path: Path)
     assert main(["import", str(tmp_path / "flapping.txt"), *flags], environ={}, now=NOW) == 0
     told = doctor("--lake", str(tmp_path / "lake"), "--date", "2026-11-20", "-o", "json", now=NOW)
     (row,) = told.of("alternating_owner")
-    assert row["found"].startswith("devices whose labels name A, then B, then A again: 1;")
+    assert row["found"].startswith("devices with labels of A, then B, then A again: 1;")
     assert "- name: KUBERNETES_VIRTUAL_GPUS" in told.lines
 
 

@@ -64,7 +64,7 @@ def test_with_the_lines_that_were_told_the_report_is_whole(examined: Examined) -
     assert asked == {*CLUSTERS["whole"].metrics} - {*CLUSTERS["default csv"].metrics}
     told = examined("whole")
     assert (told.code, told.losses) == (0, {})
-    assert told.err.strip().endswith("would be whole")
+    assert told.err.strip().endswith("would be complete")
     assert [row["status"] for row in told.of("signal")] == ["ok"] * len(told.of("signal"))
 
 
@@ -88,7 +88,7 @@ def test_displaced_labels_cost_nothing_and_get_the_service_monitors_lines(examin
     (row,) = told.of("target_labels_win")
     assert (told.code, row["status"], row["subject"]) == (0, "note", "dcgm-exporter")
     assert "    honorLabels: true" in told.lines
-    assert told.of("pod_labels")[0]["found"] == "pods named on the devices that were read: 4"
+    assert told.of("pod_labels")[0]["found"] == "named pods on the examined devices: 4"
 
 
 def test_without_kube_state_metrics_the_life_of_pods_is_unknown(examined: Examined) -> None:
@@ -171,8 +171,8 @@ def test_repeated_values_and_restarted_counters_are_noted(examined: Examined) ->
     """100 100 101 101 102 102 103 103 1 2 3: six of ten steps bring a new value, and both GPUs of the host began anew."""
     told = examined("staircase and reset")
     (interval,), (reset,) = told.of("scrape_interval"), told.of("counter_reset")
-    assert interval["found"].startswith("a sample every 30 s, but a new value every 50 s only")
-    assert reset["found"].startswith("was reset 2 times")
+    assert interval["found"].startswith("a sample every 30 s, but a new value only every 50 s")
+    assert reset["found"].startswith("resets in the data (driver reloaded): 2;")
     assert told.code == 0
 
 
