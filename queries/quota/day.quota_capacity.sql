@@ -3,12 +3,7 @@
 -- grain:  cluster, system, resource, start_at
 -- reads:  day.quota_native, day.quota_node, day.quota_terms, day.quota_unit
 -- source: kube_node_status_allocatable; Node status.allocatable
-with system as (
-    select distinct columns('^(cluster|system|resource)$')
-    from day.quota_terms
-),
-
-allocatable as (
+with allocatable as (
     select
         native.system,
         native.resource,
@@ -17,11 +12,11 @@ allocatable as (
     from day.quota_node as node
     inner join day.quota_native as native
         on map([node.resource], [node.allocatable_native])::text = native.requests
-    semi join system
+    semi join day.quota_terms as term
         on
-            node.cluster = system.cluster
-            and native.system = system.system
-            and native.resource = system.resource
+            node.cluster = term.cluster
+            and native.system = term.system
+            and native.resource = term.resource
     semi join day.quota_unit as unit
         on
             native.system = unit.system

@@ -1,10 +1,10 @@
--- Free GPUs for a request of each size, over time: only nodes of its flavor with enough free GPUs count.
+-- Free GPUs for a request of each size, over time: only nodes of its flavor with enough free GPUs count, and none that is not ready or cordoned.
 --
 -- A node may advertise its GPUs under Koordinator's names and other names. Its GPUs count once.
 --
 -- grain:  cluster, flavor, request_gpus, start_at
--- reads:  day.quota_flavor_node, day.quota_native, day.quota_node, day.quota_pod, day.quota_request
--- source: day.quota_node less the pods that were bound
+-- reads:  day.node_outage, day.quota_flavor_node, day.quota_native, day.quota_node, day.quota_pod, day.quota_request
+-- source: day.quota_node less the pods that were bound, and outages
 -- columns:
 --   request_gpus  GPUs of a request that waits for some time
 --   free_gpus     GPUs available for such requests
@@ -27,18 +27,6 @@ size as (
         round(pod_gpus, 6) as request_gpus
     from day.quota_request
     where pod_gpus > 0 and (bound_at is null or bound_at > created_at)
-),
-
-allocated as (
-    select
-        pod.*,
-        pod.bound_at as start_at,
-        pod.ended_at as end_at,
-        -gpus.amount as amount
-    from day.quota_pod as pod
-    inner join gpus
-        on pod.requests::text = gpus.requests
-    where pod.node_name != '' and pod.bound_at is not null and gpus.amount > 0
 ),
 
 allocatable as (
@@ -69,8 +57,24 @@ step as (
             and not device.is_other_name
     group by all
     union all by name
-    select columns('^(cluster|node_name|start_at|end_at|amount)$')
-    from allocated
+    select
+        pod.* similar to '^(cluster|node_name)$',
+        pod.bound_at as start_at,
+        pod.ended_at as end_at,
+        -gpus.amount as amount
+    from day.quota_pod as pod
+    inner join gpus
+        on pod.requests::text = gpus.requests
+    semi join allocatable
+        on
+            pod.cluster = allocatable.cluster
+            and pod.node_name = allocatable.node_name
+    where pod.bound_at is not null and gpus.amount > 0
+    union all by name
+    select
+        outage.* exclude (cause),
+        -1000000000 as amount
+    from day.node_outage as outage
     semi join allocatable
         using (cluster, node_name)
 ),
@@ -82,27 +86,20 @@ node_free as (
     from running_amounts(step, (cluster, node_name))
 ),
 
-fitting as (
+grown as (
     select
-        node_free.*,
-        size.flavor,
-        size.request_gpus,
-        if(of_flavor.cluster is null, 0, floor(node_free.free::double / size.request_gpus + 1e-6) * size.request_gpus) as fit
+        node_free.* similar to '^(cluster|start_at)$',
+        size.* similar to '^(flavor|request_gpus)$',
+        if(of_flavor.cluster is null, 0, floor(node_free.free::double / size.request_gpus + 1e-6) * size.request_gpus) as fit,
+        fit - coalesce(lag(fit) over (
+            partition by node_free.cluster, node_free.node_name, size.flavor, size.request_gpus
+            order by node_free.start_at
+        ), 0) as growth
     from node_free
     inner join size
         using (cluster)
     left join day.quota_flavor_node as of_flavor
         using (cluster, flavor, node_name)
-),
-
-grown as (
-    select
-        *,
-        fit - coalesce(lag(fit) over (
-            partition by cluster, node_name, flavor, request_gpus
-            order by start_at
-        ), 0) as growth
-    from fitting
 ),
 
 -- The first row stays even with 0: from then on free capacity is known, and it is none.

@@ -153,6 +153,21 @@ def test_what_waits_for_a_flavor_with_free_nodes_is_a_violation(found):
     assert amounts(found, "unmet", "violated")["other", "h100"] == (4, 4)
 
 
+def draining(minute):
+    lists = flavor_with_free_nodes(minute)
+    if minute >= FROM + 30:
+        lists["nodes"][0]["spec"]["unschedulable"] = True
+    if minute >= FROM + 45:
+        lists["nodes"][0]["status"]["conditions"][0]["status"] = "Unknown"
+    return lists
+
+
+@scene(draining)
+def test_free_gpus_of_a_node_that_takes_no_pods_cover_nothing(found):
+    """n0, the only node with free GPUs, is cordoned at 12:30 and not ready at 12:45: of the hour half is a violation."""
+    assert amounts(found, "unmet", "violated")["other", "h100"] == (4, 2)
+
+
 def selecting(_):
     # a100 comes first by name and in the queue; the pod wants h100.
     groups = {name: [CPU, {"a100": {GPU: 0}, "h100": {GPU: nominal}}] for name, nominal in (("team", 6), ("other", 4))}
