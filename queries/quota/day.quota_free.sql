@@ -79,23 +79,16 @@ step as (
         using (cluster, node_name)
 ),
 
-node_free as (
-    select
-        * exclude (end_at, amount),
-        greatest(0, amount) as free
-    from running_amounts(step, (cluster, node_name))
-),
-
 grown as (
     select
-        node_free.* similar to '^(cluster|start_at)$',
+        node.* similar to '^(cluster|start_at)$',
         size.* similar to '^(flavor|request_gpus)$',
-        if(of_flavor.cluster is null, 0, floor(node_free.free::double / size.request_gpus + 1e-6) * size.request_gpus) as fit,
+        if(of_flavor.cluster is null, 0, floor(greatest(0, node.amount)::double / size.request_gpus + 1e-6) * size.request_gpus) as fit,
         fit - coalesce(lag(fit) over (
-            partition by node_free.cluster, node_free.node_name, size.flavor, size.request_gpus
-            order by node_free.start_at
+            partition by node.cluster, node.node_name, size.flavor, size.request_gpus
+            order by node.start_at
         ), 0) as growth
-    from node_free
+    from running_amounts(step, (cluster, node_name)) as node
     inner join size
         using (cluster)
     left join day.quota_flavor_node as of_flavor

@@ -1,7 +1,7 @@
 -- Wait of Kueue's Workloads for quota by LocalQueue and priority class, and from quota to the first running pod.
 --
 -- An attempt waits until it gets quota, ends or is held back. A slice of an elastic job waits for its additional GPUs while the slice that it
--- replaces has quota. Percentiles are over attempts that get quota in the window.
+-- replaces has quota. Percentiles: known waits of attempts that get quota in the window.
 --
 -- grain:  cluster, cluster_queue, namespace, local_queue, priority_class
 -- reads:  period.workload_run
@@ -19,7 +19,11 @@ with judged as (
         *,
         reserved_at >= $since_at and reserved_at < $until_at as is_reserved,
         coalesce(reserved_at, ended_at, 'infinity'::timestamp) >= $until_at as is_waiting,
-        epoch_ms(reserved_at - queued_at) / 1000 as wait_seconds,
+        -- A later attempt that has quota at once was evicted or resumed between two snapshots, at an unknown time.
+        if(queued_at = reserved_at and lag(queued_at) over (
+            partition by cluster, workload_uid
+            order by queued_at
+        ) is not null, null, epoch_ms(reserved_at - queued_at) / 1000) as wait_seconds,
         epoch_ms(running_at - reserved_at) / 1000 as start_seconds,
         greatest(queued_at, $since_at::timestamp) as pending_from_at,
         least(reserved_at, ended_at, $until_at::timestamp) as pending_until_at,
@@ -56,7 +60,7 @@ summed as (
 
 select
     *,
-    unknown_reasons([(name, if(reserved_count = 0, 'nothing_reserved', null)) for name in ['wait_seconds_p50', 'wait_seconds_p90', 'wait_seconds_p95']] || [
+    unknown_reasons([(name, if(reserved_count = 0, 'nothing_reserved', if(wait_seconds_p50 is null, 'not_observed', null))) for name in ['wait_seconds_p50', 'wait_seconds_p90', 'wait_seconds_p95']] || [
         ('waiting_seconds_max', if(waiting_seconds_max is null, 'nothing_waits', null)),
         ('start_seconds_p50', if(start_seconds_p50 is null, 'not_observed', null)),
         ('pending_gpu_hours', if(pending_gpu_hours is null, 'no_gpu_equivalent', null))

@@ -209,6 +209,17 @@ def test_a_preempted_workload_waits_again_until_it_is_let_in(found):
     assert rows(found, waited) == [(2, 1, 1800, 4)]
 
 
+def back_unseen(minute):
+    return cluster([], [workload("w", "other", 8, FROM - 60, FROM - 50 if minute < FROM + 30 else FROM + 25, flavors=H100)])
+
+
+@scene(back_unseen)
+def test_a_wait_of_which_no_snapshot_shows_the_beginning_is_unknown(found):
+    """With quota since 11:10, then since 12:25: evicted between 12:15 and 12:25, so it waited for up to ten minutes."""
+    waits = "select attempt_count, reserved_count, wait_seconds_p50, unknown_reasons['wait_seconds_p50'] from report.workload_wait"
+    assert rows(found, waits) == [(2, 1, None, "not_observed")]
+
+
 def test_workloads_of_a_version_that_is_not_known_are_not_read_and_demand_is_unknown(tmp_path, capsys):
     save(tmp_path / "a", cluster(JOBS), version="v1beta2")
     save(tmp_path / "b", {"workloads": HELD}, version="v9")
