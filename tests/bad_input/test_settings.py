@@ -8,6 +8,7 @@ import types
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any, Union, get_args, get_origin
 
@@ -77,7 +78,12 @@ def use(config: Config) -> None:
     assert TODAY - timedelta(days=config.export.backfill_days + config.export.restate_days) < TODAY + timedelta(days=1)
     with socket.socket() as waiting:
         waiting.settimeout(config.prometheus.read_timeout_seconds * 5)
-    with connection(compute_settings(config).memory_limit) as con:
+    use_memory(compute_settings(config).memory_limit)
+
+
+@cache  # few settings change it
+def use_memory(limit: str) -> None:
+    with connection(limit, has_functions=False) as con:
         con.execute("select count(*) from range(100_000)")
 
 

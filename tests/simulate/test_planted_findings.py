@@ -8,7 +8,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from gpureport.compute.period import ReportSettings, WindowTables, report_tables
+from gpureport.compute.period import ReportSettings, WindowTables
 from gpureport.lake import open_lake
 from gpureport.simulate import SimulationPlan
 from tests.simulate.conftest import ms
@@ -22,8 +22,8 @@ def report(plan: SimulationPlan, simulated: Path) -> dict[str, list[Row]]:
     """Rows of the tables that the tests check, over both days."""
     with duckdb.connect() as con:
         con.execute("set TimeZone = 'UTC'")
-        report_tables(WindowTables(con, open_lake(simulated), plan.window, ReportSettings()))
         tables = ("finding", "gpu_hour_balance", "gpu_hour_ledger")
+        WindowTables(con, open_lake(simulated), plan.window, ReportSettings()).build([f"report.{name}" for name in tables])
         return {name: con.sql(f"from report.{name}").to_arrow_table().to_pylist() for name in tables}
 
 
