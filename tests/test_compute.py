@@ -224,7 +224,7 @@ def test_samples_of_an_older_version_that_lack_columns_are_computed(computed_by_
 
 def test_a_day_without_samples_is_a_lake_error(tmp_path):
     lake = fill(tmp_path / "lake", TWO_DEVICES)
-    with pytest.raises(LakeError, match="holds nothing of c for 2026-03-02; export or import that day first"):
+    with pytest.raises(LakeError, match="has no data of c for 2026-03-02; export or import that day first"):
         compute_days(lake, [("c", date(2026, 3, 2))], ComputeSettings())
 
 
@@ -333,7 +333,7 @@ def test_a_report_without_facts_names_the_days(tmp_path):
 def test_a_report_of_an_empty_window_says_so(tmp_path):
     lake = fill(tmp_path / "lake", TWO_DEVICES)
     elsewhere = Window.of_day(date(2027, 1, 1))
-    with connection() as con, pytest.raises(LakeError, match="holds nothing for 2027-01-01"):
+    with connection() as con, pytest.raises(LakeError, match="has no data for 2027-01-01"):
         report_tables(WindowTables(con, lake, elsewhere, ReportSettings()))
 
 

@@ -101,7 +101,7 @@ def test_compute_names_the_day_before_that_an_import_has_changed(
         (tmp_path / f"{number}.txt").write_text("\n".join([*energy, "# EOF\n"]))
         gpureport("import", tmp_path / f"{number}.txt", "--cluster", "c", *lake)
         gpureport("compute", "--date", day.isoformat(), *lake)
-    assert "c: facts of 2026-11-20 rest on samples that have changed;" in capsys.readouterr().err
+    assert "c: facts of 2026-11-20 are based on samples that have changed;" in capsys.readouterr().err
     for day in DAYS:
         gpureport("compute", "--date", day.isoformat(), *lake)
-    assert capsys.readouterr().err.count("rest on") == 1  # the later one's, until it is computed again
+    assert capsys.readouterr().err.count("are based on") == 1  # the later one's, until it is computed again

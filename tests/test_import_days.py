@@ -99,7 +99,7 @@ def computed(files: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Pat
 def test_a_range_computes_the_days_that_the_lake_has(computed: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert {day for _, day in facts_of(computed)} == {"2026-03-01", "2026-03-02"}
     assert command(computed, "compute", "--since", "2026-02-01", "--until", "2026-03-01") == 1
-    assert "holds nothing for 2026-02-01" in capsys.readouterr().err
+    assert "has no data for 2026-02-01" in capsys.readouterr().err
     assert command(computed, "compute", "--since", "7d", "--date", "2026-03-02") == 2
     assert "one or the other" in capsys.readouterr().err
 

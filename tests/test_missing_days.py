@@ -121,7 +121,7 @@ def test_a_run_of_today_has_its_hours_and_a_dead_cluster_is_unknown_in_them(
     assert "L40S" not in capsys.readouterr().err  # it is expected, so its price is not misspelt
     found = report(tmp_path)
     assert found["window"] == {"start_at": "2026-03-04T00:00:00Z", "end_at": "2026-03-04T09:00:00Z"}
-    assert found["notes"][0] == "Provisional: the period lasts until 2026-03-05T00:00:00Z; this is what is over of it."
+    assert found["notes"][0] == "Provisional: the period lasts until 2026-03-05T00:00:00Z; the report has its completed part."
     assert found["unknown"] == [
         ("eu", "H100", "unseen", 9.0),
         ("us", "H100", "not_exported", 9.0),

@@ -273,7 +273,7 @@ def test_a_table_of_costs_says_which_settings_it_lacks(demo: Path, capsys: pytes
 def test_report_tables_are_of_the_sessions_window(demo: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lake = ["--lake", str(demo / "lake")]
     assert main(["sql", "from report.fleet", "--since", "2026-11-19", *lake], environ={}) == 1
-    assert "holds nothing for 2026-11-19" in capsys.readouterr().err
+    assert "has no data for 2026-11-19" in capsys.readouterr().err
     assert main(["sql", "from report.period", *lake], environ={}) == 1
     assert "no comparison: the lake lacks data of 2026-11-19" in capsys.readouterr().err
     assert main(["sql", "select 1", "--until", "2026-11-19", *lake], environ={}) == 2

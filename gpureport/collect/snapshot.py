@@ -100,7 +100,7 @@ def import_folder(place: Place, folder: Path, cluster: str, observed_at: datetim
         for reply in read_folder(folder):
             gathered.take(reply)
     if not gathered.pages and not gathered.has_kubelet_files:
-        raise SourceError(f"{folder} holds no list that gpureport reads; save pods, nodes, resourceclaims, resourceslices, …")
+        raise SourceError(f"{folder} has no list that gpureport reads; save pods, nodes, resourceclaims, resourceslices, …")
     return _write(lake, cluster, observation, Snapshot(observed_at, str(folder), gathered.listed()))
 
 
@@ -143,7 +143,7 @@ class _Gathered:
         pages = self.pages.get(kind)
         if not pages:
             unread = self._unread.get(kind)
-            reason = f"the folder holds it as {unread}, which is not read" if unread else "the folder holds no list of it"
+            reason = f"the folder has it as {unread}, which is not read" if unread else "the folder has no list of it"
             return Listed(kind.name, self._server, reason=reason)
         count = self._observation.count(kind)
         return Listed(kind.name, self._server, pages[0].api_version, count, _lacking(pages, count))

@@ -137,7 +137,7 @@ def _import_samples(invocation: options.Invocation, config: Config, files: Seque
 @click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same bytes.")
 @click.option("--step-seconds", type=int, default=30, show_default=True, help="Seconds between scrapes.")
 @click.option(
-    "--signals", default="14", show_default=True, help="Signals that the exporter gives: 14, all, or names separated by commas."
+    "--signals", default="14", show_default=True, help="Signals of the exporter: 14, all, or names separated by commas."
 )
 @click.option("--scenario", default="mixed", show_default=True, help="mixed: trouble in random places; review: in known places.")
 @click.option(

@@ -118,7 +118,7 @@ NO_KUBERNETES = click.option("--no-kubernetes", is_flag=True, help="Do not read 
 connection_options = _together(
     click.option("--prometheus-url", "prometheus__url", help="Base URL, such as http://prometheus:9090."),
     click.option(
-        "--http-config-file", "prometheus__http_config_file", help="An HTTP client file as promtool reads it: tokens, users, TLS."
+        "--http-config-file", "prometheus__http_config_file", help="HTTP client file in promtool's format: tokens, users, TLS."
     ),
 )
 """Options that select the Prometheus server; its other settings are in the configuration."""
@@ -213,5 +213,5 @@ def read_salt(file: Path | None) -> str:
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{file} cannot be read as text ({error}); check --salt-file") from None
     if len(salt) < _SALT_CHARACTERS:
-        raise UsageError(f"{file} holds fewer than {_SALT_CHARACTERS} characters, which could be guessed; give a longer secret")
+        raise UsageError(f"{file} has fewer than {_SALT_CHARACTERS} characters, which could be guessed; give a longer secret")
     return salt

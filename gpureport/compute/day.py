@@ -180,7 +180,7 @@ def compute_days(lake: Lake, days: Sequence[ClusterDay], settings: ComputeSettin
 def _samples(lake: Lake, cluster: str, day: date) -> Partition:
     samples = lake.partition("device_sample", cluster, day)
     if samples is None and lake.partition("source", cluster, day) is None:
-        raise LakeError(f"the lake at {lake} holds nothing of {cluster} for {day}; export or import that day first")
+        raise LakeError(f"the lake at {lake} has no data of {cluster} for {day}; export or import that day first")
     return samples or Partition("device_sample", cluster, day, (), lake)
 
 

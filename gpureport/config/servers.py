@@ -60,7 +60,7 @@ class Export(Section):
 def _without_secrets(url: str) -> str:
     """Return a URL without credentials. The error does not repeat a wrong URL."""
     if "@" in url:
-        raise UsageError("metrics.pushgateway_url must not hold credentials; give metrics.http_config_file")
+        raise UsageError("metrics.pushgateway_url must not contain credentials; give metrics.http_config_file")
     if not re.fullmatch(r"(https?://[^/?#\s]+(/[^?#\s]*)?)?", url):
         raise UsageError("metrics.pushgateway_url is not the URL of a server; write it like http://pushgateway:9091")
     return url

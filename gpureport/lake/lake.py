@@ -355,7 +355,7 @@ def open_lake(place: Place, create: bool = False) -> Lake:
     if not create:
         raise no_lake(place)
     if any(not each.name.startswith(".") for each in storage.objects()):
-        raise LakeError(f"{place} holds files but is not a gpureport lake (it has no {ROOT}); give a new or empty place")
+        raise LakeError(f"{place} has files but is not a gpureport lake (it has no {ROOT}); give a new or empty place")
     return Lake(storage, Root())
 
 
@@ -377,4 +377,4 @@ def exclusive_run(place: Place) -> Iterator[None]:
         with storage.errors(), locked(storage.folder / _RUN_LOCK, is_waiting=False):
             yield
     except BlockingIOError:
-        raise LakeBusyError(f"another run over the lake at {place} is at work; run again when it has ended") from None
+        raise LakeBusyError(f"another run over the lake at {place} is active; run again when it has ended") from None

@@ -119,10 +119,7 @@ _ASIDE = ".writing"
 _FORMS = ("report.html", "report.json", "gpureport.duckdb")
 _FORMER = ("gpu_hour_course",)
 """Table names of older versions."""
-_NOTICED = (
-    "The files here may be from two reports: one is being moved here, or was killed during the move. If none is running, write "
-    "the report again.\n"
-)
+_NOTICED = "Files here may be from two reports: a report is being moved here. If its move was interrupted, write it again.\n"
 
 
 @contextmanager

@@ -40,7 +40,7 @@ def test_a_second_run_leaves_and_two_snapshots_come_through(
     with run_that_waits(night, tmp_path) as (first, gate):
         other = night.start_snapshot(tmp_path, looks[0])
         assert night.run(tmp_path) == 0
-        assert capsys.readouterr().err.splitlines() == [f"another run over {tmp_path / 'lake'} is at work; this one ends"]
+        assert capsys.readouterr().err.splitlines() == [f"another run over {tmp_path / 'lake'} is active; this one ends"]
         assert night.snapshot(tmp_path, looks[1]) == 0
         assert ended(other) == 0
         assert not (tmp_path / "out").exists()

@@ -73,6 +73,6 @@ def test_a_clock_that_jumped_changes_nothing(
 ) -> None:
     code, said = outcome(night, "--no-kubernetes", now=TONIGHT + jump)
     assert code == SOURCE
-    assert "holds no series of the catalog" in said
+    assert "has no series of the catalog" in said
     assert lake_files(folder) == lake_files(nights / "before")
     assert report_files(folder) == report_files(nights / "before")

@@ -64,7 +64,7 @@ def with_meta(blocks: Path, copy: Path, **thanos: object) -> Path:
 
 def test_downsampled_blocks_are_refused(blocks: Path, tmp_path: Path) -> None:
     place = with_meta(blocks, tmp_path / "blocks", downsample={"resolution": 300_000})
-    with pytest.raises(SourceError, match=r"block \w+ of .* is downsampled to 300 s: it holds no raw samples"):
+    with pytest.raises(SourceError, match=r"block \w+ of .* is downsampled to 300 s: it has no raw samples"):
         exported(place, tmp_path / "lake")
     shutil.copytree(blocks, place, dirs_exist_ok=True)  # the same names: now of full resolution
     assert exported(place, tmp_path / "lake").sample_count > 0
@@ -73,7 +73,7 @@ def test_downsampled_blocks_are_refused(blocks: Path, tmp_path: Path) -> None:
 def test_blocks_of_another_cluster_are_left_out(blocks: Path, tmp_path: Path) -> None:
     place = with_meta(blocks, tmp_path / "blocks", labels={"cluster": "east"})
     assert exported(place, tmp_path / "lake", cluster="east").sample_count > 0
-    with pytest.raises(SourceError, match=f"holds no series of the catalog for {DAY}, cluster=west; check"):
+    with pytest.raises(SourceError, match=f"has no series of the catalog for {DAY}, cluster=west; check"):
         exported(place, tmp_path / "other", cluster="west")
 
 
@@ -113,7 +113,7 @@ def test_a_shard_of_mimirs_compactor_and_the_block_that_it_was_made_of_hold_the_
 
 
 def test_a_folder_without_blocks_and_a_damaged_block_are_named(blocks: Path, tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match="holds no blocks; name the folder that has them"):
+    with pytest.raises(SourceError, match="has no blocks; name the folder that has them"):
         exported(tmp_path, tmp_path / "lake")
     place = tmp_path / "blocks"
     shutil.copytree(blocks, place)
@@ -132,7 +132,7 @@ def test_a_folder_without_blocks_and_a_damaged_block_are_named(blocks: Path, tmp
         ('{"version": 1, "minTime": "soon", "maxTime": 1}', "is damaged"),
         ('{"version": 2}', "has version 2"),
         ("[]", "is damaged"),
-        ('{"version": 1, "minTime": 0, "maxTime": 1, "thanos": null}', "holds no series"),
+        ('{"version": 1, "minTime": 0, "maxTime": 1, "thanos": null}', "has no series"),
     ],
 )
 def test_a_block_that_does_not_say_what_it_is_of_is_named(tmp_path: Path, meta: str, message: str) -> None:

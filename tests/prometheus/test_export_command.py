@@ -66,7 +66,7 @@ def test_a_day_is_exported_and_the_lake_named(fleet_prometheus: str, tmp_path: P
 
 def test_a_day_without_data_is_a_source_that_cannot_be_read(fleet_prometheus: str, export_here: Export) -> None:
     outcome = export_here(fleet_prometheus, day="2024-06-01")
-    assert_one_sentence(outcome, 5, "holds no series of the catalog for 2024-06-01")
+    assert_one_sentence(outcome, 5, "has no series of the catalog for 2024-06-01")
 
 
 def test_a_server_that_is_not_there_is_exit_code_5(export_here: Export, tmp_path: Path) -> None:

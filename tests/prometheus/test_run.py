@@ -124,7 +124,7 @@ def test_a_night_fills_every_day_from_the_first_one_held_publishes_what_it_did_a
             printed = capsys.readouterr().err
             assert "has findings that fail the run" in printed
             assert "warning: the job's metrics are not published: the Pushgateway http://127.0.0.1:9" in printed
-            assert re.search("2026-11-19 stays missing: .* holds no series", printed)
+            assert re.search("2026-11-19 stays missing: .* has no series", printed)
             written.append(_written(lagging / "lake"))
             texts.append(file.read_text())
             monkeypatch.setattr("gpureport.collect.export._Export.by", lambda *_: pytest.fail("samples are fetched again"))

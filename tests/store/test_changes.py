@@ -215,7 +215,7 @@ def test_a_prefix_with_other_objects_is_no_lake(address: ObjectAddress) -> None:
     with pytest.raises(LakeError, match=r"there is no lake at \w+://"):
         open_lake(address)
     Bucket(address).put("holiday.jpg", b"")
-    with pytest.raises(LakeError, match="holds files but is not a gpureport lake"):
+    with pytest.raises(LakeError, match="has files but is not a gpureport lake"):
         export(address, 1)
 
 

@@ -203,7 +203,7 @@ def test_nights_fill_it_of_two_at_once_the_second_leaves_and_one_that_would_say_
     monkeypatch.setattr(Lake, "_commit", while_another_runs)
     assert night(environ, str(tmp_path / "second"), 20) == 0
     printed = capfd.readouterr()
-    assert "is at work; this one ends" in printed.err
+    assert "is active; this one ends" in printed.err
     assert KEYS["AWS_SECRET_ACCESS_KEY"] not in printed.out + printed.err
     assert not (tmp_path / "second" / "report.html").exists()
     assert seen(place(environ, lake)) == nested[1]

@@ -29,7 +29,7 @@ def export_blocks(settings: ExportSettings, place: Place, lake: Place, day: date
                 raw.add(batch, [day])
         if day not in raw.days():
             chosen = "".join(f", {name}={value}" for name, value in match.items())
-            raise SourceError(f"{place} holds no series of the catalog for {day}{chosen}; check the date and its blocks")
+            raise SourceError(f"{place} has no series of the catalog for {day}{chosen}; check the date and its blocks")
         opened = open_lake(lake, create=True)
         held = sum(held_sample_counts(opened, settings.cluster, day).values())
         with opened.change() as change:

@@ -121,7 +121,7 @@ def plan_from_list(connection: Connection, settings: ExportSettings, day: date) 
         all_warnings += [warning for warning in warnings if warning not in all_warnings]
     if example is None:
         raise NoSeriesError(
-            f"{connection.url} holds no series of the catalog for {day}; check the date, the server's retention, "
+            f"{connection.url} has no series of the catalog for {day}; check the date, the server's retention, "
             "and that dcgm-exporter is scraped"
         )
     return Plan(_groups(connection, settings, outline, example, day), reading, tuple(all_warnings))

@@ -65,13 +65,13 @@ def blocks_of(place: Place, window: Window, match: Mapping[str, str]) -> list[Bl
     """
     blocks = [_block(place, name, text) for name, text in sorted(_metas(place))]
     if not blocks:
-        raise SourceError(f"{place} holds no blocks; name the folder that has them, each with its {_META}")
+        raise SourceError(f"{place} has no blocks; name the folder that has them, each with its {_META}")
     found = [each for each in blocks if _is_wanted(each, window, match)]
     raw = [each for each in found if not each.resolution_ms]
     for each in found:
         if each.resolution_ms and not _is_covered(each, window, raw):
             raise SourceError(
-                f"{each} is downsampled to {each.resolution_ms // 1000} s: it holds no raw samples; "
+                f"{each} is downsampled to {each.resolution_ms // 1000} s: it has no raw samples; "
                 "name blocks of full resolution, or export a day that Thanos still has at full resolution"
             )
     return raw
@@ -142,7 +142,7 @@ class Index:
     def __init__(self, path: Path) -> None:
         self._bytes = octets = path.read_bytes()
         if len(octets) < _TOC_BYTES + 5 or self._u32(0) != _MAGIC or octets[4] not in (1, 2):
-            raise SourceError(f"{path} is no index of a block; copy the block again")
+            raise SourceError(f"{path} is not the index of a block; copy the block again")
         self._version = octets[4]
         toc = struct.unpack(">6Q", octets[-_TOC_BYTES:-4])
         self._symbol_table, self._postings_table = toc[0], toc[5]

@@ -61,7 +61,7 @@ def log_unread(unread: Mapping[str, int]) -> None:
     """Log accelerator metrics that the catalog does not know, if there are any."""
     if unread:
         named = ", ".join(f"{metric} ({count:,} series)" for metric, count in unread.items())
-        _LOG.info(f"note: not read, because the catalog does not know them: {named}; add rows under [[signals]]")
+        _LOG.info(f"note: not read, because they are not in the catalog: {named}; add rows under [[signals]]")
 
 
 def each_source(config: Config, environ: Mapping[str, str], day: date, failures: list[SourceError]) -> Iterator[Config]:

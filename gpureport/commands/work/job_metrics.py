@@ -154,7 +154,7 @@ HELP = {
     "gpureport_run_duration_seconds": "How long a stage of the last run took, for all its days.",
     "gpureport_run_samples_total": "Samples that the last run fetched.",
     "gpureport_run_coverage_ratio": "Observed over expected device time of the reported day.",
-    "gpureport_run_unknown_gpu_hours": "GPU-hours of the reported day about which nothing certain is known.",
+    "gpureport_run_unknown_gpu_hours": "GPU-hours of the reported day with unknown use or allocation.",
     "cluster_gpu_pending_pod_count": "Pods of phase Pending that request the resource, mean of the last known hour.",
     "cluster_gpu_pending_request_total": "Units that they request, mean of the last known hour.",
     "cluster_gpu_requested_allocatable_ratio": "Requested over allocatable units, mean of the last known hour.",

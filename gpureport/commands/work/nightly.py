@@ -77,7 +77,7 @@ def run(plan: NightPlan, clock: Callable[[], float]) -> reporting.Reported | Non
     except LakeBusyError:
         if watch.exit_code:
             raise
-        _LOG.info(f"another run over {plan.config.lake} is at work; this one ends")
+        _LOG.info(f"another run over {plan.config.lake} is active; this one ends")
         return None
 
 

@@ -86,7 +86,7 @@ def held_days(config: Config, window: Window) -> list[date]:
     """Return the days of a window that the lake has for any cluster; LakeError for none."""
     days = sorted({each.date for each in open_lake(config.lake).partitions("source")}.intersection(window.days()))
     if not days:
-        raise LakeError(f"the lake at {config.lake} holds nothing for {window}; export or import those days first")
+        raise LakeError(f"the lake at {config.lake} has no data for {window}; export or import those days first")
     return days
 
 
@@ -99,7 +99,7 @@ def compute(config: Config, days: Collection[date], only: str | None = None) -> 
     lake, settings = open_lake(config.lake), compute_settings(config)
     sources = [(each.cluster, each.date) for each in lake.partitions("source") if only in (None, each.cluster)]
     if missing := sorted({*days} - {day for _, day in sources}):
-        raise LakeError(f"the lake at {config.lake} holds nothing for {missing[0]}; export or import that day first")
+        raise LakeError(f"the lake at {config.lake} has no data for {missing[0]}; export or import that day first")
     computed = {(each.cluster, each.date) for each in lake.computed_days()}
     final = [each for each in sources if each[1] in days and each in computed and not _has_samples(lake, *each)]
     lines = [f"{cluster} {day}: its samples were removed, its facts stay as they are" for cluster, day in final]
@@ -107,7 +107,7 @@ def compute(config: Config, days: Collection[date], only: str | None = None) -> 
     if not due:
         raise LakeError(f"nothing to compute: {lines[0]}; export or import the day again to replace them")
     without = [
-        f"{cluster} {day}: idle power was learned without this day for {', '.join(map(str, later))}; "
+        f"{cluster} {day}: this day is missing in the idle power of {', '.join(map(str, later))}; "
         "run 'gpureport compute --date' for each of them again, the oldest first"
         for cluster, day in due
         if (later := [each for each in later_days_without(lake, cluster, day) if (cluster, each) not in due])
@@ -118,7 +118,7 @@ def compute(config: Config, days: Collection[date], only: str | None = None) -> 
 def outdated(config: Config) -> list[str]:
     """Return a line for each cluster with days to be computed again."""
     return [
-        f"{cluster}: facts of {', '.join(map(str, sorted(days)))} rest on samples that have changed; "
+        f"{cluster}: facts of {', '.join(map(str, sorted(days)))} are based on samples that have changed; "
         "run 'gpureport compute --date' for each of them again, the oldest first"
         for cluster, days in sorted(outdated_days(open_lake(config.lake)).items())
     ]
@@ -194,7 +194,7 @@ def report(config: Config, window: Window, out: Place, now: datetime, salt: str 
 
     check(config)
     lake, whole, window = reported_lake(config), window, window.over_by(now)
-    cut = f"Provisional: the period lasts until {rfc3339(whole.end_at)}; this is what is over of it."
+    cut = f"Provisional: the period lasts until {rfc3339(whole.end_at)}; the report has its completed part."
     provisional = [cut] if window != whole else []
     answers: list[str] = []
 

@@ -152,7 +152,7 @@ def _read(path: Path) -> list[tuple[str, float]]:
     except OSError as error:
         raise UsageError(f"{path} cannot be read ({error.strerror}); check carbon in the configuration") from None
     except ValueError as error:
-        raise UsageError(f"{str(path)!r} is no CSV file ({error}); check carbon in the configuration") from None
+        raise UsageError(f"{str(path)!r} is not a CSV file ({error}); check carbon in the configuration") from None
 
 
 def _row(path: Path, number: int, row: dict[str, str]) -> tuple[str, float]:

@@ -237,7 +237,7 @@ def refuse_unequal_facts(lake: Lake, window: Window, made_with: MadeWith | None)
     if lacking := {day for _, day in sampled - held}:
         raise LakeError(f"no facts yet for {_listed(lacking)}; {_COMPUTE_EACH}")
     if not facts:
-        raise LakeError(f"the lake at {lake} holds nothing for {window}; export or import those days first")
+        raise LakeError(f"the lake at {lake} has no data for {window}; export or import those days first")
     if made_with:
         _refuse_other_settings(facts, sampled, made_with)
     return len(facts)

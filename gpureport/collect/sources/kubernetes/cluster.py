@@ -183,7 +183,7 @@ def read_folder(folder: Path) -> Iterator[FileReply]:
         raise SourceError(_NO_FOLDER.format(folder))
     files = sorted({*folder.glob("*.json"), *folder.glob(_CHECKPOINTS)})
     if not files:
-        raise SourceError(f"{folder} holds no JSON; save replies there, as in: kubectl get --raw /api/v1/pods > pods.json")
+        raise SourceError(f"{folder} has no JSON; save replies there, as in: kubectl get --raw /api/v1/pods > pods.json")
     for file in files:
         reply = _parsed(file)
         pages = tuple(_pages(reply))

@@ -152,7 +152,7 @@ class Connection:
         raise SourceError(f"{self.url}{path} answered {status}: {text}; retry later, or check the server's log")
 
     def _too_large(self, path: str, error: exchange.LargeError) -> TooMuchError:
-        return TooMuchError(f"{self.url}{path}: the answer is too large to be believed ({error})")
+        return TooMuchError(f"{self.url}{path}: the answer is implausibly large ({error})")
 
     def _failed(self, path: str, error: Exception) -> SourceError:
         if isinstance(error, requests.exceptions.ReadTimeout | urllib3.exceptions.ReadTimeoutError):

@@ -184,7 +184,7 @@ def read_remote(
     try:
         return batch_of(found, window, external_labels, connection.url)
     except LargeError as error:
-        raise TooMuchError(f"{connection.url}: an answer is too large to be believed ({error})") from error
+        raise TooMuchError(f"{connection.url}: an answer is implausibly large ({error})") from error
 
 
 def batch_of(messages: Sequence[bytes], window: Window, external_labels: Mapping[str, str], url: str) -> SeriesBatch:
