@@ -15,18 +15,18 @@ with listed as (
         columns('^(cluster|device_uuid)$'),
         observed_at,
         'resourceslices.resource.k8s.io' as kind,
-        if(len([taint for taint in taints if taint like '%:NoSchedule' or taint like '%:NoExecute']) > 0, 'tainted', null) as cause
+        'tainted' as cause
     from lake.device
-    where device_type = 'gpu' and device_uuid != ''
+    where device_type = 'gpu' and device_uuid != '' and len([taint for taint in taints if taint like '%:NoSchedule' or taint like '%:NoExecute']) > 0
     union all by name
     select
         cluster,
         observed_at,
         'devices.scheduling.koordinator.sh' as kind,
         device_id as device_uuid,
-        if(is_healthy, null, 'unhealthy') as cause
+        'unhealthy' as cause
     from lake.koordinator_device
-    where device_type = 'gpu' and device_id != ''
+    where device_type = 'gpu' and device_id != '' and is_healthy is not true
 )
 
 select
@@ -42,7 +42,6 @@ select
 from listed
 inner join day.state_snapshot as snapshot
     using (cluster, kind, observed_at)
-where listed.cause is not null
 union by name
 select
     columns('^(cluster|node_name|start_at|end_at)$'),

@@ -93,5 +93,5 @@ select
     free.start_at
 from waited
 inner join day.quota_free as free
-    using (cluster, flavor, request_gpus)
+    using (cluster, system, resource, flavor, request_gpus)
 where free.start_at > waited.start_at and free.start_at < waited.end_at

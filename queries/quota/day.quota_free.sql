@@ -1,8 +1,8 @@
 -- Free GPUs for a request of each size, over time: only nodes of its flavor with enough free GPUs count, and none that is not ready or cordoned.
 --
--- A node may advertise its GPUs under Koordinator's names and other names. Its GPUs count once.
+-- GPUs under Koordinator's and other names count once. Whole GPUs and instances of each MIG profile are apart, but not for nos and KAI.
 --
--- grain:  cluster, flavor, request_gpus, start_at
+-- grain:  cluster, system, resource, flavor, request_gpus, start_at
 -- reads:  day.node_outage, day.quota_flavor_node, day.quota_native, day.quota_node, day.quota_pod, day.quota_request
 -- source: day.quota_node less the pods that were bound, and outages
 -- columns:
@@ -11,19 +11,19 @@
 with gpus as (
     select
         requests,
+        regexp_extract(resource, 'mig-.*') as part,
         greatest(
-            coalesce(sum(amount_gpus) filter (where resource not like 'koordinator%'), 0),
-            coalesce(max(amount_gpus) filter (where resource like 'koordinator%'), 0)
+            sum(amount_gpus) filter (where resource not like 'koordinator%'), max(amount_gpus) filter (where resource like 'koordinator%')
         )::decimal(38, 9) as amount
     from day.quota_native
     where system = ''
-    group by requests
+    group by requests, part
 ),
 
 size as (
     select distinct
-        cluster,
-        flavor,
+        columns('^(cluster|system|resource|flavor)$'),
+        if(system in ('nos', 'kai'), '%', regexp_extract(resource, 'mig-.*')) as part,
         round(pod_gpus, 6) as request_gpus
     from day.quota_request
     where pod_gpus > 0 and (bound_at is null or bound_at > created_at)
@@ -33,7 +33,7 @@ allocatable as (
     select
         node.* exclude (resource, allocatable_native),
         node.resource like 'koordinator%' as is_other_name,
-        gpus.amount
+        gpus.* exclude (requests)
     from day.quota_node as node
     inner join gpus
         on map([node.resource], [node.allocatable_native])::text = gpus.requests
@@ -47,7 +47,7 @@ step as (
     where not is_other_name
     union all by name
     select
-        allocatable.* similar to '^(cluster|node_name|start_at|end_at)$',
+        allocatable.* similar to '^(cluster|node_name|part|start_at|end_at)$',
         max(allocatable.amount) as amount
     from allocatable
     anti join allocatable as device
@@ -61,6 +61,7 @@ step as (
         pod.* similar to '^(cluster|node_name)$',
         pod.bound_at as start_at,
         pod.ended_at as end_at,
+        gpus.part,
         -gpus.amount as amount
     from day.quota_pod as pod
     inner join gpus
@@ -73,22 +74,23 @@ step as (
     union all by name
     select
         outage.* exclude (cause),
+        allocatable.part,
         -1000000000 as amount
     from day.node_outage as outage
-    semi join allocatable
+    inner join allocatable
         using (cluster, node_name)
 ),
 
 grown as (
     select
         node.* similar to '^(cluster|start_at)$',
-        size.* similar to '^(flavor|request_gpus)$',
-        if(of_flavor.cluster is null, 0, floor(greatest(0, node.amount)::double / size.request_gpus + 1e-6) * size.request_gpus) as fit,
+        size.* similar to '^(system|resource|flavor|request_gpus)$',
+        if(of_flavor.cluster is null or node.part not like size.part, 0, floor(greatest(0, node.amount)::double / size.request_gpus + 1e-6) * size.request_gpus) as fit,
         fit - coalesce(lag(fit) over (
-            partition by node.cluster, node.node_name, size.flavor, size.request_gpus
+            partition by node.cluster, node.node_name, node.part, size.system, size.resource, size.flavor, size.request_gpus
             order by node.start_at
         ), 0) as growth
-    from running_amounts(step, (cluster, node_name)) as node
+    from running_amounts(step, (cluster, node_name, part)) as node
     inner join size
         using (cluster)
     left join day.quota_flavor_node as of_flavor
@@ -98,13 +100,13 @@ grown as (
 -- The first row stays even with 0: from then on free capacity is known, and it is none.
 instant as (
     select
-        columns('^(cluster|flavor|request_gpus|start_at)$'),
+        columns('^(cluster|system|resource|flavor|request_gpus|start_at)$'),
         sum(growth::decimal(38, 9)) as growth
     from grown
-    group by cluster, flavor, request_gpus, start_at
+    group by cluster, system, resource, flavor, request_gpus, start_at
     qualify
         sum(growth::decimal(38, 9)) != 0
-        or start_at = min(start_at) over (partition by cluster, flavor, request_gpus)
+        or start_at = min(start_at) over (partition by cluster, system, resource, flavor, request_gpus)
 )
 
 select
@@ -113,6 +115,6 @@ select
     (sum(growth) over one)::double as free_gpus
 from instant
 window one as (
-    partition by cluster, flavor, request_gpus
+    partition by cluster, system, resource, flavor, request_gpus
     order by start_at
 )

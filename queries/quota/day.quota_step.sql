@@ -127,6 +127,8 @@ short as (
     asof left join day.quota_free as free
         on
             owned.cluster = free.cluster
+            and owned.system = free.system
+            and owned.resource = free.resource
             and owned.flavor = free.flavor
             and round(owned.waiting_pod_native * owned.gpus_per_native, 6) = free.request_gpus
             and owned.start_at >= free.start_at

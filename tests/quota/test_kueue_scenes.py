@@ -168,6 +168,29 @@ def test_free_gpus_of_a_node_that_takes_no_pods_cover_nothing(found):
     assert amounts(found, "unmet", "violated")["other", "h100"] == (4, 2)
 
 
+SMALL, LARGE = "nvidia.com/mig-2g.20gb", "nvidia.com/mig-3g.40gb"
+
+
+def sliced(_):
+    """n0 has 8 GPUs, which team holds, and 7 free instances of SMALL: 2 GPUs by their slices."""
+    groups = {"team": [{"h100": {GPU: 10}}], "small": [{"h100": {SMALL: 2}}], "large": [{"h100": {LARGE: 2}}]}
+    waiting = [workload(f"wants-{name}", name, 2, FROM) for name in groups]
+    for found, resource in zip(waiting, (GPU, SMALL, LARGE), strict=True):
+        found["spec"] = json.loads(json.dumps(found["spec"]).replace(GPU, resource))
+    only = node("n0", 8, acme__gpu="h100")
+    only["status"]["allocatable"] |= {SMALL: "7"}
+    return {**cluster(JOBS[:1], [HELD[0], *waiting], groups=groups), "nodes": [only]}
+
+
+@scene(sliced)
+def test_mig_instances_are_free_for_requests_of_their_profile_alone(found):
+    assert [amounts(found, "unmet", "violated", resource=resource) for resource in (GPU, SMALL, LARGE)] == [
+        {("team", "h100"): (2, 0)},
+        {("small", "h100"): (2, 2)},
+        {("large", "h100"): (2, 0)},
+    ]
+
+
 def selecting(_):
     # a100 comes first by name and in the queue; the pod wants h100.
     groups = {name: [CPU, {"a100": {GPU: 0}, "h100": {GPU: nominal}}] for name, nominal in (("team", 6), ("other", 4))}
@@ -216,8 +239,8 @@ def back_unseen(minute):
 @scene(back_unseen)
 def test_a_wait_of_which_no_snapshot_shows_the_beginning_is_unknown(found):
     """With quota since 11:10, then since 12:25: evicted between 12:15 and 12:25, so it waited for up to ten minutes."""
-    waits = "select attempt_count, reserved_count, wait_seconds_p50, unknown_reasons['wait_seconds_p50'] from report.workload_wait"
-    assert rows(found, waits) == [(2, 1, None, "not_observed")]
+    wait = "select attempt_count, reserved_count, wait_seconds_p50, unknown_reasons['wait_seconds_p50'] from report.workload_wait"
+    assert rows(found, wait) == [(2, 1, None, "not_observed")]
 
 
 def test_workloads_of_a_version_that_is_not_known_are_not_read_and_demand_is_unknown(tmp_path, capsys):
