@@ -6,7 +6,6 @@ reference; dcgm-exporter 87, 589).
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import math
 import re
@@ -14,13 +13,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, fields, replace
 from fnmatch import fnmatchcase
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import groupby
-from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 from gpureport.values.errors import UsageError
-from gpureport.values.runtime.resources import QUERIES, catalog_rows
+from gpureport.values.runtime.resources import catalog_rows
 from gpureport.values.series import METRIC_LABEL, Labels
 from gpureport.values.tables import SIGNAL_BY_NAME
 
@@ -236,16 +234,15 @@ class Catalog:
         return hashlib.sha256(repr((self.rows, self.boards, self.own_labels)).encode()).hexdigest()[:12]
 
 
-def load_catalog(
-    own_rows: Iterable[Mapping[str, str]] = (),
-    own_labels: Mapping[str, str] | None = None,
-    path: Path = QUERIES / "catalog" / "signal.csv",
-) -> Catalog:
+def load_catalog(own_rows: Iterable[Mapping[str, str]] = (), own_labels: Mapping[str, str] | None = None) -> Catalog:
     """Load the bundled catalog with the user's rows first. A user's row replaces bundled rows of the same metric and labels."""
-    with path.open(newline="", encoding="utf-8") as file:
-        bundled = [meaning for row in csv.DictReader(file) for meaning in _spellings(_meaning(row, path.name))]
-    labels = tuple(sorted((own_labels or {}).items()))
-    own = [_meaning({"factor": "1", "source": "configuration", **row}, "signals") for row in own_rows]
+    own = (_meaning({"factor": "1", "source": "configuration", **row}, "signals") for row in own_rows)
+    return _with_own(tuple(own), tuple(sorted((own_labels or {}).items())))
+
+
+@cache  # a night of several clusters asks for it for each of them
+def _with_own(own: tuple[Meaning, ...], labels: tuple[tuple[str, str], ...]) -> Catalog:
+    bundled = (each for row in catalog_rows("signal.csv") for each in _spellings(_meaning(row, "signal.csv")))
     replaced = {(row.metric, row.labels) for row in own}
     return Catalog((*own, *(row for row in bundled if (row.metric, row.labels) not in replaced)), _boards(), labels)
 
