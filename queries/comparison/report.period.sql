@@ -1,7 +1,7 @@
 -- Window and previous period side by side: capacity, ledger, energy, cost, waits and pending demand.
 --
--- Values are not scaled. Only clusters with all days of both windows have rows. The wait is of the most common request size; pending demand is of the
--- resource with the most.
+-- Values are not scaled. Effective, underutilized and idle hours are null, not 0, where hours of the same kind are not measured. Only clusters with all
+-- days of both windows have rows. The wait is of the most common request size; pending demand is of the resource with the most.
 --
 -- grain:  cluster, period
 -- reads:  period.capacity, period.cost, period.demand, period.wait, period.workload_ledger, previous.capacity, previous.cost, previous.demand, previous.wait,
@@ -57,6 +57,17 @@ bucket as (
         )
         group by period, cluster
     )
+),
+
+known as (
+    select
+        columns('^(period|cluster)$'),
+        if(
+            active_unmeasured_gpu_hours + allocated_unmeasured_gpu_hours > 0,
+            nullif(columns('^(effective|underutilized)_gpu_hours$'), 0), columns('^(effective|underutilized)_gpu_hours$')
+        ),
+        if(allocated_unmeasured_gpu_hours > 0, nullif(allocated_idle_gpu_hours, 0), allocated_idle_gpu_hours) as allocated_idle_gpu_hours
+    from bucket
 )
 
 select
@@ -68,7 +79,8 @@ select
     capacity.capacity_gpu_hours,
     bucket.effective_gpu_hours + bucket.underutilized_gpu_hours + bucket.active_unmeasured_gpu_hours
     + bucket.allocated_unmeasured_gpu_hours + bucket.allocated_idle_gpu_hours as allocated_gpu_hours,
-    bucket.* exclude (period, cluster),
+    known.* similar to '.*_gpu_hours',
+    bucket.* exclude (period, cluster, effective_gpu_hours, underutilized_gpu_hours, allocated_idle_gpu_hours),
     cost.energy_joules,
     coalesce(cost.measured_gpu_hours, 0) as measured_gpu_hours,
     cost.* similar to '^(allocated_cost|priced_gpu_hours)$',
@@ -78,6 +90,9 @@ select
     wait.placed_pod_count,
     wait.placing_seconds_p95,
     unknown_reasons([
+        ('effective_gpu_hours', if(known.effective_gpu_hours is null, 'not_collected', null)),
+        ('underutilized_gpu_hours', if(known.underutilized_gpu_hours is null, 'not_collected', null)),
+        ('allocated_idle_gpu_hours', if(known.allocated_idle_gpu_hours is null, 'not_collected', null)),
         ('energy_joules', if(cost.energy_joules is null, 'not_collected', null)),
         ('allocated_cost', if(cost.allocated_cost is null, 'not_configured', null)),
         ('priced_gpu_hours', if(cost.allocated_cost is null, 'not_configured', null)),
@@ -87,6 +102,8 @@ select
     ]) as unknown_reasons
 from capacity
 inner join bucket
+    using (period, cluster)
+inner join known
     using (period, cluster)
 left join both_periods(previous.cost, period.cost) as cost
     using (period, cluster)
