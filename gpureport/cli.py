@@ -16,13 +16,13 @@ from gpureport import __version__
 from gpureport.commands.options import Invocation
 from gpureport.values.errors import GpureportError, UsageError
 from gpureport.values.runtime.garbage import imported
-from gpureport.values.runtime.stopping import EXIT_CODE, INTERRUPTED, TERMINATED, forget_output, is_terminated
+from gpureport.values.runtime.stopping import EXIT_CODE, INTERRUPTED, TERMINATED, discard_output, is_terminated
 from gpureport.values.text.log import start_log
 
 _LOG = logging.getLogger(__name__)
 _QUERY_INTERRUPTED = "Query interrupted"
 """Message of DuckDB's Python client for Ctrl-C during a statement."""
-_HOME_OF = {
+_MODULE_BY_COMMAND = {
     "demo": "reporting",
     "doctor": "doctor",
     "export": "collecting",
@@ -50,14 +50,14 @@ class _Commands(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return all names, in the order of the help."""
-        return list(_HOME_OF)
+        return list(_MODULE_BY_COMMAND)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the command of a name; None where there is none."""
-        if cmd_name not in _HOME_OF:
+        if cmd_name not in _MODULE_BY_COMMAND:
             return None
-        home = imported(f"gpureport.commands.{_HOME_OF[cmd_name]}")
-        return next(each for each in vars(home).values() if isinstance(each, click.Command) and each.name == cmd_name)
+        module = imported(f"gpureport.commands.{_MODULE_BY_COMMAND[cmd_name]}")
+        return next(each for each in vars(module).values() if isinstance(each, click.Command) and each.name == cmd_name)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Move ``--config`` before the command, so that it is also accepted after it."""
@@ -70,8 +70,8 @@ class _Commands(click.Group):
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command and its arguments. The UsageError for an unknown command suggests similar names."""
-        if args and args[0] not in _HOME_OF and not args[0].startswith("-"):
-            close = get_close_matches(args[0], _HOME_OF, n=2)
+        if args and args[0] not in _MODULE_BY_COMMAND and not args[0].startswith("-"):
+            close = get_close_matches(args[0], _MODULE_BY_COMMAND, n=2)
             hint = f"Did you mean {' or '.join(close)}?" if close else "Run gpureport --help for the list."
             raise click.UsageError(f"No such command {args[0]!r}. {hint}", ctx)
         return super().resolve_command(ctx, args)
@@ -128,9 +128,9 @@ def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] | No
             raise
         return _stopped()
     except (BrokenPipeError, SystemExit):  # the reader of the output closed it, like `| head`; click and rich then exit
-        forget_output()
+        discard_output()
     except OSError as error:
-        forget_output()
+        discard_output()
         where, why = error.filename or "standard output", error.strerror or error
         return _failed(f"the system refused {where} ({why}); free space or give access, and run again", GpureportError.exit_code)
     return 0

@@ -21,7 +21,7 @@ from store.conftest import address, azure_url, elsewhere, google_url, moto_url  
 
 from gpureport.cli import main
 from gpureport.lake import Lake, open_lake, views
-from gpureport.lake.delta import bring_level
+from gpureport.lake.delta import update_delta_logs
 from gpureport.store import ObjectAddress, Place
 
 DELTA = {"GPUREPORT_LAKE__DELTA": "true"}
@@ -83,7 +83,7 @@ def test_every_table_of_a_folder_is_read_alike_before_and_after_a_day_is_replace
     recorded_cluster: Path, tmp_path: Path
 ) -> None:
     lake = shutil.copytree(recorded_cluster / "lake", tmp_path / "lake")
-    assert list(bring_level(lake)) == []
+    assert list(update_delta_logs(lake)) == []
     assert differences(open_lake(lake), tmp_path) == []
     before = files(lake, "facts/device_hour")
     with open_lake(lake).change() as change:
@@ -107,22 +107,22 @@ def test_a_packed_month_of_which_a_day_is_made_again_is_read_alike(tmp_path: Pat
     for count, day in enumerate(days, 1):
         export(lake, count, day)
     assert open_lake(lake).pack_facts(date(2026, 11, 5)) == 1
-    assert list(bring_level(lake)) == []
+    assert list(update_delta_logs(lake)) == []
     assert differences(open_lake(lake), tmp_path) == []
     export(lake, 100, days[4])
     opened = open_lake(lake)
     opened.remove(each for table in opened.tables() for each in opened.partitions(table) if each.date == days[0])
-    assert list(bring_level(lake)) == []
+    assert list(update_delta_logs(lake)) == []
     assert differences(open_lake(lake), tmp_path) == []
     assert DeltaTable(lake / "facts" / "device_hour").to_pyarrow_table().num_rows == sum(range(2, 8)) - 5 + 100
     version = DeltaTable(lake / "facts" / "device_hour").version()
-    assert list(bring_level(lake)) == []
+    assert list(update_delta_logs(lake)) == []
     assert DeltaTable(lake / "facts" / "device_hour").version() == version
 
 
 def test_in_a_bucket_it_is_read_alike(address: ObjectAddress, elsewhere: ObjectAddress, tmp_path: Path) -> None:  # noqa: F811
     def is_alike(place: Place) -> None:
-        assert list(bring_level(place)) == []
+        assert list(update_delta_logs(place)) == []
         lake = open_lake(elsewhere)
         for table in lake.tables():
             uri, options = lake.storage.reached(table)

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from gpureport.cli import main
 from gpureport.compute.period import WindowTables
 from gpureport.compute.query import build, load
-from gpureport.report.comparison import _bridge, _findings, _namespaces, _print_gist
+from gpureport.report.comparison import _bridge, _findings, _namespaces, _print_summaries
 from gpureport.report.results import Result
 
 QUERIES = load()
@@ -305,7 +305,7 @@ def test_findings_that_a_terminal_leaves_out_are_counted() -> None:
     """Thirty are shown of forty."""
     rows = [[str(number)] for number in range(40)]
     out = io.StringIO()
-    _print_gist({"findings": (["code"], rows), "namespaces": (["namespace"], rows)}, out)
+    _print_summaries({"findings": (["code"], rows), "namespaces": (["namespace"], rows)}, out)
     text = out.getvalue()
     assert "findings (30 of 40; -o json has all)\n" in text
     assert "namespaces\n" in text

@@ -16,7 +16,7 @@ from lake_rows import DAY, arrow, at
 
 from gpureport.compute import intervals
 from gpureport.compute.day import ComputeSettings, compute_days
-from gpureport.compute.intervals import OF_SERIES, give, holders_by_loops
+from gpureport.compute.intervals import OF_SERIES, create_tables, holders_by_loops
 from gpureport.compute.query import build, connection, load
 from gpureport.lake import open_lake, views
 from gpureport.simulate import SimulationPlan, fill_lake
@@ -77,11 +77,11 @@ def assert_same(path: Path, day: date, series: pa.Table) -> None:
         query = load()[table]
         with connection(has_functions=False) as con:
             views(con, lake, ["sample"])
-            give(con, {next(name for name in query.reads if name != "lake.sample"): series})
+            create_tables(con, {next(name for name in query.reads if name != "lake.sample"): series})
             build(con, query, {})
             columns, order = ", ".join(con.table(table).columns), ", ".join(query.grain)
             expected = con.sql(f"select {columns} from {table} order by {order}").fetchall()
-            give(con, {"day.looped": holders_by_loops(part.files, query, series)})
+            create_tables(con, {"day.looped": holders_by_loops(part.files, query, series)})
             assert con.sql(f"select {columns} from day.looped order by {order}").fetchall() == expected
             assert con.sql(f"select {columns} from day.looped").types == con.table(table).types
 

@@ -166,11 +166,11 @@ def test_a_reader_goes_on_with_the_lake_that_it_opened_while_days_are_replaced_a
         write(tmp_path, sample_rows(5))
         later = open_lake(tmp_path)
         later.remove(later.partitions("sample"))
-        assert later.tidy() == 0  # not a day old
+        assert later.delete_unused_files() == 0  # not a day old
         assert con.execute("select count(*) from lake.sample").fetchone() == (3,)
         assert [each.row_count for each in lake.partitions("sample")] == [3]
     write(tmp_path, sample_rows(1))  # says when those before it were replaced
-    assert later.tidy(timedelta(seconds=-60)) == 2
+    assert later.delete_unused_files(timedelta(seconds=-60)) == 2
     assert len(list(tmp_path.rglob("*.parquet"))) == 1 and len(seen(tmp_path)) == 1
 
 
@@ -184,7 +184,7 @@ def test_what_is_not_gpureports_is_never_touched(tmp_path: Path) -> None:
     lake = open_lake(tmp_path)
     lake.remove(lake.partitions("sample"))
     write(tmp_path, sample_rows(1))
-    assert lake.tidy(timedelta(seconds=-60)) == 1
+    assert lake.delete_unused_files(timedelta(seconds=-60)) == 1
     assert all(file.read_text() == "mine" for file in mine)
 
 

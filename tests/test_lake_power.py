@@ -90,7 +90,7 @@ def test_readers_beside_a_writer_and_prune_see_one_version_each(lake: Path, publ
         export(lake, 1 + number % 30)
         opened = open_lake(lake)
         opened.remove(each for table in ("sample", "series") for each in opened.partitions(table) if each.date == DAY)
-        opened.tidy(timedelta(days=1))
+        opened.delete_unused_files(timedelta(days=1))
     is_over.set()
     for reader in readers:
         reader.join()
@@ -124,7 +124,7 @@ def test_two_writers_with_clocks_an_hour_apart_lose_nothing_of_each_other(lake: 
             for count in range(1, 15):
                 with own.change() as change:
                     change.write("sample", "lab", day, rows(SAMPLE, count))
-                own.tidy()
+                own.delete_unused_files()
         except LakeError as error:
             failures.append(str(error))
 

@@ -17,8 +17,8 @@ def test_every_command_is_in_the_help_and_in_the_module_that_the_help_looks_in()
     written = {
         each.name: name for name, module in modules.items() for each in vars(module).values() if isinstance(each, click.Command)
     }
-    assert written == cli._HOME_OF
-    assert cli.cli.list_commands(click.Context(cli.cli)) == list(cli._HOME_OF)
+    assert written == cli._MODULE_BY_COMMAND
+    assert cli.cli.list_commands(click.Context(cli.cli)) == list(cli._MODULE_BY_COMMAND)
 
 
 def test_help_waits_neither_for_the_configuration_nor_for_a_database() -> None:

@@ -79,7 +79,7 @@ def test_a_day_is_made_again_and_another_removed_and_the_month_is_packed_again(l
     assert rows(lake) == expected and len(opened.root.names()) == 2
     compute(lake, AFTER, 1)  # the next change says since when the others are out of the lake
     opened = open_lake(lake)
-    assert opened.tidy(timedelta(seconds=-60)) == 62 + 1 + 2
+    assert opened.delete_unused_files(timedelta(seconds=-60)) == 62 + 1 + 2
     assert {path.relative_to(lake).as_posix() for path in lake.rglob("*.parquet")} == opened.root.names()
 
 

@@ -159,11 +159,11 @@ def import_files(place: Place, files: Sequence[Path], cluster: str, catalog: Cat
         for path in files:
             for batch in read_openmetrics(path):
                 fresh.add(batch)
-        _refuse(fresh, named, now)
-        series, touched = list(known.labels), fresh.days()
+        _refuse_empty_or_future(fresh, named, now)
+        series, imported_days = list(known.labels), fresh.days()
         lake = open_lake(place, create=True)
         with lake.change() as change:
-            days = _days_to_write(lake, cluster, touched)
+            days = _days_to_write(lake, cluster, imported_days)
             for raw in _raw_partitions(lake, cluster, days):
                 for batch in _read_raw(lake, raw):
                     kept.add(batch, days)
@@ -172,21 +172,21 @@ def import_files(place: Place, files: Sequence[Path], cluster: str, catalog: Cat
             for day, by_metric in tallies.items():
                 origin = Origin("file", "OpenMetrics", "openmetrics")
                 change.write("source", cluster, day, source_table(by_metric, catalog, origin, Window.of_day(day)))
-            together = add_tallies(tallies.values())
-            _refuse_nothing(together, named)
-    nameless = {metric: tally.dropped["nameless"] for metric, tally in sorted(together.items()) if tally.dropped["nameless"]}
+            total_tallies = add_tallies(tallies.values())
+            _refuse_unusable(total_tallies, named)
+    nameless = {metric: tally.dropped["nameless"] for metric, tally in sorted(total_tallies.items()) if tally.dropped["nameless"]}
     unread = catalog.unread(Counter(labels.get(METRIC_LABEL, "") for labels in series))
-    return Imported(tuple(touched), len(series), fresh.sample_count, nameless, unread)
+    return Imported(tuple(imported_days), len(series), fresh.sample_count, nameless, unread)
 
 
-def _refuse(fresh: RawDays, named: str, now: datetime | None) -> None:
+def _refuse_empty_or_future(fresh: RawDays, named: str, now: datetime | None) -> None:
     if fresh.sample_count == 0:
         raise SourceError(f"{named}: no samples; give OpenMetrics text with timestamps")
     if now is not None and fresh.last_ms > to_ms(now + CLOCKS_DIFFER):
         raise SourceError(f"{named}: samples reach to {rfc3339(from_ms(fresh.last_ms))}, in the future; check both clocks")
 
 
-def _refuse_nothing(tallies: Mapping[str, Tally], named: str) -> None:
+def _refuse_unusable(tallies: Mapping[str, Tally], named: str) -> None:
     """Raise SourceError where nothing is usable. Raised inside the change, so nothing is written."""
     if any(tally.series_count for tally in tallies.values()):
         return
@@ -202,17 +202,17 @@ def _with_neighbours(days: Iterable[date]) -> list[date]:
     return sorted({day + timedelta(days=shift) for day in days for shift in (-1, 0, 1)})
 
 
-def _days_to_write(lake: Lake, cluster: str, touched: Sequence[date]) -> list[date]:
+def _days_to_write(lake: Lake, cluster: str, imported_days: Sequence[date]) -> list[date]:
     """Return the days of the files, and their neighbors that have raw samples."""
     exported = {each.date for each in lake.partitions("device_sample") if each.cluster == cluster}
     raw = {each.date for each in lake.partitions("raw_sample") if each.cluster == cluster}
-    for day in _with_neighbours(touched):
+    for day in _with_neighbours(imported_days):
         if day in exported - raw:
             raise LakeError(
                 f"{day} of cluster {cluster} was exported without its raw samples, so nothing can be merged into it; "
                 "export it again with --keep-raw, or import into another --cluster"
             )
-    return [day for day in _with_neighbours(touched) if day in touched or day in raw]
+    return [day for day in _with_neighbours(imported_days) if day in imported_days or day in raw]
 
 
 def _raw_partitions(lake: Lake, cluster: str, days: Sequence[date]) -> list[Partition]:

@@ -17,7 +17,7 @@ from gpureport.collect.state.kinds import PODS
 from gpureport.lake import Lake, open_lake
 from gpureport.store import Place
 from gpureport.values.errors import AuthError, SourceError
-from gpureport.values.runtime.garbage import uncollected
+from gpureport.values.runtime.garbage import garbage_collection_off
 from gpureport.values.window import CLOCKS_DIFFER, rfc3339, to_ms
 
 _KIND_BY_NAME = {(kind.kind, kind.group): kind for kind in KINDS}
@@ -48,7 +48,7 @@ def take_snapshot(place: Place, cluster: Cluster, cluster_name: str, now: dateti
     server = cluster.name
     observed_at = now + timedelta(seconds=cluster.waited_seconds)  # time of the answers, not of the command's start
     observation = Observation(to_ms(observed_at))
-    with uncollected():
+    with garbage_collection_off():
         listed, refused, failures = [], [], list[SourceError]()
         for kind in KINDS:
             try:
@@ -56,7 +56,7 @@ def take_snapshot(place: Place, cluster: Cluster, cluster_name: str, now: dateti
             except AuthError:
                 raise
             except SourceError as error:
-                observation.forget(kind)
+                observation.discard(kind)
                 error.with_traceback(None)  # its frames keep the last page in memory
                 listed.append(Listed(kind.name, server, reason=str(error)))
                 refused += [kind.name] if isinstance(error, ForbiddenError) else []
@@ -95,16 +95,16 @@ def import_folder(place: Place, folder: Path, cluster: str, observed_at: datetim
         raise SourceError(f"{folder} was saved at {rfc3339(observed_at)}, in the future; check both clocks")
     lake = open_lake(place, create=True)
     observation = Observation(to_ms(observed_at))
-    gathered = _Gathered(observation)
-    with uncollected():
+    objects = _FolderObjects(observation)
+    with garbage_collection_off():
         for reply in read_folder(folder):
-            gathered.take(reply)
-    if not gathered.pages and not gathered.has_kubelet_files:
+            objects.take(reply)
+    if not objects.pages and not objects.has_kubelet_files:
         raise SourceError(f"{folder} has no list that gpureport reads; save pods, nodes, resourceclaims, resourceslices, …")
-    return _write(lake, cluster, observation, Snapshot(observed_at, str(folder), gathered.listed()))
+    return _write(lake, cluster, observation, Snapshot(observed_at, str(folder), objects.listed()))
 
 
-class _Gathered:
+class _FolderObjects:
     """Objects from the files of a folder, by kind."""
 
     def __init__(self, observation: Observation) -> None:
@@ -146,10 +146,10 @@ class _Gathered:
             reason = f"the folder has it as {unread}, which is not read" if unread else "the folder has no list of it"
             return Listed(kind.name, self._server, reason=reason)
         count = self._observation.count(kind)
-        return Listed(kind.name, self._server, pages[0].api_version, count, _lacking(pages, count))
+        return Listed(kind.name, self._server, pages[0].api_version, count, _missing_page_warnings(pages, count))
 
 
-def _lacking(pages: list[Page], count: int) -> tuple[str, ...]:
+def _missing_page_warnings(pages: list[Page], count: int) -> tuple[str, ...]:
     """Return a warning where pages are missing. Each page has the number of objects after it; the last one has 0."""
     announced = max(page.remaining_count for page in pages)
     if announced > count:

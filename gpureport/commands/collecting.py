@@ -51,15 +51,15 @@ def export(invocation: options.Invocation, /, day: str | None, no_kubernetes: bo
     failures = list[SourceError]()
     sources = [*collecting.each_source(config, invocation.environ, chosen, failures)]
     seen = [] if no_kubernetes else [each for each in sources if each.kubernetes.enabled]  # before exports, which take hours
-    taken = {each.cluster: observing.snapshot_beside(each, invocation.environ, invocation.now) for each in seen}
+    taken = {each.cluster: observing.try_snapshot(each, invocation.environ, invocation.now) for each in seen}
     for each in sources:
-        beside = taken.get(each.cluster)
+        result = taken.get(each.cluster)
         try:
             collecting.log_export(collecting.export(each, invocation.environ, chosen))
         except SourceError as error:
             failures.append(error)
-            beside = None if isinstance(beside, UsageError) else beside  # the export's error matters more than a missing cluster
-        failures += observing.log_beside(beside) if beside else []
+            result = None if isinstance(result, UsageError) else result  # the export's error matters more than a missing cluster
+        failures += observing.log_tried_snapshot(result) if result else []
     collecting.raise_first(failures)
     click.echo(str(config.lake))
 

@@ -91,7 +91,7 @@ def prune(invocation: options.Invocation, /, dry_run: bool, **flags: Any) -> Non
     lake = open_lake(config.lake)
     pruned = prune_lake(lake, config.retention, invocation.now.date(), dry_run)
     if not dry_run:
-        lake.tidy()
+        lake.delete_unused_files()
     for line in describe_pruned(pruned, "would be removed" if dry_run else "removed") or ["nothing is over its age"]:
         _LOG.info(line)
     options.print_paths([config.lake])

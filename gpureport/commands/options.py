@@ -52,9 +52,9 @@ class Invocation:
         """Return the configuration for a command that changes the lake. If configured, a Delta log is written when it ends."""
         config = self.config(**flags)
         if config.lake_delta:
-            from gpureport.lake.delta import bring_level
+            from gpureport.lake.delta import update_delta_logs
 
-            click.get_current_context().call_on_close(lambda: [*map(_LOG.warning, bring_level(config.lake))])
+            click.get_current_context().call_on_close(lambda: [*map(_LOG.warning, update_delta_logs(config.lake))])
         return config
 
     def publish_refusal(self, flags: Mapping[str, Any], error: UsageError) -> None:

@@ -81,7 +81,7 @@ def compute(invocation: Invocation, /, day: str | None, since: str | None, until
     if day and (since or until):
         raise UsageError("--date is one day, --since and --until are several; give one or the other")
     if since or until:
-        days = reporting.held_days(config, period(invocation, config, since, until))
+        days = reporting.days_in_lake(config, period(invocation, config, since, until))
     else:
         days = [finished_day(invocation, day)]
     for line in chain(reporting.compute(config, days), reporting.outdated(config)):

@@ -98,7 +98,7 @@ def whatif(
     """
     from gpureport.commands.work.comparing import what_if, what_if_nodes
     from gpureport.whatif import parse_question
-    from gpureport.whatif.nodes import NodeQuestion, parse_counts
+    from gpureport.whatif.nodes import NodeScenario, parse_counts
     from gpureport.whatif.pods import PodChange, parse_duration
 
     config = invocation.config(lake=lake)
@@ -112,8 +112,8 @@ def whatif(
             raise UsageError("--wait-below finds the number of nodes; leave out --nodes")
         if any(changes.values()):
             raise UsageError("placement of pods ignores quotas; give changes of quotas (--set, --remove, --add-nodes, …) alone")
-        own = NodeQuestion(parse_counts(nodes or "0"), like, placement, cluster or "", change, wait)
-        what_if_nodes(config, window, own, output)
+        scenario = NodeScenario(parse_counts(nodes or "0"), like, placement, cluster or "", change, wait)
+        what_if_nodes(config, window, scenario, output)
         return
     question = parse_question(**changes, cluster=cluster)
     what_if(config, window, question, output)

@@ -21,11 +21,11 @@ import duckdb
 import pyarrow as pa
 
 from gpureport import __version__
-from gpureport.compute.fact_views import EXPECTED, TELEMETRY, Batch, ClusterDay, day_hours, devices_left, expected_before, limits
-from gpureport.compute.identity import left_behind, made_with, note_entries
+from gpureport.compute.fact_views import EXPECTED, TELEMETRY, Batch, ClusterDay, day_hours, expected_before, expected_next, limits
+from gpureport.compute.identity import made_with, note_entries, outdated_entries
 from gpureport.compute.idle_power import BASELINE, idle_baseline
-from gpureport.compute.intervals import OF_SAMPLES, OF_SERIES, give, holder_sums, interval_sums
-from gpureport.compute.query import Failure, Query, build, connection, found_by, hold_to_checks, load, needed, of_life, ordered
+from gpureport.compute.intervals import OF_SAMPLES, OF_SERIES, create_tables, holder_sums, interval_sums
+from gpureport.compute.query import Failure, Query, build, connection, failures_of, load, needed, of_life, ordered, require_checks
 from gpureport.compute.quotas import quota_facts_of_day
 from gpureport.config.findings import expectations
 from gpureport.lake import Change, Lake, Partition, scan_view
@@ -34,13 +34,13 @@ from gpureport.lake.views import rows_named
 from gpureport.schedulers.model import DEFAULT_RULES, Rules
 from gpureport.values.errors import LakeError
 from gpureport.values.runtime.spill import spill_folder
-from gpureport.values.runtime.stopping import left_when_stopped
+from gpureport.values.runtime.stopping import abandoned_when_stopped
 from gpureport.values.text.safe import quoted
 
 _STEP, _COUNTED = "day.demand_step", "facts.scheduler_hour"
 """Counts are made from steps that are cut to the day; the steps themselves are not kept."""
-_BEFORE = "day.energy_before"
-_KEPT = (
+_ENERGY_BEFORE = "day.energy_before"
+_STATE_FACTS = (
     "facts.claim_device",
     "facts.claim_hour",
     "facts.claim_reservation",
@@ -55,9 +55,9 @@ _KEPT = (
     "facts.refuted_holder",
     "facts.pod_wait",
 )
-_OF_THE_DAY = ("day.pod_life", "day.pod_request", "day.node_snapshot", "day.claim_snapshot", "day.kepler_series")
-_AROUND_THE_DAY = (
-    *_KEPT,
+_TABLES_OF_DAY = ("day.pod_life", "day.pod_request", "day.node_snapshot", "day.claim_snapshot", "day.kepler_series")
+_TABLES_AROUND_DAY = (
+    *_STATE_FACTS,
     "day.snapshot_life",
     "day.device_grant",
     "day.gpu_node",
@@ -74,14 +74,14 @@ _AROUND_THE_DAY = (
 
 def state_of_day(con: duckdb.DuckDBPyConnection, lake: Lake, batch: Batch) -> dict[str, pa.Table]:
     """Tables that need the data of one day alone, by name."""
-    _build(con, lake, batch, _OF_THE_DAY, timedelta())
-    return {table: con.sql(f"from {table}").to_arrow_table() for table in _OF_THE_DAY}
+    _build(con, lake, batch, _TABLES_OF_DAY, timedelta())
+    return {table: con.sql(f"from {table}").to_arrow_table() for table in _TABLES_OF_DAY}
 
 
 def state_around_day(con: duckdb.DuckDBPyConnection, lake: Lake, batch: Batch) -> dict[str, pa.Table]:
     """Tables that also need the snapshots of the days around each day, by name, cut to the day."""
-    _build(con, lake, batch, (*_AROUND_THE_DAY, _COUNTED), timedelta(days=1))
-    return {table: _of_day(con, batch, table) for table in _AROUND_THE_DAY} | _counted(con, batch)
+    _build(con, lake, batch, (*_TABLES_AROUND_DAY, _COUNTED), timedelta(days=1))
+    return {table: _of_day(con, batch, table) for table in _TABLES_AROUND_DAY} | _counted(con, batch)
 
 
 def _counted(con: duckdb.DuckDBPyConnection, batch: Batch) -> dict[str, pa.Table]:
@@ -158,7 +158,7 @@ def compute_days(lake: Lake, days: Sequence[ClusterDay], settings: ComputeSettin
     """
     batch = Batch(days)
     samples = {batch.name(each): _samples(lake, *each) for each in days}
-    lake.bring(found for table in TELEMETRY for each in days if (found := lake.partition(table, *each)))
+    lake.fetch(found for table in TELEMETRY for each in days if (found := lake.partition(table, *each)))
     opened = connection(settings.memory_limit, 1, has_functions=False)  # several threads would add in any order
     with lake.change() as change, spill_folder() as folder, opened as con:
         queries = load()
@@ -168,11 +168,11 @@ def compute_days(lake: Lake, days: Sequence[ClusterDay], settings: ComputeSettin
         batch.views(con, lake, [*TELEMETRY, "device_sample"], own)
         if files := [file for each in samples.values() for file in each.files]:
             scan_view(con, files, rows_named([*samples.values()], batch.named(own)))
-        give(con, given)
+        create_tables(con, given)
         notes = {name: {**made, **note_entries(lake, each)} for name, each in samples.items()}
         for name, note in notes.items():
             change.note(samples[name].cluster, samples[name].date, {**note, "change": change.staging.name})
-        for each, note in left_behind(lake, {each: notes[batch.name(each)] for each in days}).items():
+        for each, note in outdated_entries(lake, {each: notes[batch.name(each)] for each in days}).items():
             change.note(*each, note)
         return _Days(con, lake, batch, samples, settings, queries, change, notes, folder).computed(given)
 
@@ -227,18 +227,18 @@ class _Days:
             **day_hours([day for _, day in self.batch.days]),
         }
         if query.life == "checks":
-            if hold_to_checks(self.con, {query.table: query}, query.reads, params):
+            if require_checks(self.con, {query.table: query}, query.reads, params):
                 found = (
-                    (each, failure) for each in self.batch.days for failure in found_by(self.con, query, self.batch.name(each))
+                    (each, failure) for each in self.batch.days for failure in failures_of(self.con, query, self.batch.name(each))
                 )
                 result.failures += [(each, failure.of_cluster(each[0])) for each, failure in found]
         elif query.table == BASELINE:
             learned = {table: self.con.table(table).to_arrow_table() for table in query.reads}
             with connection(self.settings.memory_limit, 1, has_functions=False) as con:
-                give(con, learned)
+                create_tables(con, learned)
                 found = idle_baseline(con, self.lake, self.batch, query, self.settings.idle_watts)
-            give(self.con, {BASELINE: found})
-        elif query.table == _BEFORE:
+            create_tables(self.con, {BASELINE: found})
+        elif query.table == _ENERGY_BEFORE:
             self._make_from_the_day_before(query, params)
         elif query.table in OF_SAMPLES:
             interval_sums(self.con, query, [*self.samples.values()], params, self.folder, self.settings.threads)
@@ -256,17 +256,17 @@ class _Days:
             around = (timedelta(days=1), timedelta()) if any(rows.num_rows for rows in given.values()) else ()
             days = {each: {each[1] - shift for shift in around} for each in self.batch.days}
             self.batch.views(con, self.lake, ["device_sample"], days)
-            give(con, given)
+            create_tables(con, given)
             build(con, query, params)
             found = con.table(query.table).to_arrow_table()
-        give(self.con, {query.table: found})
+        create_tables(self.con, {query.table: found})
 
     def _make_in_order(self, query: Query, params: Mapping[str, Any]) -> None:
         """Make a table day by day: each day needs the devices that the previous day of its cluster left."""
         last = ""
         for cluster, day in self.batch.days:
             name = self.batch.name((cluster, day))
-            before = devices_left(self.con, name) if last == cluster else expected_before(self.lake, cluster, day, name)
+            before = expected_next(self.con, name) if last == cluster else expected_before(self.lake, cluster, day, name)
             only = replace(query, sql=f"select * from ({query.sql}) where cluster = {quoted(name)}")
             build(self.con, only, {**params, **day_hours([day]), "expected_before": before})
             self.con.execute(f"{'insert into found' if last else 'create table found as'} from {query.table}")
@@ -304,10 +304,10 @@ def _by_cluster(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
 def _state(lake: Lake, batch: Batch, settings: ComputeSettings) -> dict[str, pa.Table]:
     """Tables of the days' state, by name; the three functions that make them are independent and run in parallel."""
 
-    def made(of: Callable[..., dict[str, pa.Table]]) -> dict[str, pa.Table]:
+    def build(make: Callable[..., dict[str, pa.Table]]) -> dict[str, pa.Table]:
         with connection(settings.memory_limit, 1, has_functions=False) as con:  # several threads would add in any order
-            return of(con, lake, batch)
+            return make(con, lake, batch)
 
     quotas = partial(quota_facts_of_day, rules=settings.quota_rules)
-    with left_when_stopped(ThreadPoolExecutor(settings.threads)) as pool:
-        return dict(ChainMap(*pool.map(made, (state_around_day, state_of_day, quotas))))
+    with abandoned_when_stopped(ThreadPoolExecutor(settings.threads)) as pool:
+        return dict(ChainMap(*pool.map(build, (state_around_day, state_of_day, quotas))))

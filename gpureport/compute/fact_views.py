@@ -16,7 +16,7 @@ import duckdb
 from gpureport.compute.query import Node, Query, build, define_functions, needed, of_life
 from gpureport.config.findings import expectations
 from gpureport.lake import Lake, Partition, views
-from gpureport.lake.views import create_view, make_way, rows_of
+from gpureport.lake.views import create_view, drop_if_exists, rows_of
 from gpureport.values.window import Window, day_start, plain
 
 TELEMETRY = ("owner_label", "device_label", "device_signal", "sample", "series")
@@ -97,10 +97,10 @@ def expected_before(lake: Lake, cluster: str, day: date, name: str) -> str:
         return "[]"
     with duckdb.connect() as con:
         views(con, lake, [_FOLDER], [cluster], [max(days)])
-        return devices_left(con, name)
+        return expected_next(con, name)
 
 
-def devices_left(con: duckdb.DuckDBPyConnection, name: str) -> str:
+def expected_next(con: duckdb.DuckDBPyConnection, name: str) -> str:
     """Devices that the open ``facts.expected_device`` still expects at the end of its day: the same JSON, for the next day."""
     devices = f"select * exclude (day, silent_hours) replace ($name as cluster) from {EXPECTED} where not is_gone order by all"
     made = f"select coalesce(to_json(list(device)), '[]')::varchar from ({devices}) as device"
@@ -166,14 +166,14 @@ class Facts:
         runs = groupby(days, key=lambda day: day in whole and 0 < len(kept.get(day, ())) == len(hours.get(day, ())))
         run = max(([*run] for is_kept, run in runs if is_kept), key=len, default=[])
         partitions = [each for day in run for each in sorted(kept.get(day, ()), key=lambda each: each.cluster)]
-        self.lake.bring(partitions)
+        self.lake.fetch(partitions)
         name = table.replace("facts.", "day.")
         parts = self._rolled_up(table, [day for day in days if not run or day < run[0]], f"{name}_before")
         if partitions:
             create_view(self.con, f"{name}_kept", rows_of(partitions), {}, self.queries[table].columns)
             parts.append(f"select * exclude (date) from {name}_kept")
         parts += self._rolled_up(table, [day for day in days if run and day > run[-1]], f"{name}_after")
-        make_way(self.con, table)
+        drop_if_exists(self.con, table)
         if parts:
             self.con.execute(f"create view {table} as {' union all by name '.join(parts)}")
         else:

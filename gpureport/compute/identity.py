@@ -54,7 +54,7 @@ def outdated_days(lake: Lake) -> dict[str, list[date]]:
     return found
 
 
-def left_behind(lake: Lake, notes: Mapping[ClusterDay, Mapping[str, str]]) -> dict[ClusterDay, dict[str, str]]:
+def outdated_entries(lake: Lake, notes: Mapping[ClusterDay, Mapping[str, str]]) -> dict[ClusterDay, dict[str, str]]:
     """By day, the entry that marks facts as outdated: the next day with facts after a day that has new samples."""
     others = [each for day in lake.computed_days() if (each := (day.cluster, day.date)) not in notes]
     changed = [each for each, note in notes.items() if note[_BASIS] != lake.note(*each).get(_BASIS)]

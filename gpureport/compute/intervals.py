@@ -35,8 +35,8 @@ def interval_sums(
         build(con, query, params)
         return
     orders = {table: _IN_ORDER.get(table, "order by device_uuid, start_at") for table in query.reads if "lake." not in table}
-    beside = {table: con.sql(f"from {table} {order}").to_arrow_table() for table, order in orders.items()}
-    made = partial(_part, query=query, samples=samples, params=params, beside=beside, folder=folder)
+    inputs = {table: con.sql(f"from {table} {order}").to_arrow_table() for table, order in orders.items()}
+    made = partial(_part, query=query, samples=samples, params=params, inputs=inputs, folder=folder)
     files = Threads(threads).each(made, list(samples.files))
     listed = ", ".join(f"'{file}'" for file in files)
     con.execute(f"create view {query.table} as from read_parquet([{listed}])")
@@ -51,7 +51,7 @@ def holder_sums(
         build(con, query, params)
         return
     [series] = (con.table(table).to_arrow_table() for table in query.reads if table != "lake.sample")
-    give(con, {query.table: holders_by_loops(samples.files, query, series)})
+    create_tables(con, {query.table: holders_by_loops(samples.files, query, series)})
 
 
 def holders_by_loops(files: Sequence[Path], query: Query, series: pa.Table) -> pa.Table:
@@ -62,11 +62,11 @@ def holders_by_loops(files: Sequence[Path], query: Query, series: pa.Table) -> p
 
 
 def _part(
-    file: Path, query: Query, samples: Partition, params: Mapping[str, Any], beside: dict[str, pa.Table], folder: Path
+    file: Path, query: Query, samples: Partition, params: Mapping[str, Any], inputs: dict[str, pa.Table], folder: Path
 ) -> Path:
-    rows = by_loops(file, query, samples.cluster, params, beside)
+    rows = by_loops(file, query, samples.cluster, params, inputs)
     if rows is None:
-        rows = by_sql(file, query, params, beside).cast(schema_of(query))
+        rows = by_sql(file, query, params, inputs).cast(schema_of(query))
     path = folder / f"{query.table}-{file.stem}.parquet"
     pq.write_table(
         rows, path, compression="none", use_dictionary=[field.name for field in rows.schema if field.type == pa.string()]
@@ -74,13 +74,13 @@ def _part(
     return path
 
 
-def by_loops(file: Path, query: Query, cluster: str, params: Mapping[str, Any], beside: dict[str, pa.Table]) -> pa.Table | None:
+def by_loops(file: Path, query: Query, cluster: str, params: Mapping[str, Any], inputs: dict[str, pa.Table]) -> pa.Table | None:
     """The table's rows from one part; None where only SQL can count: a number too large for int64, or rows in another order."""
     if query.table == MIG:
         from gpureport.compute.sums.mig import mig_energy
 
-        return mig_energy(file, beside["day.mig_instance"], beside["day.power_step"], schema_of(query))
-    [rows] = beside.values()
+        return mig_energy(file, inputs["day.mig_instance"], inputs["day.power_step"], schema_of(query))
+    [rows] = inputs.values()
     if query.table == VALUES:
         from gpureport.compute.sums.saturation import value_times
 
@@ -94,13 +94,13 @@ def by_loops(file: Path, query: Query, cluster: str, params: Mapping[str, Any], 
     return saturation_sums(file, cluster, rows, params["memory_threshold_ratio"], schema_of(query))
 
 
-def by_sql(file: Path, query: Query, params: Mapping[str, Any], beside: dict[str, pa.Table]) -> pa.Table:
+def by_sql(file: Path, query: Query, params: Mapping[str, Any], inputs: dict[str, pa.Table]) -> pa.Table:
     """The same rows by the table's SQL, which defines them; devices of other parts are deleted from the first input first."""
     with duckdb.connect() as con:
         con.execute("set TimeZone = 'UTC'; set threads = 1; create schema lake")
         scan_view(con, [file])
-        give(con, beside)
-        con.execute(f"delete from {next(iter(beside))} where device_uuid not in (select device_uuid from lake.device_sample)")
+        create_tables(con, inputs)
+        con.execute(f"delete from {next(iter(inputs))} where device_uuid not in (select device_uuid from lake.device_sample)")
         build(con, query, params)
         return con.table(query.table).to_arrow_table()
 
@@ -125,7 +125,7 @@ def _type(name: str) -> pa.DataType:
     return pa.int64() if is_whole else pa.float64()
 
 
-def give(con: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table]) -> None:
+def create_tables(con: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table]) -> None:
     """Copy Arrow tables into the database under their names."""
     for name, rows in tables.items():
         con.register("_given", rows)

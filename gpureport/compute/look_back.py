@@ -115,8 +115,8 @@ def build_history(facts: Facts, params: Mapping[str, Any]) -> None:
         build(facts.con, query, params)
 
 
-def without(queries: Mapping[str, Query], absent: Collection[str]) -> list[str]:
+def tables_without(queries: Mapping[str, Query], absent: Collection[str]) -> list[str]:
     """Report tables that do not read an absent table, directly or through other tables."""
     tables = [table for table, query in queries.items() if query.life == "report"]
-    gone = set(absent)
-    return [table for table in tables if not gone.intersection(query.table for query in needed(queries, [table]))]
+    missing = set(absent)
+    return [table for table in tables if not missing.intersection(query.table for query in needed(queries, [table]))]

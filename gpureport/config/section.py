@@ -18,7 +18,7 @@ class Section(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _is_a_table_of_its_kinds(cls, values: Any) -> Any:
+    def _check_kinds(cls, values: Any) -> Any:
         """Refuse a boolean for a number, and a number for a boolean, because pydantic converts one into the other."""
         if isinstance(values, BaseModel):
             return values

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from gpureport.doctor.cluster import cluster_findings, node_findings
 from gpureport.doctor.evidence import Evidence, Finding, Status, verdict
-from gpureport.doctor.kubernetes import access_findings, beside, examine_cluster
+from gpureport.doctor.kubernetes import access_findings, combine_evidence, examine_cluster
 from gpureport.doctor.lake import examine_lake
 from gpureport.doctor.prometheus import examine_server
 from gpureport.doctor.signals import rhythm_findings, server_findings, signal_findings
@@ -41,13 +41,13 @@ def print_findings(found: Mapping[str, Sequence[Finding]], output: Output, out: 
         rows = [{**({"cluster": name} if name else {}), **asdict(finding)} for name, each in shown.items() for finding in each]
         out.write(f"{to_json(rows, indent=1)}\n")
     elif output in ("csv", "md"):
-        lines = [[*_cells(name, each), "\n".join(_to_add(each))] for name, findings in shown.items() for each in findings]
+        lines = [[*_cells(name, each), "\n".join(_remedy_lines(each))] for name, findings in shown.items() for each in findings]
         print_rows([*_columns(shown), "add"], lines, output, out)
     else:
         _print_table(shown, out)
 
 
-def _to_add(finding: Finding) -> list[str]:
+def _remedy_lines(finding: Finding) -> list[str]:
     return [line for remedy in finding.add for line in (f"{remedy.place}:", *remedy.lines)]
 
 
@@ -88,7 +88,7 @@ def lines_to_add(findings: Sequence[Finding]) -> dict[str, list[str]]:
 __all__ = [
     "Evidence",
     "Finding",
-    "beside",
+    "combine_evidence",
     "conclusion",
     "examine",
     "examine_cluster",

@@ -44,18 +44,18 @@ def node_findings(evidence: Evidence) -> list[Finding]:
 
 def _absent_series(kube: KubeState) -> list[Finding]:
     findings = [
-        Finding("kube_state_series", "missing", metric, f"no series{_NO_LIFE}", _LIFE, (remedies.let_through([metric]),))
+        Finding("kube_state_series", "missing", metric, f"no series{_NO_LIFE}", _LIFE, (remedies.allow_metrics([metric]),))
         for metric in LIFETIME_SERIES
         if metric not in kube.series
     ]
     findings += [
-        Finding("kube_state_series", "note", metric, f"no series{_NO_REQUESTS}", (), (remedies.let_through([metric]),))
+        Finding("kube_state_series", "note", metric, f"no series{_NO_REQUESTS}", (), (remedies.allow_metrics([metric]),))
         for metric in REQUEST_SERIES
         if metric not in kube.series
     ]
     if END_SERIES not in kube.series:
         text = "no pod has ended, or the series is dropped: labels that outlive a pod cannot be cut at its end"
-        findings.append(Finding("kube_state_series", "note", END_SERIES, text, (), (remedies.let_through([END_SERIES]),)))
+        findings.append(Finding("kube_state_series", "note", END_SERIES, text, (), (remedies.allow_metrics([END_SERIES]),)))
     if NODE_LABEL_SERIES not in kube.series:
         text = "no node labels: hardware without a driver, and how GPUs are shared, are unknown"
         findings.append(Finding("node_labels", "note", NODE_LABEL_SERIES, text, (), (remedies.NODE_LABELS,)))

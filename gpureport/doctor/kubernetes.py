@@ -104,7 +104,7 @@ def examine_cluster(cluster: Cluster) -> Evidence:
     return Evidence(cluster.url, kube=_kube(cluster, api), api=api, has_telemetry=False)
 
 
-def beside(telemetry: Evidence, state: Evidence) -> Evidence:
+def combine_evidence(telemetry: Evidence, state: Evidence) -> Evidence:
     """Combine the telemetry's evidence with Kubernetes' own; kube-state-metrics' values of a node take precedence."""
     series, nodes = telemetry.kube, state.kube
     allocatable = {
@@ -144,7 +144,7 @@ def _kube(cluster: Cluster, api: ApiServer) -> KubeState:
         return KubeState()
     rows = _node_rows(cluster)
     allocatable = {node: dict(found) for node, found in _by_node(rows, "allocatable").items()}
-    driven = _driven(cluster) if api.may_list(SLICES) else {}
+    driven = _dra_devices(cluster) if api.may_list(SLICES) else {}
     for node in driven.keys() & {row["node_name"] for row in rows}:
         allocatable[node] = {**allocatable.get(node, {}), **driven[node]}
     hardware = {node: resource_vendor(min(resources)) for node, resources in _by_node(rows, "capacity").items()}
@@ -173,7 +173,7 @@ def _by_node(rows: Iterable[Row], what: str) -> ByNode:
     return {node: held for node, held in chosen.items() if held}
 
 
-def _driven(cluster: Cluster) -> ByNode:
+def _dra_devices(cluster: Cluster) -> ByNode:
     """Return node → DRA driver → number of its devices or partitions there."""
     pools = Pools()
     for page in cluster.pages(SLICES):

@@ -52,7 +52,7 @@ _SHARED_RESOURCE = "nvidia_com_gpu_shared"
 
 
 @dataclass(frozen=True)
-class Habits:
+class IdentifiedSeries:
     """Label sets of device series, interpreted as in an export."""
 
     identities: tuple[Identity, ...]
@@ -75,16 +75,16 @@ class Habits:
         return any(each.labels.get(label) for each in self.identities)
 
 
-def habits(labels: Sequence[Labels], catalog: Catalog, pods: Sequence[Labels] = ()) -> Habits:
+def identify_series(labels: Sequence[Labels], catalog: Catalog, pods: Sequence[Labels] = ()) -> IdentifiedSeries:
     """Interpret the label sets, together with those of pods; label sets that name no device are left out."""
     reading = read_labels([*labels, *pods])
     read = (identify(each, catalog, reading) for each in labels)
-    return Habits(tuple(each for each in read if each is not None))
+    return IdentifiedSeries(tuple(each for each in read if each is not None))
 
 
 def workload_findings(evidence: Evidence, catalog: Catalog) -> list[Finding]:
     """Return findings on the holders of devices; none without device series."""
-    seen = habits(evidence.labels, catalog, evidence.pods)
+    seen = identify_series(evidence.labels, catalog, evidence.pods)
     if not seen.identities:
         return []
     refuted = _refuted(seen, evidence.pods)
@@ -92,7 +92,7 @@ def workload_findings(evidence: Evidence, catalog: Catalog) -> list[Finding]:
     return [*found, *_sharing(seen, evidence), *_claims(seen, evidence.kube), *_alternating(seen, evidence)]
 
 
-def _refuted(seen: Habits, pods: Sequence[Labels]) -> dict[tuple[str, str], str]:
+def _refuted(seen: IdentifiedSeries, pods: Sequence[Labels]) -> dict[tuple[str, str], str]:
     """Return the named pods that cannot hold a device, each with the evidence."""
     address = {_pod_of(each): each.get("pod_ip") for each in pods if each.get("pod_ip") != each.get("host_ip")}
     known = {_pod_of(each) for each in pods if each.get("resource")}
@@ -111,7 +111,7 @@ def _pod_of(labels: Labels) -> tuple[str, str]:
     return (labels.get("exported_namespace") or labels.get("namespace", ""), labels.get("exported_pod") or labels.get("pod", ""))
 
 
-def _names(seen: Habits, kube: KubeState, refuted: Mapping[tuple[str, str], str]) -> list[Finding]:
+def _names(seen: IdentifiedSeries, kube: KubeState, refuted: Mapping[tuple[str, str], str]) -> list[Finding]:
     silent = [exporter for exporter in seen.by_exporter if exporter in SILENT]
     findings = [
         Finding("exporter_without_pods", "note", exporter, "names no workloads by design; use another source")
@@ -129,7 +129,7 @@ def _names(seen: Habits, kube: KubeState, refuted: Mapping[tuple[str, str], str]
     return [*findings, _no_names(seen, kube)]
 
 
-def _no_names(seen: Habits, kube: KubeState) -> Finding:
+def _no_names(seen: IdentifiedSeries, kube: KubeState) -> Finding:
     request_count = sum(kube.requests.values())
     text = "no series names a workload" + (f", though containers request accelerators ({request_count})" if request_count else "")
     add = []
@@ -140,7 +140,7 @@ def _no_names(seen: Habits, kube: KubeState) -> Finding:
     return Finding("pod_labels", "missing", "holders", text, HOLDER_TABLES, tuple(add))
 
 
-def _target_labels(seen: Habits) -> list[Finding]:
+def _target_labels(seen: IdentifiedSeries) -> list[Finding]:
     """Find jobs with workloads in exported_pod, or with the exporter's own pod in pod and no workload there."""
     honored = {each.provenance.job for each in seen.owned if not each.labels.get("exported_pod")}
     jobs = {each.provenance.job for each in seen.identities if _is_relabelled(each)} - honored
@@ -159,7 +159,7 @@ def _is_relabelled(each: Identity) -> bool:
     return bool(each.labels.get("exported_pod")) or (not each.is_owned and bool(pod) and names.is_exporter(each.labels, pod))
 
 
-def _uids(seen: Habits, kube: KubeState) -> list[Finding]:
+def _uids(seen: IdentifiedSeries, kube: KubeState) -> list[Finding]:
     without = [each for each in seen.owned if not each.workload.pod_uid and each.meaning.exporter == remedies.DCGM]
     if not without:
         return []
@@ -169,11 +169,11 @@ def _uids(seen: Habits, kube: KubeState) -> list[Finding]:
     return [Finding("pod_uid", "note", "holders", f"workloads are named without the pod's uid{joined}", (), add)]
 
 
-def _sharing(seen: Habits, evidence: Evidence) -> list[Finding]:
+def _sharing(seen: IdentifiedSeries, evidence: Evidence) -> list[Finding]:
     """Find nodes with more allocatable GPUs than devices: time slicing and MPS share a GPU (gpu-operator 684)."""
     if seen.has("vgpu"):
         return []
-    nodes = [node for node, count in _nvidia_devices(evidence).items() if 0 < count < _handed_out(evidence.kube, node)]
+    nodes = [node for node, count in _nvidia_devices(evidence).items() if 0 < count < _allocatable_gpus(evidence.kube, node)]
     if not nodes:
         return []
     text = f"more GPUs are allocatable than exist on {', '.join(sorted(nodes)[:5])}: labels name only one of several holders"
@@ -181,7 +181,7 @@ def _sharing(seen: Habits, evidence: Evidence) -> list[Finding]:
     return [Finding("shared_one_owner", "partial", "holders", text, HOLDER_TABLES, add)]
 
 
-def _handed_out(kube: KubeState, node: str) -> int:
+def _allocatable_gpus(kube: KubeState, node: str) -> int:
     resources = kube.allocatable.get(node, {})
     return resources.get("nvidia_com_gpu", 0) + resources.get(_SHARED_RESOURCE, 0)
 
@@ -197,7 +197,7 @@ def _nvidia_devices(evidence: Evidence) -> dict[str, int]:
     return {node: sum(counts.values()) for node, counts in most.items()}
 
 
-def _claims(seen: Habits, kube: KubeState) -> list[Finding]:
+def _claims(seen: IdentifiedSeries, kube: KubeState) -> list[Finding]:
     if not kube.series.get("kube_pod_resourceclaim_info") or seen.has("dra_claim_name"):
         return []
     if remedies.DCGM not in seen.by_exporter:
@@ -211,7 +211,7 @@ def _claims(seen: Habits, kube: KubeState) -> list[Finding]:
     return [Finding("claim_labels", "partial", "holders", text, HOLDER_TABLES, enable)]
 
 
-def _alternating(seen: Habits, evidence: Evidence) -> list[Finding]:
+def _alternating(seen: IdentifiedSeries, evidence: Evidence) -> list[Finding]:
     if not evidence.alternating_devices or seen.has("vgpu"):
         return []
     text = f"devices with labels of A, then B, then A again: {evidence.alternating_devices}; shared without virtual-GPU mode"
@@ -221,7 +221,7 @@ def _alternating(seen: Habits, evidence: Evidence) -> list[Finding]:
 
 def replica_findings(labels: Iterable[Labels], catalog: Catalog) -> list[Finding]:
     """Return findings on devices with two copies of series; they count once, but cost the server twice."""
-    seen = habits(list(labels), catalog)
+    seen = identify_series(list(labels), catalog)
     replicas = {each.provenance.replica for each in seen.identities} - {""}
     jobs: dict[tuple[object, str], set[str]] = defaultdict(set)
     for each in seen.identities:

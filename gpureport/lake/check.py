@@ -42,9 +42,9 @@ def checked(storage: Storage, table: str, key: str, stored: Stored) -> Path:
 
 def examined(storage: Storage, table: str, key: str, stored: Stored) -> Damage | None:
     """Return the damage of a file, or None. A damaged local copy of an object is fetched again."""
-    what = damage(storage.bring(stored.name), stored)
-    if what and storage.forget(stored.name):
-        object_has = damage(storage.bring(stored.name), stored)
+    what = damage(storage.fetch(stored.name), stored)
+    if what and storage.delete_copy(stored.name):
+        object_has = damage(storage.fetch(stored.name), stored)
         return Damage(table, key, stored, object_has or what, is_copy=not object_has)
     return Damage(table, key, stored, what) if what else None
 

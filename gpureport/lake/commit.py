@@ -159,14 +159,14 @@ def edit_of(staged: Sequence[Staged], base: Root) -> Edit:
     def edit(latest: Root) -> Root:
         for key in replaced_days:
             if _parts(latest, key) != _parts(base, key):
-                raise _busy(key)
+                raise _busy_error(key)
         tables = {(table, key) for key, _ in times for table in _OBSERVED} | {(each.table, each.key) for each in staged}
         changed = {where: latest.files.get(where[0], {}).get(where[1], ()) for where in tables}
         changed = {(table, key): _without(files, key, times) for (table, key), files in changed.items()}
         for each in staged:
             old = changed[each.table, each.key]
             if not each.rewritten <= set(old):
-                raise _busy(each.key)
+                raise _busy_error(each.key)
             kept = (one for one in old if one not in each.rewritten and (one.is_observed or not each.is_replacing))
             changed[each.table, each.key] = (*kept, *each.files)
         notes = {each.key: {**latest.notes.get(each.key, {}), **each.notes} for each in staged if each.notes is not None}
@@ -186,7 +186,7 @@ def _without(files: Sequence[Stored], key: str, times: Collection[tuple[str, int
     return tuple(each for each in files if each.first_ms != each.last_ms or (key, each.first_ms) not in times)
 
 
-def _busy(key: str) -> LakeBusyError:
+def _busy_error(key: str) -> LakeBusyError:
     cluster, day = day_of(key)
     return LakeBusyError(
         f"another gpureport changed {day} of {cluster} at the same time; nothing of this change is in the lake, run again"
@@ -194,7 +194,7 @@ def _busy(key: str) -> LakeBusyError:
 
 
 _TRIES = 100
-_REMEMBERED = 100
+_CHANGES_MAX = 100
 GRACE = timedelta(days=1)
 _UNUSED_SECONDS = 7 * 86_400.0
 
@@ -220,7 +220,7 @@ def create_root(storage: Storage) -> None:
 def commit(storage: Storage, change: str, edit: Edit) -> Root:
     """Replace the root and return the new one. LakeBusyError where another writer was first; the lake is then unchanged."""
     for _ in range(_TRIES):
-        latest, found = _there(storage, read_root(storage))
+        latest, found = _require_root(storage, read_root(storage))
         if change in latest.changes:
             return latest  # an earlier attempt succeeded, but its response was lost
         edited = edit(latest)
@@ -234,7 +234,7 @@ def commit(storage: Storage, change: str, edit: Edit) -> Root:
     raise LakeBusyError(f"others change {storage.place} without a pause; run again later")
 
 
-def _there(storage: Storage, found: FoundRoot | None) -> FoundRoot:
+def _require_root(storage: Storage, found: FoundRoot | None) -> FoundRoot:
     if found is None:
         raise LakeError(f"{storage.place}/{ROOT} is gone; restore it from a backup, or use another lake")
     return found
@@ -245,7 +245,7 @@ def _stamped(latest: Root, edited: Root, change: str, written_ms: int) -> Root:
     gone = tuple(sorted(latest.names() - edited.names()))
     timed = tuple(each if each.at_ms is not None else Replaced(each.names, written_ms) for each in edited.replaced)
     replaced = (*timed, Replaced(gone)) if gone else timed
-    return msgspec.structs.replace(edited, changes=(*latest.changes, change)[-_REMEMBERED:], replaced=replaced)
+    return msgspec.structs.replace(edited, changes=(*latest.changes, change)[-_CHANGES_MAX:], replaced=replaced)
 
 
 def with_files(root: Root, changed: Mapping[tuple[str, str], tuple[Stored, ...]]) -> Root:
@@ -257,7 +257,7 @@ def with_files(root: Root, changed: Mapping[tuple[str, str], tuple[Stored, ...]]
     return msgspec.structs.replace(root, files={table: days for table, days in sorted(tables.items()) if days})
 
 
-def sweep(storage: Storage, grace: timedelta) -> int:
+def delete_unused(storage: Storage, grace: timedelta) -> int:
     """Delete unused files older than the grace period: files that a change removed, and files that no change committed.
 
     Return the number of deleted files. Unused local copies are deleted after a week.
@@ -280,5 +280,5 @@ def sweep(storage: Storage, grace: timedelta) -> int:
 
         commit(storage, new_change(), edit)
     if isinstance(storage, Bucket):
-        storage.forget_unused(_UNUSED_SECONDS)
+        storage.delete_unused_copies(_UNUSED_SECONDS)
     return len(gone)

@@ -31,7 +31,7 @@ Named = list[tuple[str, Stored]]
 """The root entries of one file, one for each of its days."""
 
 
-def bring_level(place: Place) -> Iterator[str]:
+def update_delta_logs(place: Place) -> Iterator[str]:
     """Update the Delta logs to the root. Yield a line for each table with files that no Delta log can list."""
     lake = open_lake(place)
     while True:
@@ -41,7 +41,7 @@ def bring_level(place: Place) -> Iterator[str]:
             replaced = {name.partition("/cluster=")[0] for each in lake.root.replaced for name in each.names}
             for table in sorted({*lake.tables(), *replaced}):
                 try:
-                    left_out = _bring_level(lake, table)
+                    left_out = _update_delta_log(lake, table)
                 except (DeltaError, OSError) as error:
                     raise LakeError(
                         f"the Delta log of {table} in {place} cannot be written ({first_line(error)}); the lake is whole, "
@@ -53,7 +53,7 @@ def bring_level(place: Place) -> Iterator[str]:
             return
 
 
-def _bring_level(lake: Lake, table: str) -> int:
+def _update_delta_log(lake: Lake, table: str) -> int:
     """Commit a table's missing and obsolete files together. Return the number of files that the log cannot list."""
     uri, options = lake.storage.reached(table)
     log = DeltaTable(uri, storage_options=options) if DeltaTable.is_deltatable(uri, options) else None
@@ -61,10 +61,10 @@ def _bring_level(lake: Lake, table: str) -> int:
     keys = ["cluster"] if table.startswith(FACTS) else ["cluster", "date"]
     known = {field.name: field for field in log.schema().fields} if log else {}
     schema = dict(known) or _fields(pa.schema({"cluster": pa.string(), "date": pa.date32()}))
-    adds, left_out, named = [], 0, _named(lake.root, table)
+    adds, left_out, named = [], 0, _files_with_days(lake.root, table)
     for path, days in sorted(named.items(), key=lambda each: each[1][-1][0], reverse=True):
         if path not in held:
-            fields = _fields(pq.read_schema(lake.storage.bring(days[0][1].name))) if _is_fit(path, days) else {}
+            fields = _fields(pq.read_schema(lake.storage.fetch(days[0][1].name))) if _is_fit(path, days) else {}
             if fields and all(schema.get(name, field).type == field.type for name, field in fields.items()):
                 schema = {**fields, **schema}
                 adds.append(_added(path, days, keys))
@@ -80,7 +80,7 @@ def _bring_level(lake: Lake, table: str) -> int:
     return left_out
 
 
-def _named(root: Root, table: str) -> dict[str, Named]:
+def _files_with_days(root: Root, table: str) -> dict[str, Named]:
     """Return a table's files by path relative to the table's folder, each with its days in order."""
     found: dict[str, Named] = {}
     for key, files in sorted(root.files.get(table, {}).items()):

@@ -26,12 +26,12 @@ from gpureport.lake.commit import (
     Staged,
     commit,
     create_root,
+    delete_unused,
     edit_of,
     keep,
     new_change,
     staged_files,
     stored,
-    sweep,
     with_files,
 )
 from gpureport.lake.parquet import ROW_GROUP_ROWS, dated
@@ -171,7 +171,7 @@ class Partition:
     @property
     def files(self) -> tuple[Path, ...]:
         """The intact local files. DamagedError where one is damaged or missing."""
-        self.lake.bring([self])
+        self.lake.fetch([self])
         return tuple(self.lake.path / each.name for each in self.stored)
 
     @property
@@ -230,7 +230,7 @@ class Lake:
         """Notes on the origin of a day's facts: samples, versions and settings."""
         return self.root.notes.get(day_key(cluster, day), {})
 
-    def bring(self, partitions: Iterable[Partition]) -> None:
+    def fetch(self, partitions: Iterable[Partition]) -> None:
         """Fetch and verify the files of partitions, several at a time. DamagedError where a file is damaged or missing."""
         wanted = {one.name: (each, one) for each in partitions for one in each.stored if one.name not in self._checked}
         self.storage.each(lambda pair: self._check(*pair), wanted.values())
@@ -256,7 +256,7 @@ class Lake:
         with self._staging() as staging:
             change = new_change()
             staged = [
-                joined(table, key, self._at_hand(table.name, key, files), staging, change)
+                joined(table, key, self._local_paths(table.name, key, files), staging, change)
                 for table in _OBSERVED
                 for key, files in self._observed(table.name).items()
                 if day_of(key)[1] < before and len(files) >= fewest
@@ -273,7 +273,7 @@ class Lake:
         with self._staging() as staging:
             for table, days in due_months(self.root, before, is_partial_only)[:at_most]:
                 with suppress(DamagedError):
-                    held = {key: self._at_hand(table, key, files) for key, files in days.items()}
+                    held = {key: self._local_paths(table, key, files) for key, files in days.items()}
                     made, file = packed(table, held, staging)
                     self.storage.add({next(iter(made.values())).name: file})
                     changed |= {(table, key): (days[key], stored) for key, stored in made.items()}
@@ -288,23 +288,23 @@ class Lake:
 
     def remove(self, partitions: Iterable[Partition]) -> None:
         """Remove partitions from the root. Their files are deleted a day later, when no reader needs them."""
-        doomed = {(each.table, day_key(each.cluster, each.date)): set(each.stored) for each in partitions}
+        removed = {(each.table, day_key(each.cluster, each.date)): set(each.stored) for each in partitions}
 
         def edit(latest: Root) -> Root:
             left = {
                 (table, key): tuple(each for each in latest.files.get(table, {}).get(key, ()) if each not in gone)
-                for (table, key), gone in doomed.items()
+                for (table, key), gone in removed.items()
             }
             edited = with_files(latest, left)
             kept = {key for table, days in edited.files.items() if table.startswith("facts/") for key in days}
-            gone = {key for _, key in doomed} - kept
+            gone = {key for _, key in removed} - kept
             return msgspec.structs.replace(edited, notes={key: note for key, note in edited.notes.items() if key not in gone})
 
         self.root = commit(self.storage, new_change(), edit)
 
-    def tidy(self, grace: timedelta = GRACE) -> int:
+    def delete_unused_files(self, grace: timedelta = GRACE) -> int:
         """Delete files that have not been in the root for the grace period. Return the number of deleted files."""
-        return sweep(self.storage, grace)
+        return delete_unused(self.storage, grace)
 
     def _observed(self, table: str) -> dict[str, list[Stored]]:
         """A table's snapshot files by day."""
@@ -317,9 +317,9 @@ class Lake:
         for (key, time), table in product(sorted(times), _OBSERVED):
             for each in self._observed(table.name).get(key, ()):
                 if each.first_ms != each.last_ms and (each.first_ms or 0) <= time <= (each.last_ms or 0):
-                    yield joined(table, key, self._at_hand(table.name, key, [each]), staging, change, time)
+                    yield joined(table, key, self._local_paths(table.name, key, [each]), staging, change, time)
 
-    def _at_hand(self, table: str, key: str, files: Sequence[Stored]) -> dict[Stored, Path]:
+    def _local_paths(self, table: str, key: str, files: Sequence[Stored]) -> dict[Stored, Path]:
         partition = Partition(table, *day_of(key), tuple(files), self)
         return dict(zip(files, partition.files, strict=True))
 

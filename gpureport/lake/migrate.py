@@ -71,7 +71,7 @@ class _Older:
     files: dict[tuple[str, str], list[str]]
     root: Found | None = None
     is_conditional: bool = True
-    debris: tuple[str, ...] = ()
+    uncommitted: tuple[str, ...] = ()
 
 
 def migrate(place: Place, is_rehearsal: bool = False) -> Migrated:
@@ -152,8 +152,8 @@ def _older_bucket(address: ObjectAddress) -> _Older | None:
                 f"changes/{change}/{folder}/{name}" for name, (change, *_) in sorted(held.items())
             ]
     known = {name for names in files.values() for name in names}
-    debris = tuple(each.name for each in bucket.objects("changes") if each.name not in known)
-    return _Older(bucket, version, files, found, bool(root["is_conditional"]), debris)
+    uncommitted = tuple(each.name for each in bucket.objects("changes") if each.name not in known)
+    return _Older(bucket, version, files, found, bool(root["is_conditional"]), uncommitted)
 
 
 def _json(bucket: Bucket, name: str, unpacked: Any = bytes) -> Any:
@@ -166,7 +166,7 @@ def _json(bucket: Bucket, name: str, unpacked: Any = bytes) -> Any:
 
 def _missing(storage: Storage, name: str, table: str) -> list[Column]:
     """Return the columns that a file lacks. All files are checked before any is rewritten."""
-    file = storage.bring(name)
+    file = storage.fetch(name)
     names = set(footer(file).schema.to_arrow_schema().names)
     known = TABLE_BY_NAME.get(table)
     missing = [column for column in known.columns if column.name not in names] if known else []
@@ -176,18 +176,18 @@ def _missing(storage: Storage, name: str, table: str) -> list[Column]:
 
 
 def _new_root(older: _Older, found: dict[tuple[str, str], list[list[Column]]], staging: Path) -> Root:
-    change, gone = new_change(), list(older.debris)
+    change, gone = new_change(), list(older.uncommitted)
     files: dict[tuple[str, str], tuple[Stored, ...]] = {}
     for number, ((table, key), names) in enumerate(older.files.items()):
         kept: list[Stored] = []
         for name, missing in zip(names, found[table, key], strict=True):
             if missing:
-                draft = _completed(older.storage.bring(name), missing, staging / f"{number}-{len(kept)}")
+                draft = _completed(older.storage.fetch(name), missing, staging / f"{number}-{len(kept)}")
                 kept.append(_stored(file_name(table, *day_of(key), change, _number(name, len(kept))), draft, _times(name)))
                 older.storage.add({kept[-1].name: draft})
                 gone.append(name)
             else:
-                kept.append(_stored(name, older.storage.bring(name), _times(name)))
+                kept.append(_stored(name, older.storage.fetch(name), _times(name)))
         files[table, key] = tuple(kept)
     notes = {key: _note(older.storage, names[0]) for (table, key), names in older.files.items() if table == "facts/ledger_hour"}
     replaced = (Replaced(tuple(gone)),) if gone else ()
@@ -233,5 +233,5 @@ def _completed(file: Path, missing: Iterable[Column], draft: Path) -> Path:
 
 def _note(storage: Storage, name: str) -> dict[str, str]:
     """Return the notes that an older version wrote into the footers of facts."""
-    metadata = pq.read_metadata(storage.bring(name)).metadata or {}
+    metadata = pq.read_metadata(storage.fetch(name)).metadata or {}
     return {key.decode(): value.decode() for key, value in metadata.items() if key != b"ARROW:schema"}

@@ -31,10 +31,10 @@ def prune(lake: Lake, retention: Retention, today: date, is_rehearsal: bool = Fa
     days = [each.date for each in (*lake.partitions("source"), *lake.computed_days())]
     if not days:
         return Pruned()
-    doomed = list(_doomed(lake, retention, min(today, max(days) + timedelta(days=1))))
-    if doomed and not is_rehearsal:
-        lake.remove(doomed)
-    return Pruned(len(doomed), sum(stored.byte_count for each in doomed for stored in each.stored))
+    expired = list(_expired(lake, retention, min(today, max(days) + timedelta(days=1))))
+    if expired and not is_rehearsal:
+        lake.remove(expired)
+    return Pruned(len(expired), sum(stored.byte_count for each in expired for stored in each.stored))
 
 
 def describe_pruned(pruned: Pruned, verb: str = "removed") -> list[str]:
@@ -44,7 +44,7 @@ def describe_pruned(pruned: Pruned, verb: str = "removed") -> list[str]:
     return [f"{pruned.partition_count:,} days of tables, {pruned.byte_count / 1e6:,.1f} MB, {verb}: beyond their retention"]
 
 
-def _doomed(lake: Lake, retention: Retention, today: date) -> Iterator[Partition]:
+def _expired(lake: Lake, retention: Retention, today: date) -> Iterator[Partition]:
     """Yield the partitions beyond their retention."""
     ages = (retention.keep_samples, retention.keep_facts)
     samples, facts = (age_ago(today, age) if age else date.min for age in ages)

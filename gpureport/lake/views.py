@@ -115,7 +115,7 @@ def views(
     """
     con.execute("create schema if not exists lake; create schema if not exists facts")
     chosen = {table: [each for each in lake.partitions(table) if _is_chosen(each, clusters, dates)] for table in tables}
-    lake.bring(partition for partitions in chosen.values() for partition in partitions)
+    lake.fetch(partition for partitions in chosen.values() for partition in partitions)
     made = (_open(con, lake, table, rows_named(partitions, names), wanted) for table, partitions in chosen.items())
     return [name for name in made if name]
 
@@ -159,7 +159,7 @@ def create_view(
 
     Files of an older version may lack any nullable column. LakeError where a file is not Parquet.
     """
-    make_way(con, name)
+    drop_if_exists(con, name)
     _put_view(con, name, rows, "*", {})
     there = {*con.table(name).columns} if wanted or replaced else set[str]()
     replaced = {column: sql for column, sql in replaced.items() if column in there}
@@ -231,13 +231,13 @@ def _doubles(table: Table | None) -> dict[str, str]:
 def _create_empty(con: duckdb.DuckDBPyConnection, name: str, schema: pa.Schema) -> None:
     """Create an empty table with the name and with the partition columns."""
     full = pa.schema([*schema, pa.field("cluster", pa.string()), pa.field("date", pa.date32())])
-    make_way(con, name)
+    drop_if_exists(con, name)
     con.register("_empty", full.empty_table())
     con.execute(f"create or replace table {name} as select * from _empty")
     con.unregister("_empty")
 
 
-def make_way(con: duckdb.DuckDBPyConnection, name: str) -> None:
+def drop_if_exists(con: duckdb.DuckDBPyConnection, name: str) -> None:
     """Drop the view or table of this name. DuckDB does not replace a table by a view, nor a view by a table."""
     import duckdb
 

@@ -60,7 +60,7 @@ def write_report(
     With ``owners`` (of namespaces), also write a page for each owner in ``by/``. The database's report tables are then dropped.
     Files are moved only when all are written, so that no reader sees half of one.
     """
-    with aside(out) as folder:
+    with staging_folder(out) as folder:
         database = folder / "gpureport.duckdb"
         with finished(con, queries, header, database, forms.has_facts, forms.has("duckdb")) as found:
             pages = write_pages(con, queries, header, folder, owners, forms.has("html"))
@@ -80,7 +80,7 @@ def write_report(
 
 
 _SERIES, _INDEX = "series.json", "index.html"
-KEPT = 400
+SERIES_MAX = 400
 """Largest number of reports in the index: a year of nights."""
 
 
@@ -94,7 +94,7 @@ def write_series(answers: Sequence[Answer], header: Header, previous: Path, fold
     }
     # Only reports of the same clusters are one series; cluster names and pseudonyms count as different.
     others = [each for each in _read(previous / _SERIES) if each["clusters"] == entry["clusters"] and _key(each) != _key(entry)]
-    entries = sorted([entry, *others], key=_key, reverse=True)[:KEPT]
+    entries = sorted([entry, *others], key=_key, reverse=True)[:SERIES_MAX]
     (folder / _SERIES).write_text(json.dumps(entries, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     page = environment().get_template("index.html.j2").render(entries=entries, newest=_key(entry), key=_key, style=stylesheet())
     (folder / _INDEX).write_text(page, encoding="utf-8")
@@ -115,24 +115,24 @@ def _read(path: Path) -> list[dict[str, Any]]:
 
 
 NOTICE = "FILES-OF-TWO-REPORTS.txt"
-_ASIDE = ".writing"
+_STAGING = ".writing"
 _FORMS = ("report.html", "report.json", "gpureport.duckdb")
-_FORMER = ("gpu_hour_course",)
+_FORMER_TABLES = ("gpu_hour_course",)
 """Table names of older versions."""
-_NOTICED = "Files here may be from two reports: a report is being moved here. If its move was interrupted, write it again.\n"
+_NOTICE_TEXT = "Files here may be from two reports: a report is being moved here. If its move was interrupted, write it again.\n"
 
 
 @contextmanager
-def aside(out: Path) -> Iterator[Path]:
+def staging_folder(out: Path) -> Iterator[Path]:
     """Create an empty folder in ``out`` and remove it when the block ends. First remove such a folder of a killed report.
 
     Wait for any other report that writes into the same folder.
     """
     out.mkdir(parents=True, exist_ok=True)
-    with _alone(out):
-        for left in out.glob(f"{_ASIDE}*"):
+    with _folder_lock(out):
+        for left in out.glob(f"{_STAGING}*"):
             shutil.rmtree(left)
-        folder = out / _ASIDE
+        folder = out / _STAGING
         folder.mkdir()
         try:
             yield folder
@@ -146,12 +146,12 @@ def place(written: Sequence[Path], folder: Path, out: Path) -> list[Path]:
     Tables and pages of a previous report that this one lacks are removed, so that no reader takes them for new ones.
     The file ``NOTICE`` exists until all of that is done.
     """
-    (out / NOTICE).write_text(_NOTICED, encoding="utf-8")
+    (out / NOTICE).write_text(_NOTICE_TEXT, encoding="utf-8")
     placed = [out / path.relative_to(folder) for path in written]
     for path, target in reversed(list(zip(written, placed, strict=True))):
         target.parent.mkdir(exist_ok=True)
         path.replace(target)
-    for stale in _of_previous(out) - set(placed):
+    for stale in _previous_files(out) - set(placed):
         stale.unlink()
         if not any(stale.parent.iterdir()):
             stale.parent.rmdir()
@@ -159,16 +159,16 @@ def place(written: Sequence[Path], folder: Path, out: Path) -> list[Path]:
     return placed
 
 
-def _of_previous(out: Path) -> set[Path]:
+def _previous_files(out: Path) -> set[Path]:
     """Return files of the previous report that a new one may lack: forms, pages and known tables; no other files."""
-    tables = {*_FORMER, *(table.removeprefix("report.") for table in load())}
+    tables = {*_FORMER_TABLES, *(table.removeprefix("report.") for table in load())}
     found = (path for name in ("csv/*.csv", "tables/*.parquet") for path in out.glob(name))
     forms = {path for name in _FORMS if (path := out / name).is_file()}
     return {*forms, *out.glob("by/*.html"), *(path for path in found if path.stem in tables)}
 
 
 @contextmanager
-def _alone(out: Path) -> Iterator[None]:
+def _folder_lock(out: Path) -> Iterator[None]:
     """Hold the lock on the folder itself."""
     folder = os.open(out, os.O_RDONLY)
     try:

@@ -59,10 +59,10 @@ def compare_reports(con: duckdb.DuckDBPyConnection, old: Path, now: Path, judged
     """
     queries = load()
     given, previous = set(compared_tables(queries)), of_life(queries, "previous")
-    previous_window = _take(con, old, given)
+    previous_window = _copy_report(con, old, given)
     for query in needed(queries, previous, given):
         build(con, query, {})
-    params = {**parameters(_take(con, now, given), previous_window), **judged_by}
+    params = {**parameters(_copy_report(con, now, given), previous_window), **judged_by}
     _keep_common_clusters(con, previous, old, now, _begun_within(con, previous_window))
     targets = [f"report.{table}" for table in SECTIONS.values() if f"report.{table}" != _RESTATED]
     for query in needed(queries, [*targets, "checks.bridge_does_not_add_up"], {*given, *previous}):
@@ -112,7 +112,7 @@ def _keep_common_clusters(
             _LOG.info(f"hours of {cluster} are unknown on {counted(days, 'day')} of the period of {path}: nothing was exported")
 
 
-def _take(con: duckdb.DuckDBPyConnection, path: Path, wanted: Collection[str]) -> Window:
+def _copy_report(con: duckdb.DuckDBPyConnection, path: Path, wanted: Collection[str]) -> Window:
     """Copy the ``wanted`` tables of a report's file; return the report's window."""
     file = path / "gpureport.duckdb" if path.is_dir() else path
     try:
@@ -146,7 +146,7 @@ def print_comparison(sections: Mapping[str, Result], only: str | None, output: O
         document = {name: [dict(zip(names, row, strict=True)) for row in rows] for name, (names, rows) in whole.items()}
         out.write(f"{to_json(plain(document), indent=1)}\n")
     else:
-        _print_gist({name: gist(chosen[name]) for name, gist in _GISTS.items() if name in chosen}, out)
+        _print_summaries({name: summarize(chosen[name]) for name, summarize in _SUMMARIES.items() if name in chosen}, out)
 
 
 def _whole(result: Result) -> _Rows:
@@ -154,8 +154,8 @@ def _whole(result: Result) -> _Rows:
     return [*result.rows.columns, *result.maps], [*zip(*columns, strict=True)]
 
 
-def _print_gist(gists: Mapping[str, _Rows], out: TextIO) -> None:
-    for name, (names, rows) in gists.items():
+def _print_summaries(summaries: Mapping[str, _Rows], out: TextIO) -> None:
+    for name, (names, rows) in summaries.items():
         at_most = _FINDINGS_MAX if name == "findings" else len(rows)
         out.write(f"{name} ({at_most} of {len(rows)}; -o json has all)\n" if len(rows) > at_most else f"{name}\n")
         print_rows(names, rows, "table", out, at_most)
@@ -193,8 +193,8 @@ def _namespaces(result: Result) -> _Rows:
 
 def _findings(result: Result) -> _Rows:
     """Return new and resolved findings, the most severe first."""
-    gravity = pl.col("severity").replace_strict({"critical": 0, "warning": 1, "info": 2}, default=3)
-    rows = result.rows.filter(pl.col("change") != "stayed").sort("change", gravity, "code", "cluster", "namespace", "pod")
+    severity_rank = pl.col("severity").replace_strict({"critical": 0, "warning": 1, "info": 2}, default=3)
+    rows = result.rows.filter(pl.col("change") != "stayed").sort("change", severity_rank, "code", "cluster", "namespace", "pod")
     return _chosen(result.name, rows)
 
 
@@ -214,7 +214,7 @@ def _day(instant: datetime) -> str:
     return f"{instant:%Y-%m-%d}" if not (instant.hour or instant.minute) else f"{instant:%Y-%m-%dT%H:%MZ}"
 
 
-_GISTS: Mapping[str, Callable[[Result], _Rows]] = {
+_SUMMARIES: Mapping[str, Callable[[Result], _Rows]] = {
     "periods": _periods,
     "bridge": _bridge,
     "namespaces": _namespaces,

@@ -158,7 +158,7 @@ _POWER = (
 )
 _NODES_LAST = "dimension = 'node_name', cluster, dimension, value"
 """Order of rows with nodes last: many nodes of one cluster must not displace the totals of another."""
-_GRAVITY = "array_position(['critical', 'warning', 'info'], severity), gpu_hours desc nulls last"
+_FINDING_ORDER = "array_position(['critical', 'warning', 'info'], severity), gpu_hours desc nulls last"
 _SIGNALS = """
     select
         cluster, signal, round(sum(expected_device_seconds), 3) as expected_device_seconds,
@@ -178,7 +178,7 @@ def write_json(results: Sequence[Result], header: Header, files: Iterable[Path],
         **head,
         **{name: _within_size(name, entries) for name, entries in lists.items()},
         "entry_counts": {name: len([*lists[name]]) for name in whole},
-        "tables": _tables(results, [file.relative_to(path.parent) for file in files]),
+        "tables": _describe_tables(results, [file.relative_to(path.parent) for file in files]),
     }
     path.write_bytes(orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n")
     return path
@@ -198,11 +198,11 @@ def _within_size(name: str, entries: Iterable[Mapping[str, Any]]) -> list[orjson
 def _lists(tables: Mapping[str, Result]) -> dict[str, Iterable[Mapping[str, Any]]]:
     """Return rows of each list; none where the report lacks the table."""
     finding = tables.get("finding")
-    gravest = f"{_GRAVITY}, {', '.join(finding.query.grain)}" if finding else ""
+    order = f"{_FINDING_ORDER}, {', '.join(finding.query.grain)}" if finding else ""
     return {
         "ledger": tables["gpu_hour_balance"].read(order=_NODES_LAST, limit=_ROWS_MAX) if "gpu_hour_balance" in tables else (),
         "namespaces": _rows(tables, "gpu_hour_ledger", _NAMESPACES),
-        "findings": finding.read(["* exclude (sql)"], order=gravest, limit=_ROWS_MAX) if finding else (),
+        "findings": finding.read(["* exclude (sql)"], order=order, limit=_ROWS_MAX) if finding else (),
         "signals": _rows(tables, "coverage", _SIGNALS),
         "allocations": allocations(_largest(tables.get("container_saturation"))),
         "containers": accelerators(_largest(tables.get("accelerator"))),
@@ -229,7 +229,7 @@ def _rows(tables: Mapping[str, Result], table: str, sql: str) -> list[dict[str, 
     return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
 
 
-def _tables(results: Sequence[Result], files: Sequence[Path]) -> dict[str, Any]:
+def _describe_tables(results: Sequence[Result], files: Sequence[Path]) -> dict[str, Any]:
     """Return the row count and the files of each table; gpureport.duckdb has all tables."""
     return {
         result.name: {

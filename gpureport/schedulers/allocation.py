@@ -12,7 +12,7 @@ from dataclasses import replace
 from gpureport.schedulers import kai, koordinator, kueue, nos, volcano
 from gpureport.schedulers.model import DEFAULT_RULES, Holding, Rules, Share, Terms, below, leaves
 
-NO_SUCH_NOTION = Share(None, "no_such_notion")
+NO_FAIR_SHARE = Share(None, "no_such_notion")
 CAPACITY_UNKNOWN = Share(None, "capacity_unknown")
 _WATER_FILLING = {"koordinator": koordinator.shares, "volcano": volcano.shares, "kai": kai.shares}
 SHARING = ("nos", *_WATER_FILLING)
@@ -30,7 +30,7 @@ def fair_shares(
     if system == "nos":
         return nos.shares(resource, holdings)
     if system not in _WATER_FILLING:
-        return {each.quota.name: NO_SUCH_NOTION for each in holdings}
+        return {each.quota.name: NO_FAIR_SHARE for each in holdings}
     shared = [each for each in holdings if not each.quota.tree]
     found = {each.quota.name: CAPACITY_UNKNOWN for each in holdings}  # a Koordinator tree has its own nodes
     return found if capacity is None else {**found, **_WATER_FILLING[system](resource, shared, capacity, rules)}
@@ -44,7 +44,7 @@ def by_namespace(holdings: Sequence[Holding]) -> dict[str, list[Holding]]:
     return {group[0].quota.name: group for group in found.values()}
 
 
-def together(resource: str, group: Sequence[Holding]) -> Holding:
+def merge_holdings(resource: str, group: Sequence[Holding]) -> Holding:
     """Merge quotas of the same pods: the lowest cap applies; demand and allocation are equal in all, so they are not summed."""
     caps = [cap for each in group if (cap := each.quota.of(resource).cap) is not None]
     terms = {resource: Terms(cap=min(caps, default=None))}
@@ -74,7 +74,7 @@ def water_fill(amount: float, wants: Mapping[str, float], weights: Mapping[str, 
     return parts
 
 
-def first_come(amount: float, wants: Mapping[str, float], before: Mapping[str, float]) -> dict[str, float]:
+def share_by_previous_use(amount: float, wants: Mapping[str, float], before: Mapping[str, float]) -> dict[str, float]:
     """Allocate first to previous holders that still want it, then in proportion to demand: the order of arrival is unknown."""
     left = max(0.0, amount)
     kept = _in_proportion(left, {name: min(want, max(0.0, before.get(name, 0.0))) for name, want in wants.items()})
@@ -114,7 +114,7 @@ def allocate(system: str, resource: str, holdings: Sequence[Holding], capacity: 
     if system != "kubernetes":
         return _allocate(system, resource, holdings, capacity, before)
     groups = by_namespace(holdings)
-    held = _allocate(system, resource, [together(resource, group) for group in groups.values()], capacity, before)
+    held = _allocate(system, resource, [merge_holdings(resource, group) for group in groups.values()], capacity, before)
     return {each.quota.name: held[name] for name, group in groups.items() for each in group}
 
 
@@ -126,7 +126,7 @@ def _allocate(system: str, resource: str, holdings: Sequence[Holding], capacity:
         limits = rule(system, resource, holdings, capacity, held)
         more = {name: max(0.0, min(want, limits.get(name, want)) - held[name]) for name, want in wanted.items()}
         had = {name: before.get(name, 0.0) - held[name] for name in wanted}
-        granted = first_come(usable - sum(held.values()), more, had)
+        granted = share_by_previous_use(usable - sum(held.values()), more, had)
         held = {name: held[name] + granted[name] for name in held}
     return held
 
@@ -155,7 +155,7 @@ def _fair_share(system: str, resource: str, holdings: Sequence[Holding], capacit
     return {name: share.fair_share for name, share in found.items() if share.fair_share is not None}
 
 
-def _what_is_left(system: str, resource: str, holdings: Sequence[Holding], capacity: float, held: Amounts) -> Amounts:
+def _within_parent_caps(system: str, resource: str, holdings: Sequence[Holding], capacity: float, held: Amounts) -> Amounts:
     """Limit only by the caps of parents; the rest of a cap is shared in proportion to the unmet demand of its queues."""
     limits = dict.fromkeys(held, math.inf)
     for parent in holdings:
@@ -172,7 +172,7 @@ def _what_is_left(system: str, resource: str, holdings: Sequence[Holding], capac
 def _real_capability(system: str, resource: str, holdings: Sequence[Holding], capacity: float, held: Amounts) -> Amounts:
     """Limit (Volcano) to capacity outside the guarantees of others: guarantees are never lent."""
     limits = volcano.limits(resource, holdings, capacity)
-    left = _what_is_left(system, resource, holdings, capacity, held)
+    left = _within_parent_caps(system, resource, holdings, capacity, held)
     return {name: min(limits.get(name, math.inf), left[name]) for name in held}
 
 
@@ -209,11 +209,11 @@ def _lent(trees: kueue.Cohorts, resource: str, name: str, from_above: float) -> 
 _BOUND_BY_MIN = ("nos", "scheduler-plugins")
 """Systems whose total use never exceeds the sum of all min."""
 _STAGES: Mapping[str, Sequence[_Stage]] = {
-    "nos": (_guaranteed, _fair_share, _what_is_left),
-    "scheduler-plugins": (_guaranteed, _what_is_left),
+    "nos": (_guaranteed, _fair_share, _within_parent_caps),
+    "scheduler-plugins": (_guaranteed, _within_parent_caps),
     "koordinator": (_fair_share,),
     "volcano": (_guaranteed, _fair_share, _real_capability),
-    "kai": (_fair_share, _what_is_left),
+    "kai": (_fair_share, _within_parent_caps),
     "kueue": (_guaranteed, _borrowed_by_weight),
-    "kubernetes": (_what_is_left,),
+    "kubernetes": (_within_parent_caps,),
 }

@@ -175,7 +175,7 @@ class KaiPolicy(Policy):
 
     def update(self, now: Situation) -> None:
         """Recompute fair shares, which depend on requests and on past use in the window."""
-        self._remember(now)
+        self._record_use(now)
         usage = {name: used / self._capacity for name, used in self._used.items()} if self._capacity > 1e-9 else None
         found = shares(now.resource, now.holdings, now.capacity, now.rules, usage)
         self._share = {name: share.fair_share or 0.0 for name, share in found.items()}
@@ -198,7 +198,7 @@ class KaiPolicy(Policy):
         apart = [name for name in now.chain(victim.quota) if name not in now.chain(request.quota)]
         return all(now.used[name] > self._share.get(name, 0.0) + 1e-9 for name in apart)
 
-    def _remember(self, now: Situation) -> None:
+    def _record_use(self, now: Situation) -> None:
         """Add the use of each queue and the capacity since the last update; a gap is unknown and adds nothing."""
         hours = (now.at_ms - self._at_ms) / 3_600_000 if now is self._before else 0.0
         if now.rules.k_value:
@@ -207,19 +207,19 @@ class KaiPolicy(Policy):
 
     def _add(self, latest: Past, rules: Rules) -> None:
         """Add past use; older use decays with the half-life, and use before the window is removed."""
-        self._fade((self._at_ms - latest.end_ms) / 3_600_000, rules)
+        self._decay((self._at_ms - latest.end_ms) / 3_600_000, rules)
         self._at_ms = latest.end_ms
         self._past.append(latest)
-        self._count(latest, 1.0)
+        self._add_part(latest, 1.0)
         while self._past and self._past[0].end_ms <= self._at_ms - rules.window_hours * 3_600_000:
-            gone = self._past.popleft()
-            self._count(gone, -_faded((gone.end_ms - self._at_ms) / 3_600_000, rules))
+            expired = self._past.popleft()
+            self._add_part(expired, -_decay_factor((expired.end_ms - self._at_ms) / 3_600_000, rules))
 
-    def _fade(self, hours: float, rules: Rules) -> None:
-        self._used = defaultdict(float, {name: used * _faded(hours, rules) for name, used in self._used.items()})
-        self._capacity *= _faded(hours, rules)
+    def _decay(self, hours: float, rules: Rules) -> None:
+        self._used = defaultdict(float, {name: used * _decay_factor(hours, rules) for name, used in self._used.items()})
+        self._capacity *= _decay_factor(hours, rules)
 
-    def _count(self, past: Past, part: float) -> None:
+    def _add_part(self, past: Past, part: float) -> None:
         self._capacity += past.capacity * part
         for name, used in past.used.items():
             self._used[name] += used * part
@@ -229,6 +229,6 @@ class KaiPolicy(Policy):
         return now.used[name] / share if share else math.inf
 
 
-def _faded(hours: float, rules: Rules) -> float:
+def _decay_factor(hours: float, rules: Rules) -> float:
     """Return the weight of use at an offset in hours (negative is in the past)."""
     return 2.0 ** (hours / rules.half_life_hours) if rules.half_life_hours else 1.0

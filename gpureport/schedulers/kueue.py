@@ -84,7 +84,7 @@ class Cohorts:
         self._usage: dict[tuple[str, FlavorResource], float] = {}
         self._available: dict[tuple[str, FlavorResource], float] = {}
 
-    def forget_usage(self) -> None:
+    def clear_usage_cache(self) -> None:
         """Clear cached amounts after a change of use."""
         self._usage.clear()
         self._available.clear()
@@ -131,10 +131,10 @@ class Cohorts:
     def available(self, name: str, key: FlavorResource) -> float:
         """Return the amount still available; negative where usage exceeds the current quota."""
         if (name, key) not in self._available:
-            self._available[name, key] = self._what_is_left(name, key)
+            self._available[name, key] = self._compute_available(name, key)
         return self._available[name, key]
 
-    def _what_is_left(self, name: str, key: FlavorResource) -> float:
+    def _compute_available(self, name: str, key: FlavorResource) -> float:
         node, quota, used = self.nodes[name], self.subtree_quota(name, key), self.usage(name, key)
         if not node.parent:
             return quota - used
@@ -286,7 +286,7 @@ class KueuePolicy(Policy):
         if now.quotas is not self._quotas:
             self._quotas, self._key = now.quotas, ("", now.resource)
             self._trees = Cohorts(
-                Node(name, quota.parent, {self._key: now.terms(name)}, _weight(now.terms(name)), _Live(now, quota))
+                Node(name, quota.parent, {self._key: now.terms(name)}, _weight(now.terms(name)), _CurrentUsage(now, quota))
                 for name, quota in now.quotas.items()
             )
             is_configured = any("fairSharing" in quota.policy for quota in now.quotas.values())
@@ -394,7 +394,7 @@ class KueuePolicy(Policy):
     def _now(self, now: Situation) -> Cohorts:
         """Return the trees with current use."""
         if now.move_count != self._seen_count:
-            self._trees.forget_usage()
+            self._trees.clear_usage_cache()
             self._seen_count = now.move_count
         return self._trees
 
@@ -428,7 +428,7 @@ def _by_queue(requests: Sequence[Request]) -> dict[str, list[Request]]:
     return {name: [request for request in requests if request.quota == name] for name in {request.quota for request in requests}}
 
 
-class _Live(Mapping[FlavorResource, float]):
+class _CurrentUsage(Mapping[FlavorResource, float]):
     """Current use of a queue; 0 for a cohort."""
 
     def __init__(self, now: Situation, quota: Quota) -> None:

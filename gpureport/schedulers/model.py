@@ -69,7 +69,7 @@ class Rules:
         del named["window_hours"], named["fair_sharing"]
         return {name: value for name, value in named.items() if value or name != "usage_half_life_hours"}
 
-    def but(self, settings: Iterable[tuple[str, float]]) -> Rules:
+    def with_settings(self, settings: Iterable[tuple[str, float]]) -> Rules:
         """Return a copy with other values, given by field name."""
         return replace(self, **dict(settings))  # type: ignore[arg-type]
 

@@ -194,7 +194,7 @@ class Replay:
         for request in sorted(held, key=lambda each: (each.bound_ms, *each.rank)):
             if not is_changed or self._policy.admits(self.now, request):
                 self.now.hold(request)
-        self._settle()
+        self._admit_pending()
 
     def step(self, at_ms: int, holdings: Sequence[Holding], capacity: float) -> None:
         """Advance to the next instant of change."""
@@ -212,7 +212,7 @@ class Replay:
                 if request.ended_ms is not None:
                     heappush(self._ends, (request.ended_ms, request.uid))
         self._update(at_ms, holdings, capacity)
-        self._settle()
+        self._admit_pending()
 
     def _update(self, at_ms: int, holdings: Sequence[Holding], capacity: float) -> None:
         before = self.now.quotas, self.now.capacity
@@ -222,7 +222,7 @@ class Replay:
         if before != (self.now.quotas, self.now.capacity) or self._policy.follows_demand:
             self._failed.clear()
 
-    def _settle(self) -> None:
+    def _admit_pending(self) -> None:
         """Admit requests one by one until the policy admits no more."""
         evicted: set[str] = set()
         is_moving = any(each.kind not in self._failed for each in self.now.pending.values())

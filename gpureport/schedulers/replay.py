@@ -15,14 +15,14 @@ from gpureport.schedulers.pods import Policy, Replay, Request
 from gpureport.schedulers.scheduler_plugins import ElasticPolicy, NosPolicy
 from gpureport.schedulers.volcano import VolcanoPolicy
 
-UNKNOWABLE = (
+SIMPLIFICATIONS = (
     "Demand stays as recorded: work that would have ended earlier still requests GPUs, and more capacity adds no requests.",
     "Nodes are one pool: placement on nodes, and work lost by eviction, are not replayed.",
     "Each resource is replayed separately: limits of other resources (cpu, memory) do not count.",
     "A scheduler acts at once: cycles, grace periods and backoff take no time.",
 )
 """Limits of every replay, in sentences for the report."""
-_UNGOVERNED = ("nos", "scheduler-plugins", "koordinator", "kubernetes")
+_RUN_WITHOUT_QUOTA = ("nos", "scheduler-plugins", "koordinator", "kubernetes")
 """Systems that run pods without a quota (Koordinator: under its default quota); others do not run pods without a queue."""
 
 
@@ -70,7 +70,7 @@ def replay(
         policy = POLICIES[system]()
         policy.begin(past, rules)
         governed = [request for request in requests if request.quota not in change.removed]
-        yield from _pod_by_pod(Replay(policy, resource, governed, rules), resource, steps, change, system in _UNGOVERNED)
+        yield from _pod_by_pod(Replay(policy, resource, governed, rules), resource, steps, change, system in _RUN_WITHOUT_QUOTA)
         return
     before: dict[str, float] = {}
     end_ms, changing = None, _changing(resource, change)
@@ -86,7 +86,7 @@ def _pod_by_pod(found: Replay, resource: str, steps: Iterable[Step], change: Cha
     end_ms, changing = None, _changing(resource, change)
     for step in steps:
         holdings = changing(step.holdings)
-        outside = _ungoverned(runs_on, step.holdings, change, step.capacity)
+        outside = _use_without_quota(runs_on, step.holdings, change, step.capacity)
         there = [each for each in holdings if each.quota.name not in change.removed] if change.removed else holdings
         capacity = step.capacity - sum(outside.values())
         if step.start_ms == end_ms:
@@ -116,13 +116,13 @@ def _changing(resource: str, change: Change) -> Callable[[Sequence[Holding]], Se
 def _replayed(
     system: str, resource: str, step: Step, holdings: Sequence[Holding], change: Change, before: Mapping[str, float]
 ) -> Step:
-    outside = _ungoverned(system in _UNGOVERNED, step.holdings, change, step.capacity)
+    outside = _use_without_quota(system in _RUN_WITHOUT_QUOTA, step.holdings, change, step.capacity)
     governed = [each for each in holdings if each.quota.name not in change.removed]
     held = outside | allocate(system, resource, governed, step.capacity - sum(outside.values()), before)
     return replace(step, holdings=[each._replace(delivered=_held(each, holdings, held)) for each in holdings])
 
 
-def _ungoverned(runs_on: bool, holdings: Sequence[Holding], change: Change, capacity: float) -> dict[str, float]:
+def _use_without_quota(runs_on: bool, holdings: Sequence[Holding], change: Change, capacity: float) -> dict[str, float]:
     """Return the allocation of pods of removed quotas: their requests, since no quota limits them, or 0 where they cannot run."""
     left, held = capacity, dict[str, float]()
     for each in leaves(holdings) if change.removed else ():

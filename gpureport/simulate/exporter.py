@@ -17,7 +17,7 @@ from gpureport.simulate.inventory import DRIVER_VERSION, SHARING_REPLICAS, Node,
 from gpureport.simulate.physics import Carried, NodeDay, node_day
 from gpureport.simulate.plan import SimulationPlan
 from gpureport.simulate.planted import XID_MESSAGES
-from gpureport.simulate.story import Day, node_story
+from gpureport.simulate.story import Day, node_history
 from gpureport.simulate.workload import Pod
 from gpureport.values.series import METRIC_LABEL, Labels, SeriesBatch, concatenate, series_batch
 from gpureport.values.window import DAY_MS
@@ -108,7 +108,7 @@ def scrape_phase_ms(day: Day) -> int:
 
 def _between_restarts(day: Day, interval: slice) -> Iterator[tuple[slice, int]]:
     """Yield parts of the interval between the exporter's restarts, each with the number of restarts before it."""
-    edges = [0, *day.story.planted.restart_steps, day.plan.step_count]
+    edges = [0, *day.history.planted.restart_steps, day.plan.step_count]
     for restarts, (start, end) in enumerate(pairwise(edges)):
         part = day.cut(start, end)
         shown = slice(max(interval.start, part.start), min(interval.stop, part.stop))
@@ -121,7 +121,7 @@ def _runs(day: Day) -> Iterator[_Run]:
     for number, row in enumerate(day.node.rows):
         metrics = tuple(name for name in day.plan.signals if row.instance is None or name not in _NOT_ON_MIG)
         labels = device_labels(day.node, row)
-        held = [(day.interval(pod), pod) for pod in day.story.pods if number in pod.slot.rows]
+        held = [(day.interval(pod), pod) for pod in day.history.pods if number in pod.slot.rows]
         busy = _merged([interval for interval, _ in held])
         for interval, pod in held:
             yield _Run(number, row, interval, labels | workload_labels(pod, row), pod, metrics)
@@ -184,7 +184,7 @@ class _Scrapes:
         start_ms = day.start_ms + scrape_phase_ms(day)
         self._times = start_ms + np.arange(day.steps, dtype=np.int64) * day.plan.step_seconds * 1000
         self._seen = np.ones(day.steps, bool)
-        for gap in day.story.planted.gaps:
+        for gap in day.history.planted.gaps:
             self._seen[day.cut(gap.start_step, gap.end_step)] = False
         self._series: dict[tuple[tuple[str, str], ...], list[tuple[NDArray[np.int64], Floats]]] = {}
 
@@ -215,7 +215,7 @@ def kube_series(day: Day) -> SeriesBatch:
     step_ms = day.plan.kube_state_step_seconds * 1000
     times = day.start_ms + _PHASE_MS + np.arange(DAY_MS // step_ms, dtype=np.int64) * step_ms
     parts = [*_node_parts(day.node, times)]
-    for pod in day.story.pods:
+    for pod in day.history.pods:
         parts += _pod_parts(day.plan, pod, times)
     return series_batch([part[0] for part in parts], [part[1] for part in parts], [part[2] for part in parts])
 
@@ -306,15 +306,15 @@ class GroupSimulation:
     """Nodes of a group with their counters. Days must be requested in order."""
 
     def __init__(self, plan: SimulationPlan, group: range) -> None:
-        self._stories = [node_story(plan, index) for index in group]
+        self._histories = [node_history(plan, index) for index in group]
         self._carried = [Carried() for _ in group]
 
     def batch(self, day_number: int) -> SeriesBatch:
         """Return all series of the group on a day of the plan (0 = first day)."""
         batches = []
-        for story, carried in zip(self._stories, self._carried, strict=True):
-            day = Day(story, day_number)
+        for history, carried in zip(self._histories, self._carried, strict=True):
+            day = Day(history, day_number)
             batches.append(exporter_series(day, node_day(day, carried)))
-            if story.plan.kube_state_step_seconds:
+            if history.plan.kube_state_step_seconds:
                 batches.append(kube_series(day))
         return concatenate(batches)

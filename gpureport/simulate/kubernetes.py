@@ -11,7 +11,7 @@ from pathlib import Path
 from gpureport.simulate import objects
 from gpureport.simulate.objects import Object
 from gpureport.simulate.plan import SimulationPlan
-from gpureport.simulate.story import NodeStory, stories
+from gpureport.simulate.story import NodeHistory, node_histories
 from gpureport.simulate.workload import NAMESPACES, Pod
 from gpureport.values.errors import GpureportError
 from gpureport.values.window import rfc3339
@@ -27,22 +27,22 @@ QUOTAS: Mapping[str, Mapping[str, int]] = {
 
 def write_states(plan: SimulationPlan, folder: Path) -> Iterator[tuple[datetime, Path]]:
     """Write the state at the end of each simulated day; yield its time and folder."""
-    all_stories = tuple(stories(plan))
+    histories = tuple(node_histories(plan))
     for day in range(1, plan.days + 1):
         until = replace(plan, days=day)
         own = folder / f"{day:03d}"
         own.mkdir(parents=True)
-        for name, kind, version, items in _lists(until, all_stories):
+        for name, kind, version, items in _lists(until, histories):
             write_list(own, name, kind, version, items)
         yield until.window.end_at, own
 
 
-def _lists(plan: SimulationPlan, all_stories: Sequence[NodeStory]) -> Iterator[tuple[str, str, str, Iterable[Object]]]:
+def _lists(plan: SimulationPlan, histories: Sequence[NodeHistory]) -> Iterator[tuple[str, str, str, Iterable[Object]]]:
     """Yield file, kind, API version and objects of each list at the plan's end."""
     at = plan.end_second
-    pods = [pod for story in all_stories for pod in story.pods if pod.life.created <= at < pod.life.end + _LISTED_SECONDS]
+    pods = [pod for history in histories for pod in history.pods if pod.life.created <= at < pod.life.end + _LISTED_SECONDS]
     claimed = [pod for pod in pods if pod.node.is_dra and pod.life.start <= at < pod.life.end]
-    yield from lists(plan, all_stories, (_pod(plan, pod) for pod in pods), claimed)
+    yield from lists(plan, histories, (_pod(plan, pod) for pod in pods), claimed)
     for number, (version, guaranteed) in enumerate(QUOTAS.items()):
         found = (objects.elastic_quota(plan, name, gpus) for name, gpus in guaranteed.items())
         yield f"elasticquotas-{number}.json", "ElasticQuotaList", version, found
@@ -66,24 +66,24 @@ def write_kubernetes(plan: SimulationPlan, out: Path) -> list[Path]:
         out.mkdir(parents=True, exist_ok=True)
         observed = out / "observed_at.txt"
         observed.write_text(rfc3339(plan.window.end_at) + "\n")
-        all_stories = tuple(stories(plan))
-        pods = [pod for story in all_stories for pod in story.pods]
-        made = lists(plan, all_stories, (objects.pod(plan, pod) for pod in pods), (pod for pod in pods if pod.node.is_dra))
+        histories = tuple(node_histories(plan))
+        pods = [pod for history in histories for pod in history.pods]
+        made = lists(plan, histories, (objects.pod(plan, pod) for pod in pods), (pod for pod in pods if pod.node.is_dra))
         return [*(write_list(out, *each) for each in made), observed]
     except OSError as error:
         raise GpureportError(f"{out} cannot be written ({error.strerror or error}); give --out a folder with space") from error
 
 
 def lists(
-    plan: SimulationPlan, all_stories: Sequence[NodeStory], pods: Iterable[Object], claimed: Iterable[Pod]
+    plan: SimulationPlan, histories: Sequence[NodeHistory], pods: Iterable[Object], claimed: Iterable[Pod]
 ) -> Iterator[tuple[str, str, str, Iterable[Object]]]:
     """Yield file, kind, API version and objects of each list."""
     dra = "resource.k8s.io/v1"
-    yield "nodes.json", "NodeList", "v1", (objects.node(plan, story.node) for story in all_stories)
+    yield "nodes.json", "NodeList", "v1", (objects.node(plan, history.node) for history in histories)
     yield "pods.json", "PodList", "v1", pods
     yield "namespaces.json", "NamespaceList", "v1", (objects.namespace(plan, name) for name in NAMESPACES)
     yield "resourceclaims.json", "ResourceClaimList", dra, (objects.claim(plan, pod) for pod in claimed)
-    slices = (objects.slice_of(plan, story.node) for story in all_stories if story.node.is_dra)
+    slices = (objects.slice_of(plan, history.node) for history in histories if history.node.is_dra)
     yield "resourceslices.json", "ResourceSliceList", dra, slices
 
 

@@ -26,7 +26,7 @@ def _time(second: int) -> str:
     return rfc3339(from_ms(second * 1000))
 
 
-def _born(plan: SimulationPlan) -> str:
+def _cluster_created_at(plan: SimulationPlan) -> str:
     """Return the creation time of the cluster, well before the plan."""
     return rfc3339(plan.window.start_at - _CLUSTER_AGE)
 
@@ -38,13 +38,13 @@ def _metadata(name: str, uid: str, created: str, **more: object) -> Object:
 def namespace(plan: SimulationPlan, name: str) -> Object:
     """Return a namespace with its team label."""
     labels = {"kubernetes.io/metadata.name": name, "team": name}
-    metadata = _metadata(name, stable_uuid(plan, "namespace", name), _born(plan), labels=labels)
+    metadata = _metadata(name, stable_uuid(plan, "namespace", name), _cluster_created_at(plan), labels=labels)
     return {"metadata": metadata, "spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"}}
 
 
 def elastic_quota(plan: SimulationPlan, namespace: str, gpus: int) -> Object:
     """Return a quota with guaranteed GPUs for a namespace, in the format of nos and scheduler-plugins."""
-    metadata = _metadata("gpus", stable_uuid(plan, "quota", namespace), _born(plan), namespace=namespace)
+    metadata = _metadata("gpus", stable_uuid(plan, "quota", namespace), _cluster_created_at(plan), namespace=namespace)
     return {"metadata": metadata, "spec": {"min": {"nvidia.com/gpu": str(gpus)}}}
 
 
@@ -52,12 +52,12 @@ def node(plan: SimulationPlan, node: Node) -> Object:
     """Return a node with its allocatable resources; it is always ready."""
     plain = {"cpu": "192", "ephemeral-storage": "3500Gi", "memory": "2048Gi", "pods": "250"}
     resources = plain | {name: str(count) for name, count in allocatable(node).items()}
-    ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "lastTransitionTime": _born(plan)}
+    ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "lastTransitionTime": _cluster_created_at(plan)}
     ready["lastHeartbeatTime"] = rfc3339(plan.window.end_at)
     system = {"kernelVersion": "6.8.0", "osImage": "Ubuntu 24.04", "operatingSystem": "linux", "architecture": "amd64"}
     versions = {"containerRuntimeVersion": "containerd://2.1.0", "kubeletVersion": "v1.36.2"}
     return {
-        "metadata": _metadata(node.name, node.uid, _born(plan), labels=_node_labels(node)),
+        "metadata": _metadata(node.name, node.uid, _cluster_created_at(plan), labels=_node_labels(node)),
         "spec": {},
         "status": {"capacity": resources, "allocatable": resources, "conditions": [ready], "nodeInfo": system | versions},
     }
@@ -166,7 +166,7 @@ def _allocation(pod: Pod) -> Object:
 
 def slice_of(plan: SimulationPlan, node: Node) -> Object:
     """Return the ResourceSlice that the DRA driver publishes for a node's GPUs."""
-    metadata = _metadata(f"{node.name}-{DRA_DRIVER}", stable_uuid(plan, "slice", node.index), _born(plan))
+    metadata = _metadata(f"{node.name}-{DRA_DRIVER}", stable_uuid(plan, "slice", node.index), _cluster_created_at(plan))
     pool = {"name": node.name, "generation": 1, "resourceSliceCount": 1}
     devices = [_device(gpu) for gpu in node.gpus]
     return {"metadata": metadata, "spec": {"driver": DRA_DRIVER, "pool": pool, "nodeName": node.name, "devices": devices}}

@@ -39,7 +39,7 @@ def day_load(day: Day) -> Load:
     """Return the summed demand of the day's pods."""
     compute, tensor, dram, link, memory, held, power, thermal = np.zeros((8, len(day.node.rows), day.steps))
     load = Load(compute, tensor, dram, link, memory, held, {"power": power, "thermal": thermal})
-    for pod in day.story.pods:
+    for pod in day.history.pods:
         interval = day.interval(pod)
         if interval.start < interval.stop:
             _add_pod(day, load, pod, interval)
@@ -198,7 +198,7 @@ def _watts(node: Node, board: _Board) -> Floats:
 def _pod_util(day: Day, load: Load, readings: dict[str, Floats]) -> dict[str, Floats]:
     """Return each pod's share of the utilization of its shared GPU, rounded down so that the sum never exceeds it."""
     util = {}
-    for pod in day.story.pods:
+    for pod in day.history.pods:
         if pod.uid in load.pod_compute:
             row, interval = pod.slot.rows[0], day.interval(pod)
             device = readings["DCGM_FI_DEV_GPU_UTIL"][day.node.rows[row].gpu.index, interval]
@@ -221,7 +221,7 @@ class Carried:
 
 def count(day: Day, watts: Floats, lost: dict[str, Floats], carried: Carried, draw: np.random.Generator) -> dict[str, Floats]:
     """Return the day's counters by metric, each the sum of growth in previous steps, and the XID codes."""
-    resets = [cut.start for step in day.story.planted.reload_steps if (cut := day.cut(step, step + 1)).stop > cut.start]
+    resets = [cut.start for step in day.history.planted.reload_steps if (cut := day.cut(step, step + 1)).stop > cut.start]
     counters = {"DCGM_FI_DEV_XID_ERRORS": _xid_codes(day)}
     for metric, growth in _growth(day, watts, lost, draw).items():
         start = carried.counters.get(metric, np.zeros(growth.shape[0], np.int64))
@@ -253,7 +253,7 @@ def _accumulate(start: Ints, growth: Ints, resets: list[int]) -> tuple[Ints, Int
 
 def _xid_codes(day: Day) -> Floats:
     """Return the last code until a restart of the exporter or a driver reload; 0 before the first code."""
-    planted = day.story.planted
+    planted = day.history.planted
     cleared = (*planted.restart_steps, *planted.reload_steps)
     codes = np.zeros((len(day.node.gpus), day.steps))
     for xid in planted.xids:

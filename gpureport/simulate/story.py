@@ -13,7 +13,7 @@ from gpureport.values.window import DAY_MS
 
 
 @dataclass(frozen=True)
-class NodeStory:
+class NodeHistory:
     """A node with its pods and planted events over the whole plan."""
 
     plan: SimulationPlan
@@ -26,18 +26,18 @@ class NodeStory:
 class Day:
     """One day of a node; steps are counted from its midnight."""
 
-    story: NodeStory
+    history: NodeHistory
     number: int
 
     @property
     def plan(self) -> SimulationPlan:
         """Return the plan of the simulation."""
-        return self.story.plan
+        return self.history.plan
 
     @property
     def node(self) -> Node:
         """Return the node of the story."""
-        return self.story.node
+        return self.history.node
 
     @property
     def steps(self) -> int:
@@ -60,19 +60,19 @@ class Day:
         return self.cut(first_step(self.plan, pod.life.start), first_step(self.plan, pod.life.end))
 
 
-def node_story(plan: SimulationPlan, index: int) -> NodeStory:
+def node_history(plan: SimulationPlan, index: int) -> NodeHistory:
     """Return one node's story, determined only by the plan and the node's number."""
     node = make_node(plan, index)
     if plan.scenario == "review":
         planted = review_planted(plan, node)
-        return NodeStory(plan, node, planted, tuple(review_pods(plan, node, planted)))
+        return NodeHistory(plan, node, planted, tuple(review_pods(plan, node, planted)))
     planted = make_planted(plan, node)
-    return NodeStory(plan, node, planted, tuple(make_pods(plan, node, planted)))
+    return NodeHistory(plan, node, planted, tuple(make_pods(plan, node, planted)))
 
 
-def stories(plan: SimulationPlan) -> Iterator[NodeStory]:
+def node_histories(plan: SimulationPlan) -> Iterator[NodeHistory]:
     """Return all nodes' stories, in order."""
-    return (node_story(plan, index) for index in range(plan.node_count))
+    return (node_history(plan, index) for index in range(plan.node_count))
 
 
 _DAY = 86_400
@@ -95,7 +95,7 @@ def review_pods(plan: SimulationPlan, node: Node, planted: Planted) -> list[Pod]
     if found == "troubled":
         return list(_troubled(plan, node))
     if found == "rack":
-        return [_pod(plan, _slot(node, 0, tuple(range(len(node.gpus)))), _TRAINER, *_always(plan), _heat(plan))]
+        return [_pod(plan, _slot(node, 0, tuple(range(len(node.gpus)))), _TRAINER, *_whole_plan(plan), _thermal_phase(plan))]
     return [] if found == "stranded" else make_pods(plan, node, planted)
 
 
@@ -113,15 +113,15 @@ def _troubled(plan: SimulationPlan, node: Node) -> Iterator[Pod]:
     tenth = (plan.end_second - plan.start_second) // 10 // _HOUR * _HOUR
     start, end = plan.start_second + tenth, plan.start_second + 8 * tenth
     yield _pod(plan, _slot(node, 0, (0, 1)), _IDLE, start - 60, start, end)
-    yield _pod(plan, _slot(node, 1, (2,)), _BANDWIDTH, *_always(plan))
-    yield _pod(plan, _slot(node, 2, (SICK_GPU,)), _TRAINER, *_always(plan))
+    yield _pod(plan, _slot(node, 1, (2,)), _BANDWIDTH, *_whole_plan(plan))
+    yield _pod(plan, _slot(node, 2, (SICK_GPU,)), _TRAINER, *_whole_plan(plan))
     for number, row in enumerate((4, 5, 6)):
-        yield from _one_after_the_other(plan, _slot(node, 3 + number, (row,)))
+        yield from _daily_pods(plan, _slot(node, 3 + number, (row,)))
     cut = make_slots(plan, node)[-1]
-    yield _pod(plan, Slot(node, 6, cut.rows, "", cut.resource), _TENANT, *_always(plan))
+    yield _pod(plan, Slot(node, 6, cut.rows, "", cut.resource), _TENANT, *_whole_plan(plan))
 
 
-def _one_after_the_other(plan: SimulationPlan, slot: Slot) -> Iterator[Pod]:
+def _daily_pods(plan: SimulationPlan, slot: Slot) -> Iterator[Pod]:
     """Yield one pod per day on a slot, each requested 12 h before its placement."""
     for day in range(plan.days):
         start = plan.start_second + day * _DAY + _WAIT
@@ -132,12 +132,12 @@ def _slot(node: Node, index: int, rows: tuple[int, ...]) -> Slot:
     return Slot(node, index, rows, "", "nvidia.com/gpu")
 
 
-def _always(plan: SimulationPlan) -> tuple[int, int, int]:
+def _whole_plan(plan: SimulationPlan) -> tuple[int, int, int]:
     """Return creation, start and end of a pod that runs from before the plan until after it."""
     return plan.start_second - _DAY - 60, plan.start_second - _DAY, plan.end_second + _DAY
 
 
-def _heat(plan: SimulationPlan) -> Phase:
+def _thermal_phase(plan: SimulationPlan) -> Phase:
     """Return a thermal phase from a quarter to three fifths of the plan."""
     return Phase("thermal", plan.step_count // 4, plan.step_count * 3 // 5, _HEAT_RATIO)
 

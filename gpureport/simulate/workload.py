@@ -148,7 +148,7 @@ def _gangs(plan: SimulationPlan, node: Node, whole: list[int]) -> list[list[int]
 
 def make_pods(plan: SimulationPlan, node: Node, planted: Planted) -> list[Pod]:
     """Return the node's pods in order of slot and time, including pods that started before the plan."""
-    downs = [(_second(plan, first), _second(plan, last)) for first, last in planted.reload_intervals()]
+    downs = [(_second_of_step(plan, first), _second_of_step(plan, last)) for first, last in planted.reload_intervals()]
     pods = [pod for slot in make_slots(plan, node) for pod in _slot_pods(plan, slot, downs)]
     return [pod for pod in pods if pod.life.start < plan.end_second and pod.life.end > plan.start_second]
 
@@ -164,7 +164,7 @@ def _slot_pods(plan: SimulationPlan, slot: Slot, downs: list[tuple[int, int]]) -
         start, number = life.end + pause, number + 1
 
 
-def _second(plan: SimulationPlan, step: int) -> int:
+def _second_of_step(plan: SimulationPlan, step: int) -> int:
     return plan.start_second + step * plan.step_seconds
 
 
@@ -176,8 +176,8 @@ def _draw_life(plan: SimulationPlan, start: int, downs: list[tuple[int, int]], d
     minutes, wait = int(draw.integers(*kind.life_minutes)), int(draw.integers(3, 600))
     length = int(minutes * 60 * plan.pod_life_factor) + int(draw.integers(60))
     start = next((up + wait for down, up in downs if down <= start < up), start)
-    met = next((down for down, _ in downs if start < down < start + length), None)
-    return Life(kind, start - wait, start, start + length if met is None else met, met is not None)
+    reload_at = next((down for down, _ in downs if start < down < start + length), None)
+    return Life(kind, start - wait, start, start + length if reload_at is None else reload_at, reload_at is not None)
 
 
 def _draw_pod(plan: SimulationPlan, slot: Slot, number: int, life: Life, draw: np.random.Generator) -> Pod:

@@ -20,7 +20,7 @@ from obstore.store import AzureStore, GCSStore, S3Store
 from gpureport.store.credentials import of_process, read_profile, settings_of
 from gpureport.store.storage import Found, Item, Listed, ObjectAddress, Reach, Result, is_absent, no_conditions, store_errors
 from gpureport.values.errors import StoreError
-from gpureport.values.runtime.stopping import left_when_stopped
+from gpureport.values.runtime.stopping import abandoned_when_stopped
 
 if TYPE_CHECKING:
     from obstore import PutMode, UpdateVersion
@@ -82,12 +82,12 @@ class Bucket:
                 (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
                 staged.replace(self.folder / name)
 
-    def bring(self, name: str) -> Path:
+    def fetch(self, name: str) -> Path:
         """See ``Storage``. The object is downloaded unless there is a local copy."""
         copy = self.folder / name
         with self.errors():
             if copy.exists():
-                os.utime(copy)  # time of the last use, for ``forget_unused``
+                os.utime(copy)  # time of the last use, for ``delete_unused_copies``
                 return copy
             copy.parent.mkdir(parents=True, exist_ok=True)
             with NamedTemporaryFile(dir=copy.parent, prefix=".", suffix=".part", delete=False) as draft:
@@ -102,13 +102,13 @@ class Bucket:
                         raise
         return copy
 
-    def forget(self, name: str) -> bool:
+    def delete_copy(self, name: str) -> bool:
         """See ``Storage``."""
         with self.errors():
             (self.folder / name).unlink(missing_ok=True)
         return True
 
-    def forget_unused(self, unused_seconds: float) -> None:
+    def delete_unused_copies(self, unused_seconds: float) -> None:
         """Delete local copies whose last use is this many seconds before the newest use."""
         copies = [(file, file.stat().st_mtime) for file in self.folder.glob("**/*.parquet")]
         newest = max((used for _, used in copies), default=0.0)
@@ -158,7 +158,7 @@ class Bucket:
 
     def each(self, work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
         """Call ``work`` for every item, several at a time. Return the results in the order of the items."""
-        with left_when_stopped(ThreadPoolExecutor(_FILES_AT_ONCE)) as pool:
+        with abandoned_when_stopped(ThreadPoolExecutor(_FILES_AT_ONCE)) as pool:
             return list(pool.map(work, items))
 
     def reached(self, name: str) -> tuple[str, dict[str, str]]:

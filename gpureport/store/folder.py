@@ -13,7 +13,7 @@ from pathlib import Path
 
 from gpureport.store.storage import Found, Item, Listed, Result
 from gpureport.values.errors import LakeError
-from gpureport.values.runtime.stopping import left_when_stopped
+from gpureport.values.runtime.stopping import abandoned_when_stopped
 
 _LOCK = ".lock"
 _THREADS = 4
@@ -61,16 +61,16 @@ class Folder:
                 target = self.place / name
                 changed |= {target.parent, *(each.parent for each in target.parents if not each.exists())}
                 target.parent.mkdir(parents=True, exist_ok=True)
-                os.utime(staged)  # ``sweep`` measures the file's age from here
+                os.utime(staged)  # ``delete_unused`` measures the file's age from here
                 staged.replace(target)
             for folder in sorted(changed):
                 sync(folder)
 
-    def bring(self, name: str) -> Path:
+    def fetch(self, name: str) -> Path:
         """See ``Storage``."""
         return self.place / name
 
-    def forget(self, name: str) -> bool:
+    def delete_copy(self, name: str) -> bool:
         """Return False: there are no copies."""
         return False
 
@@ -102,7 +102,7 @@ class Folder:
 
     def each(self, work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
         """See ``Storage``."""
-        with left_when_stopped(ThreadPoolExecutor(_THREADS)) as pool:
+        with abandoned_when_stopped(ThreadPoolExecutor(_THREADS)) as pool:
             return list(pool.map(work, items))
 
     @contextmanager

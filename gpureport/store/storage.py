@@ -111,7 +111,7 @@ class Storage(Protocol):
 
     @property
     def folder(self) -> Path:
-        """The local folder with the files that ``bring`` returns."""
+        """The local folder with the files that ``fetch`` returns."""
 
     def get(self, name: str) -> Found | None:
         """Return an object as a whole; None where there is none."""
@@ -122,11 +122,11 @@ class Storage(Protocol):
     def add(self, files: Mapping[str, Path]) -> None:
         """Move local files of ``folder`` in as objects with these new names. All are durable on return."""
 
-    def bring(self, name: str) -> Path:
+    def fetch(self, name: str) -> Path:
         """Return the path of an object as a local file. The file is missing where the object does not exist."""
 
-    def forget(self, name: str) -> bool:
-        """Delete the local copy of an object. Return False where there is none because ``bring`` returns the object itself."""
+    def delete_copy(self, name: str) -> bool:
+        """Delete the local copy of an object. Return False where there is none because ``fetch`` returns the object itself."""
 
     def objects(self) -> Iterator[Listed]:
         """List all objects."""
@@ -160,7 +160,7 @@ def store_errors(address: ObjectAddress) -> Iterator[None]:
     except OSError as error:
         if error.errno is None:  # an object's error from the library, not the disk's
             raise StoreError(_sentence(address, error)) from None
-        raise StoreError(_of_disk(address, error)) from error
+        raise StoreError(_disk_error(address, error)) from error
 
 
 def is_absent(error: FileNotFoundError) -> bool:
@@ -195,7 +195,7 @@ def _sentence(address: ObjectAddress, error: Exception) -> str:
     return f"{address} cannot be read or written ({text.splitlines()[0][:200]}); check object_store and the environment"
 
 
-def _of_disk(address: ObjectAddress, error: OSError) -> str:
+def _disk_error(address: ObjectAddress, error: OSError) -> str:
     return (
         f"copies of {address} cannot be kept in {address.reach.cache} ({error.strerror or error}); "
         "free space there, or set XDG_CACHE_HOME to another folder"

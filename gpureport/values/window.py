@@ -69,7 +69,7 @@ _YEARS = range(2000, 2200)
 def parse_date(text: str) -> date:
     """Parse a calendar date. UsageError for anything else."""
     try:
-        return _in_our_time(date.fromisoformat(text))
+        return _in_supported_years(date.fromisoformat(text))
     except ValueError:
         raise UsageError(f"{text!r} is not a date; write it as 2026-11-20") from None
 
@@ -77,11 +77,11 @@ def parse_date(text: str) -> date:
 def parse_instant(text: str, zone: tzinfo = UTC, forms: str = "2026-11-20") -> datetime:
     """Parse an RFC 3339 time, or a date as its midnight. UsageError for anything else and for a time without a zone."""
     try:
-        return day_start(_in_our_time(date.fromisoformat(text)), zone)
+        return day_start(_in_supported_years(date.fromisoformat(text)), zone)
     except ValueError:
         pass
     try:
-        instant = _in_our_time(datetime.fromisoformat(text))
+        instant = _in_supported_years(datetime.fromisoformat(text))
     except ValueError:
         raise UsageError(f"{text!r} is not a time; write {forms} or 2026-11-20T23:51:40Z") from None
     if instant.tzinfo is None:
@@ -89,7 +89,7 @@ def parse_instant(text: str, zone: tzinfo = UTC, forms: str = "2026-11-20") -> d
     return instant.astimezone(UTC)
 
 
-def _in_our_time(day: DayOrInstant) -> DayOrInstant:
+def _in_supported_years(day: DayOrInstant) -> DayOrInstant:
     if day.year not in _YEARS:
         raise ValueError(day)
     return day

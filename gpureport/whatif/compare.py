@@ -15,7 +15,7 @@ from gpureport.compute.query import build, build_view, define_functions, load, n
 from gpureport.compute.quotas import build_quota_facts, quota_graph
 from gpureport.compute.quotas.scene import TERMS, QuotaRows, Row
 from gpureport.lake import Lake, views
-from gpureport.lake.views import make_way
+from gpureport.lake.views import drop_if_exists
 from gpureport.schedulers.change import NO_CHANGE, Change, Pool, changed, doubts, resolved
 from gpureport.schedulers.model import Past, Rules
 from gpureport.schedulers.nos import ORDER, uncounted
@@ -62,7 +62,7 @@ def past_use(con: duckdb.DuckDBPyConnection, lake: Lake, window: Window, rules: 
         for cluster, end_ms, used, capacity in hours:
             found[cluster].append(Past(end_ms, used, float(capacity)))
     for name in made:
-        make_way(con, name)
+        drop_if_exists(con, name)
     return found
 
 
@@ -177,7 +177,7 @@ def answer(
     others = _others(question, changes, inputs.scopes)
     if added:
         _usable(con, added)
-    replay_steps(con, replace(inputs, changes=changes, rules=rules.but(question.rules)), others)
+    replay_steps(con, replace(inputs, changes=changes, rules=rules.with_settings(question.rules)), others)
     doubtful = _change_terms(con, changes)
     _use_demand(con, _REPLAYED)
     anew = (*_AFTER_REPLAY, *_AFTER_LABELS)

@@ -33,7 +33,7 @@ Prices = Mapping[str, Mapping[str, float]]
 
 
 @dataclass(frozen=True)
-class NodeQuestion:
+class NodeScenario:
     """Numbers of nodes to add (negative: to remove) and the kind of node."""
 
     counts: tuple[int, ...]
@@ -64,38 +64,38 @@ def parse_counts(text: str) -> tuple[int, ...]:
 
 
 def rows_of(
-    con: DuckDBPyConnection, window: Window, question: NodeQuestion, prices: Prices
+    con: DuckDBPyConnection, window: Window, scenario: NodeScenario, prices: Prices
 ) -> Iterator[tuple[str, Sequence[Any]]]:
     """Yield rows with a note on the replay error: per cluster one recorded row, one replayed, and one per number of nodes.
 
     LakeError where pods, nodes or required activity are unknown; UsageError where no node matches ``question.like``.
     """
-    scenes = [found for found in _scenes(con, window, question.pods) if found[1].pods]
+    scenes = [found for found in _scenes(con, window, scenario.pods) if found[1].pods]
     if not scenes:
         raise LakeError(f"no pod on a GPU is known in {window}; this needs kube-state-metrics or snapshots, and computed days")
-    if question.pods.needs_activity and all(pod.use.ratio is None for _, scene in scenes for pod in scene.pods):
+    if scenario.pods.needs_activity and all(pod.use.ratio is None for _, scene in scenes for pod in scene.pods):
         raise LakeError(f"no pod's activity is known in {window}; this needs an exporter that names pods")
-    fitting = [(cluster, scene, like) for cluster, scene in scenes if (like := _like(scene, question.like))]
+    fitting = [(cluster, scene, like) for cluster, scene in scenes if (like := _like(scene, scenario.like))]
     if not fitting:
         models = sorted({node.gpu_model or "unknown model" for _, scene in scenes for node in scene.nodes})
-        raise UsageError(f"--like {question.like!r} is neither a node nor a GPU model here; models: {', '.join(models)}")
+        raise UsageError(f"--like {scenario.like!r} is neither a node nor a GPU model here; models: {', '.join(models)}")
     for cluster, scene, like in fitting:
         costs = {model: _hourly(prices, model, window) for model in {node.gpu_model for node in scene.nodes}}
-        yield from _rows(cluster, scene, like, question, costs)
+        yield from _rows(cluster, scene, like, scenario, costs)
 
 
 def _rows(
-    cluster: str, scene: Scene, like: Node, question: NodeQuestion, costs: Mapping[str, Sequence[float | None]]
+    cluster: str, scene: Scene, like: Node, scenario: NodeScenario, costs: Mapping[str, Sequence[float | None]]
 ) -> Iterator[tuple[str, Sequence[Any]]]:
     alike = [node for node in scene.nodes if (node.gpu_model, node.size) == (like.gpu_model, like.size)]
-    if -min(question.counts) > len(alike):
+    if -min(scenario.counts) > len(alike):
         kind = f"{like.gpu_model} with {like.size:g} GPUs"
         raise UsageError(f"{cluster} has {formats.counted(len(alike), 'node')} of {kind}; --nodes can remove no more")
-    held, likeliest = calibrated(scene)
-    policy = question.policy or likeliest
-    usual = replayed(held, policy)
-    recorded = outcome(scene, [pod.start for pod in scene.pods], usual)
-    again = outcome(held, usual, usual)
+    held, best_policy = calibrated(scene)
+    policy = scenario.policy or best_policy
+    replayed_starts = replayed(held, policy)
+    recorded = outcome(scene, [pod.start for pod in scene.pods], replayed_starts)
+    again = outcome(held, replayed_starts, replayed_starts)
     error = again.allocated_gpu_hours / recorded.allocated_gpu_hours - 1 if recorded.allocated_gpu_hours else 0.0
     note = (
         f"{cluster}: replay error {100 * error:+.2f} % of allocated GPU-hours, "
@@ -103,19 +103,19 @@ def _rows(
         f"placement {policy}; {formats.counted(len(held.held or ()), 'pod')} waited for another reason than capacity: same start"
         + (f"; {formats.counted(len(scene.gaps), 'day')} without data, left out of averages" if scene.gaps else "")
     )
-    unsure = sum(pod.use.is_unknown and pod.start is not None for pod in scene.pods)
-    if unsure and question.pods.needs_activity:
-        note += f"; {formats.counted(unsure, 'pod')} of partly unknown use, counted as use: returned GPU-hours are a lower bound"
+    unknown = sum(pod.use.is_unknown and pod.start is not None for pod in scene.pods)
+    if unknown and scenario.pods.needs_activity:
+        note += f"; {formats.counted(unknown, 'pod')} of partly unknown use, counted as use: returned GPU-hours are a lower bound"
     yield note, (cluster, "recorded", "", 0, 0, 0.0, None, *recorded, None)
     yield note, (cluster, "replayed", "", 0, 0, 0.0, None, *again, None)
-    other, paid = question.pods.of(held), costs[like.gpu_model]
-    returned = _returned(held, other, usual, costs)
+    other, rates = scenario.pods.apply_to(held), costs[like.gpu_model]
+    returned = _returned(held, other, replayed_starts, costs)
 
     def placed(count: int) -> Outcome:
-        changed = other.grown(count, like)
-        return outcome(changed, replayed(changed, policy), usual)
+        changed = other.with_nodes(count, like)
+        return outcome(changed, replayed(changed, policy), replayed_starts)
 
-    counts, wait = question.counts, question.wait_seconds
+    counts, wait = scenario.counts, scenario.wait_seconds
     if wait is not None:
         counts = (bisect_left(range(_MOST_ADDED), True, key=lambda count: (placed(count).wait_seconds_p95 or 0.0) < wait),)
         if counts == (_MOST_ADDED,):
@@ -123,7 +123,7 @@ def _rows(
                 f"{cluster}: even {_MOST_ADDED:,} more nodes do not reach this p95 wait; pods wait for other things than GPUs"
             )
     for count in counts:
-        cost = None if None in paid else np.mean(np.array(paid, float)) * count * like.size * (scene.until - scene.since) / 3600
+        cost = None if None in rates else np.mean(np.array(rates, float)) * count * like.size * (scene.until - scene.since) / 3600
         yield note, (cluster, "changed", like.gpu_model, count, *returned, *placed(count), cost)
 
 

@@ -129,7 +129,7 @@ class Scene:
         lost = sum(max(0.0, min(end, until) - max(start, since)) for since, until in self.gaps)
         return pod.gpus * (end - start - lost) / 3600
 
-    def grown(self, count: int, like: Node) -> Scene:
+    def with_nodes(self, count: int, like: Node) -> Scene:
         """Return a scene with added nodes, available from the start; a negative count removes the last nodes of the same kind."""
         if count >= 0:
             steps = ((self.since, like.size), *(each for start, end in self.gaps for each in ((start, 0.0), (end, like.size))))
@@ -206,15 +206,15 @@ class _Replay:
         heapify(self._events)
         while self._events and self._events[0][0] < scene.until:
             now, what, number, gpus = heappop(self._events)
-            freed = self._happen(what, number, gpus)
+            freed = self._apply_event(what, number, gpus)
             # Capacity that becomes free at one instant counts together.
             while self._events and what <= _STEP and self._events[0][:2] <= (now, _STEP):
                 _, *event, gpus = heappop(self._events)
-                freed += self._happen(event[0], event[1], gpus)
+                freed += self._apply_event(event[0], event[1], gpus)
             self._fill(dict.fromkeys(freed), now)
         return self._started
 
-    def _happen(self, what: int, number: int, gpus: float) -> list[str]:
+    def _apply_event(self, what: int, number: int, gpus: float) -> list[str]:
         """Apply one event; return nodes with more free capacity, or the node for a new pod."""
         if what == _STEP:
             name = self._names[number]
@@ -236,15 +236,15 @@ class _Replay:
 
     def _candidates(self, pod: Pod) -> list[str]:
         """Return the node where a new pod can be placed at once; empty where there is none."""
-        is_home = self._is_home(pod)
-        if is_home and self._is_recorded and self._compared < _COMPARED:
+        is_recorded_node = self._fits_recorded_node(pod)
+        if is_recorded_node and self._is_recorded and self._compared < _COMPARED:
             self._compared += 1
             for policy in _PREFERRED:
-                self.agreeing[policy] += self._best_of_all(pod, policy) == pod.node
-        best = pod.node if is_home else self._best_of_all(pod, self._policy)
+                self.agreeing[policy] += self._best_node(pod, policy) == pod.node
+        best = pod.node if is_recorded_node else self._best_node(pod, self._policy)
         return [best] if best else []
 
-    def _best_of_all(self, pod: Pod, policy: Policy) -> str:
+    def _best_node(self, pod: Pod, policy: Policy) -> str:
         """Return the node that the policy chooses, the first by name if several are equal; '' where the pod fits on none."""
         rows: NDArray[np.int64] | None = self._rows.get(pod.kind)
         if rows is None or not len(rows):
@@ -298,9 +298,9 @@ class _Replay:
             self._waiting[pod.kind, pod.request, pod.host].remove((created, number))
             if not self._is_held_back(number, now):
                 best = min(there, key=lambda name: (self._rank(self._free[name][0]), name))
-                self._place(number, pod.node if self._is_home(pod) else best, now)
+                self._place(number, pod.node if self._fits_recorded_node(pod) else best, now)
 
-    def _is_home(self, pod: Pod) -> bool:
+    def _fits_recorded_node(self, pod: Pod) -> bool:
         """Return whether the pod fits on its recorded node and the nodes are unchanged."""
         return not self.scene.is_changed and pod.node in self._of_kind.get(pod.kind, ()) and self._fits(pod, pod.node)
 
@@ -341,8 +341,8 @@ class Outcome(NamedTuple):
     """Pods whose start differs by more than a minute from the replay of the recorded pods."""
 
 
-def outcome(scene: Scene, starts: Sequence[float | None], usual: Sequence[float | None]) -> Outcome:
-    """Return hours, waits and pods of a placement; moved pods are counted against ``usual``."""
+def outcome(scene: Scene, starts: Sequence[float | None], reference_starts: Sequence[float | None]) -> Outcome:
+    """Return hours, waits and pods of a placement; moved pods are counted against ``reference_starts``."""
     hours = (scene.until - scene.since - sum(end - start for start, end in scene.gaps)) / 3600
     waits, allocated, pending, without = [], 0.0, 0.0, 0
     there = [(pod, start) for pod, start in zip(scene.pods, starts, strict=True) if pod.gpus]
@@ -359,7 +359,7 @@ def outcome(scene: Scene, starts: Sequence[float | None], usual: Sequence[float 
     waits.sort()
     moved = sum(
         abs((one or scene.until) - (other or scene.until)) > _NOTABLE_SECONDS
-        for pod, one, other in zip(scene.pods, starts, usual, strict=True)
+        for pod, one, other in zip(scene.pods, starts, reference_starts, strict=True)
         if pod.gpus
     )
     total = sum(_gpu_seconds(node, scene) for node in scene.nodes) / 3600

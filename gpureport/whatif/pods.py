@@ -32,7 +32,7 @@ class PodChange:
         """Return whether the change depends on GPU activity."""
         return self.returns_idle or self.idle_timeout_seconds is not None
 
-    def of(self, scene: Scene) -> Scene:
+    def apply_to(self, scene: Scene) -> Scene:
         """Return the scene with changed pods; UsageError where no pod of a matching workload has a GPU model with the profile."""
         models = {node.name: node.gpu_model for node in scene.nodes}
         fitted = set()

@@ -9,7 +9,7 @@ from typing import Any, TextIO
 
 from gpureport.compute.quotas.scene import Row
 from gpureport.schedulers.allocation import ASSUMPTIONS
-from gpureport.schedulers.replay import UNKNOWABLE
+from gpureport.schedulers.replay import SIMPLIFICATIONS
 from gpureport.values.catalog import REASONS
 from gpureport.values.text import formats
 from gpureport.values.text.rows import Output, print_rows
@@ -109,7 +109,7 @@ def notes(answer: Answer, question: Question, window: Window) -> list[tuple[int,
         f"{window}: {'; '.join(question.words())}{_added(answer)}.",
         "recorded: the recorded outcome; replayed: the outcome by the rules for the same demand; changed: with the change.",
         *(f"{system}: {ASSUMPTIONS[system]}." for system in answer.systems),
-        *UNKNOWABLE,
+        *SIMPLIFICATIONS,
         *([_AMOUNTS_NOTE.format(formats.counted(len(answer.by_amounts), "pool"))] if answer.by_amounts else []),
         *([_LABELS_NOTE] if "nos" in answer.systems else []),
         *_past_notes(answer, question),
@@ -151,7 +151,7 @@ def _whole(answer: Answer, question: Question, window: Window, rows: Sequence[Ro
         "end_at": rfc3339(window.end_at),
         "asked": question.words(),
         "assumptions": {system: ASSUMPTIONS[system] for system in answer.systems},
-        "unknowable": list(UNKNOWABLE),
+        "unknowable": list(SIMPLIFICATIONS),
         "doubts": list(answer.doubts),
         "uncounted_pods": dict(answer.uncounted_pods),
         "added_gpus": _rounded(answer.added_gpus),

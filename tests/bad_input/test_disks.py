@@ -99,4 +99,4 @@ def set_writable(lake: Path, is_writable: bool) -> None:
 def test_a_damaged_note_on_what_a_report_is_made_of_is_no_crash(tmp_path: Path) -> None:
     write(tmp_path / "report.html", "")
     (tmp_path / ".made-of").write_bytes(b"\xff\xfe")
-    assert not delivering.is_made_of(tmp_path, "this")
+    assert not delivering.has_input_digest(tmp_path, "this")

@@ -203,7 +203,7 @@ def test_no_value_of_a_flag_is_a_crash(
 ) -> None:
     """With the day's lake, an ill-reached server and nothing of Kubernetes: an exit code of the contract, and no stack."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("gpureport.cli.forget_output", lambda: None)  # the process is the tests'
+    monkeypatch.setattr("gpureport.cli.discard_output", lambda: None)  # the process is the tests'
     asked = cli.get_command(click.Context(cli), command).params  # type: ignore[union-attr]
     given = ENOUGH.get(command, [])
     if any(each.name == "lake" for each in asked) and "--lake" not in given:

@@ -13,7 +13,7 @@ from prometheus.samples import connect
 from gpureport import doctor
 from gpureport.collect.state.kinds import PODS
 from gpureport.compute.query import load
-from gpureport.doctor import Evidence, Finding, beside, examine
+from gpureport.doctor import Evidence, Finding, combine_evidence, examine
 from gpureport.doctor.cluster import cluster_findings
 from gpureport.doctor.evidence import (
     ApiServer,
@@ -229,7 +229,7 @@ def test_pods_that_snapshots_will_show_are_not_lost_without_kube_state_metrics()
     """The lists of the API server are what a run reads; where pods may not be listed their lives are unknown."""
     for refusal, status in (("", "note"), ("pods is forbidden", "missing")):
         state = Evidence("k", api=ApiServer("k", "kubernetes", (Listing(PODS, "v1", refusal),)), has_telemetry=False)
-        findings = cluster_findings(beside(Evidence("x", (carried("DCGM_FI_DEV_POWER_USAGE"),)), state))
+        findings = cluster_findings(combine_evidence(Evidence("x", (carried("DCGM_FI_DEV_POWER_USAGE"),)), state))
         assert row_of(findings, "Kubernetes state").status == status
 
 

@@ -116,7 +116,7 @@ def test_the_nightly_job_packs_what_is_over_even_where_there_is_nothing_to_repor
     config = Config(lake=lake, out=tmp_path / "out", cluster="lab", kubernetes=Kubernetes(enabled=False))
     plan = nightly.NightPlan(config, {}, DAY, datetime(2026, 11, 22, 1, 30, tzinfo=UTC))
     with pytest.raises(LakeError):
-        nightly.report_and_tidy(plan, nightly.Watch(lambda: 0.0))
+        nightly.report_and_clean_up(plan, nightly.Watch(lambda: 0.0))
     assert names(lake, "pod") == [f"{ms(TIMES[0])}-{ms(TIMES[2])}"]
 
 

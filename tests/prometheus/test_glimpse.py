@@ -42,7 +42,7 @@ class Indexed(Labelled):
     def series(self, matchers: Sequence[Matcher]) -> list[Labels]:
         return [labels for labels in self.known if all(is_match(matcher, labels) for matcher in matchers)]
 
-    def at_a_time(self, label: str, matchers: Sequence[Matcher]) -> dict[str, float]:
+    def mean_series_counts(self, label: str, matchers: Sequence[Matcher]) -> dict[str, float]:
         return Counter(labels.get(label, "") for labels in self.series(matchers))
 
 

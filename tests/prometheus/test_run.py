@@ -127,7 +127,7 @@ def test_a_night_fills_every_day_from_the_first_one_held_publishes_what_it_did_a
             assert re.search("2026-11-19 stays missing: .* has no series", printed)
             written.append(_written(lagging / "lake"))
             texts.append(file.read_text())
-            monkeypatch.setattr("gpureport.collect.export._Export.by", lambda *_: pytest.fail("samples are fetched again"))
+            monkeypatch.setattr("gpureport.collect.export._Export.run", lambda *_: pytest.fail("samples are fetched again"))
         assert run(url, lagging, "2026-11-23", NOW + timedelta(days=1), environ) == 5
     good, bad = texts[0], file.read_text()
     days = {18: 120, 21: 600, 22: 1200}
@@ -270,7 +270,7 @@ def is_as_made(url: str, folder: Path, more: Mapping[str, Any] = MappingProxyTyp
     flags = {"prometheus.url": url, "lake": str(folder / "lake"), "out": str(folder / "out")}
     given = {f"report.{name}": value for name, value in {"only": "html", **report}.items()}
     config, window = load_config(None, {}, {**flags, **given, **more})[0], Window.of_day(date(2026, 11, 22))
-    return delivering.is_made_of(config.out, reporting.made_of(config, window.over_by(NOW)))
+    return delivering.has_input_digest(config.out, reporting.input_digest(config, window.over_by(NOW)))
 
 
 def test_an_older_day_that_cannot_be_read_keeps_none_of_yesterday(

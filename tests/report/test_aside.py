@@ -7,14 +7,14 @@ from pathlib import Path
 
 from lake_moments import moments
 
-from gpureport.report import NOTICE, aside, place
+from gpureport.report import NOTICE, place, staging_folder
 
 EARLIER = ("report.html", "by/red.html", "by/blue.html", "csv/device.csv", "csv/cost.csv", "report.json")
 LATER = ("report.html", "by/blue.html", "csv/device.csv", "report.json")
 
 
 def write(out: Path, names: tuple[str, ...], text: str) -> None:
-    with aside(out) as folder:
+    with staging_folder(out) as folder:
         for name in names:
             (folder / name).parent.mkdir(exist_ok=True)
             (folder / name).write_text(text)
@@ -54,7 +54,7 @@ def test_wherever_it_is_killed_every_file_is_whole_and_the_page_is_the_last_to_c
 
 def test_a_second_report_into_the_folder_waits_for_the_first(tmp_path: Path) -> None:
     second = threading.Thread(target=write, args=(tmp_path, LATER, "second"))
-    with aside(tmp_path) as folder:
+    with staging_folder(tmp_path) as folder:
         second.start()
         second.join(0.2)
         (folder / "report.html").write_text("first")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpureport.schedulers.allocation import ASSUMPTIONS, allocate, first_come, water_fill
+from gpureport.schedulers.allocation import ASSUMPTIONS, allocate, share_by_previous_use, water_fill
 from tests.schedulers.made import holding
 
 
@@ -108,7 +108,7 @@ def test_water_reaches_one_level_per_weight():
 
 
 def test_what_was_held_comes_first_then_everybody_in_proportion():
-    assert first_come(10, {"a": 6, "b": 12}, {"a": 4}) == pytest.approx({"a": 4 + 2 * 6 / 14, "b": 12 * 6 / 14})
+    assert share_by_previous_use(10, {"a": 6, "b": 12}, {"a": 4}) == pytest.approx({"a": 4 + 2 * 6 / 14, "b": 12 * 6 / 14})
 
 
 AMOUNT = st.integers(0, 40)

@@ -19,16 +19,16 @@ GPU, NAMES = "gpu", ("a", "b", "c", "d")
 class Forgetful(Replay):
     """Tries everybody at every step."""
 
-    def _settle(self) -> None:
+    def _admit_pending(self) -> None:
         self._failed.clear()
-        super()._settle()
+        super()._admit_pending()
 
 
 class ForgetfulKueue(KueuePolicy):
     """Reckons its trees anew whenever it reads them."""
 
     def _now(self, now: Situation) -> Cohorts:
-        self._trees.forget_usage()
+        self._trees.clear_usage_cache()
         return self._trees
 
 

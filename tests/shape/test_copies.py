@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpureport.collect.shape.copies import Merges, Points, collapse_target, in_order_of_preference, merge_targets
+from gpureport.collect.shape.copies import CopyMerger, Points, collapse_target, in_order_of_preference, merge_targets
 from gpureport.collect.shape.identity import Provenance
 
 TARGETS = [Provenance("dcgm", instance, "") for instance in ("a", "b")]
@@ -28,7 +28,7 @@ def alone(copies: list[tuple[Provenance, Points]]) -> Points:
 def test_signals_that_share_instants_are_merged_as_each_alone(
     drawn: list[tuple[Provenance, np.ndarray, bool]], seeds: list[int]
 ) -> None:
-    merges, shared = Merges(), []
+    merger, shared = CopyMerger(), []
     stale = [times[-1:] + 1 if is_marked else times[:0] for _, times, is_marked in drawn]
     for seed in seeds:
         values = np.random.default_rng(seed)
@@ -36,7 +36,7 @@ def test_signals_that_share_instants_are_merged_as_each_alone(
             (target, Points(times, values.integers(0, 9, times.size).astype(float), marked))
             for (target, times, _), marked in zip(drawn, stale, strict=True)
         ]
-        found, expected = merges.of(copies), alone(copies)
+        found, expected = merger.merge(copies), alone(copies)
         for name in ("times_ms", "values", "stale_ms"):
             np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
         shared.append(found.times_ms)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gpureport.collect.shape import PLAIN, Reading, Shaped, read_labels, reading_of, shape
-from gpureport.collect.shape.identity import NOBODY, DeviceKey, identify
+from gpureport.collect.shape.identity import NO_WORKLOAD, DeviceKey, identify
 from gpureport.values.catalog import load_catalog
 from gpureport.values.series import SeriesBatch
 from gpureport.values.window import Window
@@ -105,7 +105,7 @@ def test_a_text_that_is_not_there_is_no_device_and_no_model() -> None:
         ({"pod": "p", "namespace": "ns", "container": "c", "pod_uid": "u"}, ("ns", "p", "u", "c")),
         ({"pod_name": "p", "pod_namespace": "ns", "container_name": "c"}, ("ns", "p", "", "c")),
         ({"kube_pod": "p", "kube_namespace": "ns", "kube_container": "c"}, ("ns", "p", "", "c")),
-        ({"pod": "", "namespace": "", "container": ""}, NOBODY),
+        ({"pod": "", "namespace": "", "container": ""}, NO_WORKLOAD),
         (
             {"exported_pod": "p", "exported_namespace": "ns", "exported_container": "c", "pod": "nvidia-dcgm-exporter-x"},
             ("ns", "p", "", "c"),
@@ -115,14 +115,14 @@ def test_a_text_that_is_not_there_is_no_device_and_no_model() -> None:
         ({"exported_pod": "p", "container": "nvidia-dcgm-exporter", "pod": "telemetry-1"}, ("", "p", "", "")),
         # The target's labels have its pod's uid.
         ({"exported_pod": "p", "exported_pod_uid": "u", "pod": "nvidia-dcgm-exporter-x", "pod_uid": "x"}, ("", "p", "u", "")),
-        ({"pod": "nvidia-dcgm-exporter-x7", "namespace": "gpu-operator", "container": "nvidia-dcgm-exporter"}, NOBODY),
-        ({"pod": "metrics-agent-x7k2p", "namespace": "ops", "service": "metrics-agent"}, NOBODY),
-        ({"pod": "metrics-agent-6d5f7b8c9d-x7k2p", "namespace": "ops", "job": "metrics-agent"}, NOBODY),
+        ({"pod": "nvidia-dcgm-exporter-x7", "namespace": "gpu-operator", "container": "nvidia-dcgm-exporter"}, NO_WORKLOAD),
+        ({"pod": "metrics-agent-x7k2p", "namespace": "ops", "service": "metrics-agent"}, NO_WORKLOAD),
+        ({"pod": "metrics-agent-6d5f7b8c9d-x7k2p", "namespace": "ops", "job": "metrics-agent"}, NO_WORKLOAD),
         # AMD's operator; its exporter's series of an idle GPU.
-        ({"pod": "default-metrics-exporter-vvvkm", "namespace": "kube-amd-gpu", "job": "gpu-exporter"}, NOBODY),
+        ({"pod": "default-metrics-exporter-vvvkm", "namespace": "kube-amd-gpu", "job": "gpu-exporter"}, NO_WORKLOAD),
         ({"pod": "train-7", "namespace": "ml", "job": "train"}, ("ml", "train-7", "", "")),
         ({"pod": "train-worker-x7k2p", "namespace": "ml", "service": "train"}, ("ml", "train-worker-x7k2p", "", "")),
-        ({"pod": "agent-x7", "Hostname": "agent-x7"}, NOBODY),
+        ({"pod": "agent-x7", "Hostname": "agent-x7"}, NO_WORKLOAD),
     ],
 )
 def test_a_workload_is_known_by_every_habit_and_the_exporter_is_nobody(labels: dict[str, str], workload: tuple[str, ...]) -> None:

@@ -164,14 +164,14 @@ def test_what_nothing_refers_to_is_removed_in_time_and_nothing_else(
     held = seen(elsewhere)
     objects = {each.name for each in Bucket(address).objects()}
     lake = open_lake(address)
-    assert lake.tidy() == 0  # not a day old
+    assert lake.delete_unused_files() == 0  # not a day old
     assert {each.name for each in Bucket(address).objects()} == objects
-    assert lake.tidy(NO_GRACE) >= 5 + 2  # the day's five files of the first export, and what the dead one sent
+    assert lake.delete_unused_files(NO_GRACE) >= 5 + 2  # the day's five files of the first export, and what the dead one sent
     third = replace(elsewhere, reach=replace(elsewhere.reach, cache=elsewhere.reach.cache / "third"))
     assert seen(third) == held
     left = {each.name for each in Bucket(address).objects()}
     assert left == {ROOT, *open_lake(address).root.names()} and len(left) == len(held) + 1
-    assert lake.tidy(NO_GRACE) == 0
+    assert lake.delete_unused_files(NO_GRACE) == 0
 
 
 def test_a_reader_goes_on_with_the_lake_that_it_opened(address: ObjectAddress, elsewhere: ObjectAddress) -> None:
@@ -186,7 +186,7 @@ def test_only_what_is_read_is_fetched(address: ObjectAddress, elsewhere: ObjectA
     export(address, 2)
     export(address, 2, NEXT)
     lake = open_lake(elsewhere)
-    lake.bring(each for each in lake.partitions("facts/device_hour") if each.date == DAY)
+    lake.fetch(each for each in lake.partitions("facts/device_hour") if each.date == DAY)
     copies = list(elsewhere.cache.glob("**/*.parquet"))
     assert [file.parent.name for file in copies] == ["2026-11-20"]
     assert "device_hour" in str(copies[0])
@@ -203,7 +203,7 @@ def test_an_object_that_is_not_what_was_written_is_named_and_a_damaged_copy_is_f
     bucket = Bucket(address)
     (name,) = [each.name for each in bucket.objects() if is_own(each.name) and "device_hour" in each.name]
     bucket.put(name, b"PAR1")
-    bucket.forget(name)
+    bucket.delete_copy(name)
     with pytest.raises(DamagedError, match=f"facts/device_hour, lab, {DAY} is damaged .* run 'gpureport compute --date {DAY}"):
         seen(address)
     bucket.put(ROOT, b"{}")
@@ -236,5 +236,5 @@ def test_a_lake_of_the_older_form_is_migrated_and_holds_the_same_files(
     kept = set(before) & set(seen(elsewhere).values())
     assert len(seen(elsewhere)) == len(before) == len(kept) + done.file_count  # written anew is what lacked columns
     export(elsewhere, 1)
-    assert open_lake(elsewhere).tidy(NO_GRACE) > 0  # what only the older form needs
+    assert open_lake(elsewhere).delete_unused_files(NO_GRACE) > 0  # what only the older form needs
     assert set(seen(address).values()) > kept

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from gpureport.values.errors import LakeError, UsageError
 from gpureport.values.window import Window
-from gpureport.whatif.nodes import NAMES, NodeQuestion, _hourly, _rows, parse_counts
+from gpureport.whatif.nodes import NAMES, NodeScenario, _hourly, _rows, parse_counts
 from gpureport.whatif.placement import Node, Pod, Request, Scene, Use, calibrated, outcome, replayed
 from gpureport.whatif.pods import PodChange, returned_gpu_hours
 
@@ -35,7 +35,7 @@ def test_who_waits_longest_and_fits_goes_first() -> None:
     pods = [Pod(6, 0, 0, 300, "a", KIND), Pod(8, 10, 400, 700, "a", KIND), Pod(2, 20, 20, 400, "a", KIND)]
     recorded = calibrated(scene(pods, [node("a", 8)]))[0]
     assert (recorded.held, replayed(recorded, "spread")) == ({}, [0, 400, 20])
-    more = recorded.grown(1, recorded.nodes[0])
+    more = recorded.with_nodes(1, recorded.nodes[0])
     starts = replayed(more, "spread")
     assert starts == [0, 10, 20]
     found = outcome(more, starts, [0, 400, 20])
@@ -49,7 +49,7 @@ def test_a_pod_that_had_room_and_no_place_keeps_its_start() -> None:
     pods = [Pod(4, 0, 0, None, "a", KIND), Pod(4, 10, 500, None, "a", KIND), Pod(2, 20, None, None, "", KIND)]
     recorded = calibrated(scene(pods, [node("a", 8)]))[0]
     assert recorded.held == {1: 500, 2: inf}
-    assert replayed(recorded.grown(3, recorded.nodes[0]), "spread") == [0, 500, None]
+    assert replayed(recorded.with_nodes(3, recorded.nodes[0]), "spread") == [0, 500, None]
 
 
 def test_as_few_nodes_more_as_it_takes() -> None:
@@ -62,7 +62,7 @@ def test_as_few_nodes_more_as_it_takes() -> None:
     counts = [
         next(
             row[3]
-            for _, row in _rows("c", there, there.nodes[0], NodeQuestion((0,), wait_seconds=wait), {"H100": [None]})
+            for _, row in _rows("c", there, there.nodes[0], NodeScenario((0,), wait_seconds=wait), {"H100": [None]})
             if row[1] == "changed"
         )
         for wait in (300, 301, 901)
@@ -70,14 +70,14 @@ def test_as_few_nodes_more_as_it_takes() -> None:
     assert counts == [3, 1, 0]
     held = scene([Pod(8, 10, None, None, "", KIND, Use("ns/w"))], [node("a", 8)], until=2000)
     with pytest.raises(LakeError, match="even 1,000 more nodes do not reach"):
-        list(_rows("c", held, held.nodes[0], NodeQuestion((0,), wait_seconds=60), {"H100": [None]}))
+        list(_rows("c", held, held.nodes[0], NodeScenario((0,), wait_seconds=60), {"H100": [None]}))
 
 
 def test_a_node_costs_what_is_in_force_in_each_hour() -> None:
     """8 GPUs for a day at 2 and a day at 4: 8 x 24 x 6. 24 GPU-hours that are returned cost 48 at 2, else unknown."""
     idle = scene([Pod(1, 0, 0, 86400.0, "a", KIND, Use("ns/w", 0.0))], [node("a", 8)], until=172_800)
     own, window = (
-        NodeQuestion((1,), pods=PodChange(returns_idle=True)),
+        NodeScenario((1,), pods=PodChange(returns_idle=True)),
         Window(datetime(2026, 11, 20, tzinfo=UTC), datetime(2026, 11, 22, tzinfo=UTC)),
     )
     found = {}
@@ -96,7 +96,7 @@ def test_a_day_without_data_is_no_time_without_gpus() -> None:
     day = 86400.0
     there = Node("a", "H100", ((0.0, 8.0), (day, 0.0), (2 * day, 8.0)))
     lost = replace(scene([Pod(8, 0, 0, day, "a", KIND)], [there], until=3 * day), gaps=[(day, 2 * day)])
-    found = [outcome(each, replayed(each, "spread"), [0]) for each in (lost, lost.grown(1, there))]
+    found = [outcome(each, replayed(each, "spread"), [0]) for each in (lost, lost.with_nodes(1, there))]
     assert [(each.placeable_gpus, each.free_gpus, each.allocated_gpu_hours) for each in found] == [(8, 4, 192), (16, 12, 192)]
     whole = replace(lost, pods=[Pod(8, 0, 0, None, "a", KIND)])  # 8 of 8 GPUs on both days, 384 h; of 4 idle ones 192 h
     found = outcome(whole, replayed(whole, "spread"), [0])
@@ -115,13 +115,13 @@ def test_cpu_is_the_bound() -> None:
     small = Node("a", "H100", ((0.0, 8),), (32, 512))
     recorded = calibrated(scene(pods, [small]))[0]
     assert (recorded.held, replayed(recorded, "spread")[4]) == ({}, 300)
-    assert replayed(recorded.grown(1, small), "spread")[4] == 10
+    assert replayed(recorded.with_nodes(1, small), "spread")[4] == 10
     assert calibrated(scene(pods, [small._replace(host=(inf, inf))]))[0].held == {4: 300}
     assert replayed(scene(pods, [small._replace(host=(inf, 4))]), "spread")[4] == 300
     never = [Pod(4, 0, 0, None, "a", KIND, host=(30, 1)), Pod(1, 10, None, None, "", KIND, host=(8, 1))]
     short = calibrated(scene(never, [small]))[0]
     assert (short.held, replayed(short, "spread")) == ({}, [0, None])
-    assert replayed(short.grown(1, small), "best-fit") == [0, 10]
+    assert replayed(short.with_nodes(1, small), "best-fit") == [0, 10]
 
 
 def test_replicas_are_placed_by_units() -> None:
@@ -145,7 +145,7 @@ def test_replicas_are_placed_by_units() -> None:
     there = Scene(0, 1000, pods, [shared], {KIND: ["a"], small: ["a"]})
     again = calibrated(there)[0]
     assert (again.held, replayed(again, "spread")) == ({}, [*starts, 20])
-    assert replayed(again.grown(1, shared), "spread") == [1, 2, 3, 4, 5, 6, 20]
+    assert replayed(again.with_nodes(1, shared), "spread") == [1, 2, 3, 4, 5, 6, 20]
     whole = Scene(0, 1000, pods[:5], [node("w", 3)], {KIND: ["w"]})
     assert replayed(whole, "spread") == [1, 2, 3, 300, None]
 
@@ -153,7 +153,7 @@ def test_replicas_are_placed_by_units() -> None:
 def test_fewer_nodes_send_their_pods_elsewhere() -> None:
     """Both ran from before the window. Without b its pod waits until a's ends at 300, and runs the 600 s that it had left."""
     pods = [Pod(8, -50, 0, 300, "a", KIND), Pod(8, -50, 0, 600, "b", KIND)]
-    less = scene(pods, [node("a", 8), node("b", 8)]).grown(-1, node("a", 8))
+    less = scene(pods, [node("a", 8), node("b", 8)]).with_nodes(-1, node("a", 8))
     starts = replayed(less, "spread")
     assert starts == [0, 300]
     assert outcome(less, starts, starts).allocated_gpu_hours == pytest.approx((8 * 300 + 8 * 600) / 3600)
@@ -230,7 +230,7 @@ def test_more_nodes_are_as_if_they_had_been_there(seed: int, more: int, units: l
     """To the second, whatever the sizes, and whether GPUs are shared: where nodes are equally free both go by name."""
     requests, recorded = simulated(seed, [1, 2, 4, 8], units)
     assume(all(pod.end is not None for pod in recorded.pods))  # how long the others would have run is not known
-    scene_of_more = calibrated(recorded)[0].grown(more, recorded.nodes[0])
+    scene_of_more = calibrated(recorded)[0].with_nodes(more, recorded.nodes[0])
     real = scheduled(requests, {node.name: node.unit_gpus for node in scene_of_more.nodes}, 400)
     assert replayed(scene_of_more, "spread") == [start for start, _ in real]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpureport.values.errors import UsageError
-from gpureport.whatif.nodes import NodeQuestion, _rows
+from gpureport.whatif.nodes import NodeScenario, _rows
 from gpureport.whatif.placement import Node, Pod, Scene, Use, outcome, replayed
 from gpureport.whatif.pods import PodChange, parse_duration, returned_gpu_hours
 
@@ -22,7 +22,7 @@ def test_an_idle_pod_ends_and_gives_its_room_to_who_waits() -> None:
     idle = Pod(8, 0, 0, 7 * HOUR, "a", KIND, Use("ns/notebook", 1.0, [(HOUR, 7 * HOUR)]))
     waiting = Pod(8, HOUR, 7 * HOUR, 8 * HOUR, "a", KIND, Use("ns/job", 1.0))
     before = scene(idle, waiting)
-    after = PodChange(idle_timeout_seconds=2 * HOUR).of(before)
+    after = PodChange(idle_timeout_seconds=2 * HOUR).apply_to(before)
     assert [pod.end for pod in after.pods] == [3 * HOUR, 8 * HOUR]
     starts = replayed(after, "spread")
     assert starts == [0, 3 * HOUR]
@@ -44,14 +44,14 @@ def test_an_idle_pod_ends_and_gives_its_room_to_who_waits() -> None:
 )
 def test_a_timeout_counts_from_when_the_pod_was_idle(runs: list[tuple[float, float]], end: float | None) -> None:
     pod = Pod(1, 0, HOUR / 2, None, "a", KIND, Use("ns/w", 1.0, runs))
-    assert PodChange(idle_timeout_seconds=2 * HOUR).of(scene(pod)).pods[0].end == end
+    assert PodChange(idle_timeout_seconds=2 * HOUR).apply_to(scene(pod)).pods[0].end == end
 
 
 def test_gpus_that_a_pod_never_used_are_returned() -> None:
     """Four of which one was used, two of which none was, and two of which nothing is known."""
     pods = [Pod(gpus, 0, 0, None, "a", KIND, Use("ns/w", ratio)) for gpus, ratio in ((4, 0.25), (2, 0.0), (2, None))]
     before = scene(*pods)
-    after = PodChange(returns_idle=True).of(before)
+    after = PodChange(returns_idle=True).apply_to(before)
     assert [pod.gpus for pod in after.pods] == [1, 0, 2]
     starts = replayed(after, "spread")
     assert starts == [0, None, 0]
@@ -69,7 +69,7 @@ def test_unknown_use_makes_what_is_returned_a_lower_bound() -> None:
     ]
     there = scene(*pods)
     notes = [
-        next(_rows("c", there, there.nodes[0], NodeQuestion((0,), pods=change), {there.nodes[0].gpu_model: [None]}))[0]
+        next(_rows("c", there, there.nodes[0], NodeScenario((0,), pods=change), {there.nodes[0].gpu_model: [None]}))[0]
         for change in (PodChange(returns_idle=True), PodChange(idle_timeout_seconds=HOUR), PodChange())
     ]
     assert ["1 pod of partly unknown use, counted as use: returned GPU-hours are a lower bound" in each for each in notes] == [
@@ -82,14 +82,14 @@ def test_unknown_use_makes_what_is_returned_a_lower_bound() -> None:
 def test_mig_instances_in_place_of_whole_gpus() -> None:
     """Seven 1g.10gb or two 3g.40gb are made of an H100; other workloads and shares stay as they are."""
     pods = [Pod(gpus, 0, 0, None, "a", KIND, Use(name)) for gpus, name in ((1, "ns/small"), (2, "ns/other"), (0.5, "ns/small"))]
-    found = PodChange(slices=(("1g.10gb", "ns/small"), ("3g.40gb", "ns/oth*"))).of(scene(*pods))
+    found = PodChange(slices=(("1g.10gb", "ns/small"), ("3g.40gb", "ns/oth*"))).apply_to(scene(*pods))
     assert [pod.gpus for pod in found.pods] == [pytest.approx(1 / 7), 1, 0.5]
 
 
 @pytest.mark.parametrize("model", ["NVIDIA L4", ""])
 def test_a_profile_that_the_model_does_not_have_is_refused(model: str) -> None:
     with pytest.raises(UsageError, match=r"--mig 1g\.10gb for ns/"):
-        PodChange(slices=(("1g.10gb", "ns/*"),)).of(scene(Pod(1, 0, 0, None, "a", KIND, Use("ns/w")), model=model))
+        PodChange(slices=(("1g.10gb", "ns/*"),)).apply_to(scene(Pod(1, 0, 0, None, "a", KIND, Use("ns/w")), model=model))
 
 
 def test_durations() -> None:

@@ -32,7 +32,7 @@ from gpureport.lake import Change, DamagedError, Lake, open_lake
 from gpureport.store import Place
 from gpureport.values.catalog import Catalog
 from gpureport.values.errors import AuthError, SourceError
-from gpureport.values.runtime.garbage import uncollected
+from gpureport.values.runtime.garbage import garbage_collection_off
 from gpureport.values.runtime.parallel import Processes, Progress
 from gpureport.values.series import METRIC_LABEL, SeriesBatch, concatenate
 from gpureport.values.window import Window
@@ -55,7 +55,7 @@ class Exported:
 
 
 @dataclass(frozen=True)
-class _Done:
+class _GroupResult:
     warnings: tuple[str, ...]
     read_path: str
     tallies: Mapping[str, Tally] = field(default_factory=dict)
@@ -78,9 +78,9 @@ def export_day(settings: ExportSettings, place: Place, day: date, progress: Prog
         plan = with_unread(plan, connection, settings, day)
     export = _Export(settings, server, lake, progress, sum(held.values()), bool(held) and only_if_grown)
     try:
-        return export.by(plan, day)
+        return export.run(plan, day)
     except _SplitDeviceError:
-        return export.by(plan_from_list(connection, settings, day), day)
+        return export.run(plan_from_list(connection, settings, day), day)
 
 
 def _may_have_grown(held: Mapping[str, int], connection: Connection, server: Server, settings: ExportSettings, day: date) -> bool:
@@ -112,19 +112,19 @@ class _Export:
     """Number of samples behind the day's rows in the lake."""
     only_if_grown: bool
 
-    def by(self, plan: Plan, day: date) -> Exported:
+    def run(self, plan: Plan, day: date) -> Exported:
         """Fetch a plan and commit the day. _SplitDeviceError, with the lake unchanged, where two groups share a device."""
         fetch = _Fetch(self.settings, self.server, day, plan.reading)
         workers = Processes(self.settings.prometheus.max_concurrency)
         groups = list(enumerate(plan.groups))
         with self.lake.change() as change:
-            done = _read_right(fetch, lambda work: workers.each(partial(work.do, change=change), groups, self.progress))
+            done = _export_groups(fetch, lambda work: workers.each(partial(work.export, change=change), groups, self.progress))
             _refuse_split_devices(done)
             exported = replace(_exported(day, done, plan.warnings), unread=plan.unread)
             if self.only_if_grown and exported.sample_count <= self.held:
                 change.abandon()
                 return replace(exported, is_written=False)
-            exported = replace(exported, warnings=(*lessened(self.held, exported.sample_count), *exported.warnings))
+            exported = replace(exported, warnings=(*fewer_samples_warning(self.held, exported.sample_count), *exported.warnings))
             server = f"{self.server.flavour} {self.server.version}".strip()
             origin = Origin("prometheus", server, exported.read_paths, exported.warnings)
             rows = source_table(add_tallies(each.tallies for each in done), self.settings.catalog, origin, Window.of_day(day))
@@ -132,7 +132,7 @@ class _Export:
         return exported
 
 
-def _refuse_split_devices(done: Sequence[_Done]) -> None:
+def _refuse_split_devices(done: Sequence[_GroupResult]) -> None:
     seen = Counter(device for each in done for device in each.devices)
     if any(count > 1 for count in seen.values()):
         raise _SplitDeviceError
@@ -142,7 +142,7 @@ def _refuse_split_devices(done: Sequence[_Done]) -> None:
 def _loading_loops(catalog: Catalog) -> Iterator[None]:
     """Load the compiled loops while the server answers the first queries. Forked workers inherit them."""
     loading = threading.Thread(target=load_loops, args=(catalog,))
-    with uncollected():
+    with garbage_collection_off():
         loading.start()
         try:
             yield
@@ -177,7 +177,7 @@ def held_sample_counts(lake: Lake, cluster: str, day: date) -> dict[str, int]:
         return dict(con.execute(counting, [files]).fetchall())
 
 
-def lessened(held: int, sample_count: int) -> tuple[str, ...]:
+def fewer_samples_warning(held: int, sample_count: int) -> tuple[str, ...]:
     """Return a warning where the new day has fewer samples than the lake had."""
     return (f"the lake had {held:,} samples of the day",) if sample_count < held else ()
 
@@ -191,7 +191,7 @@ class _Fetch:
     day: date
     reading: Reading
 
-    def do(self, task: tuple[int, Group], change: Change) -> _Done:
+    def export(self, task: tuple[int, Group], change: Change) -> _GroupResult:
         """Stage one group's parts and return its result."""
         number, group = task
         batch, done = self._read(group, window_to_read(self.day))
@@ -201,22 +201,22 @@ class _Fetch:
             change.write(table, self.settings.cluster, self.day, rows, part=number)
         return replace(done, tallies=shaped.tallies, devices=shaped.devices)
 
-    def _read(self, group: Group, around: Window) -> tuple[SeriesBatch, _Done]:
+    def _read(self, group: Group, around: Window) -> tuple[SeriesBatch, _GroupResult]:
         connection = open_connection(self.settings.prometheus, self.settings.environ)
         readings = [read(connection, self.server, query.matchers, around, query.expected_samples) for query in group.queries]
         warnings = tuple(warning for reading in readings for warning in reading.warnings)
         paths = ", ".join(sorted({reading.read_path for reading in readings}))
-        return concatenate([reading.batch for reading in readings]), _Done(warnings, paths)
+        return concatenate([reading.batch for reading in readings]), _GroupResult(warnings, paths)
 
 
-def _read_right(fetch: _Fetch, all_groups: Callable[[_Fetch], list[_Done]]) -> list[_Done]:
+def _export_groups(fetch: _Fetch, all_groups: Callable[[_Fetch], list[_GroupResult]]) -> list[_GroupResult]:
     """Return every group's result. A second pass corrects a wrong unit that the whole day reveals (DCGM 4.6)."""
     done = all_groups(fetch)
     reading = reading_of(add_tallies(each.tallies for each in done), fetch.reading)
     return done if reading == fetch.reading else all_groups(replace(fetch, reading=reading))
 
 
-def _exported(day: date, done: Sequence[_Done], warnings: tuple[str, ...]) -> Exported:
+def _exported(day: date, done: Sequence[_GroupResult], warnings: tuple[str, ...]) -> Exported:
     everything = sorted({*warnings, *(warning for each in done for warning in each.warnings)})
     tallies = add_tallies(each.tallies for each in done).values()
     series_count, samples = sum(tally.series_count for tally in tallies), sum(tally.sample_count for tally in tallies)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 
-from gpureport.collect.export import Exported, ExportSettings, held_sample_counts, lessened
+from gpureport.collect.export import Exported, ExportSettings, fewer_samples_warning, held_sample_counts
 from gpureport.collect.export.planning import window_to_read
 from gpureport.collect.sources.blocks import Block, blocks_of, read_block
 from gpureport.collect.sources.provenance import Origin, source_table
@@ -35,7 +35,7 @@ def export_blocks(settings: ExportSettings, place: Place, lake: Place, day: date
         with opened.change() as change:
             tallies = DayWriter(change, settings.cluster, known, [raw], settings.keep_raw).write(day)
             samples = sum(tally.sample_count for tally in tallies.values())
-            warnings = lessened(held, samples)
+            warnings = fewer_samples_warning(held, samples)
             origin = Origin("prometheus", str(place), "blocks", warnings)
             change.write("source", settings.cluster, day, source_table(tallies, settings.catalog, origin, Window.of_day(day)))
     series_count, of_blocks = sum(tally.series_count for tally in tallies.values()), f"{counted(len(blocks), 'block')} of {place}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from itertools import chain, product
 
-from gpureport.collect.shape import DEVICE_LABELS, PLAIN, Reading, device_uuid, place, read_labels
+from gpureport.collect.shape import DEVICE_LABELS, PLAIN, Reading, device_uuid, read_labels, target
 from gpureport.collect.shape.reading import NOT_EXTENDED, REQUESTS
 from gpureport.collect.sources.prometheus import (
     HOST_LABELS,
@@ -80,7 +80,7 @@ def with_unread(plan: Plan, connection: Connection, settings: ExportSettings, da
     """Return the plan with counts of series outside of the catalog, where the server reports them."""
     wanted = [Matcher(METRIC_LABEL, "=~", ACCELERATOR_METRICS), *settings.scope]
     try:
-        counts = Labelled(connection, window_to_read(day)).at_a_time(METRIC_LABEL, wanted)
+        counts = Labelled(connection, window_to_read(day)).mean_series_counts(METRIC_LABEL, wanted)
     except SourceError:
         return plan
     return replace(plan, unread=settings.catalog.unread({metric: math.ceil(count) for metric, count in counts.items()}))
@@ -114,7 +114,7 @@ def plan_from_list(connection: Connection, settings: ExportSettings, day: date) 
     """
     outline, reading, all_warnings = Outline(device_labels(settings.catalog)), PLAIN, list[str]()
     example: Labels | None = None
-    for series, warnings in _listed(connection, settings, settings.catalog.requested, day):
+    for series, warnings in _list_series_in_parts(connection, settings, settings.catalog.requested, day):
         example = example or next(iter(series), None)
         outline.add(series, _device_of(settings.catalog))
         reading = read_labels(series, reading)
@@ -127,7 +127,7 @@ def plan_from_list(connection: Connection, settings: ExportSettings, day: date) 
     return Plan(_groups(connection, settings, outline, example, day), reading, tuple(all_warnings))
 
 
-def _listed(
+def _list_series_in_parts(
     connection: Connection, settings: ExportSettings, metrics: Sequence[str], day: date
 ) -> Iterator[tuple[list[Labels], list[str]]]:
     """Yield all series with the server's warnings. Where the list is too large for one answer, the metrics are halved."""
@@ -139,24 +139,24 @@ def _listed(
         if len(metrics) == 1:
             raise
     for half in (metrics[: len(metrics) // 2], metrics[len(metrics) // 2 :]):
-        yield from _listed(connection, settings, half, day)
+        yield from _list_series_in_parts(connection, settings, half, day)
 
 
 def _groups(connection: Connection, settings: ExportSettings, outline: Outline, example: Labels, day: date) -> list[Group]:
     """Return groups within a budget of samples. One series or device shows the sample rate."""
     window = window_to_read(day)
-    hourly = samples_per_hour(connection, _lasting(example), window) or ASSUMED_SAMPLES_PER_HOUR
+    hourly = samples_per_hour(connection, _without_pod_labels(example), window) or ASSUMED_SAMPLES_PER_HOUR
     groups = plan_groups(outline, settings.samples_per_group, round(hourly * window.seconds / 3600))
-    return [_within(group, settings.scope) for group in groups]
+    return [_with_scope(group, settings.scope) for group in groups]
 
 
-def _lasting(example: Labels) -> Labels:
+def _without_pod_labels(example: Labels) -> Labels:
     """Return the labels common to a metric's series of a device, without its pod, which may have ended early."""
     common = {name: value for name, value in example.items() if name in (METRIC_LABEL, *HOST_LABELS, *DEVICE_LABELS)}
     return common if common.keys() & set(DEVICE_LABELS) else example
 
 
-def _within(group: Group, scope: tuple[Matcher, ...]) -> Group:
+def _with_scope(group: Group, scope: tuple[Matcher, ...]) -> Group:
     return Group(tuple(replace(query, matchers=(*query.matchers, *scope)) for query in group.queries))
 
 
@@ -188,7 +188,7 @@ def _reading(labelled: Labelled, seen: Glimpse, settings: ExportSettings) -> Rea
         targets = product(namespaces or [""], {"", *containers}, pods)
         requesting.append(labelled.values("exported_pod", requests))
     return Reading(
-        frozenset(place(dict(zip(("namespace", "container", "pod"), each, strict=True))) for each in targets),
+        frozenset(target(dict(zip(("namespace", "container", "pod"), each, strict=True))) for each in targets),
         requesting=frozenset(chain(*requesting)),
         honoring=frozenset(chain(*(labelled.values("job", each) for each in own))),
     )

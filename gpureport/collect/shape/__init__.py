@@ -17,15 +17,15 @@ from gpureport.collect.shape.devices import DeviceSignals, Steps, devices
 from gpureport.collect.shape.identity import DeviceKey
 from gpureport.collect.shape.names import DEVICE_LABELS, device_uuid
 from gpureport.collect.shape.owners import label_runs, owner_runs
-from gpureport.collect.shape.physics import believed, drop_contradictions
+from gpureport.collect.shape.physics import drop_contradictions, plausible
 from gpureport.collect.shape.prepare import Prepared, Tally, prepare
-from gpureport.collect.shape.reading import PLAIN, Reading, place, read_labels, units_by_evidence
+from gpureport.collect.shape.reading import PLAIN, Reading, read_labels, target, units_by_evidence
 from gpureport.collect.shape.wide import DeviceRows, LongRows, device_rows, long_rows
 from gpureport.values.catalog import Catalog
 from gpureport.values.series import SeriesBatch
 from gpureport.values.window import Window
 
-__all__ = ["DEVICE_LABELS", "PLAIN", "Reading", "Shaped", "Tally", "device_uuid", "place", "read_labels", "reading_of", "shape"]
+__all__ = ["DEVICE_LABELS", "PLAIN", "Reading", "Shaped", "Tally", "device_uuid", "read_labels", "reading_of", "shape", "target"]
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def shape(batch: SeriesBatch, catalog: Catalog, window: Window, keep_raw: bool =
     pods = {each.series_id for found in signals.values() for each in found.pod_series}
     return Shaped(
         device_sample=arrow.device_sample_table(rows),
-        sample=arrow.sample_table(_long(series, pods, steps, window)),
+        sample=arrow.sample_table(_sample_rows(series, pods, steps, window)),
         raw_sample=arrow.raw_sample_table(series if keep_raw else (), window),  # without rows, an import's are removed
         series=arrow.series_table([(each, _scope(each, pods)) for each in series], batch.external_labels, window),
         owner_label=_owner_label(series, steps, window),
@@ -111,7 +111,7 @@ _XIDS_PER_MS = 0.1
 """Upper bound: a driver does not log more errors."""
 
 
-def _long(series: list[Prepared], pods: set[int], steps: Steps, window: Window) -> list[tuple[int, LongRows]]:
+def _sample_rows(series: list[Prepared], pods: set[int], steps: Steps, window: Window) -> list[tuple[int, LongRows]]:
     """Return the rows of all series that are not device columns."""
     found = []
     for each in series:
@@ -120,7 +120,7 @@ def _long(series: list[Prepared], pods: set[int], steps: Steps, window: Window) 
         if is_long and each.points.count:
             is_state, points = meaning.scope == "cluster", each.points
             if meaning.scope == "detail" and meaning.kind == "counter":
-                points = believed(points, _XIDS_PER_MS, steps.of(each), each.dropped)
+                points = plausible(points, _XIDS_PER_MS, steps.of(each), each.dropped)
             rows = long_rows(points, meaning.kind == "counter", is_state, steps.of(each), window)
             found.append((each.series_id, rows))
     return found
@@ -134,7 +134,7 @@ def _owner_label(series: list[Prepared], steps: Steps, window: Window) -> pa.Tab
 def _device_label(series: list[Prepared], steps: Steps, window: Window) -> pa.Table:
     found: dict[DeviceKey, list[Prepared]] = defaultdict(list)
     for each in series:
-        for key, described in _described(each).items():
+        for key, described in _device_descriptions(each).items():
             found[key].append(described)
     gpus = _grouped(series, lambda each: (key := each.identity.holder_device) and key._replace(gpu_instance_id=""))
     runs = []
@@ -144,7 +144,7 @@ def _device_label(series: list[Prepared], steps: Steps, window: Window) -> pa.Ta
     return arrow.device_label_table(runs)
 
 
-def _described(series: Prepared) -> dict[DeviceKey, Prepared]:
+def _device_descriptions(series: Prepared) -> dict[DeviceKey, Prepared]:
     """Return the device of the labels, and the instance of a board value's series."""
     identity = series.identity
     device, holder = identity.device, identity.holder_device

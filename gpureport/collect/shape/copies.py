@@ -63,30 +63,30 @@ def merge_targets(targets: list[Points]) -> Points:
     if len(targets) == 1:
         return targets[0]
     times, values = targets[0].times_ms, targets[0].values
-    speaker = np.zeros(times.size, np.int64)
+    target_numbers = np.zeros(times.size, np.int64)
     for number, target in enumerate(targets[1:], start=1):
         silent = _is_silent(times, target.times_ms)
         merged = np.concatenate([times, target.times_ms[silent]])
         order = np.argsort(merged, kind="stable")
         values = np.concatenate([values, target.values[silent]])[order]
-        speaker = np.concatenate([speaker, np.full(int(silent.sum()), number)])[order]
+        target_numbers = np.concatenate([target_numbers, np.full(int(silent.sum()), number)])[order]
         times = merged[order]
-    return Points(times, values, _markers(targets, times, speaker))
+    return Points(times, values, _continuing_markers(targets, times, target_numbers))
 
 
-class Merges:
-    """Merges of a device signal's copies. The order of times is computed once for signals with the same times arrays."""
+class CopyMerger:
+    """Merges copies of a device signal. The order of times is computed once for signals with the same times arrays."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[tuple[Provenance, int, int], ...], _Order] = {}
 
-    def of(self, copies: Sequence[tuple[Provenance, Points]]) -> Points:
+    def merge(self, copies: Sequence[tuple[Provenance, Points]]) -> Points:
         """Merge at least one copy. No copy may be empty."""
         if len(copies) == 1:
             return copies[0][1]
         key = tuple((provenance, id(points.times_ms), id(points.stale_ms)) for provenance, points in copies)
         if key not in self._known:
-            self._known[key] = _order_of(copies)
+            self._known[key] = _sorted_order(copies)
         order = self._known[key]
         if order.positions is None:
             return _merged(copies)
@@ -104,7 +104,7 @@ class _Order:
     positions: NDArray[np.int64] | None
 
 
-def _order_of(copies: Sequence[tuple[Provenance, Points]]) -> _Order:
+def _sorted_order(copies: Sequence[tuple[Provenance, Points]]) -> _Order:
     if any(_overlap(found) for found in _by_target(copies).values()):
         return _Order(copies, _NOTHING, _NOTHING, None)
     ends = np.cumsum([points.count for _, points in copies])
@@ -133,20 +133,20 @@ def _merged(copies: Sequence[tuple[Provenance, Points]]) -> Points:
     return merge_targets(in_order_of_preference({key: collapse_target(found) for key, found in _by_target(copies).items()}))
 
 
-def _markers(targets: list[Points], times_ms: Times, speaker: NDArray[np.int64]) -> Times:
+def _continuing_markers(targets: list[Points], times_ms: Times, target_numbers: NDArray[np.int64]) -> Times:
     """Return the markers to keep. A marker is dropped where another target continues: the series moved, but did not end."""
     kept = []
     for number, target in enumerate(targets):
         following = np.searchsorted(times_ms, target.stale_ms, side="left")
-        speakers = np.append(speaker, number)
-        kept.append(target.stale_ms[speakers[following] == number])
+        padded_numbers = np.append(target_numbers, number)
+        kept.append(target.stale_ms[padded_numbers[following] == number])
     return distinct(kept)
 
 
-def _is_silent(speaking_ms: Times, times_ms: Times) -> NDArray[np.bool_]:
-    """Whether each time is in a pause of ``speaking_ms`` longer than the gap limit, or as far outside its range."""
-    steps = np.diff(speaking_ms)
+def _is_silent(reporting_ms: Times, times_ms: Times) -> NDArray[np.bool_]:
+    """Whether each time is in a pause of ``reporting_ms`` longer than the gap limit, or as far outside its range."""
+    steps = np.diff(reporting_ms)
     limit = GAP_STEPS * float(np.median(steps)) if steps.size else 0.0
-    after = np.searchsorted(speaking_ms, times_ms, side="left")
-    pause = np.concatenate([[speaking_ms[0] - times_ms[0]], steps, [times_ms[-1] - speaking_ms[-1]]])
-    return np.asarray((pause[after] > limit) & ~is_among(times_ms, speaking_ms))
+    after = np.searchsorted(reporting_ms, times_ms, side="left")
+    pause = np.concatenate([[reporting_ms[0] - times_ms[0]], steps, [times_ms[-1] - reporting_ms[-1]]])
+    return np.asarray((pause[after] > limit) & ~is_among(times_ms, reporting_ms))

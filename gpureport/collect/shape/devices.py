@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpureport.collect.shape.copies import Merges, Points, merge_targets
+from gpureport.collect.shape.copies import CopyMerger, Points, merge_targets
 from gpureport.collect.shape.identity import DeviceKey
 from gpureport.collect.shape.intervals import Flags, StepFallback, Times, Values, distinct, intervals, is_among, median_step_ms
-from gpureport.collect.shape.physics import believe, believed, can_be_power
+from gpureport.collect.shape.physics import can_be_power, drop_impossible, plausible
 from gpureport.collect.shape.prepare import Prepared, Tally
 from gpureport.values.catalog import PER_SECOND, Catalog, Meaning
 from gpureport.values.tables import SIGNAL_BY_NAME
@@ -35,11 +35,11 @@ def growth_per_second(counter: Points, fallback_step_ms: StepFallback, highest: 
 def growth_ratio(counter: Points, divisor: Points, fallback_step_ms: StepFallback, highest: float) -> Points:
     """Return the ratio of two counters' growth between common sample times. A ratio above ``highest`` is dropped."""
     mine = is_among(counter.times_ms, divisor.times_ms)
-    theirs = is_among(divisor.times_ms, counter.times_ms)
+    is_common = is_among(divisor.times_ms, counter.times_ms)
     shared = Points(counter.times_ms[mine], counter.values[mine], distinct([counter.stale_ms, divisor.stale_ms]))
     if not shared.count:
         return shared
-    change, base = np.diff(shared.values), np.diff(divisor.values[theirs])
+    change, base = np.diff(shared.values), np.diff(divisor.values[is_common])
     is_known = _linked(shared, fallback_step_ms) & (change >= 0) & (base > 0) & (change <= highest * _MARGIN * base)
     return _gauge(shared, np.divide(change, base, out=np.zeros(change.size), where=base > 0), is_known)
 
@@ -137,7 +137,7 @@ def devices(
             by_device[each.identity.device][each.identity.meaning.signal].append(each)
         elif each.identity.meaning.signal == "xid_error_count" and each.identity.holder_device is not None:
             xid_counters[each.identity.holder_device.device_uuid].append(each)
-    batch = _Batch(catalog, steps, tallies, Merges())
+    batch = _Batch(catalog, steps, tallies, CopyMerger())
     found = {key: _signals(by_device[key], batch) for key in sorted(by_device)}
     for key, signals in found.items():
         is_whole = not key.gpu_instance_id
@@ -153,17 +153,17 @@ class _Batch(NamedTuple):
     catalog: Catalog
     steps: Steps
     tallies: Mapping[str, Tally]
-    merges: Merges
+    merger: CopyMerger
 
 
 def _signals(by_signal: Mapping[str, list[Prepared]], batch: _Batch) -> DeviceSignals:
     found = DeviceSignals()
     for signal, candidates in sorted(by_signal.items()):
-        chosen, pods = _without_pod_scope(signal, [_known_under_mig(signal, each) for each in candidates])
+        chosen, pods = _without_pod_scope(signal, [_drop_unknown_under_mig(signal, each) for each in candidates])
         found.pod_series += pods
         if chosen and signal not in batch.catalog.divisors:
             _add(found, signal, _by_source(chosen, batch.catalog), by_signal, batch)
-    believe(found, batch.catalog.board(model_of(by_signal)))
+    drop_impossible(found, batch.catalog.board(model_of(by_signal)))
     return found
 
 
@@ -173,14 +173,14 @@ def model_of(by_signal: Mapping[str, list[Prepared]]) -> str:
     return next((model for model in models if model), "")
 
 
-def _known_under_mig(signal: str, series: Prepared) -> Prepared:
+def _drop_unknown_under_mig(signal: str, series: Prepared) -> Prepared:
     """Return the series. A whole GPU's utilization under an instance's name loses its points."""
     identity = series.identity
     is_instance = identity.holder_device is not None and identity.holder_device.gpu_instance_id != ""
     if signal not in _UNKNOWN_UNDER_MIG or not is_instance or identity.meaning.exporter != "dcgm-exporter":
         return series
     dropped = Counter({**series.dropped, "mig": series.points.count})
-    return replace(series, points=_nothing(), dropped=dropped)
+    return replace(series, points=_no_points(), dropped=dropped)
 
 
 def _by_source(series: list[Prepared], catalog: Catalog) -> list[list[Prepared]]:
@@ -225,22 +225,22 @@ def _points(series: list[Prepared], by_signal: Mapping[str, list[Prepared]], bat
         flags: dict[float, list[Prepared]] = defaultdict(list)  # by bit: drivers rename flags, and both names may exist
         for each in series:
             flags[each.identity.meaning.factor].append(each)
-        return mask_of([_one(found, batch, dropped) for found in flags.values()])
-    points = _one(series, batch, dropped)
+        return mask_of([_merge_copies(found, batch, dropped) for found in flags.values()])
+    points = _merge_copies(series, batch, dropped)
     if not meaning.per or not points.count:
         return points
     step, highest = batch.steps.of(series[0]), SIGNAL_BY_NAME[meaning.signal].highest
     if meaning.per == PER_SECOND:
-        derived = growth_per_second(believed(points, highest / 1000, step, dropped), step, highest)
+        derived = growth_per_second(plausible(points, highest / 1000, step, dropped), step, highest)
     else:
         divisor = [each for each in by_signal.get(meaning.per, []) if each.points.count]
-        derived = growth_ratio(points, _one(divisor, batch, dropped), step, highest) if divisor else _nothing()
+        derived = growth_ratio(points, _merge_copies(divisor, batch, dropped), step, highest) if divisor else _no_points()
     if points.count == 1:
         dropped["single_sample"] += 1
     return derived
 
 
-def _nothing() -> Points:
+def _no_points() -> Points:
     return Points(np.empty(0, np.int64), np.empty(0), np.empty(0, np.int64))
 
 
@@ -248,11 +248,11 @@ def _merged(sources: Sequence[Points], meaning: Meaning) -> Points:
     if len(sources) == 1:
         return sources[0]
     if meaning.kind == "counter" and not meaning.per:
-        return merge_targets([sources[0], *(_continued(sources[0], each) for each in sources[1:])])
+        return merge_targets([sources[0], *(_continue_counter(sources[0], each) for each in sources[1:])])
     return merge_targets(list(sources))
 
 
-def _continued(before: Points, after: Points) -> Points:
+def _continue_counter(before: Points, after: Points) -> Points:
     """Continue a counter under a new name. Where rounding alone makes it lower, it continues from the previous value."""
     at = int(np.searchsorted(after.times_ms, before.times_ms[-1], side="right"))
     if at == after.count:
@@ -283,24 +283,24 @@ def _origin(served: list[Prepared], sources: Sequence[list[Prepared]], dropped: 
 def _without_pod_scope(signal: str, series: list[Prepared]) -> tuple[list[Prepared], list[Prepared]]:
     """Separate a device's own series from pods'. A labeled series is a pod's where an unlabeled one has a common time."""
     owned = [each for each in series if each.identity.is_owned and each.points.count]
-    bare = [each for each in series if not each.identity.is_owned and each.points.count]
-    if signal not in _MAY_BE_POD_SCOPE or not owned or not bare:
+    unlabeled = [each for each in series if not each.identity.is_owned and each.points.count]
+    if signal not in _MAY_BE_POD_SCOPE or not owned or not unlabeled:
         return series, []
-    metrics = {each.identity.meaning.metric for each in bare}
-    own = distinct([each.points.times_ms for each in bare])
-    twins = [each for each in owned if each.identity.meaning.metric in metrics]
-    if not any(is_among(each.points.times_ms, own).any() for each in twins):
+    metrics = {each.identity.meaning.metric for each in unlabeled}
+    unlabeled_ms = distinct([each.points.times_ms for each in unlabeled])
+    labeled = [each for each in owned if each.identity.meaning.metric in metrics]
+    if not any(is_among(each.points.times_ms, unlabeled_ms).any() for each in labeled):
         return series, []
-    ids = {each.series_id for each in twins}
-    return [each for each in series if each.series_id not in ids], twins
+    ids = {each.series_id for each in labeled}
+    return [each for each in series if each.series_id not in ids], labeled
 
 
-def _one(series: list[Prepared], batch: _Batch, dropped: Counter[str]) -> Points:
+def _merge_copies(series: list[Prepared], batch: _Batch, dropped: Counter[str]) -> Points:
     """Merge all copies of one device signal."""
     found = [(each.identity.provenance, each.points) for each in series if each.points.count]
     if not found:
-        return _nothing()
-    merged = batch.merges.of(found)
+        return _no_points()
+    merged = batch.merger.merge(found)
     copies = sum(each.points.count for each in series) - merged.count
     if copies:
         dropped["copy"] += copies
@@ -320,19 +320,19 @@ def imply_memory(found: DeviceSignals, memory_bytes: float) -> None:
     if "fb_total_bytes" not in points and memory_bytes:
         if "fb_used_bytes" not in points and "fb_used_ratio" in points:
             share = points["fb_used_ratio"]
-            _put(found, "fb_used_bytes", "fb_used_ratio", replace(share, values=share.values * memory_bytes))
+            _imply(found, "fb_used_bytes", "fb_used_ratio", replace(share, values=share.values * memory_bytes))
         if "fb_used_bytes" in points:
             used = points["fb_used_bytes"]
-            _put(found, "fb_total_bytes", "fb_used_bytes", replace(used, values=np.full(used.count, memory_bytes)), DATA_SHEET)
+            _imply(found, "fb_total_bytes", "fb_used_bytes", replace(used, values=np.full(used.count, memory_bytes)), DATA_SHEET)
     if {"fb_used_bytes", "fb_total_bytes"} <= points.keys():
         used, total = points["fb_used_bytes"], points["fb_total_bytes"]
         known = total.values[np.maximum(np.searchsorted(total.times_ms, used.times_ms, side="right") - 1, 0)]
         if (fits := used.values <= known).any():
             free = Points(used.times_ms[fits], (known - used.values)[fits], used.stale_ms)
-            _put(found, "fb_free_bytes", "fb_total_bytes", free)
+            _imply(found, "fb_free_bytes", "fb_total_bytes", free)
 
 
-def _put(found: DeviceSignals, name: str, source: str, points: Points, metric: str = "") -> None:
+def _imply(found: DeviceSignals, name: str, source: str, points: Points, metric: str = "") -> None:
     origin = found.origin[source]
     found.points[name], found.fallback[name] = points, found.fallback[source]
     found.origin[name] = replace(origin, metrics=(metric,) if metric else origin.metrics, dropped=Counter(), other_metrics=())

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from gpureport.collect.shape import names
 from gpureport.collect.shape.names import first
-from gpureport.collect.shape.reading import PLAIN, Reading, place
+from gpureport.collect.shape.reading import PLAIN, Reading, target
 from gpureport.values.catalog import Catalog, Meaning
 from gpureport.values.series import METRIC_LABEL, Labels
 
@@ -53,7 +53,7 @@ class DeviceLabels(NamedTuple):
     make: str
 
 
-NOBODY = Workload("", "", "", "")
+NO_WORKLOAD = Workload("", "", "", "")
 
 
 @dataclass(frozen=True)
@@ -109,17 +109,17 @@ def identify(labels: Labels, catalog: Catalog, reading: Reading = PLAIN) -> Iden
 
 def _workload(labels: Labels, meaning: Meaning, reading: Reading) -> Workload:
     if meaning.is_of_host:
-        return NOBODY
+        return NO_WORKLOAD
     if meaning.exporter == "kepler":  # in Kepler's series the labels pod and container are those of Kepler's own pod
         return Workload(labels.get("pod_namespace", ""), labels.get("pod_name", ""), labels.get("pod_id", ""), "")
     if pod := labels.get("exported_pod"):
         namespace = labels.get("exported_namespace", "")
         return Workload(namespace, pod, first(labels, names.POD_UID), names.exported_container(labels))
     pod = first(labels, names.POD)
-    if not pod or (pod == labels.get("pod") and place(labels) in reading.exporters):
-        return NOBODY
+    if not pod or (pod == labels.get("pod") and target(labels) in reading.exporters):
+        return NO_WORKLOAD
     if pod not in reading.requesting and names.is_exporter(labels, pod, labels.get("job", "") in reading.honoring):
-        return NOBODY
+        return NO_WORKLOAD
     return Workload(first(labels, names.NAMESPACE), pod, first(labels, names.POD_UID), first(labels, names.CONTAINER))
 
 
@@ -155,7 +155,7 @@ def series_id(labels: Labels) -> int:
 
 
 @dataclass(frozen=True)
-class _Known:
+class _LabelIdentities:
     """Identities of one label set by kind of metric, and the hashed text before and after the metric name."""
 
     before: str
@@ -163,7 +163,7 @@ class _Known:
     identities: dict[tuple[object, ...], Identity | None] = field(default_factory=dict)
 
     @classmethod
-    def by(cls, rest: _Rest) -> _Known:
+    def of_labels(cls, rest: _Rest) -> _LabelIdentities:
         before = _text({name: value for name, value in rest if name < METRIC_LABEL})
         after = _text({name: value for name, value in rest if name > METRIC_LABEL})
         return cls(f"{before}\x00" if before else "", f"\x00{after}" if after else "")
@@ -175,7 +175,7 @@ class KnownLabels:
     def __init__(self, catalog: Catalog, reading: Reading) -> None:
         self._catalog = catalog
         self._reading = reading
-        self._known: dict[_Rest, _Known] = {}
+        self._known: dict[_Rest, _LabelIdentities] = {}
 
     def read(self, labels: Labels) -> tuple[Identity, int] | None:
         """Return the results of ``identify`` and ``series_id``."""
@@ -185,11 +185,11 @@ class KnownLabels:
         rest = _rest(labels)
         known = self._known.get(rest)  # one lookup: hashing a dozen labels takes longer than the rest
         if known is None:
-            known = self._known[rest] = _Known.by(rest)
-        alike = (meaning.vendor, meaning.exporter, meaning.scope, meaning.holder, meaning.names_device, meaning.is_device)
-        if alike not in known.identities:
-            known.identities[alike] = identify(labels, self._catalog, self._reading)
-        found = known.identities[alike]
+            known = self._known[rest] = _LabelIdentities.of_labels(rest)
+        kind = (meaning.vendor, meaning.exporter, meaning.scope, meaning.holder, meaning.names_device, meaning.is_device)
+        if kind not in known.identities:
+            known.identities[kind] = identify(labels, self._catalog, self._reading)
+        found = known.identities[kind]
         if found is None:
             return None
         shared = found.device, found.holder_device, found.workload, found.provenance, found.device_labels

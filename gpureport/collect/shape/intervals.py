@@ -29,12 +29,12 @@ _NO_VALUES: Values = np.empty(0)
 
 def distinct(arrays: Sequence[Times]) -> Times:
     """Return the distinct times of sorted arrays, sorted."""
-    from gpureport.collect.shape.loops import united
+    from gpureport.collect.shape.loops import merge_distinct
 
     if len(arrays) < 2:
-        return united(arrays[0] if arrays else _NOTHING, _NOTHING)
+        return merge_distinct(arrays[0] if arrays else _NOTHING, _NOTHING)
     half = len(arrays) // 2
-    return united(distinct(arrays[:half]), distinct(arrays[half:]))
+    return merge_distinct(distinct(arrays[:half]), distinct(arrays[half:]))
 
 
 def is_same(one: Times, other: Times) -> bool:
@@ -44,9 +44,9 @@ def is_same(one: Times, other: Times) -> bool:
 
 def is_among(instants_ms: Times, times_ms: Times) -> Flags:
     """Whether each of the sorted times is among other sorted times."""
-    from gpureport.collect.shape.loops import among
+    from gpureport.collect.shape.loops import is_contained
 
-    return among(instants_ms, times_ms)
+    return is_contained(instants_ms, times_ms)
 
 
 StepFallback = Callable[[], int | None]
@@ -65,10 +65,10 @@ class Intervals:
 
 def intervals(times_ms: Times, stale_ms: Times, fallback_step_ms: StepFallback) -> Intervals:
     """Return the intervals of sorted, distinct times. ``fallback_step_ms`` is for hours with too few steps."""
-    from gpureport.collect.shape.loops import reach
+    from gpureport.collect.shape.loops import interval_ends
 
     step, guessed = hourly_steps(times_ms, fallback_step_ms)
-    ends, is_linked = reach(times_ms, step, stale_ms, GAP_STEPS)
+    ends, is_linked = interval_ends(times_ms, step, stale_ms, GAP_STEPS)
     return Intervals(times_ms, ends, is_linked, guessed)
 
 
@@ -98,6 +98,6 @@ def growth(values: Values, is_linked: Flags, refused: Values | None = None) -> t
 
     After a reset the new value, a lower bound, is growth over a gap: 3, 4, 1, 2 gives 1, –, 1, – and –, –, 1, –.
     """
-    from gpureport.collect.shape.loops import grown
+    from gpureport.collect.shape.loops import counter_growth
 
-    return grown(values, is_linked, _NO_VALUES if refused is None else refused)
+    return counter_growth(values, is_linked, _NO_VALUES if refused is None else refused)

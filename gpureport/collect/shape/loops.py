@@ -71,7 +71,7 @@ def steps_in_force(times_ms: Times, medians: Times, hour_ms: Number) -> Times:
 
 
 @compiled
-def reach(times_ms: Times, steps_ms: Times, stale_ms: Times, gap_steps: Number) -> tuple[Times, Flags]:
+def interval_ends(times_ms: Times, steps_ms: Times, stale_ms: Times, gap_steps: Number) -> tuple[Times, Flags]:
     """Return (end of each sample's interval, whether the next sample follows without a gap)."""
     ends, is_linked = np.empty(times_ms.size, np.int64), np.zeros(times_ms.size, np.bool_)
     last, marker = times_ms.size - 1, 0
@@ -88,7 +88,7 @@ def reach(times_ms: Times, steps_ms: Times, stale_ms: Times, gap_steps: Number) 
 
 
 @compiled
-def in_force(times_ms: Times, ends_ms: Times, starts_ms: Times) -> tuple[Times, Flags, Flags]:
+def samples_in_force(times_ms: Times, ends_ms: Times, starts_ms: Times) -> tuple[Times, Flags, Flags]:
     """Return at each start: the last sample (or the first of all), whether it holds, and whether it begins there."""
     sample = np.empty(starts_ms.size, np.int64)
     is_held, is_own = np.empty(starts_ms.size, np.bool_), np.empty(starts_ms.size, np.bool_)
@@ -103,7 +103,7 @@ def in_force(times_ms: Times, ends_ms: Times, starts_ms: Times) -> tuple[Times, 
 
 
 @compiled
-def among(instants_ms: Times, times_ms: Times) -> Flags:
+def is_contained(instants_ms: Times, times_ms: Times) -> Flags:
     """Whether each of the sorted times is among other sorted times."""
     found = np.zeros(instants_ms.size, np.bool_)
     at = 0
@@ -130,7 +130,9 @@ def is_suspect(times_ms: Times, values: Values, rate: Number, slow_ms: Number, s
 
 
 @compiled
-def judged(times_ms: Times, values: Values, steps_ms: Times, rate: Number, refill_steps: Number) -> tuple[Flags, Values, Times]:
+def check_counter(
+    times_ms: Times, values: Values, steps_ms: Times, rate: Number, refill_steps: Number
+) -> tuple[Flags, Values, Times]:
     """Check a counter: return the samples to keep, refused growth to the next kept one (NaN: none), and counts by reason.
 
     Counts: outliers, growth beyond ``rate`` per ms, backward steps. Growth may use the time since the last change, plus one
@@ -156,7 +158,7 @@ def judged(times_ms: Times, values: Values, steps_ms: Times, rate: Number, refil
             origin = before if origin < 0 else origin
         elif change < 0:
             is_back = origin >= 0 and 0 <= values[at] - values[origin] <= rate * (times_ms[at] - times_ms[origin])
-            is_reset = not is_back and values[at] <= possible and _goes_on(times_ms, values, at, rate, steps_ms[at])
+            is_reset = not is_back and values[at] <= possible and _is_continued(times_ms, values, at, rate, steps_ms[at])
             if not is_reset:
                 refused[before] = -change
                 counts[2] += 1
@@ -172,7 +174,7 @@ def judged(times_ms: Times, values: Values, steps_ms: Times, rate: Number, refil
 
 
 @compiled
-def _goes_on(times_ms: Times, values: Values, at: Number, rate: Number, step_ms: Number) -> bool:
+def _is_continued(times_ms: Times, values: Values, at: Number, rate: Number, step_ms: Number) -> bool:
     """Whether the next sample, if any, is possible growth from this value."""
     if at + 1 == values.size:
         return True
@@ -188,7 +190,7 @@ def _outliers(
         if values[after] <= values[before]:
             # A new counter hardly reaches the exact old value. A single stray sample may, but nothing continues from it.
             is_same = 0 < values[after] == values[before] < values[at] and after + 1 < values.size
-            if is_same and _goes_on(times_ms, values, after, rate, step_ms):
+            if is_same and _is_continued(times_ms, values, after, rate, step_ms):
                 return after - at
             break
     if at + 1 < values.size and _is_outlier(times_ms, values, before, at, rate, since, step_ms):
@@ -228,7 +230,7 @@ def _is_outlier(
 
 
 @compiled
-def grown(values: Values, is_linked: Flags, refused: Values) -> tuple[Values, Values]:
+def counter_growth(values: Values, is_linked: Flags, refused: Values) -> tuple[Values, Values]:
     """Return a counter's growth to the next sample, and over a gap or reset that ends at a sample; NaN elsewhere.
 
     ``refused`` is a number where the growth to the next sample is refused.
@@ -248,17 +250,17 @@ def grown(values: Values, is_linked: Flags, refused: Values) -> tuple[Values, Va
 
 
 @compiled
-def united(one: Times, other: Times) -> Times:
+def merge_distinct(one: Times, other: Times) -> Times:
     """Return the distinct times of two sorted arrays, sorted."""
     found = np.empty(one.size + other.size, np.int64)
-    count, at, beside = 0, 0, 0
-    while at < one.size or beside < other.size:
-        if beside == other.size or (at < one.size and one[at] <= other[beside]):
+    count, at, other_at = 0, 0, 0
+    while at < one.size or other_at < other.size:
+        if other_at == other.size or (at < one.size and one[at] <= other[other_at]):
             instant = one[at]
             at += 1
         else:
-            instant = other[beside]
-            beside += 1
+            instant = other[other_at]
+            other_at += 1
         if count == 0 or found[count - 1] != instant:
             found[count] = instant
             count += 1

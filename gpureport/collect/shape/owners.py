@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpureport.collect.shape.copies import Points, collapse_target, in_order_of_preference, merge_targets
-from gpureport.collect.shape.identity import NOBODY, DeviceLabels, Provenance, Workload
+from gpureport.collect.shape.identity import NO_WORKLOAD, DeviceLabels, Provenance, Workload
 from gpureport.collect.shape.intervals import Intervals, StepFallback, Times, distinct, intervals, is_among, is_same
 from gpureport.collect.shape.prepare import Prepared
 from gpureport.values.window import Window
@@ -52,11 +52,11 @@ def label_runs(
             found[labels] = Run(start, end)
     runs = _without_part_descriptions(found).items()
     return {
-        labels: _lives(run, labels.gpu_instance_profile, series, gpu, fallback_step_ms) if gpu else [run] for labels, run in runs
+        labels: _split(run, labels.gpu_instance_profile, series, gpu, fallback_step_ms) if gpu else [run] for labels, run in runs
     }
 
 
-def _lives(run: Run, profile: str, series: list[Prepared], gpu: list[Prepared], fallback_step_ms: StepFallback) -> list[Run]:
+def _split(run: Run, profile: str, series: list[Prepared], gpu: list[Prepared], fallback_step_ms: StepFallback) -> list[Run]:
     """Split a run where an instance's metrics show its GPU without the instance, unless both sides have a common holder."""
     own = [each for each in series if not profile or each.identity.device_labels.gpu_instance_profile in ("", profile)]
     ids, metrics = {each.series_id for each in own}, {each.identity.meaning.metric for each in own}
@@ -137,7 +137,7 @@ def _all_times(series: list[Prepared]) -> Times:
 def _times_by_workload(series: list[Prepared]) -> dict[Workload, Times]:
     named: dict[Workload, list[Prepared]] = defaultdict(list)
     for each in series:
-        if each.identity.workload != NOBODY:
+        if each.identity.workload != NO_WORKLOAD:
             named[each.identity.workload].append(each)
     return {workload: _all_times(group) for workload, group in named.items()}
 

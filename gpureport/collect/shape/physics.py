@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _MARGIN = 1.5
 _UNKNOWN_BOUND_WATTS = 3000.0
-_LEAST = 0.01
+_LEAST_SHARE = 0.01
 """Share of a board's power below any idle power; also a share of power that a counter's growth always exceeds."""
 _HIGHEST_LIMIT = 2.0
 _NEVER_0 = ("dcgm-exporter", "nvidia_gpu_exporter", "opentelemetry-dcgm")
@@ -32,30 +32,30 @@ _HIGHEST_RATE = {"seconds": 1.05, "count": 1e6}
 _STUCK_MS = 600_000
 _STUCK_JOULES = 10_000.0
 _HOUR_MS = 3_600_000
-_FAR_BELOW = 0.25  # share of an hour's energy by power; sampling cannot explain so large a difference
-_COARSER = (1e3, 1e6)  # factors to the previous, coarser unit of the same metric name
+_FAR_BELOW_RATIO = 0.25  # share of an hour's energy by power; sampling cannot explain so large a difference
+_COARSER_FACTORS = (1e3, 1e6)  # factors to the previous, coarser unit of the same metric name
 _REASONS = ("outlier", "beyond_bound", "backward_step")
 
 
-def believe(found: DeviceSignals, board: Board) -> None:
+def drop_impossible(found: DeviceSignals, board: Board) -> None:
     """Remove impossible values from a device's signals."""
-    _keep_between(found, "power_limit_watts", 1.0, _HIGHEST_LIMIT * board.watts or _UNKNOWN_BOUND_WATTS)
+    _drop_out_of_range(found, "power_limit_watts", 1.0, _HIGHEST_LIMIT * board.watts or _UNKNOWN_BOUND_WATTS)
     bound = bound_watts(found.points.get("power_limit_watts"), board.watts)
-    least = _LEAST * board.watts
-    _keep_between(found, "power_watts", least or 1.0, bound)
+    least = _LEAST_SHARE * board.watts
+    _drop_out_of_range(found, "power_watts", least or 1.0, bound)
     for name, points in list(found.points.items()):
         signal = SIGNAL_BY_NAME[name]
         if signal.kind == "counter":
             is_energy = signal.unit == "joules"
             rate = (bound if is_energy else _HIGHEST_RATE[signal.unit]) / 1000
-            beside = _beside(found, points, least) if is_energy else None
+            power = _power_to_compare(found, points, least) if is_energy else None
             refill_steps = GAP_STEPS if is_energy and "power_watts" in found.points else 0
-            found.points[name] = believed(points, rate, found.fallback[name], found.origin[name].dropped, beside, refill_steps)
+            found.points[name] = plausible(points, rate, found.fallback[name], found.origin[name].dropped, power, refill_steps)
 
 
 def can_be_power(points: Points, limit: Points | None, board_watts: float) -> bool:
     """Whether any value is a possible power of the board."""
-    least, bound = _LEAST * board_watts or 1.0, bound_watts(limit, board_watts)
+    least, bound = _LEAST_SHARE * board_watts or 1.0, bound_watts(limit, board_watts)
     return bool(((points.values >= least) & (points.values <= bound)).any())
 
 
@@ -68,7 +68,7 @@ def bound_watts(limit: Points | None, board_watts: float) -> float:
     return _MARGIN * known if known > 0 else _UNKNOWN_BOUND_WATTS
 
 
-def _keep_between(found: DeviceSignals, name: str, lowest: float, highest: float) -> None:
+def _drop_out_of_range(found: DeviceSignals, name: str, lowest: float, highest: float) -> None:
     """Drop values outside of the range. A 0 stays, except from NVIDIA exporters: another board's sensor may count the power."""
     points = found.points.get(name)
     if points is None or lowest <= points.values.min() <= points.values.max() <= highest:
@@ -85,27 +85,27 @@ def _keep_between(found: DeviceSignals, name: str, lowest: float, highest: float
         del found.points[name]
 
 
-def _beside(found: DeviceSignals, counter: Points, least: float) -> Points | None:
+def _power_to_compare(found: DeviceSignals, counter: Points, least: float) -> Points | None:
     """Return the power for a check of energy; without exported power, the model's smallest power."""
     power = found.points.get("power_watts")
     return power if power or not least else Points(counter.times_ms, np.full(counter.count, least), counter.stale_ms)
 
 
-def believed(
+def plausible(
     points: Points, rate: float, fallback: StepFallback, dropped: Counter[str], power: Points | None = None, refill_steps: int = 0
 ) -> Points:
     """Return a counter without outliers and with impossible growth refused. ``power`` is the same device's power, for energy.
 
     Exported power covers the time around a reset of up to ``refill_steps`` steps.
     """
-    from gpureport.collect.shape.loops import is_suspect, judged
+    from gpureport.collect.shape.loops import check_counter, is_suspect
 
-    is_slow = is_suspect(points.times_ms, points.values, rate, 0 if power is None else _STUCK_MS, _LEAST * rate)
-    if not is_slow and (power is None or not _far_below(points.times_ms, np.diff(points.values), power).any()):
+    is_slow = is_suspect(points.times_ms, points.values, rate, 0 if power is None else _STUCK_MS, _LEAST_SHARE * rate)
+    if not is_slow and (power is None or not _is_far_below(points.times_ms, np.diff(points.values), power).any()):
         return points
     steps, _ = hourly_steps(points.times_ms, fallback)
     in_one_unit = _in_one_unit(points, rate, dropped)
-    kept, refused, counts = judged(points.times_ms, in_one_unit, steps, rate, refill_steps)
+    kept, refused, counts = check_counter(points.times_ms, in_one_unit, steps, rate, refill_steps)
     dropped.update({reason: int(count) for reason, count in zip(_REASONS, counts, strict=True) if count})
     times, values, refused = points.times_ms[kept], in_one_unit[kept], refused[kept]
     if power is not None and (stuck := _refuse_stuck(times, values, refused, steps[kept], rate, power, fallback)):
@@ -120,13 +120,13 @@ def _in_one_unit(points: Points, rate: float, dropped: Counter[str]) -> Values:
     """
     before, after = points.values[:-1], points.values[1:]
     most, power_of_ten = rate * np.diff(points.times_ms), np.zeros(points.count)
-    for coarser in _COARSER:
+    for coarser in _COARSER_FACTORS:
         up, down = after * coarser - before, after - before * coarser
         is_up = (up >= 0) & (up <= most) & (before > coarser * most)
         is_down = (down >= 0) & (down <= most) & (after > coarser * most)
         power_of_ten[1:] += np.log10(coarser) * np.cumsum(is_up.astype(np.int64) - is_down)
     power_of_ten -= power_of_ten.min(initial=0.0)
-    if power_of_ten.max(initial=0.0) > np.log10(_COARSER[-1]):  # no units differ so much: the values are garbage
+    if power_of_ten.max(initial=0.0) > np.log10(_COARSER_FACTORS[-1]):  # no units differ so much: the values are garbage
         return points.values
     scaled: Values = points.values * 10**power_of_ten
 
@@ -149,7 +149,7 @@ def _refuse_stuck(
     """
     watts = _in_force(power, times)
     growth = np.where(np.diff(values) < 0, values[1:], np.diff(values))  # after a reset, the value itself
-    is_still = (growth >= 0) & (growth < _LEAST / 1000 * watts * np.diff(times))
+    is_still = (growth >= 0) & (growth < _LEAST_SHARE / 1000 * watts * np.diff(times))
     edges = np.flatnonzero(np.diff(np.concatenate([[False], is_still, [False]])))
     joules, count = power_over(power, fallback), 0
     for start, end in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
@@ -159,7 +159,7 @@ def _refuse_stuck(
         if end + 1 < times.size and values[end + 1] - values[end] > rate * (times[end + 1] - times[end] + steps[end]):
             refused[end] = values[end + 1] - values[end]
         count += int((~np.isnan(refused[start : end + 1])).sum())
-    is_below = _far_below(times, growth, power, np.isnan(refused[:-1]) & (np.diff(times) <= GAP_STEPS * steps[:-1]))
+    is_below = _is_far_below(times, growth, power, np.isnan(refused[:-1]) & (np.diff(times) <= GAP_STEPS * steps[:-1]))
     refused[:-1][is_below] = 0.0
     return count + int(is_below.sum())
 
@@ -169,13 +169,13 @@ def _in_force(power: Points, times: Times) -> Values:
     return power.values[np.maximum(np.searchsorted(power.times_ms, times[:-1], side="right") - 1, 0)]
 
 
-def _far_below(times: Times, growth: Values, power: Points, is_known: Flags | bool = True) -> Flags:
+def _is_far_below(times: Times, growth: Values, power: Points, is_known: Flags | bool = True) -> Flags:
     """Whether each step is in an hour in which a counter grows far less than power implies."""
     hours = (times[:-1] - times[0] // _HOUR_MS * _HOUR_MS) // _HOUR_MS if times.size > 1 else times[:0]
     by_counter = np.bincount(hours, np.where(is_known, growth, 0.0))
     by_power = np.bincount(hours, np.where(is_known, _in_force(power, times) * np.diff(times) / 1000, 0.0))
     known_ms = np.bincount(hours, np.where(is_known, np.diff(times), 0))
-    return ((by_counter < _FAR_BELOW * by_power - _STUCK_JOULES) & (known_ms >= _STUCK_MS))[hours] & is_known
+    return ((by_counter < _FAR_BELOW_RATIO * by_power - _STUCK_JOULES) & (known_ms >= _STUCK_MS))[hours] & is_known
 
 
 def power_over(power: Points, step: StepFallback) -> Callable[[int, int], float]:
@@ -201,25 +201,25 @@ _ROUNDING_BYTES = 2 * 1024 * 1024
 def drop_contradictions(rows: DeviceRows) -> dict[str, dict[str, int]]:
     """Remove contradictory values from the rows. Return the number of removed samples by signal and reason."""
     dropped: dict[str, dict[str, int]] = {}
-    dead = _dead(rows)
+    dead = _is_dead(rows)
     if dead.any():
-        dropped["gr_engine_active_ratio"] = {"dead": _take_out(rows, "gr_engine_active_ratio", dead)}
-    over = _over_total(rows)
+        dropped["gr_engine_active_ratio"] = {"dead": _set_unknown(rows, "gr_engine_active_ratio", dead)}
+    over = _is_over_total(rows)
     if over.any():
         for signal in ("fb_used_bytes", "fb_free_bytes"):
             if signal in rows.columns:
-                dropped[signal] = {"over_total": _take_out(rows, signal, over)}
+                dropped[signal] = {"over_total": _set_unknown(rows, signal, over)}
     return dropped
 
 
-def _take_out(rows: DeviceRows, signal: str, where: Flags) -> int:
+def _set_unknown(rows: DeviceRows, signal: str, where: Flags) -> int:
     column = rows.columns[signal]
     taken = where & ~np.isnan(column)
     column[taken] = np.nan
     return int((taken & ~rows.is_carried).sum())
 
 
-def _dead(rows: DeviceRows) -> Flags:
+def _is_dead(rows: DeviceRows) -> Flags:
     """Whether each row is in a run of exact zeros with more than an hour of busy GPU by other signals.
 
     PCIe copies and idle contexts have true zeros: GPU_UTIL may be 100 there, but SM, memory and power show no work.
@@ -260,7 +260,7 @@ def _runs(flags: Flags) -> Iterator[tuple[int, int]]:
     yield from zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)
 
 
-def _over_total(rows: DeviceRows) -> Flags:
+def _is_over_total(rows: DeviceRows) -> Flags:
     """Whether used and free memory together exceed the total."""
     used, free, total = (rows.columns.get(f"fb_{name}_bytes") for name in ("used", "free", "total"))
     if used is None or total is None:

@@ -205,7 +205,7 @@ def _prepare_one(key: int, identity: Identity, raw: Raw, samples: Samples, rule:
     if _is_plain(raw, meaning, rule):
         return Prepared(key, identity, Points(times, _scaled(values, rule.factor), _NO_MARKER), times, values, dropped)
     stale = is_stale(values)
-    kept = ~(stale | _unusable(values, stale, identity, rule.factor, dropped))
+    kept = ~(stale | _is_unusable(values, stale, identity, rule.factor, dropped))
     markers = samples.part(times, stale) if stale.any() else _NO_MARKER
     points = Points(samples.part(times, kept), _scaled(values[kept], rule.factor), markers)
     return Prepared(key, identity, points, times, values, dropped)
@@ -260,7 +260,7 @@ def _scaled(values: Values, factor: float) -> Values:
     return values if factor == 1 else values * factor
 
 
-def _unusable(
+def _is_unusable(
     values: Values, stale: NDArray[np.bool_], identity: Identity, factor: float, dropped: Counter[str]
 ) -> NDArray[np.bool_]:
     """Whether each value is invalid. Each is counted under the first reason that applies."""
@@ -284,34 +284,34 @@ def _reasons(values: Values, identity: Identity, factor: float) -> dict[str, NDA
         shows_0 = "partition 0 only" in meaning.needs and is_later_part  # later partitions print 0 for values of the whole card
         found["not_applicable"] = np.isin(values, (*_NOT_APPLICABLE, 0.0) if shows_0 else _NOT_APPLICABLE)
     if meaning.is_steady:
-        found["outlier"] = _lone(values, meaning.is_instant)
+        found["outlier"] = _is_outlier(values, meaning.is_instant)
     if meaning.signal.startswith("kube_"):
         low, high = _range_of_object(meaning)
         found["out_of_range"] = (values < low) | (values > high)
     elif meaning.signal in SIGNAL_BY_NAME or meaning.kind == "counter":
-        found["out_of_range"] = _out_of_range(values, meaning, factor)
+        found["out_of_range"] = _is_out_of_range(values, meaning, factor)
     if math.isnan(factor):
         found["ambiguous_unit"] = np.ones(values.size, np.bool_)
     return found
 
 
-def _lone(values: Values, is_either_way: bool) -> NDArray[np.bool_]:
+def _is_outlier(values: Values, is_two_sided: bool) -> NDArray[np.bool_]:
     """Whether a sample is above (or, either way, unlike) two equal neighbors; for the first and last, the two next to them."""
     if values.size < 3:
         return np.zeros(values.size, np.bool_)
     before, after = np.append(values[2], values[:-1]), np.append(values[1:], values[-3])
-    unlike = values != before if is_either_way else values > before
-    return np.asarray(unlike & (before == after))
+    is_different = values != before if is_two_sided else values > before
+    return np.asarray(is_different & (before == after))
 
 
-def _out_of_range(values: Values, meaning: Meaning, factor: float) -> NDArray[np.bool_]:
+def _is_out_of_range(values: Values, meaning: Meaning, factor: float) -> NDArray[np.bool_]:
     low, high = _bounds(meaning, factor)
     with np.errstate(invalid="ignore"):  # an unknown unit has no bound
         outside: NDArray[np.bool_] = (values < low) | (values > high)
-    return outside | _no_code(values) if meaning.is_whole else outside
+    return outside | _is_no_code(values) if meaning.is_whole else outside
 
 
-def _no_code(values: Values) -> NDArray[np.bool_]:
+def _is_no_code(values: Values) -> NDArray[np.bool_]:
     """Whether each value cannot be a code or bits: not whole, or wider than the lake's 32 bits."""
     with np.errstate(invalid="ignore"):  # a staleness marker is a signaling NaN
         found: NDArray[np.bool_] = (values != np.floor(values)) | (values > _BLANKS[0][1])

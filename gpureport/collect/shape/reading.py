@@ -81,7 +81,7 @@ def read_labels(labels: Iterable[Labels], before: Reading = PLAIN) -> Reading:
     for each in labels:
         pod, exported = each.get("pod", ""), each.get("exported_pod", "")
         if pod not in ("", exported or first(each, UNSCRAPED_POD) or pod):
-            exporters |= {place(each), place({**each, "container": ""})}  # also without a container, which is then the workload's
+            exporters |= {target(each), target({**each, "container": ""})}  # also without a container: then it is the workload's
         if each.get(METRIC_LABEL) in REQUESTS:
             if not re.fullmatch(NOT_EXTENDED, each.get("resource", "")):
                 requesting |= {pod, exported} - {""}
@@ -90,7 +90,7 @@ def read_labels(labels: Iterable[Labels], before: Reading = PLAIN) -> Reading:
     return Reading(frozenset(exporters), requesting=frozenset(requesting), honoring=frozenset(honoring))
 
 
-def place(labels: Labels) -> str:
+def target(labels: Labels) -> str:
     """Return namespace, container and pod of a scrape target, without the pod's suffix within its DaemonSet.
 
     An exporter's pod on an idle node has no workload label. A workload with a similar name has another place.

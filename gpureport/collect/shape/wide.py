@@ -61,7 +61,7 @@ def device_rows(
     for names, grid in zip(shared, grids, strict=True):
         _add_signals(rows, {name: points[name] for name in names}, grid, kept)
     if rows.count and "energy_joules" in points and "power_watts" in points:
-        _leave_to_day_before(rows, points, fallback_step_ms, window.start_ms)
+        _subtract_growth_before_window(rows, points, fallback_step_ms, window.start_ms)
     if "xid_code" in points:
         rows.columns["xid_event_code"] = _xid_events(points["xid_code"], rows, first_seen_ms)
     return rows
@@ -97,9 +97,9 @@ def row_bounds(found: list[Intervals], window: Window) -> tuple[Times, Times]:
 
 def grid_of(found: Intervals, starts: Times) -> Grid:
     """Return the sample in force at each row's start."""
-    from gpureport.collect.shape.loops import in_force
+    from gpureport.collect.shape.loops import samples_in_force
 
-    return Grid(found, *in_force(found.times_ms, found.ends_ms, starts))
+    return Grid(found, *samples_in_force(found.times_ms, found.ends_ms, starts))
 
 
 def _empty_rows(grids: list[Grid], starts: Times, ends: Times, kept: NDArray[np.bool_]) -> DeviceRows:
@@ -124,13 +124,13 @@ def _add_signals(rows: DeviceRows, points: Mapping[str, Points], grid: Grid, kep
         signal = SIGNAL_BY_NAME[name]
         if signal.kind == "counter":
             increase, gap_increase = growth(each.values, grid.intervals.is_linked, each.refused)
-            rows.columns[signal.increase_name] = _share(increase, grid, sample, is_held, rows)
+            rows.columns[signal.increase_name] = _split_increase(increase, grid, sample, is_held, rows)
             rows.columns[signal.gap_increase_name] = np.where(is_own, gap_increase[sample], np.nan)
         if name == "energy_joules" and each.refused is not None:
             rows.columns["is_energy_refused"] = (is_held & ~np.isnan(each.refused)[sample]).astype(np.float64)
 
 
-def _share(grown: Values, grid: Grid, sample: NDArray[np.int64], is_held: NDArray[np.bool_], rows: DeviceRows) -> Values:
+def _split_increase(grown: Values, grid: Grid, sample: NDArray[np.int64], is_held: NDArray[np.bool_], rows: DeviceRows) -> Values:
     """Split each sample's increase over its rows in proportion to their lengths."""
     length = grid.intervals.ends_ms[sample] - grid.intervals.times_ms[sample]
     increase = np.where(is_held, grown[sample], np.nan)
@@ -139,7 +139,7 @@ def _share(grown: Values, grid: Grid, sample: NDArray[np.int64], is_held: NDArra
     return increase
 
 
-def _leave_to_day_before(
+def _subtract_growth_before_window(
     rows: DeviceRows, points: Mapping[str, Points], fallback_step_ms: Mapping[str, StepFallback], start_ms: int
 ) -> None:
     """Subtract the part of a gap's growth before the window, by power: the previous day counts it.

@@ -41,7 +41,7 @@ class Block:
     def file(self, name: str) -> Path | None:
         """Return the local path of a block's file, downloaded from a bucket if necessary. None where the file does not exist."""
         if isinstance(self.place, ObjectAddress):
-            path = Bucket(self.place).bring(f"{self.name}/{name}")
+            path = Bucket(self.place).fetch(f"{self.name}/{name}")
         else:
             path = self.place / self.name / name
         return path if path.exists() else None

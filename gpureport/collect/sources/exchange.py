@@ -27,7 +27,7 @@ Body = bytes | bytearray
 CONNECT_SECONDS = 10.0
 RETRIES = 9
 """Retries. Nine take a minute, in which a server may restart."""
-AGAIN = frozenset({408, 429, 500, 502, 503, 504})
+RETRY_STATUSES = frozenset({408, 429, 500, 502, 503, 504})
 """Status codes after which a retry may succeed."""
 ANSWER_READ_TIMEOUTS = 5
 """Deadline of a complete answer, in multiples of the read timeout."""
@@ -121,7 +121,7 @@ class _TLSPool(HTTPSConnectionPool):
     ConnectionCls = _HTTPS
 
 
-def watched(manager: PoolManager) -> PoolManager:
+def with_deadlines(manager: PoolManager) -> PoolManager:
     """Return the manager with connections that obey the thread's ``Deadline``. A SOCKS proxy manager is unchanged."""
     if type(manager) in (PoolManager, ProxyManager):
         manager.pool_classes_by_scheme = {"http": _Pool, "https": _TLSPool}
@@ -138,7 +138,7 @@ def body_parts(response: BaseHTTPResponse, most_bytes: int = _BODY_BYTES) -> Ite
         yield part
 
 
-def whole(response: BaseHTTPResponse, most_bytes: int = _BODY_BYTES) -> bytearray:
+def read(response: BaseHTTPResponse, most_bytes: int = _BODY_BYTES) -> bytearray:
     """Return the decompressed body. LargeError beyond ``most_bytes``."""
     body = bytearray()
     for part in body_parts(response, most_bytes):
@@ -165,7 +165,7 @@ def decoded(body: Body, decode: Callable[[Body], Any] = orjson.loads) -> Any:
     return decode(body)
 
 
-def pause(attempt: int, failure: str, requested_seconds: float = 0.0) -> float:
+def wait_before_retry(attempt: int, failure: str, requested_seconds: float = 0.0) -> float:
     """Wait before the next attempt and return the seconds. Nine waits take a minute; random lengths spread the jobs' retries."""
     if attempt == _LOGGED_ATTEMPT:
         _LOG.warning(f"trying again, for up to two minutes: {failure}")

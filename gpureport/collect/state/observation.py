@@ -123,7 +123,7 @@ class Observation:
         """Start the list of a kind. A second start discards the rows of the first."""
         self._lists[kind.name] = _List(kind, api_version, self._observed_at_ms)
 
-    def forget(self, kind: Kind) -> None:
+    def discard(self, kind: Kind) -> None:
         """Discard an incomplete list and free its memory: the next list may be as large."""
         self._lists.pop(kind.name, None)
         pa.default_memory_pool().release_unused()

@@ -96,8 +96,8 @@ def kubelet_rows(reply: Object) -> list[Row] | None:
     """Return the rows of a checkpoint file or a PodResources dump; None for any other reply."""
     if "PodDeviceEntries" in mapping(reply.get("Data")):
         return list(_checkpoint_rows(objects(reply["Data"]["PodDeviceEntries"])))
-    if _either(reply, "pod_resources") is not None:
-        return list(_pod_resources_rows(objects(_either(reply, "pod_resources"))))
+    if _protobuf_field(reply, "pod_resources") is not None:
+        return list(_pod_resources_rows(objects(_protobuf_field(reply, "pod_resources"))))
     return None
 
 
@@ -158,20 +158,20 @@ def _plugin_rows(container: Object) -> Iterator[Row]:
     for each in objects(container.get("devices")):
         named = [str(node.get("ID")) for node in objects(mapping(each.get("topology")).get("nodes"))]  # protobuf's JSON: "1"
         nodes = [int(node) if node.isdecimal() and len(node) < 19 else 0 for node in named]
-        for device_id in listed(_either(each, "device_ids")):
-            yield _row(POD_RESOURCES, text(device_id), nodes) | {"resource": text(_either(each, "resource_name"))}
+        for device_id in listed(_protobuf_field(each, "device_ids")):
+            yield _row(POD_RESOURCES, text(device_id), nodes) | {"resource": text(_protobuf_field(each, "resource_name"))}
 
 
 def _claim_rows(container: Object) -> Iterator[Row]:
-    for claim in objects(_either(container, "dynamic_resources")):
-        for each in objects(_either(claim, "claim_resources")):
+    for claim in objects(_protobuf_field(container, "dynamic_resources")):
+        for each in objects(_protobuf_field(claim, "claim_resources")):
             yield {
                 **_row(POD_RESOURCES, "", []),
-                "claim": text(_either(claim, "claim_name")),
-                "driver": text(_either(each, "driver_name")),
-                "pool": text(_either(each, "pool_name")),
-                "device": text(_either(each, "device_name")),
-                "share_id": text(_either(each, "share_id")),
+                "claim": text(_protobuf_field(claim, "claim_name")),
+                "driver": text(_protobuf_field(each, "driver_name")),
+                "pool": text(_protobuf_field(each, "pool_name")),
+                "device": text(_protobuf_field(each, "device_name")),
+                "share_id": text(_protobuf_field(each, "share_id")),
             }
 
 
@@ -187,7 +187,7 @@ def _row(source: str, device_id: str, numa_nodes: list[int]) -> Row:
     }
 
 
-def _either(found: Object, name: str) -> Any:
+def _protobuf_field(found: Object, name: str) -> Any:
     """Return a field by its protocol name or its name in protobuf's JSON: device_ids, deviceIds."""
     first, *rest = name.split("_")
     return found.get(name, found.get(first + "".join(word.capitalize() for word in rest)))

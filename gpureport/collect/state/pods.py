@@ -29,15 +29,15 @@ def effective_requests(spec: Object) -> dict[str, float | None]:
     running: Requests = {}
     for container in objects(spec.get("containers")):
         _add(running, requested(container))
-    if spec.keys() & _RARE:
-        _reckon_the_rest(spec, running)
+    if spec.keys() & _RARE_FIELDS:
+        _add_init_and_overhead(spec, running)
     return {name: base_units(nano) for name, nano in running.items()}
 
 
-_RARE = frozenset({"initContainers", "resources", "overhead"})
+_RARE_FIELDS = frozenset({"initContainers", "resources", "overhead"})
 
 
-def _reckon_the_rest(spec: Object, running: Requests) -> None:
+def _add_init_and_overhead(spec: Object, running: Requests) -> None:
     """Add the rare parts of a pod's request to the sum of its containers."""
     sidecars: Requests = {}
     largest_step: Requests = {}

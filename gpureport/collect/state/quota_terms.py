@@ -307,7 +307,7 @@ def _since(found: Object) -> int | None:
 def _requests(spec: Object, status: Object, admission: Object) -> Iterator[Row]:
     """Yield requests by pod set and resource: the reserved usage, else Kueue's own count, else the template's pods."""
     assigned = {text(each.get("name")): each for each in objects(admission.get("podSetAssignments"))}
-    reckoned = {text(each.get("name")): mapping(each.get("resources")) for each in objects(status.get("resourceRequests"))}
+    effective = {text(each.get("name")): mapping(each.get("resources")) for each in objects(status.get("resourceRequests"))}
     done = {text(each.get("name")): whole(each.get("count")) or 0 for each in objects(status.get("reclaimablePods"))}
     for pod_set in objects(spec.get("podSets")):
         name, template = text(pod_set.get("name")) or "main", mapping(mapping(pod_set.get("template")).get("spec"))
@@ -318,7 +318,7 @@ def _requests(spec: Object, status: Object, admission: Object) -> Iterator[Row]:
         left = min(count, max(0, wanted - done.get(name, 0))) / count if count else 0.0
         if usage := mapping(assignment.get("resourceUsage")):
             total = amounts(usage)
-        elif usage := reckoned.get(name, {}):
+        elif usage := effective.get(name, {}):
             total, left = amounts(usage), 1.0
         else:
             total = {key: None if each is None else each * count for key, each in effective_requests(template).items()}

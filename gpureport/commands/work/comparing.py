@@ -6,7 +6,7 @@ import logging
 import sys
 from typing import TYPE_CHECKING
 
-from gpureport.commands.work.delivering import DATABASE, report_here
+from gpureport.commands.work.delivering import DATABASE, local_report
 from gpureport.commands.work.settings import REPORT_THREADS, facts_made_with, quota_rules, report_settings, reported_lake
 from gpureport.compute.look_back import window_before
 from gpureport.compute.period import WindowTables, report_tables
@@ -21,7 +21,7 @@ from gpureport.values.window import Window
 
 if TYPE_CHECKING:
     from gpureport.whatif import Question
-    from gpureport.whatif.nodes import NodeQuestion
+    from gpureport.whatif.nodes import NodeScenario
 
 _LOG = logging.getLogger(__name__)
 
@@ -55,21 +55,21 @@ def diff_reports(config: Config, previous: Place, now: Place, only: str | None, 
     settings = report_settings(config)
     judged_by = {"figure_min_coverage_ratio": settings.figure_min_coverage_ratio, **settings.findings}
     limits = (config.compute.memory_limit, REPORT_THREADS)
-    with report_here(previous, DATABASE) as first, report_here(now, DATABASE) as second, connection(*limits) as con:
+    with local_report(previous, DATABASE) as first, local_report(now, DATABASE) as second, connection(*limits) as con:
         queries = compare_reports(con, first, second, judged_by)
         print_comparison(read_comparison(con, queries), only, output, sys.stdout)
 
 
-def what_if_nodes(config: Config, window: Window, question: NodeQuestion, output: Output) -> None:
+def what_if_nodes(config: Config, window: Window, scenario: NodeScenario, output: Output) -> None:
     """Print the outcome with other nodes or pods; LakeError where the lake has no pods of the window."""
     from gpureport.whatif.nodes import NAMES, rows_of
 
     lake = open_lake(config.lake)
-    lake = lake.of_cluster(question.cluster) if question.cluster else lake
+    lake = lake.of_cluster(scenario.cluster) if scenario.cluster else lake
     settings = report_settings(config)
     with connection(config.compute.memory_limit, REPORT_THREADS) as con:
-        WindowTables(con, lake, window, settings, facts_made_with(config)).build(question.tables)
-        found = list(rows_of(con, window, question, settings.prices.get("gpu_hour", {})))
+        WindowTables(con, lake, window, settings, facts_made_with(config)).build(scenario.tables)
+        found = list(rows_of(con, window, scenario, settings.prices.get("gpu_hour", {})))
     for note in dict.fromkeys(each for each, _ in found):
         _LOG.info(note)
     rows = [[float(f"{each:.9g}") if isinstance(each, float) else each for each in row] for _, row in found]
@@ -84,7 +84,7 @@ def what_if(config: Config, window: Window, question: Question, output: Output) 
     lake = open_lake(config.lake)
     with connection(config.compute.memory_limit, config.compute.threads) as con:
         quota_lake(con, lake, window, [question.cluster] if question.cluster else None)
-        past = past_use(con, lake, window, quota_rules(config).but(question.rules))
+        past = past_use(con, lake, window, quota_rules(config).with_settings(question.rules))
         found = answer_question(con, quota_rules(config), window, question, past)
     for level, note in notes(found, question, window) if output != "json" else ():
         _LOG.log(level, note)

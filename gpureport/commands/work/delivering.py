@@ -28,7 +28,7 @@ def out_errors(out: Path, instead: str = "give another --out") -> Iterator[None]
 
 DATABASE = "gpureport.duckdb"
 _PAGE, _SERIES, _NOTICE = "report.html", "series.json", "FILES-OF-TWO-REPORTS.txt"
-_MADE_OF = ".made-of"
+_INPUT_DIGEST = ".made-of"
 _OWNER_PAGES = "by/"
 _CONTENT_TYPES = {
     ".html": "text/html; charset=utf-8",
@@ -46,16 +46,16 @@ def deliver(out: Place, write: Callable[[Path], list[Path]]) -> list[Place]:
     """
     if not isinstance(out, ObjectAddress):
         with out_errors(out):
-            (out / _MADE_OF).unlink(missing_ok=True)
+            (out / _INPUT_DIGEST).unlink(missing_ok=True)
             return [*write(out)]
     with store_errors(out):
         out.cache.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=out.cache, prefix="report-") as folder:
-        _bring(out, Path(folder), _SERIES)  # the new report continues the index of past ones
+        _download(out, Path(folder), _SERIES)  # the new report continues the index of past ones
         with out_errors(out.cache):
             written = write(Path(folder))
         names = [file.relative_to(folder).as_posix() for file in written]
-        Bucket(out).delete([_MADE_OF])
+        Bucket(out).delete([_INPUT_DIGEST])
         _upload(Bucket(out), Path(folder), names)
     return [out / name for name in names]
 
@@ -69,24 +69,24 @@ def _upload(bucket: Bucket, folder: Path, names: list[str]) -> None:
     bucket.delete(each.name for each in bucket.objects(_OWNER_PAGES) if each.name not in names)  # from a previous report
 
 
-def remember(place: Place, made_of: str) -> None:
+def save_input_digest(place: Place, input_digest: str) -> None:
     """Write the digest of a report's inputs beside it; ``deliver`` removes it before the next report is written."""
     if isinstance(place, ObjectAddress):
-        Bucket(place).put(_MADE_OF, made_of.encode())
+        Bucket(place).put(_INPUT_DIGEST, input_digest.encode())
         return
     with out_errors(place):
-        (place / _MADE_OF).write_text(made_of, encoding="utf-8")
+        (place / _INPUT_DIGEST).write_text(input_digest, encoding="utf-8")
 
 
-def is_made_of(place: Place, made_of: str) -> bool:
+def has_input_digest(place: Place, input_digest: str) -> bool:
     """Return whether a complete report at ``place`` was made from these inputs."""
-    with report_here(place, _PAGE, _MADE_OF) as folder:
-        is_there = all((folder / name).is_file() for name in (_PAGE, _MADE_OF)) and not (folder / _NOTICE).exists()
-        return is_there and (folder / _MADE_OF).read_bytes() == made_of.encode()
+    with local_report(place, _PAGE, _INPUT_DIGEST) as folder:
+        is_there = all((folder / name).is_file() for name in (_PAGE, _INPUT_DIGEST)) and not (folder / _NOTICE).exists()
+        return is_there and (folder / _INPUT_DIGEST).read_bytes() == input_digest.encode()
 
 
 @contextmanager
-def report_here(place: Place, *names: str) -> Iterator[Path]:
+def local_report(place: Place, *names: str) -> Iterator[Path]:
     """Yield a report's folder or database as a local path; for an address, a folder with the named files of the report."""
     if not isinstance(place, ObjectAddress):
         yield place
@@ -94,11 +94,11 @@ def report_here(place: Place, *names: str) -> Iterator[Path]:
     with store_errors(place):
         place.cache.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=place.cache, prefix="report-") as folder:
-        _bring(place, Path(folder), *names)
+        _download(place, Path(folder), *names)
         yield Path(folder)
 
 
-def _bring(place: ObjectAddress, folder: Path, *names: str) -> None:
+def _download(place: ObjectAddress, folder: Path, *names: str) -> None:
     for name in names:
         if found := Bucket(place).get(name):
             with store_errors(place):

@@ -92,14 +92,14 @@ def _each_examined(config: Config, environ: Mapping[str, str], scope: Scope) -> 
 
 def _examine(config: Config, environ: Mapping[str, str], scope: Scope) -> _Examined:
     """Return one cluster's findings and verdict. UsageError where none of its servers is configured."""
-    from gpureport.doctor import beside, conclusion, examine
+    from gpureport.doctor import combine_evidence, conclusion, examine
 
     try:
         telemetry = _examine_telemetry(config, environ, scope)
     except SourceError as failure:
         return _Examined(config.cluster, failure=failure)
     state, failed = _examine_state(config, environ) if scope.with_state and config.kubernetes.enabled else (None, None)
-    evidence = beside(telemetry, state) if telemetry and state else telemetry or state
+    evidence = combine_evidence(telemetry, state) if telemetry and state else telemetry or state
     if evidence is None and failed is None:
         raise UsageError("nothing to examine; give --prometheus-url, --kubeconfig or both, or --lake with --date")
     if evidence is None:
@@ -167,7 +167,7 @@ def repair(config: Config, lake: Lake, damaged: Sequence[Damage]) -> str:
         if not table.startswith("facts/") and day_key(each.cluster, each.date) in sampled
     )
     lake.remove(Partition(each.table, *day_of(each.key), (each.stored,), lake) for each in damaged if each.stored.is_observed)
-    failures = [*_computed_again(config, sorted({day_of(each.key) for each in damaged if each.table.startswith("facts/")}))]
+    failures = [*_recompute(config, sorted({day_of(each.key) for each in damaged if each.table.startswith("facts/")}))]
     again = ", ".join(f"{cluster} {day}" for cluster, day in sorted(map(day_of, sampled)))
     if failures:
         raise IncompleteError(
@@ -176,7 +176,7 @@ def repair(config: Config, lake: Lake, damaged: Sequence[Damage]) -> str:
     return f"{len(damaged):,} files are repaired or taken out of the lake{f'; export or import again: {again}' if again else ''}"
 
 
-def _computed_again(config: Config, days: Sequence[tuple[str, date]]) -> Iterator[str]:
+def _recompute(config: Config, days: Sequence[tuple[str, date]]) -> Iterator[str]:
     """Compute the days; yield those that cannot be computed."""
     for cluster, day in days:
         try:

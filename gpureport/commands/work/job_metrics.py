@@ -109,7 +109,7 @@ def _values(night: Night) -> Iterator[Value]:
         yield Value("gpureport_run_samples_total", {"cluster": cluster}, count)
     if night.database:
         with duckdb.connect(str(night.database), read_only=True) as con:
-            yield from _of_report(con)
+            yield from _report_values(con)
 
 
 _BY_CLUSTER = {
@@ -129,7 +129,7 @@ _BY_RESOURCE = {
 """OpenCost's gauges: the mean of the report's last hour for which it is known."""
 
 
-def _of_report(con: duckdb.DuckDBPyConnection) -> Iterator[Value]:
+def _report_values(con: duckdb.DuckDBPyConnection) -> Iterator[Value]:
     for metric, statement in _BY_CLUSTER.items():
         for cluster, value in con.execute(statement).fetchall():
             if value is not None:

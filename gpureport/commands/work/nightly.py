@@ -109,12 +109,12 @@ def _work(plan: NightPlan, watch: Watch) -> reporting.Reported:
     failures: list[SourceError] = []
     found_day = False
     for config in collecting.each_source(plan.config, plan.environ, plan.last_day, failures):
-        gone_by = timedelta(seconds=sum(watch.stage_seconds.values()))  # the snapshot's own time, after other clusters
-        found_day = _Cluster(replace(plan, config=config, now=plan.now + gone_by), watch).read(failures) or found_day
+        elapsed = timedelta(seconds=sum(watch.stage_seconds.values()))  # the snapshot's own time, after other clusters
+        found_day = _Cluster(replace(plan, config=config, now=plan.now + elapsed), watch).read(failures) or found_day
     if not found_day:
         collecting.raise_first(failures)
     try:
-        written = report_and_tidy(plan, watch)
+        written = report_and_clean_up(plan, watch)
     except GpureportError as error:
         collecting.raise_first([*failures, error])
     for warning in filter(None, (*written.warnings, written.failure) if failures else ()):
@@ -123,33 +123,33 @@ def _work(plan: NightPlan, watch: Watch) -> reporting.Reported:
     return written
 
 
-def report_and_tidy(plan: NightPlan, watch: Watch) -> reporting.Reported:
+def report_and_clean_up(plan: NightPlan, watch: Watch) -> reporting.Reported:
     """Write the report, then do the upkeep of old days, even if the report fails."""
     try:
         with watch.stage("report"):
             written = _reported(plan)
     except Exception:
-        _tidy(plan, watch)
+        _clean_up(plan, watch)
         raise
     watch.has_report = True
     watch.exit_code = written.failure.exit_code if written.failure else 0
-    _tidy(plan, watch)
+    _clean_up(plan, watch)
     return written
 
 
 def _reported(plan: NightPlan) -> reporting.Reported:
     """Return the report of the day; the existing one is kept if it would not change and had no failure or warning."""
     config, window = plan.config, Window.of_day(plan.last_day)
-    made_of = reporting.made_of(config, window.over_by(plan.now))
-    if delivering.is_made_of(config.out, made_of):
+    input_digest = reporting.input_digest(config, window.over_by(plan.now))
+    if delivering.has_input_digest(config.out, input_digest):
         return reporting.Reported([config.out / "report.html"], ("Nothing has changed since the report was made.",))
     written = reporting.report(config, window, config.out, plan.now)
     if not (written.failure or written.warnings):
-        delivering.remember(config.out, made_of)
+        delivering.save_input_digest(config.out, input_digest)
     return written
 
 
-def _tidy(plan: NightPlan, watch: Watch) -> None:
+def _clean_up(plan: NightPlan, watch: Watch) -> None:
     with watch.stage("housekeeping"):
         lake = open_lake(plan.config.lake)
         is_bucket = isinstance(lake.storage.place, ObjectAddress)
@@ -158,7 +158,7 @@ def _tidy(plan: NightPlan, watch: Watch) -> None:
         lake.pack_facts(first_to_change, PACKED_A_NIGHT if is_bucket else None)
         for line in describe_pruned(prune(lake, plan.config.retention, plan.now.date())):
             _LOG.info(line)
-        lake.tidy()
+        lake.delete_unused_files()
 
 
 @dataclass(frozen=True)
@@ -191,8 +191,8 @@ class _Cluster:
         if not (plan.with_state and plan.config.kubernetes.enabled) or self._is_seen_lately():
             return
         with self.watch.stage("snapshot"):
-            taken = observing.snapshot_beside(plan.config, plan.environ, plan.now)
-        failures += observing.log_beside(taken)
+            taken = observing.try_snapshot(plan.config, plan.environ, plan.now)
+        failures += observing.log_tried_snapshot(taken)
 
     def _is_seen_lately(self) -> bool:
         """Return whether a snapshot of the cluster is so recent that another one adds nothing."""
@@ -259,7 +259,7 @@ def _database(plan: NightPlan, has_report: bool) -> Iterator[Path | None]:
     with ExitStack() as stack:
         database = None
         try:
-            database = stack.enter_context(delivering.report_here(plan.config.out, delivering.DATABASE)) / delivering.DATABASE
+            database = stack.enter_context(delivering.local_report(plan.config.out, delivering.DATABASE)) / delivering.DATABASE
         except StoreError as error:
             _LOG.warning(f"the run's metrics lack the report's figures: {error}")
         yield database if database and database.exists() else None

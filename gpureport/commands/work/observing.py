@@ -51,7 +51,7 @@ def _take(config: Config, environ: Mapping[str, str], now: datetime) -> Snapshot
     return snapshot.take_snapshot(config.lake, open_cluster(config.kubernetes, environ), config.cluster, now)
 
 
-def snapshot_beside(config: Config, environ: Mapping[str, str], now: datetime) -> Snapshot | SourceError | NoClusterError:
+def try_snapshot(config: Config, environ: Mapping[str, str], now: datetime) -> Snapshot | SourceError | NoClusterError:
     """Take a snapshot as part of a larger job; return an error instead of raising it, so that the job goes on."""
     try:
         return _take(config, environ, now)
@@ -59,7 +59,7 @@ def snapshot_beside(config: Config, environ: Mapping[str, str], now: datetime) -
         return error
 
 
-def log_beside(taken: Snapshot | SourceError | NoClusterError) -> list[SourceError]:
+def log_tried_snapshot(taken: Snapshot | SourceError | NoClusterError) -> list[SourceError]:
     """Log a snapshot of a larger job; return its failure, to be raised at the end. A missing cluster is no failure."""
     if isinstance(taken, NoClusterError):
         _LOG.info(

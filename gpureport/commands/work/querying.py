@@ -67,7 +67,7 @@ class Session:
         self.prepare(statement)
         cursor = self.con.execute(parsed)
         if _SHOW_TABLES.fullmatch(statement):
-            print_rows(["table", "holds"], _tables(), self.output, self.out)
+            print_rows(["table", "holds"], _describe_tables(), self.output, self.out)
         elif described := _DESCRIBE.fullmatch(statement):
             meanings = _meanings(*described.groups())
             rows = [(name, kind, meanings.get(name, "")) for name, kind, *_ in cursor.fetchall()]
@@ -113,7 +113,7 @@ def confine(con: duckdb.DuckDBPyConnection, folders: Iterable[Path]) -> None:
     con.execute(f"set allowed_directories = [{allowed}]; set enable_external_access = false; set lock_configuration = true")
 
 
-def _tables() -> list[tuple[str, str]]:
+def _describe_tables() -> list[tuple[str, str]]:
     """Return every table that a statement may name, with the first sentence of its description."""
     texts = {**{f"lake.{table.name}": table.doc for table in TABLES}, **{name: query.purpose for name, query in load().items()}}
     return [
@@ -183,7 +183,7 @@ class Tables:
 
     def open_named(self, statement: str) -> None:
         """Open or build the tables that a statement names, if they are not open yet."""
-        named = _named(self.con, statement) - self.opened
+        named = _tables_named(self.con, statement) - self.opened
         if not named:
             return
         lake = sorted(table for table in named if table.removeprefix("lake.") in TABLE_BY_NAME)
@@ -215,7 +215,7 @@ class Tables:
         return Window(day_start(min(days)), day_start(max(days)) + timedelta(days=1))
 
 
-def _named(con: DuckDBPyConnection, statement: str) -> set[str]:
+def _tables_named(con: DuckDBPyConnection, statement: str) -> set[str]:
     """Return the lake's tables that a statement names, by DuckDB's parser; by its words if it is not a query."""
     [(serialized,)] = con.execute("select json_serialize_sql($sql)::varchar", {"sql": statement}).fetchall()
     is_no_query = '"error_type":"not implemented"' in serialized[:60]

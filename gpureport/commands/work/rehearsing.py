@@ -30,13 +30,13 @@ def demo(config: Config, out: Path, now: datetime) -> Reported:
     # With facts, so that one file answers the cookbook's questions. A demo sends no notifications.
     quiet = config.report.model_copy(update={"facts": True, "notify": Notify()})
     own = config.model_copy(update={"lake": out / "lake", "cluster": DEMO_CLUSTER, "report": quiet})
-    _renew(out / "lake")
+    _migrate_if_there(out / "lake")
     import_files(own, [RECORDING / "metrics.openmetrics.txt.gz"], max(now, DEMO_WINDOW.end_at))
     compute(own, [DEMO_WINDOW.start_at.date()])
     return report(own, DEMO_WINDOW, out, now)
 
 
-def _renew(lake: Path) -> None:
+def _migrate_if_there(lake: Path) -> None:
     """Migrate the demo's lake of an older version, so that a demo needs no separate migration."""
     if lake.exists():
         migrate(lake)
@@ -51,7 +51,7 @@ def demo_cluster(config: Config, out: Path, now: datetime, days: int = 7, gpus: 
 
     plan = demo_plan(gpus, 2 * days, DEMO_END - timedelta(days=2 * days))
     own = config.model_copy(update={"lake": out / "lake", "cluster": "demo", **_demo_settings(config)})
-    _renew(out / "lake")
+    _migrate_if_there(out / "lake")
     _LOG.info(f"simulating {gpus} GPUs for {2 * days} days")
     with out_errors(out):
         fill_lake(plan, own.lake, own.cluster)

@@ -82,7 +82,7 @@ def check(config: Config) -> None:
         raise UsageError(f"{out} belongs to the lake at {lake}; give another folder with --out")
 
 
-def held_days(config: Config, window: Window) -> list[date]:
+def days_in_lake(config: Config, window: Window) -> list[date]:
     """Return the days of a window that the lake has for any cluster; LakeError for none."""
     days = sorted({each.date for each in open_lake(config.lake).partitions("source")}.intersection(window.days()))
     if not days:
@@ -208,7 +208,7 @@ def report(config: Config, window: Window, out: Place, now: datetime, salt: str 
         refuse_cut_hours(con, lake, window)
         owners = _owners(con, config, lake, window)
         with out_errors(Path(gettempdir()), "set TMPDIR to another folder"):
-            leave = None if salt else _into_file(con, lake, window)
+            leave = None if salt else _begin_database(con, lake, window)
             header, queries = open_report(con, config, lake, window, now, salt, leave)
         header = replace(header, notes=(*provisional, *header.notes))
         failing = findings.failing(con, config.report.fail_on)
@@ -224,7 +224,7 @@ def report(config: Config, window: Window, out: Place, now: datetime, salt: str 
     return Reported(written, tuple(answers), (*unmatched, *unsent), _failure(config, out, header.coverage_ratio or 0.0, failing))
 
 
-def made_of(config: Config, window: Window) -> str:
+def input_digest(config: Config, window: Window) -> str:
     """Return a digest that changes with the facts, settings, owners of namespaces, version and window."""
     lake, days = reported_lake(config), {*window.days(), window.end_at.date()}
     state = [each.stored for table in ("source", "namespace") for each in lake.partitions(table) if each.date in days]
@@ -232,7 +232,7 @@ def made_of(config: Config, window: Window) -> str:
     return hashlib.sha256(repr((__version__, str(window), settings, lake.root.notes, state)).encode()).hexdigest()
 
 
-def _into_file(con: DuckDBPyConnection, lake: Lake, window: Window) -> Make:
+def _begin_database(con: DuckDBPyConnection, lake: Lake, window: Window) -> Make:
     """Begin the report's database in the temporary folder; return a function that moves a table there to free memory.
 
     All tables together have about six times the ledger's rows.

@@ -20,7 +20,7 @@ from gpureport.lake import Lake, open_lake
 from gpureport.schedulers.model import Rules
 from gpureport.values.catalog import Catalog, load_catalog
 from gpureport.values.errors import UsageError
-from gpureport.values.runtime.parallel import Progress, quiet
+from gpureport.values.runtime.parallel import Progress, no_progress
 
 if TYPE_CHECKING:
     from gpureport.compute.day import ComputeSettings
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def progress_bar(title: str) -> Iterator[Progress]:
     """Show a progress bar if stderr is a terminal."""
     if not sys.stderr.isatty():
-        yield quiet
+        yield no_progress
         return
     from rich.console import Console  # takes a fiftieth of a second, and a nightly job does not need it
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn

@@ -20,11 +20,11 @@ from gpureport.compute.look_back import (
     comparable_clusters,
     compared_tables,
     made_by,
+    tables_without,
     window_before,
-    without,
 )
 from gpureport.compute.look_back import parameters as window_parameters
-from gpureport.compute.query import Failure, Query, build, hold_to_checks, load, needed, of_life, ordered, run_checks, with_values
+from gpureport.compute.query import Failure, Query, build, load, needed, of_life, ordered, require_checks, run_checks, with_values
 from gpureport.config.findings import Thresholds
 from gpureport.config.findings import parameters as finding_parameters
 from gpureport.lake import Lake, Partition
@@ -33,7 +33,7 @@ from gpureport.values.window import Window
 
 _SHOWN = ("period.workload", "period.pod_wait", "period.capacity", "period.price")
 """Tables of the period that the page reads."""
-_DAYS_REMEMBERED = 250
+_CACHED_DAYS_MAX = 250
 """Limit of days, of all clusters, up to which file footers stay in memory: they take a megabyte a day."""
 _COMPUTE_EACH = "run 'gpureport compute' for these days (--date, or --since and --until), then report again"
 
@@ -75,7 +75,7 @@ def report_tables(tables: WindowTables, leave: Callable[..., int] | None = None)
     """
     absent = () if tables.has_previous else tables.previous
     tables.build(tables.read if tables.releases else tables.kept)
-    targets = without(tables.queries, [*_without_input(tables.con, tables.settings), *absent])
+    targets = tables_without(tables.queries, [*_without_input(tables.con, tables.settings), *absent])
     tables.build_checked([*targets, *compared_tables(tables.queries)], leave)
     return {table: with_values(tables.queries[table], tables.params) for table in targets}
 
@@ -100,7 +100,7 @@ class WindowTables:
     def __post_init__(self) -> None:
         """LakeError for facts that cannot be reported together; builds no table."""
         day_count = refuse_unequal_facts(self.lake, self.window, self.made_with)
-        if day_count > _DAYS_REMEMBERED:
+        if day_count > _CACHED_DAYS_MAX:
             self.con.execute("set parquet_metadata_cache = false")
         self._compared = self.compared_with or window_before(self.window)
         self.queries = load()
@@ -137,11 +137,11 @@ class WindowTables:
         checks = [
             query.table
             for query in self.queries.values()
-            if query.life == "checks" and made.issuperset(query.reads) and not self._held_already(query)
+            if query.life == "checks" and made.issuperset(query.reads) and not self._was_checked_with_facts(query)
         ]
         for query, over in ordered(needed(self.queries, [*tables, *checks], there)):
             if query.life == "checks":
-                if hold_to_checks(self.con, {query.table: query}, query.reads, self.params):
+                if require_checks(self.con, {query.table: query}, query.reads, self.params):
                     self._passing -= {*query.reads}  # ``failed_checks`` reads them again
             else:
                 build(self.con, query, self.params, leave if leave and query.table in over and _is_of_pods(query) else None)
@@ -156,10 +156,10 @@ class WindowTables:
     def read(self) -> list[str]:
         """The kept tables that a report and its checks read; to open others would compute digests of their files for nothing."""
         makers = (query for query in self.queries.values() if query.life not in ("day", "facts"))
-        read = {table for query in makers if not self._held_already(query) for table in query.reads}
+        read = {table for query in makers if not self._was_checked_with_facts(query) for table in query.reads}
         return [table for table in self.kept if table in read]
 
-    def _held_already(self, check: Query) -> bool:
+    def _was_checked_with_facts(self, check: Query) -> bool:
         return check.severity == "fail" and {*self.kept}.issuperset(check.reads)
 
     def _needed_for(self, tables: Collection[str]) -> set[str]:

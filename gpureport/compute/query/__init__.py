@@ -63,7 +63,7 @@ SEVERITIES = ("fail", "warn")
 _FIELD = re.compile(r"--\s+?(severity|revision|grain|reads|params|source|parts|columns):\s*(.*)")
 _LIKE = re.compile(r"those of (\S+)(?: without ([^;]+))?(?:;|$)")
 _COLUMN = re.compile(r"--   (\w+) +(\S.*)")
-_GOES_ON = re.compile(r"\n-- {10}(?=\S)")
+_CONTINUATION = re.compile(r"\n-- {10}(?=\S)")
 _PARAMETER = re.compile(r"\$(\w+)")
 _LARGE = 100_000
 """Row count from which a table is compressed, to a fifth, while it waits in memory for the tables that read it."""
@@ -137,7 +137,7 @@ def _previous(queries: Mapping[str, Query]) -> list[Query]:
 def read(path: Path) -> Query:
     """Read one query file; QueryError where its header lacks a line."""
     sql = path.read_text(encoding="utf-8")
-    header = _GOES_ON.sub(" ", "\n".join(takewhile(lambda line: line.startswith("--"), sql.splitlines()))).splitlines()
+    header = _CONTINUATION.sub(" ", "\n".join(takewhile(lambda line: line.startswith("--"), sql.splitlines()))).splitlines()
     fields = {match[1]: match[2].strip() for line in header if (match := _FIELD.match(line))}
     missing = {"grain", "reads"} - set(fields)
     if missing:
@@ -239,7 +239,7 @@ def build(con: duckdb.DuckDBPyConnection, query: Query, params: Mapping[str, Any
     if count > _LARGE and query.life in ("period", "previous"):
         con.execute("checkpoint memory")
     if count > 1:  # many tables of a small lake are empty
-        hold_to_grain(con, query)
+        check_grain(con, query)
 
 
 def _made(con: duckdb.DuckDBPyConnection, query: Query, rows: str, values: Mapping[str, Any], make: Make | None) -> Iterator[int]:
@@ -273,7 +273,7 @@ def _parsed(con: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement:
     return _PARSED[sql]
 
 
-def hold_to_grain(con: duckdb.DuckDBPyConnection, query: Query) -> None:
+def check_grain(con: duckdb.DuckDBPyConnection, query: Query) -> None:
     """QueryError where the query's table has two rows with the same key."""
     keys = ", ".join(query.grain)
     hashes = f"select count(*) = count(distinct hash({keys})) from {query.table}"
@@ -379,11 +379,11 @@ def run_checks(con: duckdb.DuckDBPyConnection, checks: Iterable[Query], params: 
     failures = list[Failure]()
     for check in checks:
         build(con, check, params)
-        failures += found_by(con, check)
+        failures += failures_of(con, check)
     return failures
 
 
-def found_by(con: duckdb.DuckDBPyConnection, check: Query, cluster: str = "") -> list[Failure]:
+def failures_of(con: duckdb.DuckDBPyConnection, check: Query, cluster: str = "") -> list[Failure]:
     """The failure that a check's table shows, for all clusters or one; an empty list where it has no rows."""
     rows = con.sql(
         f"select * from {check.table} {f'where cluster = {quoted(cluster)}' if cluster else ''} order by all"
@@ -393,7 +393,7 @@ def found_by(con: duckdb.DuckDBPyConnection, check: Query, cluster: str = "") ->
     return [Failure(check.table, check.severity, check.purpose, rows.num_rows, rows.slice(0, 1).to_pylist()[0])]
 
 
-def hold_to_checks(
+def require_checks(
     con: duckdb.DuckDBPyConnection, queries: Mapping[str, Query], built: Collection[str], params: Mapping[str, object]
 ) -> list[Failure]:
     """Run the checks whose tables exist; QueryError for the first one of severity fail that finds rows."""

@@ -159,10 +159,10 @@ def _lent(
 ) -> Iterator[Row]:
     """Yield a row for each queue and cohort of one step; equal steps share one computation."""
     holdings = [Holding(quotas.quota(row), row["delivered_native"], row["delivered_native"]) for row in rows]
-    above = _above(rows[0], places)
-    key = (rows[0]["resource"], above, *((id(each.quota), each.delivered) for each in holdings))
+    parents = _parents(rows[0], places)
+    key = (rows[0]["resource"], parents, *((id(each.quota), each.delivered) for each in holdings))
     if key not in answers:
-        nodes = [Node(name, parent) for name, parent in above]
+        nodes = [Node(name, parent) for name, parent in parents]
         answers[key] = cohorts(rows[0]["resource"], holdings, nodes).lending(("", rows[0]["resource"]))
     for row in rows:
         if lending := answers[key].get(row["quota"]):
@@ -171,7 +171,7 @@ def _lent(
             yield {**same, **borrowed, "lent_native": lending.lent, "borrowers": sorted(lending.borrowers.items())}
 
 
-def _above(step: Row, places: Sequence[Row]) -> tuple[tuple[str, str], ...]:
+def _parents(step: Row, places: Sequence[Row]) -> tuple[tuple[str, str], ...]:
     """Return each cohort with its parent at the start of the step."""
     return tuple(
         (each["quota"], each["parent"])

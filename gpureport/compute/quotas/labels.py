@@ -117,8 +117,8 @@ def quota_label_tables(con: duckdb.DuckDBPyConnection, order: Sequence[str] = OR
     watch = _sorted_by(con, _WATCH, "cluster")
     for cluster, system in sorted(terms):
         scene = Scene(system, pods[cluster, system], terms[cluster, system], watch[cluster,], order)
-        for at, touched in scene.steps():
-            for quota in touched:
+        for at, changed_quotas in scene.steps():
+            for quota in changed_quotas:
                 labels.put((cluster, quota), at, scene.labels(quota))
                 alike.put((cluster, system, quota), at, scene.alike(quota))
             exposed.put((cluster, system), at, scene.exposures())

@@ -141,14 +141,14 @@ class Scene:
         """Yield each instant of change, in order, with the affected quotas; nothing is left after the last."""
         edges = {row[name] for row in (*self._terms, *self._watch) for name in ("start_at", "end_at")}
         for at in sorted(edges | self._changes.keys()):
-            touched = self._move(at)
+            changed_quotas = self._apply_changes(at)
             if at in edges:
                 self._quotas = _quotas(self._system, [row for row in self._terms if row["start_at"] <= at < row["end_at"]])
-                touched = self._names
+                changed_quotas = self._names
             is_known = any(interval["start_at"] <= at < interval["end_at"] for interval in self._watch)
-            for name in touched:
+            for name in changed_quotas:
                 self._update(name, is_known)
-            yield at, touched
+            yield at, changed_quotas
 
     def labels(self, quota: str) -> dict[tuple[str, ...], str]:
         """Return the label of each pod of a quota."""
@@ -180,7 +180,7 @@ class Scene:
             found.setdefault((each.pod_uid, each.by_quota, each.condition), each.evidence)
         return found
 
-    def _move(self, at: datetime) -> Collection[str]:
+    def _apply_changes(self, at: datetime) -> Collection[str]:
         """Return the quotas whose pods change at an instant; a pod exists from its creation to its end."""
         for row in self._changes.get(at, ()):
             if at >= row["created_at"] and (row["ended_at"] is None or at < row["ended_at"]):

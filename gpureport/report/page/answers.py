@@ -20,7 +20,7 @@ UNMEASURED = 0.005
 _HIGH, _MEDIUM = 0.99, 0.9
 _SIZES = {"share": "share of a GPU", "1": "1 GPU", "2-4": "2–4 GPUs", "5-8": "5–8 GPUs", "more": "more than 8 GPUs"}
 """Names of the size classes of requests."""
-_GIVE_BACK = """
+_RETURNABLE_GPUS = """
     with fit as (
         select cluster, namespace, workload, workload_kind as kind, sum(freed_gpu_hours) as freed from report.rightsizing
         where verdict = 'fits' group by all
@@ -66,7 +66,7 @@ class Answer:
 def answers(tables: Tables, header: Header, money: Money, team: str = "") -> tuple[Answer, ...]:
     """Return the six answers of the whole report, or of one team."""
     answers = _Answers(tables, header, money, team)
-    return (answers.use(), answers.waste(), answers.return_(), answers.pending(), answers.health(), answers.cost())
+    return (answers.use(), answers.waste(), answers.returnable(), answers.pending(), answers.health(), answers.cost())
 
 
 def ledger(tables: Tables, team: str = "") -> Hours:
@@ -197,9 +197,9 @@ class _Answers:
         if not worst:
             trace = self.whole.of(*IDLE, "underutilized")
             headline = "No data" if self.is_unmeasured else "None known" if sums else "Almost none" if trace else "None"
-            but = f", but for {formats.gpu_hours(trace)}" if trace else ""
-            was = "is known to be" if sums or self.is_unmeasured else "was"
-            detail = f"No allocated GPU {was} idle or underutilized{but}{sums and f'; {sums}'}."
+            exception = f", but for {formats.gpu_hours(trace)}" if trace else ""
+            verb = "is known to be" if sums or self.is_unmeasured else "was"
+            detail = f"No allocated GPU {verb} idle or underutilized{exception}{sums and f'; {sums}'}."
             return Answer("Largest waste", headline, detail, tab="workloads", link="Workloads")
         worst.sort(key=lambda each: -each[0])
         first, rest = worst[0][1], worst[1:]
@@ -209,9 +209,9 @@ class _Answers:
         detail = f"{worst[0][2]}{pods}{self.money.tail(first['cost'], is_least=first['is_partial'])}.{second} In all: {sums}."
         return Answer("Largest waste", named[0], detail, "warn", self.confidence, "workloads", link="Workloads")
 
-    def return_(self) -> Answer:
+    def returnable(self) -> Answer:
         """Answer: GPUs to return: idle ones on average, smaller sizes, and those free in every hour (hourly average)."""
-        teams = self.tables.rows(_GIVE_BACK, team=self.team)
+        teams = self.tables.rows(_RETURNABLE_GPUS, team=self.team)
         idle, freed = (sum(each[name] or 0.0 for each in teams) for name in ("idle", "freed"))
         spare = self.row("""
             select sum(greatest(0, floor(spare + 1e-6))) as gpus from (
@@ -270,7 +270,7 @@ class _Answers:
         )
         waits = [each for each in waits if self.team in ("", each["team"])]
         longest = waits[0] if waits and waits[0]["p95"] >= 0.5 else {}
-        why = self._because(longest)
+        why = self._pending_causes(longest)
         if not waits:
             seen = self.row("""
                 select count(*) as hours from report.scheduler_pressure
@@ -295,7 +295,7 @@ class _Answers:
     def tab_of_waits(self) -> str:
         return "quotas" if self.row("select 1 from report.quota_fair_share where $team is not null limit 1") else "capacity"
 
-    def _because(self, first: Mapping[str, Any]) -> str:
+    def _pending_causes(self, first: Mapping[str, Any]) -> str:
         """Return GPU-hours that could have served the longest wait: of its cluster and of other teams; without a wait, all."""
         cluster = first.get("cluster", "")
         statement = """
@@ -332,7 +332,7 @@ class _Answers:
             team=self.team,
         )
         if not found:
-            return Answer("GPU health", *self._no_trouble(), tab="gpus", link="GPUs")
+            return Answer("GPU health", *self._no_health_findings(), tab="gpus", link="GPUs")
         critical = {(each["cluster"], each["device_uuid"] or _place(each)) for each in found if each["gravity"] == 0}
         nodes = {(each["cluster"], each["node_name"]) for each in found}
         if critical:
@@ -351,7 +351,7 @@ class _Answers:
         query, tone = urlencode({each: found[0][each] for each in ("cluster", name)}), "bad" if critical else "warn"
         return Answer("GPU health", headline, detail, tone, found[0]["confidence"], "gpus", query, "GPUs")
 
-    def _no_trouble(self) -> tuple[str, str]:
+    def _no_health_findings(self) -> tuple[str, str]:
         """Return headline and detail without a finding. A signal that no exporter reports is unknown, not absent."""
         known = self.row("""
             select count(*) as gpus, count(xid_error_count) as errors,
@@ -362,8 +362,8 @@ class _Answers:
             ("No XID error", "XID errors are", known.get("errors")),
             ("No throttling or slowdown above the thresholds", "Throttling is", known.get("slowdowns")),
         )
-        among = {n: "" if n == known["gpus"] else f" on {n:,} of {known['gpus']:,} GPUs" for *_, n in found if n}
-        parts = (f"{none}{among[count]}." if count else f"{what} unknown." for none, what, count in found)
+        extent = {n: "" if n == known["gpus"] else f" on {n:,} of {known['gpus']:,} GPUs" for *_, n in found if n}
+        parts = (f"{none}{extent[count]}." if count else f"{what} unknown." for none, what, count in found)
         return "No sick GPU found" if any(count for *_, count in found) else "No data", " ".join(parts)
 
     def cost(self) -> Answer:
@@ -381,13 +381,13 @@ class _Answers:
         )
         spent = {each["part"]: each for each in priced if each["cost"] is not None}
         energy = self._energy()
-        sure = f"Data coverage {formats.percent(self.header.coverage_ratio)}, difference to capacity {difference(self.tables)}"
+        covered = f"Data coverage {formats.percent(self.header.coverage_ratio)}, difference to capacity {difference(self.tables)}"
         if not spent:
             is_priced = bool(self.header.settings.get("price of gpu_hour"))
             none = "No price for these GPUs" if is_priced else "No prices configured"
             headline = f"Energy {energy[0]}" if energy else none
             needed = "Cost needs a price for a model and day of the period" if is_priced else "Cost needs [prices.gpu_hour]"
-            detail = f"{needed} in the configuration. {sure}."
+            detail = f"{needed} in the configuration. {covered}."
             return Answer("Cost", headline, detail, "", self.confidence, "energy", link="Energy and cost")
         shown = {part: each["least"] + self.money(each["cost"]) for part, each in spent.items() if each["cost"]}
         idle = f" ({shown['idle']} idle)" if "idle" in shown else ""
@@ -399,7 +399,7 @@ class _Answers:
         if is_partial := (ratio := spent["whole"]["priced_ratio"]) < 1 - _TRACE:
             parts.append(f"{formats.percent(ratio)} of GPU-hours have a price")
         headline = ("≥ " if is_partial else "") + self.money(spent["whole"]["cost"])
-        detail = f"{' · '.join([*parts, *energy])}. {sure}."
+        detail = f"{' · '.join([*parts, *energy])}. {covered}."
         return Answer("Cost", headline, detail, "", self.confidence, "energy", link="Energy and cost")
 
     def _energy(self) -> list[str]:

@@ -174,7 +174,7 @@ def css(kind: str, found: object) -> str:
 def grids(tables: Tables, queries: Mapping[str, Query], hours: float, money: Money) -> list[Grid]:
     """Return the tables that the page shows, in the order of its tabs: its own ones, and report tables unchanged."""
     found = (
-        _own(tables, name, words, hours) if name in OWN else _of_report(tables, queries.get(f"report.{name}"), words)
+        _own_grid(tables, name, words, hours) if name in OWN else _report_grid(tables, queries.get(f"report.{name}"), words)
         for name, words in tables_of_page().items()
     )
     return [replace(_of_clusters(grid), money=money, frame=_worded(grid.frame)) for grid in found if grid is not None]
@@ -192,7 +192,7 @@ def _worded(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(pl.col(codes).map_elements(lambda code: _CAUSES.get(code) or formats.title(code), pl.String))
 
 
-def _own(tables: Tables, name: str, words: Words, hours: float) -> Grid | None:
+def _own_grid(tables: Tables, name: str, words: Words, hours: float) -> Grid | None:
     sql = OWN[name]
     if not tables.can(sql):
         return None
@@ -207,7 +207,7 @@ def _own(tables: Tables, name: str, words: Words, hours: float) -> Grid | None:
     return Grid(name, words, columns, frame, count) if count else None
 
 
-def _of_report(tables: Tables, query: Query | None, words: Words) -> Grid | None:
+def _report_grid(tables: Tables, query: Query | None, words: Words) -> Grid | None:
     if query is None or not tables.has(query.table):
         return None
     ((count,),) = tables.con.execute(f"select count(*) from {query.table}").fetchall()

@@ -23,10 +23,10 @@ Number = Any
 Loop = TypeVar("Loop", bound=Callable[..., object])
 
 
-def unpack(brought: Path, kept: Path) -> None:
+def unpack(bundled: Path, kept: Path) -> None:
     """Copy the compiled code of a container image into the cache. Numba reads only from a writable folder."""
-    with suppress(OSError), TemporaryDirectory(dir=kept.parent) as aside:  # after a failure numba compiles the code
-        shutil.copytree(brought, Path(aside, "loops")).rename(kept)
+    with suppress(OSError), TemporaryDirectory(dir=kept.parent) as draft:  # after a failure numba compiles the code
+        shutil.copytree(bundled, Path(draft, "loops")).rename(kept)
 
 
 if kept := os.environ.get("NUMBA_CACHE_DIR"):

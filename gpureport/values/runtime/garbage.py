@@ -10,7 +10,7 @@ from types import ModuleType
 
 
 @contextmanager
-def uncollected() -> Iterator[None]:
+def garbage_collection_off() -> Iterator[None]:
     """Disable cyclic garbage collection. It takes a sixth of a command's start and makes JSON parsing three times slower."""
     was_enabled = gc.isenabled()
     gc.disable()
@@ -23,5 +23,5 @@ def uncollected() -> Iterator[None]:
 
 def imported(name: str) -> ModuleType:
     """Import a module by its full name, without garbage collection."""
-    with uncollected():
+    with garbage_collection_off():
         return import_module(name)

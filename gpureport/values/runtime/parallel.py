@@ -12,7 +12,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, Thr
 from dataclasses import dataclass
 from typing import TypeVar
 
-from gpureport.values.runtime.stopping import left_when_stopped
+from gpureport.values.runtime.stopping import abandoned_when_stopped
 
 Task = TypeVar("Task")
 Outcome = TypeVar("Outcome")
@@ -20,7 +20,7 @@ Progress = Callable[[int, int], None]
 """Callback of (tasks done, tasks in all)."""
 
 
-def quiet(_done: int, _total: int) -> None:
+def no_progress(_done: int, _total: int) -> None:
     """Progress callback that does nothing."""
 
 
@@ -30,9 +30,9 @@ class Threads:
 
     count: int
 
-    def each(self, do: Callable[[Task], Outcome], tasks: Sequence[Task], progress: Progress = quiet) -> list[Outcome]:
+    def each(self, do: Callable[[Task], Outcome], tasks: Sequence[Task], progress: Progress = no_progress) -> list[Outcome]:
         """Return the outcomes in task order. The error of a failed task is raised."""
-        with left_when_stopped(ThreadPoolExecutor(self.count)) as pool:
+        with abandoned_when_stopped(ThreadPoolExecutor(self.count)) as pool:
             return _outcomes([pool.submit(do, task) for task in tasks], progress)
 
 
@@ -42,14 +42,14 @@ class Processes:
 
     count: int
 
-    def each(self, do: Callable[[Task], Outcome], tasks: Sequence[Task], progress: Progress = quiet) -> list[Outcome]:
+    def each(self, do: Callable[[Task], Outcome], tasks: Sequence[Task], progress: Progress = no_progress) -> list[Outcome]:
         """Return the outcomes in task order. The error of a failed task is raised."""
         workers = min(self.count, len(tasks))
         if workers <= 1:
             return [_done(do, task, number, len(tasks), progress) for number, task in enumerate(tasks, start=1)]
         # Workers fork before this process starts threads: a worker is ready in milliseconds, with all modules imported.
         fork = multiprocessing.get_context("fork")
-        with left_when_stopped(ProcessPoolExecutor(workers, mp_context=fork, initializer=_start_worker)) as pool:
+        with abandoned_when_stopped(ProcessPoolExecutor(workers, mp_context=fork, initializer=_start_worker)) as pool:
             return _outcomes([pool.submit(do, task) for task in tasks], progress)
 
 

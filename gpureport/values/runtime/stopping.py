@@ -33,7 +33,7 @@ def _settled(stream: TextIO | None) -> TextIO:
     return stream
 
 
-def forget_output() -> None:
+def discard_output() -> None:
     """Redirect standard output to the null device after it became unwritable."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -79,7 +79,7 @@ def _end() -> None:
 
 
 @contextmanager
-def left_when_stopped(pool: Pool) -> Iterator[Pool]:
+def abandoned_when_stopped(pool: Pool) -> Iterator[Pool]:
     """Yield the pool and wait for its work, also after an error. A process that is being stopped does not wait."""
     try:
         yield pool

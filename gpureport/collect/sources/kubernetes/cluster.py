@@ -29,7 +29,7 @@ from gpureport.collect.state.fields import Object, mapping, objects, text, whole
 from gpureport.collect.state.kinds import NAMESPACES
 from gpureport.config import Kubernetes as KubernetesSettings
 from gpureport.values.errors import SourceError, UsageError
-from gpureport.values.runtime.stopping import left_when_stopped
+from gpureport.values.runtime.stopping import abandoned_when_stopped
 from gpureport.values.window import parse_instant
 
 _PAGE_OBJECTS = 500
@@ -245,11 +245,11 @@ def list_pages(get_page: GetPage) -> Iterator[Page]:
     A page with ``is_start`` starts the list, also a second time. SourceError where the list does not end.
     """
     expired_count, is_start, is_consistent = 0, True, True
-    with left_when_stopped(ThreadPoolExecutor(1, "kubernetes-list")) as ahead:
-        next_token, coming = "", ahead.submit(get_page, "")
+    with abandoned_when_stopped(ThreadPoolExecutor(1, "kubernetes-list")) as prefetcher:
+        next_token, next_reply = "", prefetcher.submit(get_page, "")
         while True:
             try:
-                page = coming.result()
+                page = next_reply.result()
             except ExpiredError as expired:
                 expired_count += 1
                 if expired_count > RESTARTS + _LONGEST_TAIL or (expired_count > RESTARTS and not expired.token):
@@ -257,7 +257,7 @@ def list_pages(get_page: GetPage) -> Iterator[Page]:
                 is_start = expired_count <= RESTARTS
                 is_consistent = is_start
                 next_token = "" if is_start else expired.token
-                coming = ahead.submit(get_page, next_token)
+                next_reply = prefetcher.submit(get_page, next_token)
                 continue
             if is_start:
                 seen, object_count = set[str](), 0
@@ -270,7 +270,7 @@ def list_pages(get_page: GetPage) -> Iterator[Page]:
                     raise SourceError(
                         f"a list does not end after {len(seen):,} pages and {object_count:,} objects; check the server"
                     )
-                next_token, coming = token, ahead.submit(get_page, token)
+                next_token, next_reply = token, prefetcher.submit(get_page, token)
             yield replace(page, is_start=is_start, is_consistent=is_consistent)
             is_start = False
             if not token:

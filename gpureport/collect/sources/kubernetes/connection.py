@@ -70,7 +70,7 @@ def open_client(settings: KubernetesSettings, environ: Mapping[str, str], servic
         raise NoClusterError(f"no Kubernetes cluster to read; {HOW_TO_NAME_A_CLUSTER}")
     configuration.retries = False  # our retries distinguish a refusal from an outage and keep the message
     client = ApiClient(configuration)
-    exchange.watched(client.rest_client.pool_manager)
+    exchange.with_deadlines(client.rest_client.pool_manager)
     client.user_agent = f"gpureport/{__version__}"
     return client
 
@@ -173,14 +173,14 @@ class Connection:
         retries_end_at = time.monotonic() + exchange.LONGEST_REQUEST_SECONDS
         for attempt in range(exchange.RETRIES + 1):
             try:
-                return self._believed(path, query, decode)
+                return self._get_confirmed(path, query, decode)
             except _BrokenError as error:
                 if attempt == exchange.RETRIES or time.monotonic() > retries_end_at:
                     raise SourceError(f"{self.url}{path}: {error}; retry later, or check the server") from error
-                self.waits.append(exchange.pause(attempt, f"{self.url}{path}: {error}"))
+                self.waits.append(exchange.wait_before_retry(attempt, f"{self.url}{path}: {error}"))
         raise AssertionError("the last attempt returns or raises")
 
-    def _believed(self, path: str, query: Mapping[str, str | int], decode: Decode) -> Any:
+    def _get_confirmed(self, path: str, query: Mapping[str, str | int], decode: Decode) -> Any:
         """Return an answer. The first refusal is final only when the started server repeats it."""
         try:
             return self._within_deadline(path, query, decode)
@@ -233,7 +233,7 @@ class Connection:
         if response.status >= 300:
             raise self._refusal(path, response.status, exchange.excerpt(response))
         try:
-            return exchange.decoded(exchange.whole(response, _PAGE_BYTES), decode)
+            return exchange.decoded(exchange.read(response, _PAGE_BYTES), decode)
         except (HTTPError, OSError) as error:
             raise _BrokenError(f"the answer broke off ({_cause(error)})") from error
         except orjson.JSONDecodeError as error:
@@ -250,7 +250,7 @@ class Connection:
 
     def _refusal(self, path: str, status: int, body: bytes) -> Exception:
         text = exchange.shortened(_status(body).get("message") or body.decode("utf-8", "replace")) or "nothing"
-        if status in exchange.AGAIN:
+        if status in exchange.RETRY_STATUSES:
             return _BrokenError(f"status {status}: {text}")
         if status == 401:
             return AuthError(f"{self.url} refuses these credentials (401: {text}); log in again, or check the token")

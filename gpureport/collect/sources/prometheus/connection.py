@@ -72,7 +72,7 @@ class Connection:
     def json(self, path: str, form: Mapping[str, Any] | None = None, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Return the decoded reply of an API path, by POST where ``form`` is given. Its status is success."""
         body = self.request(
-            "POST" if form is not None else "GET", path, lambda response: exchange.whole(response.raw), data=form, params=params
+            "POST" if form is not None else "GET", path, lambda response: exchange.read(response.raw), data=form, params=params
         )
         try:
             reply = exchange.decoded(body)
@@ -94,7 +94,7 @@ class Connection:
             except _BrokenError as broken:
                 if attempt == self.retries or time.monotonic() > retries_end_at:
                     raise broken.error from broken.__cause__
-                exchange.pause(attempt, str(broken), broken.wait_seconds)
+                exchange.wait_before_retry(attempt, str(broken), broken.wait_seconds)
         raise AssertionError("the last attempt returns or raises")
 
     def _once(
@@ -136,7 +136,7 @@ class Connection:
             raise NoApiError(f"{self.url}{path} redirects to {target or 'nowhere'}; give the URL behind it, or check the token")
         body = exchange.excerpt(response.raw)
         text, is_too_much = _excerpt(body), _is_too_much(status, body)
-        if status in exchange.AGAIN and not is_too_much:
+        if status in exchange.RETRY_STATUSES and not is_too_much:
             refusal = SourceError(f"{self.url}{path} answered {status}: {text}; retry later, or check the server's log")
             raise _BrokenError(refusal, response.headers.get("Retry-After", ""))
         if status in (401, 403):
@@ -178,10 +178,10 @@ class _Adapter(HTTPAdapter):
 
     def init_poolmanager(self, *arguments: Any, **named: Any) -> None:
         super().init_poolmanager(*arguments, **named)
-        exchange.watched(self.poolmanager)
+        exchange.with_deadlines(self.poolmanager)
 
     def proxy_manager_for(self, proxy: str, **named: Any) -> Any:
-        return exchange.watched(super().proxy_manager_for(proxy, **named))
+        return exchange.with_deadlines(super().proxy_manager_for(proxy, **named))
 
 
 def session(credentials: Access | None = None) -> requests.Session:

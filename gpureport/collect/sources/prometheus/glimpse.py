@@ -67,7 +67,7 @@ class Labelled:
         found, warnings = list_series(self.connection, matchers, self.window)
         return self._data({"data": found, "warnings": warnings})
 
-    def at_a_time(self, label: str, matchers: Sequence[Matcher]) -> dict[str, float]:
+    def mean_series_counts(self, label: str, matchers: Sequence[Matcher]) -> dict[str, float]:
         """Count the series at a time by the label's values: the mean over a few times."""
         found: dict[str, float] = defaultdict(float)
         for part in _TIMES:
@@ -141,7 +141,7 @@ def _add_devices(
     sketch = Outline(outline.uuid_labels)
     sketch.add(seen, device_of)
     if len(seen) > len(set(map(device_of, seen))):
-        _count_at_a_time(sketch, labelled, [one_of(METRIC_LABEL, [one_metric]), *own])
+        _add_mean_counts(sketch, labelled, [one_of(METRIC_LABEL, [one_metric]), *own])
     for content in sketch.places.values():
         content.series_count *= len(found)
         content.metrics.update(found)
@@ -157,10 +157,10 @@ def _add_devices(
     return seen
 
 
-def _count_at_a_time(sketch: Outline, labelled: Labelled, matchers: Sequence[Matcher]) -> None:
+def _add_mean_counts(sketch: Outline, labelled: Labelled, matchers: Sequence[Matcher]) -> None:
     """Count the series at one time: of consecutive pods on a device, only one has samples then."""
     for family in {place.family for place in sketch.places}:
-        counted = labelled.at_a_time(family.key, [*matchers, *family.conditions(sketch.uuid_labels)])
+        counted = labelled.mean_series_counts(family.key, [*matchers, *family.conditions(sketch.uuid_labels)])
         for place, content in sketch.places.items():
             if place.family == family and place.value in counted:
                 content.series_count = min(content.series_count, math.ceil(counted[place.value]))

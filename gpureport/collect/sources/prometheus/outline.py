@@ -193,7 +193,7 @@ def plan_groups(outline: Outline, sample_budget: int, samples_per_series: int) -
 
     A device of several exporters with different labels is in one group, if the outline shows that it is the same device.
     """
-    sets = _packed(_inseparable(outline.places), outline.places, max(1, sample_budget // samples_per_series))
+    sets = _combine(_places_sharing_devices(outline.places), outline.places, max(1, sample_budget // samples_per_series))
     groups = [_group(found, outline, samples_per_series) for found in sets]
     if outline.others.metrics:
         conditions = (one_of(METRIC_LABEL, outline.others.metrics), *absent(outline.uuid_labels))
@@ -206,11 +206,11 @@ def _query(conditions: tuple[Matcher, ...], contents: Iterable[Content], samples
     return Query(conditions, count, count * samples_per_series)
 
 
-def _inseparable(places: Mapping[Place, Content]) -> list[list[Place]]:
+def _places_sharing_devices(places: Mapping[Place, Content]) -> list[list[Place]]:
     """Return sets of places that share devices, directly or through others. Each set is fetched together."""
     leader = {place: place for place in places}
 
-    def find(place: Place) -> Place:
+    def find_leader(place: Place) -> Place:
         while leader[place] != place:
             place = leader[place]
         return place
@@ -218,15 +218,15 @@ def _inseparable(places: Mapping[Place, Content]) -> list[list[Place]]:
     first_of: dict[str, Place] = {}
     for place in sorted(places):
         for device in places[place].devices:
-            one, other = sorted((find(first_of.setdefault(device, place)), find(place)))
+            one, other = sorted((find_leader(first_of.setdefault(device, place)), find_leader(place)))
             leader[other] = one
     sets: dict[Place, list[Place]] = defaultdict(list)
     for place in sorted(places):
-        sets[find(place)].append(place)
+        sets[find_leader(place)].append(place)
     return list(sets.values())
 
 
-def _packed(sets: Sequence[list[Place]], places: Mapping[Place, Content], series_budget: int) -> list[list[Place]]:
+def _combine(sets: Sequence[list[Place]], places: Mapping[Place, Content], series_budget: int) -> list[list[Place]]:
     """Combine consecutive sets within the budget."""
     packs: list[list[Place]] = []
     free = 0
