@@ -107,15 +107,24 @@ group by all
 """
 _TERM = f"update day.quota_terms set {', '.join(f'{name} = ?' for name in ('parent', 'is_parent', *TERMS))} where terms_id = ?"
 _NODE_GPUS = """
-select mode(gpus)
+select gpus
 from (
     select max(native.amount_gpus) as gpus
     from day.quota_node as node
     inner join day.quota_native as native
         on native.system = '' and map([node.resource], [node.allocatable_native])::text = native.requests
+    anti join (
+        select cluster, node_name from day.kube_series where try_cast(replicas as bigint) > 1
+        union
+        select cluster, node_name from lake.node where try_cast(labels['nvidia.com/gpu.replicas'] as bigint) > 1
+    ) as time_slicing
+        using (cluster, node_name)
     where native.amount_gpus > 0
     group by node.cluster, node.node_name
 )
+group by gpus
+order by count(*) desc, gpus desc
+limit 1
 """
 
 
@@ -228,8 +237,8 @@ def _added_gpus(con: duckdb.DuckDBPyConnection, question: Question, clusters: Se
     if not question.added_nodes:
         return question.added_gpus
     row = con.execute(_NODE_GPUS).fetchone()
-    if row is None or row[0] is None:
-        raise UsageError("no node is known in the window, so the GPUs of a node are unknown; give their number with --add-gpus")
+    if row is None:
+        raise UsageError("no node with whole GPUs is known in the window; give the number of GPUs with --add-gpus")
     return question.added_gpus + question.added_nodes * float(row[0])
 
 

@@ -300,6 +300,19 @@ def figures(capsys, *arguments):
     return found
 
 
+def test_a_node_more_has_no_replicas(tmp_path, capsys):
+    """Two of three nodes have 8 replicas of 2 GPUs: a node more has the 4 GPUs of the third."""
+    nodes = [node(**{"nvidia.com__gpu": gpus}) for gpus in (8, 8, 4)]
+    for each, name in zip(nodes, ("shared-0", "shared-1", "n1"), strict=True):
+        each["metadata"] = named(name, **({"nvidia.com__gpu.replicas": "4"} if name != "n1" else {}))
+    queue = {"metadata": named("q"), "spec": {"resources": {"gpu": {"quota": 2, "overQuotaWeight": 1, "limit": -1}}}}
+    pods = [pod("q", "p", GPU, **{"kai.scheduler__queue": "q"})]
+    lake = imported(tmp_path, (0, 15), nodes, ("Queue", "scheduling.run.ai/v2", [queue]), lambda minute: pods)
+    capsys.readouterr()
+    assert main(["whatif", *WINDOW, "--add-nodes", "1", *lake, "-o", "json"], environ={}, now=NOW) == 0
+    assert json.loads(capsys.readouterr().out)["added_gpus"] == 4
+
+
 def test_kais_lower_priority_has_what_rounding_left_of_the_higher(tmp_path, capsys):
     """14 GPUs, quotas of 4, everybody requests 6. The higher priority shares the 2 that are left by weights 1:2, in whole GPUs 0
     and 1; the last goes to the lower one. For six hours that is 24, 30 and 30 GPU-h, here for half an hour a twelfth of it.
