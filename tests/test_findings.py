@@ -254,7 +254,7 @@ def test_what_a_model_cannot_have_are_signals_and_no_speed_is_told_of_them() -> 
         *((code, "Restart the program") for code in ("31", "32", "94", "105")),
         *((code, "Drain the node and reset the GPU") for code in ("48", "95", "109", "119", "155")),
         ("79", "Drain the node and switch it off and on"),
-        ("45", "Look at the error before it"),
+        ("45", "Check the previous error"),
     ],
 )
 def test_what_to_do_after_an_xid_is_what_nvidias_catalog_says(code: str, action: str) -> None:

@@ -13,9 +13,9 @@ from .attacks import hostile_server
 
 MOST_MB = 600
 SENTENCES = {
-    "bomb:series": "too large",
-    "bomb:matrix": "too large",
-    "bomb:remote-read": "too large",
+    "bomb:series": "implausibly large",
+    "bomb:matrix": "implausibly large",
+    "bomb:remote-read": "implausibly large",
     "bomb:kubernetes": "more than 64 MiB; check the server",
     "drip:series": "not whole within 5 s",
     "drip:kubernetes": "not whole within 5 s",
@@ -24,11 +24,11 @@ SENTENCES = {
     "headers:pushgateway": "did not accept them",
     "frames:remote-read": "even a minute is too much",
     "labels:remote-read": "even a minute is too much",
-    "labels:series": "too large",
-    "many:series": "too large",
+    "labels:series": "implausibly large",
+    "many:series": "implausibly large",
     "varint:remote-read": "not a stream of chunks",
-    "braces:series": "too large",
-    "braces:matrix": "too large",
+    "braces:series": "implausibly large",
+    "braces:matrix": "implausibly large",
     "nested:series": "did not answer with JSON",
     "nested:kubernetes": "not JSON",
     "line:victoria-metrics": "a line without an end",

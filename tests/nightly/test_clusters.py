@@ -113,7 +113,7 @@ def test_what_fails_costs_no_other_cluster_its_day_and_one_that_is_not_read_on_t
         import_a_cpu_node(tmp_path, "ap", "2026-11-22T08:00:00Z", two_nights_after)
         assert run(tmp_path, config, now=two_nights_after) == 0
     assert fleet(tmp_path) == {}
-    assert "No GPU-hour" in (tmp_path / "out" / "summary.md").read_text()
+    assert "has no GPU-hours" in (tmp_path / "out" / "summary.md").read_text()
 
 
 def test_a_server_names_its_cluster_by_its_external_label_else_the_sentence_says_what_to_do(

@@ -259,7 +259,7 @@ def test_workloads_of_a_version_that_is_not_known_are_not_read_and_demand_is_unk
         str(tmp_path / "l"),
     )
     run("sql", "select asked, reason from lake.source where asked like 'workloads%'", "--lake", str(tmp_path / "l"), "-o", "csv")
-    assert "the folder holds it as kueue.x-k8s.io/v9, which is not read" in capsys.readouterr().out
+    assert "the folder has it as kueue.x-k8s.io/v9, which is not read" in capsys.readouterr().out
 
 
 def test_what_if_replays_whole_workloads_by_the_queues_policy(tmp_path, capsys):

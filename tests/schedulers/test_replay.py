@@ -44,9 +44,9 @@ def test_a_setting_is_quota_name_term_value(text, setting):
         ("quota.team-a.minimum=20", "a quota has no 'minimum'; choose from min, max"),
         ("quota.team-a.min=many", "'many' is not a number"),
         ("quota.team-a.min=", "'' is not a number"),
-        ("quota.team-a.min=-1", "-1 cannot be"),
-        ("quota.team-a.min=nan", "nan cannot be"),
-        ("quota.team-a.max=inf", "inf cannot be"),
+        ("quota.team-a.min=-1", "-1 is not possible"),
+        ("quota.team-a.min=nan", "nan is not possible"),
+        ("quota.team-a.max=inf", "inf is not possible"),
         ("quota.team-a.min=none", "guaranteed cannot be none"),
     ],
 )
