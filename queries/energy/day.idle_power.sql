@@ -1,7 +1,7 @@
 -- Power of each unallocated GPU per hour: seconds per whole watt in which it is idle.
 --
--- Time with activity is not idle, because a pod that uses a GPU without a request has no name in any source. A GPU without any activity signal has idle
--- time only on a day on which a source names holders in its cluster. Time is whole milliseconds. The last bin is 10 kW and more.
+-- Time with activity is not idle, because a pod that uses a GPU without a request has no name in any source. Time is whole milliseconds. The last bin
+-- is 10 kW and more.
 --
 -- grain:  cluster, device_uuid, hour_start_at, bin_watts
 -- reads:  day.allocated_run, lake.device_sample
@@ -34,15 +34,6 @@ working as (
     where gpu_instance_id != '' and is_active(null, gr_engine_active_ratio, sm_active_ratio, null, null)
 ),
 
--- Without holders and without activity, nothing distinguishes an idle GPU from a busy one.
-distinguished as (
-    select distinct columns('^(cluster|device_uuid)$')
-    from lake.device_sample
-    where
-        coalesce(gpu_util_ratio, gr_engine_active_ratio, sm_active_ratio) is not null
-        or cluster in (select cluster from day.allocated_run)
-),
-
 sampled as (
     select
         sample.* similar to '^(cluster|device_uuid)$',
@@ -51,8 +42,6 @@ sampled as (
         (1000 * sample.held_seconds)::integer as held_ms,
         least(10000, greatest(0, round(sample.power_watts::double)))::bigint as bin_watts
     from lake.device_sample as sample
-    semi join distinguished
-        using (cluster, device_uuid)
     anti join working
         using (cluster, device_uuid, seen_at)
     where

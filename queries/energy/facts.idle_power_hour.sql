@@ -1,6 +1,6 @@
 -- Power of each unallocated GPU per hour: seconds per whole watt, by MIG layout.
 --
--- revision: 4
+-- revision: 3
 -- grain:  cluster, device_uuid, layout, hour_start_at, bin_watts
 -- reads:  day.device_layout, day.device_run, day.idle_power
 -- source: DCGM_FI_DEV_POWER_USAGE outside facts.ownership
