@@ -20,7 +20,7 @@ rolled as (
     select
         *,
         quantile_cont(placing_seconds, [0.5, 0.9]) over last_ones as estimates,
-        median(placing_seconds) over (partition by cluster order by placed_at) as median_seconds -- with all that are placed at once
+        median(placing_seconds) over (partition by cluster order by placed_at) as median_seconds -- of pods up to and at this time
     from placed
     window last_ones as (
         partition by cluster, namespace, size, wanted_model

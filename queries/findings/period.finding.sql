@@ -81,7 +81,7 @@ select
                 '{} {}', count(distinct device_uuid || '/' || gpu_instance_id), if(max(gpu_instance_id) = '', 'GPUs', 'instances')
             ), null)
         ), ''),
-        'most in ' || arg_min(if(pod = '', namespace, pod), (-round(coalesce(gpu_hours, 0), 9), namespace, pod, evidence))
+        'most GPU-hours in ' || arg_min(if(pod = '', namespace, pod), (-round(coalesce(gpu_hours, 0), 9), namespace, pod, evidence))
         || ': ' || arg_min(evidence, (-round(coalesce(gpu_hours, 0), 9), namespace, pod, evidence))
     )) as evidence,
     min(first_seen_at) as first_seen_at,

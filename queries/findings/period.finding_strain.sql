@@ -107,7 +107,7 @@ select
             'busiest hour: SM activity {:.0f} %, occupancy {:.0f} %, DRAM activity {:.0f} %; peak memory {:.1f} GB',
             100 * busiest_sm_active_ratio, 100 * busiest_sm_occupancy_ratio, 100 * busiest_dram_active_ratio, memory_used_bytes_max / 1e9
         ),
-        if(profile = '', '', format('; the GPU fits {} x {}', instance_count, profile)),
+        if(profile = '', '', format('; up to {} x {} on the GPU', instance_count, profile)),
         if(profile = '' or is_peak_within, '', format(', but SM activity peaks at {:.0f} %', 100 * sm_active_ratio_max)),
         if(smaller_model = '', '', '; the cluster has the smaller ' || smaller_model)
     ) as evidence,

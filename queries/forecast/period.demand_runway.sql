@@ -2,7 +2,7 @@
 --
 -- A model is full from the first day at 99 % of capacity, if at least four of the seven days from it are. A weekday's peak alone does not count. A
 -- pod is overdue for each model that it may use after wait_hours_max; for none where another cause holds it back or its models are unknown.
--- Capacity is that of the last week's days with the GPUs of the last one, within unseen_ratio. A model that is gone has no row.
+-- Use and capacity are means of the days of the last week whose number of GPUs is within unseen_ratio of the last day's. A removed model has no row.
 --
 -- grain:  cluster, gpu_model
 -- reads:  period.capacity, period.demand_backtest, period.demand_day, period.demand_forecast, period.pod_wait

@@ -246,7 +246,7 @@ def test_a_label_that_no_namespace_has_is_refused_before_the_work(
 ) -> None:
     asked = ["report", *WINDOW, "--by", "team", "--lake", str(demo / "lake"), "--out", str(tmp_path)]
     assert main(asked, environ={}, now=NOW) == 2
-    assert "No namespace has the label 'team' between 2026-11-20 and 2026-11-20." in capsys.readouterr().err
+    assert "no namespace has the label 'team' between 2026-11-20 and 2026-11-20;" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 

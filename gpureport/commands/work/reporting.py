@@ -314,8 +314,8 @@ def _owners(con: DuckDBPyConnection, config: Config, lake: Lake, window: Window)
         rows = con.execute(_NAMESPACE_OWNERS, {"label": label}).fetchall()
     if not rows:
         raise UsageError(
-            f"No namespace has the label {label!r} between {window.start_at:%Y-%m-%d} and {window.end_at:%Y-%m-%d}. "
-            "Run gpureport snapshot, collect kube_namespace_labels, or use --by namespace."
+            f"no namespace has the label {label!r} between {window.start_at:%Y-%m-%d} and {window.end_at:%Y-%m-%d}; "
+            "run gpureport snapshot, collect kube_namespace_labels, or use --by namespace"
         )
     return {(cluster, namespace): owner for cluster, namespace, owner in rows}
 

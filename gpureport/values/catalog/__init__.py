@@ -240,7 +240,7 @@ def load_catalog(own_rows: Iterable[Mapping[str, str]] = (), own_labels: Mapping
     return _with_own(tuple(own), tuple(sorted((own_labels or {}).items())))
 
 
-@cache  # a night of several clusters asks for it for each of them
+@cache  # a night of several clusters needs it once for each
 def _with_own(own: tuple[Meaning, ...], labels: tuple[tuple[str, str], ...]) -> Catalog:
     bundled = (each for row in catalog_rows("signal.csv") for each in _spellings(_meaning(row, "signal.csv")))
     replaced = {(row.metric, row.labels) for row in own}
