@@ -42,7 +42,9 @@ def test_each_row_is_in_one_part_and_parts_are_in_order(
     ranges = Parts(row_count, "held", ("namespace", "pod")).ranges(con)
     found = [con.execute(f"from held where {each or 'true'} order by all").fetchall() for each in ranges]
     assert [row for part in found for row in part] == sorted(rows)
-    assert len(ranges) <= max(1, -(-len(rows) // row_count))
+    assert len(ranges) <= 1 + 2 * len(rows) // row_count
+    compared = [condition.split(" ", 2)[1] for each in ranges if each for condition in each.split(" and ")]
+    assert {*compared} <= {"<", "=", ">", ">="}, "a condition on one key and a constant, with which a scan skips rows"
 
 
 def test_a_header_names_a_table_that_is_read_and_keys_of_both() -> None:

@@ -10,12 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 
 import duckdb
 
 from gpureport.values.text.safe import quoted
 
 _SAMPLED = 5_000
+_FULL = 1.4
+"""Rows of the largest part, compared with the header's number: fewer parts are only half full."""
 
 
 @dataclass(frozen=True)
@@ -38,23 +42,29 @@ class Parts:
         if count <= self.row_count:
             return [""]
         sample = f"select {', '.join(self.keys)} from {self.table} using sample reservoir({_SAMPLED} rows) repeatable (1)"
-        found = con.execute(f"from ({sample}) order by all").fetchall()
-        number = -(-count // self.row_count)
-        edges = list(dict.fromkeys(found[len(found) * each // number] for each in range(1, number)))
-        return [_between(self.keys, low, high) for low, high in zip([None, *edges], [*edges, None], strict=True)]
+        rows = con.execute(f"from ({sample}) order by all").fetchall()
+        same = next((number for number, key in enumerate(rows[0]) if key != rows[-1][number]), len(self.keys) - 1)
+        return list(_ranges([row[same:] for row in rows], self.keys[same:], _FULL * len(rows) * self.row_count / count, []))
 
 
-def _between(keys: Sequence[str], low: Sequence[str] | None, high: Sequence[str] | None) -> str:
-    """SQL condition of a part; it also limits the first key alone, which skips whole files."""
-    lower = [f"{keys[0]} >= {quoted(low[0])}", f"not ({_below(keys, low)})"] if low else []
-    return " and ".join([*lower, *([f"{keys[0]} <= {quoted(high[0])}", f"({_below(keys, high)})"] if high else [])])
+def _ranges(rows: Sequence[Sequence[str]], keys: Sequence[str], row_count: float, fixed: Sequence[str]) -> Iterator[str]:
+    """Yield SQL conditions in the order of the keys. They cover all keys; each is true for at most ``row_count`` of the rows.
 
-
-def _below(keys: Sequence[str], edge: Sequence[str]) -> str:
-    """SQL condition of the keys that sort before ``edge``."""
-    (key, *keys), (value, *edge) = keys, edge
-    equal = f" or ({key} = {quoted(value)} and ({_below(keys, edge)}))" if keys else ""
-    return f"{key} < {quoted(value)}{equal}"
+    A condition compares single keys with constants, so that a scan skips what it excludes. A key with too many rows is divided
+    by the next key.
+    """
+    (key, *others), after, size = keys, fixed, 0
+    for value, group in groupby(rows, itemgetter(0)):
+        inner = [row[1:] for row in group]
+        is_divided = bool(others) and len(inner) > row_count
+        if is_divided or (size and size + len(inner) > row_count):
+            yield " and ".join([*after, f"{key} < {quoted(value)}"])
+            after, size = [*fixed, f"{key} >= {quoted(value)}"], 0
+        if is_divided:
+            yield from _ranges(inner, others, row_count, [*fixed, f"{key} = {quoted(value)}"])
+            after = [*fixed, f"{key} > {quoted(value)}"]
+        size += 0 if is_divided else len(inner)
+    yield " and ".join(after)
 
 
 @contextmanager
