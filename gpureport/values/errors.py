@@ -3,8 +3,7 @@
 GpureportError (1)
 ├── UsageError (2)       the command line or the configuration is wrong: change it
 ├── SourceError (5)      a server or file did not return a whole answer: retry later, or fix the address
-│   ├── AuthError        the server refuses these credentials
-│   └── PartialAnswerError   the server answered with warnings where a whole answer is required
+│   └── AuthError        the server refuses these credentials
 ├── OutputError (1)      the report's folder cannot be written
 ├── LakeError (1)        the lake cannot be read or written
 ├── StoreError (1)       the object storage of the lake or report fails
@@ -37,10 +36,6 @@ class SourceError(GpureportError):
 
 class AuthError(SourceError):
     """The server refuses these credentials."""
-
-
-class PartialAnswerError(SourceError):
-    """The server answered with warnings where a complete answer is required."""
 
 
 class LakeError(GpureportError):
