@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpureport.collect.shape.identity import Provenance
-from gpureport.collect.shape.intervals import GAP_STEPS, Times, Values, distinct, is_among
+from gpureport.collect.shape.intervals import GAP_STEPS, Times, Values, distinct, is_among, is_same
 
 _NOTHING: Times = np.empty(0, np.int64)
 
@@ -35,6 +35,10 @@ class Points:
     def count(self) -> int:
         """Number of samples."""
         return int(self.times_ms.size)
+
+    def has_times_of(self, other: Points) -> bool:
+        """Whether samples and markers have the same times. Most such series share the arrays."""
+        return is_same(self.times_ms, other.times_ms) and is_same(self.stale_ms, other.stale_ms)
 
 
 def collapse_target(copies: list[Points]) -> Points:

@@ -105,7 +105,7 @@ def _are_equal(group: list[Prepared], other: list[Prepared]) -> bool:
     return len(group) == len(other) and all(
         one.identity.workload == two.identity.workload
         and one.identity.provenance == two.identity.provenance
-        and _is_same(one.points, two.points)
+        and one.points.has_times_of(two.points)
         for one, two in zip(group, other, strict=True)
     )
 
@@ -115,14 +115,10 @@ def _grid(series: list[Prepared], fallback_step_ms: StepFallback) -> Intervals:
     targets: dict[Provenance, list[Points]] = defaultdict(list)
     for each in series:
         known = targets[each.identity.provenance]
-        if not any(_is_same(each.points, other) for other in known):
+        if not any(each.points.has_times_of(other) for other in known):
             known.append(each.points)
     merged = merge_targets(in_order_of_preference({key: collapse_target(found) for key, found in targets.items()}))
     return intervals(merged.times_ms, merged.stale_ms, fallback_step_ms)
-
-
-def _is_same(one: Points, other: Points) -> bool:
-    return is_same(one.times_ms, other.times_ms) and is_same(one.stale_ms, other.stale_ms)
 
 
 def _all_times(series: list[Prepared]) -> Times:

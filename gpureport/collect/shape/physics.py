@@ -15,6 +15,7 @@ import numpy as np
 from gpureport.collect.shape.copies import Points
 from gpureport.collect.shape.intervals import GAP_STEPS, Flags, StepFallback, Times, Values, hourly_steps, intervals
 from gpureport.values.tables import SIGNAL_BY_NAME
+from gpureport.values.window import HOUR_MS
 
 if TYPE_CHECKING:
     from gpureport.collect.shape.devices import DeviceSignals
@@ -31,7 +32,6 @@ _HIGHEST_RATE = {"seconds": 1.05, "count": 1e6}
 """Growth per second by unit. A clock is read some ms before or after its timestamp; no link repeats more packets."""
 _STUCK_MS = 600_000
 _STUCK_JOULES = 10_000.0
-_HOUR_MS = 3_600_000
 _FAR_BELOW_RATIO = 0.25  # share of an hour's energy by power; sampling cannot explain so large a difference
 _COARSER_FACTORS = (1e3, 1e6)  # factors to the previous, coarser unit of the same metric name
 _REASONS = ("outlier", "beyond_bound", "backward_step")
@@ -171,7 +171,7 @@ def _in_force(power: Points, times: Times) -> Values:
 
 def _is_far_below(times: Times, growth: Values, power: Points, is_known: Flags | bool = True) -> Flags:
     """Whether each step is in an hour in which a counter grows far less than power implies."""
-    hours = (times[:-1] - times[0] // _HOUR_MS * _HOUR_MS) // _HOUR_MS if times.size > 1 else times[:0]
+    hours = (times[:-1] - times[0] // HOUR_MS * HOUR_MS) // HOUR_MS if times.size > 1 else times[:0]
     by_counter = np.bincount(hours, np.where(is_known, growth, 0.0))
     by_power = np.bincount(hours, np.where(is_known, _in_force(power, times) * np.diff(times) / 1000, 0.0))
     known_ms = np.bincount(hours, np.where(is_known, np.diff(times), 0))
@@ -189,7 +189,7 @@ def power_over(power: Points, step: StepFallback) -> Callable[[int, int], float]
     return joules
 
 
-DEAD_AFTER_MS = 3_600_000
+DEAD_AFTER_MS = HOUR_MS
 """Busy time after which GR_ENGINE_ACTIVE at exactly 0 is a dead signal (dcgm-exporter 662), not an idle GPU."""
 _BUSY_UTIL = 0.5
 _BUSY_ENGINE = 0.05

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpureport.collect.shape.copies import Points
-from gpureport.collect.shape.intervals import Intervals, StepFallback, Times, Values, distinct, growth, intervals, is_same
+from gpureport.collect.shape.intervals import Intervals, StepFallback, Times, Values, distinct, growth, intervals
 from gpureport.collect.shape.physics import power_over
 from gpureport.values.tables import SIGNAL_BY_NAME
 from gpureport.values.window import HOUR_MS, Window
@@ -72,8 +72,7 @@ def _by_instants(points: Mapping[str, Points]) -> list[list[str]]:
     groups: list[list[str]] = []
     for name, each in points.items():
         for group in groups:
-            first = points[group[0]]
-            if is_same(first.times_ms, each.times_ms) and is_same(first.stale_ms, each.stale_ms):
+            if each.has_times_of(points[group[0]]):
                 group.append(name)
                 break
         else:
