@@ -172,8 +172,8 @@ class _List:
         self._observed_at_ms = observed_at_ms
         self._pools = Pools()
         self._nodes: list[Row] = []
-        deferred = {kinds.SLICES: self._take_slice, kinds.NODES: self._take_node}
-        self._shaper = deferred.get(kind) or _shaper(kind, api_version)
+        deferred = {kinds.SLICES.name: self._take_slice, kinds.NODES.name: self._take_node}
+        self._shaper = {**_SHAPERS, **deferred}.get(kind.name) or partial(_quota, kind, api_version)
         self._rows: dict[str, Rows] = {}
         self._uids: set[str] = set()
 
@@ -211,10 +211,6 @@ class _List:
         """Add a node. The labels to keep are known only when all flavors are."""
         self._nodes.append(node_row(found))
         return ()
-
-
-def _shaper(kind: Kind, api_version: str) -> Shaper:
-    return _SHAPERS.get(kind.name) or partial(_quota, kind, api_version)
 
 
 def _quota(kind: Kind, api_version: str, found: Object) -> Iterator[tuple[str, Row]]:

@@ -58,8 +58,7 @@ def _composite(identity: Row, found: Object) -> Iterator[Row]:
 
 def _elastic(identity: Row, found: Object, namespaces: list[str]) -> Iterator[Row]:
     common = {"quota": f"{identity['namespace']}/{identity['name']}", "namespaces": namespaces}
-    for row in _rows(guaranteed=_spec(found, "min"), cap=_spec(found, "max"), delivered=_status(found, "used")):
-        yield {**common, **row}
+    yield from _rows(common, guaranteed=_spec(found, "min"), cap=_spec(found, "max"), delivered=_status(found, "used"))
 
 
 def _koordinator(identity: Row, found: Object) -> Iterator[Row]:
@@ -76,15 +75,15 @@ def _koordinator(identity: Row, found: Object) -> Iterator[Row]:
         "may_lend": labels.get(f"{_KOORDINATOR}allow-lent-resource") != "false",
         "namespaces": [name for name in listed(_json(annotations.get(f"{_KOORDINATOR}namespaces"))) if isinstance(name, str)],
     }
-    for row in _rows(
+    yield from _rows(
+        common,
         guaranteed={name: _larger(least.get(name), reserved.get(name)) for name in {**least, **reserved}},
         cap=most,
         weight={**most, **_annotated(annotations, "shared-weight")},
         delivered=_status(found, "used"),
         demanded=_annotated(annotations, "request"),
         fair_share=_annotated(annotations, "runtime"),
-    ):
-        yield {**common, **row}
+    )
 
 
 def _larger(one: float | None, other: float | None) -> float | None:
@@ -168,12 +167,13 @@ def _volcano_queue(identity: Row, found: Object) -> Iterator[Row]:
     }
     yield {**common, "resource": "", "guaranteed": 0.0}
     for row in _rows(
+        common,
         guaranteed=amounts(mapping(spec.get("guarantee")).get("resource")),
         cap=_spec(found, "capability"),
         deserved=_spec(found, "deserved"),
         delivered=_status(found, "allocated"),
     ):
-        yield {**common, **row, "guaranteed": row["guaranteed"] or 0.0}
+        yield {**row, "guaranteed": row["guaranteed"] or 0.0}
 
 
 def _kai_queue(identity: Row, found: Object) -> Iterator[Row]:
@@ -215,8 +215,7 @@ def _resource_quota(identity: Row, found: Object) -> Iterator[Row]:
     """Yield a cap without a guarantee."""
     hard = amounts(mapping(found.get("status")).get("hard")) or _spec(found, "hard")
     common = {"quota": f"{identity['namespace']}/{identity['name']}", "namespaces": [identity["namespace"]]}
-    for row in _rows(cap=hard, delivered=_status(found, "used")):
-        yield {**common, **row}
+    yield from _rows(common, cap=hard, delivered=_status(found, "used"))
 
 
 def _spec(found: Object, name: str) -> dict[str, float | None]:
@@ -227,10 +226,10 @@ def _status(found: Object, name: str) -> dict[str, float | None]:
     return amounts(mapping(found.get("status")).get(name))
 
 
-def _rows(**terms: Mapping[str, float | None]) -> Iterator[Row]:
-    """Yield the resources in any of the terms, with the value of each term."""
+def _rows(common: Row, **terms: Mapping[str, float | None]) -> Iterator[Row]:
+    """Yield a row for each resource in any of the terms: what is common to all, and the value of each term."""
     for resource in sorted({name for values in terms.values() for name in values}):
-        yield {"resource": resource, **{term: values.get(resource) for term, values in terms.items()}}
+        yield {**common, "resource": resource, **{term: values.get(resource) for term, values in terms.items()}}
 
 
 _READERS: dict[str, Callable[[Row, Object], Iterator[Row]]] = {
