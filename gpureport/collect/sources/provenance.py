@@ -45,26 +45,32 @@ def add_tallies(parts: Iterable[Mapping[str, Tally]]) -> dict[str, Tally]:
 
 def source_table(tallies: Mapping[str, Tally], catalog: Catalog, origin: Origin, window: Window) -> pa.Table:
     """Return one row per metric of the catalog, also without any sample."""
-    rows = [_row(metric, tallies.get(metric, Tally()), catalog, origin, window) for metric in catalog.requested]
-    return pa.Table.from_pylist(sorted(rows, key=lambda row: str(row["asked"])), SOURCE.schema)
+    rows = []
+    for metric in catalog.requested:
+        tally, signals = tallies.get(metric, Tally()), dict.fromkeys(row.signal for row in catalog.read_as(metric))
+        rows.append(_row(metric, tally, origin, _reason(tally), ", ".join(signals), catalog.version))
+    return _table(rows, window.start_ms, window.end_ms)
 
 
-def _row(metric: str, tally: Tally, catalog: Catalog, origin: Origin, window: Window) -> dict[str, object]:
+def _table(rows: Iterable[dict[str, object]], start_ms: int, end_ms: int) -> pa.Table:
+    within = {"start_at": np.datetime64(start_ms, "ms"), "end_at": np.datetime64(end_ms, "ms")}
+    return pa.Table.from_pylist([row | within for row in sorted(rows, key=lambda row: str(row["asked"]))], SOURCE.schema)
+
+
+def _row(asked: str, tally: Tally, origin: Origin, reason: str, signal: str = "", catalog_version: str = "") -> dict[str, object]:
     return {
         "kind": origin.kind,
-        "asked": metric,
-        "signal": ", ".join(dict.fromkeys(row.signal for row in catalog.read_as(metric))),
+        "asked": asked,
+        "signal": signal,
         "server": origin.server,
         "read_path": origin.read_path,
-        "start_at": np.datetime64(window.start_ms, "ms"),
-        "end_at": np.datetime64(window.end_ms, "ms"),
         "series_count": tally.series_count,
         "sample_count": tally.sample_count,
-        **{f"{reason}_count": tally.dropped[reason] for reason in _DROPPED},
+        **{f"{name}_count": tally.dropped[name] for name in _DROPPED},
         "joined_ratio": tally.joined_count / tally.row_count if tally.row_count else None,
         "warnings": list(origin.warnings),
-        "reason": _reason(tally),
-        "catalog_version": catalog.version,
+        "reason": reason,
+        "catalog_version": catalog_version,
         "gpureport_version": __version__,
     }
 
@@ -89,24 +95,6 @@ class Listed:
 
 def listed_table(listed: Iterable[Listed], observed_at: datetime) -> pa.Table:
     """Return one row per requested kind, also without any object."""
-    at = np.datetime64(to_ms(observed_at), "ms")
-    rows = [_listed_row(each) | {"start_at": at, "end_at": at} for each in listed]
-    return pa.Table.from_pylist(sorted(rows, key=lambda row: str(row["asked"])), SOURCE.schema)
-
-
-def _listed_row(listed: Listed) -> dict[str, object]:
-    return {
-        "kind": "kubernetes",
-        "asked": listed.name,
-        "signal": "",
-        "server": listed.server,
-        "read_path": listed.api_version,
-        "series_count": listed.object_count,
-        "sample_count": 0,
-        **{f"{reason}_count": 0 for reason in _DROPPED},
-        "joined_ratio": None,
-        "warnings": list(listed.warnings),
-        "reason": listed.reason,
-        "catalog_version": "",
-        "gpureport_version": __version__,
-    }
+    origins = ((each, Origin("kubernetes", each.server, each.api_version, each.warnings)) for each in listed)
+    rows = [_row(each.name, Tally(each.object_count), origin, each.reason) for each, origin in origins]
+    return _table(rows, to_ms(observed_at), to_ms(observed_at))
