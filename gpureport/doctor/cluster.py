@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from gpureport.doctor import remedies
-from gpureport.doctor.evidence import Evidence, Finding, KubeState
+from gpureport.doctor.evidence import Evidence, Finding, KubeState, listed
 
 LIFETIME_SERIES = ("kube_pod_info", "kube_pod_created", "kube_pod_status_phase")
 """Series with the life of a pod. Without them its life, and so its time without data, is unknown."""
@@ -16,7 +16,6 @@ NODE_LABEL_SERIES = "kube_node_labels"
 _LIFE = ("coverage_ratio",)
 _NO_LIFE = ": lifetimes of pods, and so their time without data, are unknown"
 _NO_REQUESTS = ": requests of pods and allocatable amounts of nodes are unknown"
-_SHOWN_NODES = 5
 _EXPORTER_POD = re.compile(r"exporter.*-[a-z0-9]{5}$")
 
 
@@ -72,7 +71,7 @@ def _host_labels(evidence: Evidence) -> list[Finding]:
     odd = sorted(host for host in hosts if host not in nodes and (_EXPORTER_POD.search(host) is not None))
     if not odd:
         return []
-    text = f"Hostname is the exporter pod's name ({_listed(odd)})"
+    text = f"Hostname is the exporter pod's name ({listed(odd)})"
     if all(each.node for each in evidence.carried if each.host in odd):
         return [Finding("host_label", "note", "Hostname", f"{text}; the scrape's node label is used", (), (remedies.NODE_NAME,))]
     text += ": the node name of devices changes with every restart of the exporter"
@@ -87,7 +86,7 @@ def _silent_nodes(evidence: Evidence) -> list[Finding]:
     if not silent or not evidence.carried or reported - set(kube.nodes):
         return []
     counts = {node: ", ".join(f"{count} {name}" for name, count in sorted(kube.allocatable[node].items())) for node in silent}
-    what = _listed([f"{node} ({counted})" for node, counted in counts.items()])
+    what = listed([f"{node} ({counted})" for node, counted in counts.items()])
     text = f"accelerators are allocatable, but no exporter reports them: {what}; check its pods there (taints, node selector)"
     return [Finding("node_without_exporter", "partial", "nodes", text, ("device.*",))]
 
@@ -96,11 +95,6 @@ def _no_driver(kube: KubeState) -> list[Finding]:
     bare = sorted(node for node in kube.hardware if node not in kube.allocatable)
     if not bare:
         return []
-    what = _listed([f"{node} ({kube.hardware[node]})" for node in bare])
+    what = listed([f"{node} ({kube.hardware[node]})" for node in bare])
     text = f"accelerators exist, but none is allocatable: {what}; check driver and device plugin"
     return [Finding("hardware_without_driver", "partial", "nodes", text, ("device.*",))]
-
-
-def _listed(found: list[str]) -> str:
-    more = len(found) - _SHOWN_NODES
-    return ", ".join(found[:_SHOWN_NODES]) + (f" and {more} more" if more > 0 else "")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -21,6 +21,7 @@ _RESOURCE = re.compile(RESOURCES)
 _PCI_LABEL = re.compile(r"label_feature_node_kubernetes_io_pci_(?:\w+_)?(10de|1002)_present")
 # gpu.nvidia.com, gaudi.intel.com, hami-core-gpu.project-hami.io; not compute-domain.nvidia.com, which allocates no GPU.
 _DRIVER = re.compile(r"(?:[a-z0-9-]*gpu|gaudi|tpu)\..+")
+_SHOWN = 5
 _VENDORS = {"10de": "nvidia", "1002": "amd"}
 
 
@@ -57,9 +58,20 @@ def pci_vendor(labels: Mapping[str, str]) -> str:
     return ""
 
 
+def vendors(nodes: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """Return node → vendor, from the labels of nodes as kube-state-metrics writes them."""
+    return {node_of(labels): vendor for labels in nodes if (vendor := pci_vendor(labels))}
+
+
 def pci_labels(names: Iterable[str]) -> list[str]:
     """Return the label names that report accelerators in PCI slots."""
     return sorted(name for name in names if _PCI_LABEL.fullmatch(name))
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return the first names, and the number of the others."""
+    more = len(names) - _SHOWN
+    return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 Status = Literal["missing", "partial", "note", "ok"]

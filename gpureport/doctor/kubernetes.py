@@ -25,8 +25,8 @@ from gpureport.doctor.evidence import (
     as_exported,
     is_accelerator,
     is_accelerator_driver,
-    pci_vendor,
     resource_vendor,
+    vendors,
 )
 from gpureport.doctor.workloads import HOLDER_TABLES
 
@@ -150,8 +150,12 @@ def _kube(cluster: Cluster, api: ApiServer) -> KubeState:
     hardware = {node: resource_vendor(min(resources)) for node, resources in _by_node(rows, "capacity").items()}
     if api.may_list(SLICES) or not (api.dra_versions or api.groups_refusal):
         # Otherwise a node with devices of a DRA driver would look like a node without a driver.
-        hardware |= _hardware(rows)
+        hardware |= vendors(_exported_labels(row) for row in rows)
     return KubeState(allocatable=allocatable, hardware=hardware, nodes=frozenset(row["node_name"] for row in rows))
+
+
+def _exported_labels(row: Row) -> dict[str, str]:
+    return {"node": row["node_name"], **{f"label_{as_exported(name)}": value for name, value in row["labels"].items()}}
 
 
 def _node_rows(cluster: Cluster) -> list[Row]:
@@ -186,9 +190,3 @@ def _dra_devices(cluster: Cluster) -> ByNode:
         if row["node_name"] and is_accelerator_driver(row["driver"]):
             found.setdefault(row["node_name"], Counter())[row["driver"]] += 1
     return found
-
-
-def _hardware(rows: Iterable[Row]) -> dict[str, str]:
-    """Return node → vendor, from its PCI labels."""
-    by_node = {row["node_name"]: {f"label_{as_exported(name)}": value for name, value in row["labels"].items()} for row in rows}
-    return {node: vendor for node, labels in by_node.items() if (vendor := pci_vendor(labels))}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import date, timedelta
 from typing import Any
 
@@ -136,7 +136,7 @@ def _label_sets(con: DuckDBPyConnection, carried: Sequence[evidence.Carried]) ->
 
 def _kube(con: DuckDBPyConnection, has_snapshots: bool) -> evidence.KubeState:
     allocatable, capacity = (_by_node(con, f"kube_node_status_{what}") for what in ("allocatable", "capacity"))
-    by_slot = _hardware([json.loads(text) for (text,) in con.execute(_NODE_LABELS).fetchall()])
+    by_slot = evidence.vendors(json.loads(text) for (text,) in con.execute(_NODE_LABELS).fetchall())
     hardware = {node: evidence.resource_vendor(min(resources)) for node, resources in capacity.items()} | by_slot
     requests = {name: count for name, count in con.execute(_REQUESTS).fetchall() if name and evidence.is_accelerator(name)}
     series = dict(con.execute(_KUBE_SERIES).fetchall())
@@ -151,10 +151,6 @@ def _by_node(con: DuckDBPyConnection, metric: str) -> dict[str, dict[str, int]]:
         if node and resource and evidence.is_accelerator(resource):
             found[node][resource] = count
     return dict(found)
-
-
-def _hardware(nodes: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    return {evidence.node_of(labels): vendor for labels in nodes if (vendor := evidence.pci_vendor(labels))}
 
 
 def _left_out(con: DuckDBPyConnection) -> dict[str, dict[str, int]]:

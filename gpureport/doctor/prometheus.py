@@ -193,8 +193,7 @@ def _hardware(query: _Questions) -> dict[str, str]:
     if not labels:
         return {}
     rows = query.vector(f"count by ({_NODES}, {', '.join(labels)}) ({query.where(_named('kube_node_labels'))})")
-    found = {evidence.node_of(labels): evidence.pci_vendor(labels) for labels, _ in rows}
-    return {node: vendor for node, vendor in found.items() if vendor}
+    return evidence.vendors(found for found, _ in rows)
 
 
 def _rhythm(query: _Questions, carried: Sequence[evidence.Carried]) -> evidence.Rhythm:

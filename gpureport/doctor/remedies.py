@@ -13,7 +13,6 @@ _CSV = "metrics CSV of dcgm-exporter"
 _ENVIRONMENT = "env of the dcgm-exporter container"
 _KUBE_STATE = "arguments of kube-state-metrics"
 _OWN_RULES = "rules of gpureport's ClusterRole"
-_CSV_TYPES = {"counter": "counter"}
 _UNITS = {
     ("seconds", 1e-9): "ns",
     ("ratio", 1e-9): "ns",
@@ -50,7 +49,7 @@ def csv_row(meaning: Meaning) -> Remedy:
     unit = _UNITS.get((meaning.signal.rpartition("_")[2], meaning.factor))
     text = signal.doc.replace(",", ";")  # a comma would begin another column
     help_text = f"{text[0].upper()}{text[1:]}{f' (in {unit})' if unit else ''}."
-    return Remedy(_CSV, (f"{meaning.metric}, {_CSV_TYPES.get(meaning.kind, 'gauge')}, {help_text}",))
+    return Remedy(_CSV, (f"{meaning.metric}, {'counter' if meaning.kind == 'counter' else 'gauge'}, {help_text}",))
 
 
 def published_by(meaning: Meaning) -> Remedy:

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from gpureport.config.findings import hidden_from_guest, not_on_model
 from gpureport.doctor import remedies
-from gpureport.doctor.evidence import Carried, Evidence, Finding, Remedy, Rhythm, ServerSeen
+from gpureport.doctor.evidence import Carried, Evidence, Finding, Remedy, Rhythm, ServerSeen, listed
 from gpureport.values.catalog import FIGURES, Catalog, Figure, Meaning
 from gpureport.values.tables import SIGNALS
 
@@ -67,7 +67,6 @@ UNTIL_FIRST_ERROR = "xid_code"
 _READ_IF_THERE = frozenset({"low_util_violation_seconds", "reliability_violation_seconds"})
 """Slowdowns that no report needs: they are rare, or the workload itself causes them."""
 _ZERO_BELOW = (4, 5)
-_SHOWN_PLACES = 5
 _PROFILING = "profiling: a GPU without it can stop it on the whole node; DCGM issue 226, dcgm-exporter issue 50"
 
 _GUESTS = "{} are virtual GPUs: guests cannot read it; the exporter on their host can"
@@ -177,7 +176,7 @@ def _no_device_series(evidence: Evidence, catalog: Catalog) -> Finding:
     known = ", ".join(dict.fromkeys(row.exporter for row in catalog.rows if row.is_device))
     figures = tuple(name for name, figure in FIGURES.items() if figure.signals)
     nodes = sorted(evidence.kube.allocatable)
-    have = f"; nodes with accelerators: {_listed(nodes)}" if nodes else ""
+    have = f"; nodes with accelerators: {listed(nodes)}" if nodes else ""
     return Finding(
         "device_series",
         "missing",
@@ -197,7 +196,7 @@ def _present(signal: str, seen: Seen, evidence: Evidence) -> Finding:
     lacking = [cell for cell in without if cell not in guests and signal not in not_on_model(cell[1])]
     metrics = ", ".join(dict.fromkeys(each.metric for each in seen.carried if each.signal == signal))
     text = f"{metrics} on {sum(here.values())} of {sum(there.values())} devices"
-    lost = tuple(name for name in costs(seen.signals - {signal}).get(signal, ()))
+    lost = costs(seen.signals - {signal}).get(signal, ())
     if guests and not lacking:
         return Finding("virtual_gpu", "partial" if lost else "note", signal, f"{text}: {_GUESTS.format(_models(guests))}", lost)
     if without and not lacking:
@@ -270,13 +269,8 @@ def _dcgm_row(signal: str, seen: Seen, catalog: Catalog) -> Meaning | None:
 
 def _places(cells: Iterable[Cell]) -> str:
     names = [f"{host or 'a host without a name'}{f' ({model})' if model else ''}" for host, model, _ in sorted(cells)]
-    return _listed(names)
+    return listed(names)
 
 
 def _models(cells: Iterable[Cell]) -> str:
-    return _listed(sorted({model for _, model, _ in cells}))
-
-
-def _listed(names: list[str]) -> str:
-    more = len(names) - _SHOWN_PLACES
-    return ", ".join(names[:_SHOWN_PLACES]) + (f" and {more} more" if more > 0 else "")
+    return listed(sorted({model for _, model, _ in cells}))

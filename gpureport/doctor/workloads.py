@@ -11,7 +11,7 @@ from gpureport.collect.shape import names
 from gpureport.collect.shape.identity import Identity, identify
 from gpureport.collect.shape.reading import read_labels
 from gpureport.doctor import remedies
-from gpureport.doctor.evidence import Carried, Evidence, Finding, KubeState, is_accelerator
+from gpureport.doctor.evidence import Carried, Evidence, Finding, KubeState, is_accelerator, listed
 from gpureport.values.catalog import Catalog
 from gpureport.values.series import Labels
 
@@ -176,7 +176,7 @@ def _sharing(seen: IdentifiedSeries, evidence: Evidence) -> list[Finding]:
     nodes = [node for node, count in _nvidia_devices(evidence).items() if 0 < count < _allocatable_gpus(evidence.kube, node)]
     if not nodes:
         return []
-    text = f"more GPUs are allocatable than exist on {', '.join(sorted(nodes)[:5])}: labels name only one of several holders"
+    text = f"more GPUs are allocatable than exist on {listed(sorted(nodes))}: labels name only one of several holders"
     add = (remedies.environment(KUBERNETES_VIRTUAL_GPUS="true"),)
     return [Finding("shared_one_owner", "partial", "holders", text, HOLDER_TABLES, add)]
 

@@ -328,6 +328,15 @@ def test_an_exporter_that_names_pods_is_not_said_to_name_none(labels: dict[str, 
     assert "exporter_without_pods" not in {finding.code for finding in workloads(labels)}
 
 
+def test_of_many_nodes_with_more_gpus_than_devices_the_rest_is_counted() -> None:
+    """Seven nodes have two devices each, and four allocatable GPUs."""
+    hosts = [f"n{number}" for number in range(7)]
+    kube = KubeState(allocatable={host: {"nvidia_com_gpu": 4} for host in hosts}, nodes=frozenset(hosts))
+    seen = Evidence("x", tuple(carried("DCGM_FI_DEV_GPU_UTIL", host=host) for host in hosts), (DEVICE,), kube=kube)
+    found = {each.code: each.found for each in workload_findings(seen, CATALOG)}
+    assert "than exist on n0, n1, n2, n3, n4 and 2 more: labels name" in found["shared_one_owner"]
+
+
 def test_replicas_and_jobs_that_repeat_devices_are_noted() -> None:
     replicas = replica_findings([{**DEVICE, "replica": "a"}, {**DEVICE, "replica": "b"}], CATALOG)
     jobs = replica_findings([DEVICE, {**DEVICE, "job": "other"}], CATALOG)
