@@ -52,6 +52,7 @@ def test_a_device_object_gives_every_device_healthy_or_not() -> None:
             "id": "0000:5e:00.0",
             "minor": 2,
             "health": True,
+            "conditions": [{"type": "Healthy", "status": "True", "reason": "DeviceIsHealthy"}],
             "topology": {"socketID": -1, "nodeID": 1, "pcieID": "2", "busID": "0000:5E:00.0"},
             "vfGroups": [{"vfs": [{"minor": 0}, {"minor": 1}]}, {"vfs": None}],
             "labels": {"type": "fake"},
@@ -62,4 +63,4 @@ def test_a_device_object_gives_every_device_healthy_or_not() -> None:
     assert (gpu["minor"], gpu["is_healthy"], gpu["health_reason"], gpu["numa_node"]) == (0, False, "Xid79", None)
     assert gpu["labels"] == {"node.koordinator.sh/gpu-model": "A100"}
     assert (nic["minor"], nic["numa_node"], nic["socket_id"], nic["pci_bus_id"]) == (2, 1, -1, "0000:5e:00.0")
-    assert nic["virtual_function_count"] == 2
+    assert (nic["virtual_function_count"], nic["health_reason"]) == (2, "")

@@ -155,7 +155,7 @@ class Observation:
 
     def _completed(self, found: dict[str, list[pa.Table]]) -> pa.Table:
         pods = [pod for part in found.get("pod", ()) for pod in part.select(_POD_COLUMNS).to_pylist()]
-        known = [row for part in found.get("pod_device", ()) for row in part.select(["source", "pod_uid"]).to_pylist()]
+        known = [row for part in found.get("pod_device", ()) for row in part.select(["pod_uid"]).to_pylist()]
         rows = Rows(_TABLE_BY_NAME["pod_device"], self._observed_at_ms)
         for row in completed(self._kubelet, pods, known):
             rows.add(row)

@@ -65,10 +65,8 @@ def resource_amounts(quantities: Any) -> dict[str, float | None]:
 def annotated_device_rows(pod: Object) -> Iterator[Row]:
     """Yield the devices that Koordinator's scheduler allocated to a pod. The containers that use them are unknown."""
     annotations = mapping(mapping(pod.get("metadata")).get("annotations"))
-    if _ALLOCATED not in annotations:
-        return
     node = text(mapping(pod.get("spec")).get("nodeName"))
-    for device_type, devices in _allocated(annotations[_ALLOCATED]).items():
+    for device_type, devices in _allocated(annotations.get(_ALLOCATED)).items():
         for device in objects(devices):
             yield {
                 "source": KOORDINATOR,
@@ -109,7 +107,7 @@ def completed(rows: Iterable[Row], pods: Iterable[Row], koordinator: Iterable[Ro
     known = list(pods)
     by_uid = {pod["pod_uid"]: pod for pod in known}
     by_name = {(pod["namespace"], pod["pod"]): pod for pod in known}
-    placed = {row["pod_uid"] for row in koordinator if row["source"] == KOORDINATOR}
+    placed = {row["pod_uid"] for row in koordinator}
     seen = set()
     for row in rows:
         pod = by_uid.get(row["pod_uid"]) or by_name.get((row["namespace"], row["pod"])) or {}
