@@ -105,8 +105,14 @@ def test_an_extra_header_names_the_tenant() -> None:
 
 MISSING = {
     "no such token": ("bearer_token_file: /nonexistent/token", "/nonexistent/token cannot be read"),
-    "no such CA": ("tls_config: {ca_file: /nonexistent/ca.pem}", "/nonexistent/ca.pem is not there"),
-    "no such certificate": ("tls_config: {cert_file: /nonexistent/cert.pem}", "/nonexistent/cert.pem is not there"),
+    "no such CA": (
+        "tls_config: {ca_file: /nonexistent/ca.pem}",
+        r"ca_file in \S+ = '/nonexistent/ca.pem': this file is not there",
+    ),
+    "no such certificate": (
+        "tls_config: {cert_file: /nonexistent/cert.pem}",
+        r"cert_file in \S+ = '/nonexistent/cert.pem': this file",
+    ),
 }
 
 

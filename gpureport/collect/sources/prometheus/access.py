@@ -20,6 +20,7 @@ import yaml
 from requests.auth import AuthBase
 
 from gpureport.config import Prometheus as PrometheusSettings
+from gpureport.config.section import existing
 from gpureport.values.errors import AuthError, UsageError, first_line
 
 _GOOGLE_SCOPE = "https://www.googleapis.com/auth/monitoring.read"
@@ -149,18 +150,6 @@ def _read(path: str) -> str:
         raise UsageError(f"{path} is not text in UTF-8; check the configured path") from None
 
 
-def _existing(path: str) -> str:
-    if path and not Path(path).is_file():
-        raise UsageError(f"{path} is not there; check the configured path")
-    return path
-
-
-def _certificate(cert: str, key: str) -> tuple[str, str] | str | None:
-    if not cert:
-        return None
-    return (_existing(cert), _existing(key)) if key else _existing(cert)
-
-
 def http_access(path: str) -> Access:
     """Read promtool's ``--http.config.file``. An empty path means no credentials."""
     if not path:
@@ -173,13 +162,14 @@ def http_access(path: str) -> Access:
         raise UsageError(f"{path} is not an HTTP client configuration; see promtool's --http.config.file")
     sections = {name: _section(loaded, name, path) for name in _SECTIONS}
     tls, basic = sections["tls_config"], sections["basic_auth"]
-    verify = False if tls.get("insecure_skip_verify") is True else _existing(_word(tls, "ca_file", path)) or True
+    verify = tls.get("insecure_skip_verify") is not True and (existing(f"ca_file in {path}", _word(tls, "ca_file", path)) or True)
+    cert, key = (existing(f"{name} in {path}", _word(tls, name, path)) for name in ("cert_file", "key_file"))
     user = _word(basic, "username", path)
     return Access(
         _sendable(_headers(loaded, sections, path)),
         (user, _named_secret(basic, "password", path)) if user else None,
         verify,
-        _certificate(_word(tls, "cert_file", path), _word(tls, "key_file", path)),
+        (cert, key) if cert and key else cert or None,
     )
 
 
