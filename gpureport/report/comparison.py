@@ -18,7 +18,7 @@ from gpureport.report.results import Result
 from gpureport.values.errors import LakeError
 from gpureport.values.text.formats import counted
 from gpureport.values.text.rows import Output, plain, print_rows
-from gpureport.values.text.safe import to_json
+from gpureport.values.text.safe import quoted, to_json
 from gpureport.values.window import Window, day_start, parse_instant
 
 SECTIONS = {
@@ -116,7 +116,7 @@ def _copy_report(con: duckdb.DuckDBPyConnection, path: Path, wanted: Collection[
     """Copy the ``wanted`` tables of a report's file; return the report's window."""
     file = path / "gpureport.duckdb" if path.is_dir() else path
     try:
-        con.execute(f"attach '{str(file).replace(chr(39), chr(39) * 2)}' as taken (read_only)")
+        con.execute(f"attach {quoted(file)} as taken (read_only)")
     except duckdb.Error:
         raise LakeError(
             f"{file} is not a report's database; give the folder that 'gpureport report' wrote, or its gpureport.duckdb"

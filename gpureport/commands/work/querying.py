@@ -26,6 +26,7 @@ from gpureport.values.errors import GpureportError, LakeError, UsageError, first
 from gpureport.values.runtime.resources import QUERIES
 from gpureport.values.tables import TABLE_BY_NAME, TABLES
 from gpureport.values.text.rows import Output, print_rows
+from gpureport.values.text.safe import quoted
 from gpureport.values.window import Window, day_start
 
 _GREETING = "DuckDB over lake.*, facts.* and report.*; end a statement with ';', leave with Ctrl-D. Tables: show tables;"
@@ -108,8 +109,7 @@ def _without_texts(statement: str) -> str:
 def confine(con: duckdb.DuckDBPyConnection, folders: Iterable[Path]) -> None:
     """Let a database use only files of these folders and of its temporary folder. The settings are locked; no log is written."""
     [(temporary,)] = con.execute("select current_setting('temp_directory')").fetchall()
-    paths = (str(path).replace("'", "''") for each in (*folders, Path(temporary)) for path in (each, each.resolve()))
-    allowed = ", ".join(f"'{path}'" for path in paths)
+    allowed = ", ".join(quoted(path) for each in (*folders, Path(temporary)) for path in (each, each.resolve()))
     con.execute(f"set allowed_directories = [{allowed}]; set enable_external_access = false; set lock_configuration = true")
 
 
