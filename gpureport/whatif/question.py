@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 
 from gpureport.schedulers.change import Change, parse_rule, parse_setting
 from gpureport.schedulers.nos import ORDER, in_order
@@ -65,7 +66,7 @@ def parse_question(
 ) -> Question:
     """Return the question from command-line values; UsageError for an invalid value or no change."""
     for name, value in (("--add-gpus", added_gpus), ("--add-nodes", added_nodes)):
-        if value < 0:
+        if not 0 <= value < inf:
             raise UsageError(f"{name} {value:g} is not possible; give 0 or more")
     order = tuple(each.strip() for each in pod_order.split(",")) if pod_order else ORDER
     in_order([], order)

@@ -240,6 +240,7 @@ def test_json_holds_the_question_the_assumptions_and_all_outcomes_and_is_the_sam
         (["--set", "a=3"], 2, "is not quota.NAME.TERM=VALUE"),
         (["--set", "quota.a.min[nvidia.com/gpu]=3"], 2, "'a/q' has no 'nvidia.com/gpu'; it has nos.nebuly.com/gpu-memory"),
         (["--add-gpus", "-1"], 2, "--add-gpus -1 is not possible"),
+        (["--add-gpus", "nan"], 2, "--add-gpus nan is not possible"),
         (["--add-nodes", "1"], 2, "quotas in kai, lab, order, plugins; choose the cluster that gets GPUs with --cluster"),
         (["--pod-order", "age"], 2, "'age' does not order pods"),
         (["--add-nodes", "1", "--cluster", "elsewhere"], 1, "the lake has no quota with pods"),
