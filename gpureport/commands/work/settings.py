@@ -151,7 +151,7 @@ def _read(path: Path) -> list[tuple[str, float]]:
             return found
     except OSError as error:
         raise UsageError(f"{path} cannot be read ({error.strerror}); check carbon in the configuration") from None
-    except ValueError as error:
+    except (ValueError, csv.Error) as error:
         raise UsageError(f"{str(path)!r} is not a CSV file ({error}); check carbon in the configuration") from None
 
 
