@@ -124,6 +124,16 @@ def test_a_folder_without_blocks_and_a_damaged_block_are_named(blocks: Path, tmp
     assert not list((tmp_path / "lake").rglob("*.parquet"))
 
 
+def test_tombstones_that_are_cut_off_are_named(blocks: Path, tmp_path: Path) -> None:
+    """A deleted range is three numbers: series, first and last time. Here the last one is cut off before the checksum."""
+    place = tmp_path / "blocks"
+    shutil.copytree(blocks, place)
+    for meta in place.glob("*/meta.json"):
+        meta.with_name("tombstones").write_bytes(b"\x01\x30\xba\x30\x01" + b"\x05\x02" + bytes(4))
+    with pytest.raises(SourceError, match=r"block \w+ of .* is damaged"):
+        exported(place, tmp_path / "lake")
+
+
 @pytest.mark.parametrize(
     ("meta", "message"),
     [

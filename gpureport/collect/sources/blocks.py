@@ -205,22 +205,15 @@ class Index:
 
 
 def tombstones(path: Path | None) -> dict[int, list[tuple[int, int]]]:
-    """Return deleted ranges by series reference: first and last time, both included."""
+    """Return deleted ranges by series reference: first and last time, both included. IndexError for a file that is cut off."""
     found: dict[int, list[tuple[int, int]]] = {}
-    numbers = _varints(path.read_bytes()[5:-4] if path else b"")
-    for reference in numbers:
-        found.setdefault(reference, []).append((_signed(next(numbers)), _signed(next(numbers))))
+    octets, at = path.read_bytes()[5:-4] if path else b"", 0
+    while at < len(octets):
+        reference, at = _varint(octets, at)
+        first, at = _varint(octets, at)
+        last, at = _varint(octets, at)
+        found.setdefault(reference, []).append((_signed(first), _signed(last)))
     return found
-
-
-def _varints(octets: bytes) -> Iterator[int]:
-    number = shift = 0
-    for octet in octets:
-        number |= (octet & 0x7F) << shift
-        shift += 7
-        if octet < 0x80:
-            yield number
-            number = shift = 0
 
 
 def _signed(number: int) -> int:
