@@ -14,22 +14,6 @@ from gpureport.values.errors import UsageError
 _LOG = logging.getLogger(__name__)
 
 
-def retention_options(command: Any) -> Any:
-    """Add the options of retention to a command."""
-    for option in (
-        click.option(
-            "--keep-facts", "retention__keep_facts", help="Remove facts older than this, such as 2y (default: keep all)."
-        ),
-        click.option(
-            "--keep-samples",
-            "retention__keep_samples",
-            help="Remove samples and state older than this, such as 30d (default: keep all).",
-        ),
-    ):
-        command = option(command)
-    return command
-
-
 @click.command()
 @options.DATE
 @click.option("--until", type=click.Choice(["now"]), help="Today up to the last full hour, as --date today.")
@@ -40,7 +24,7 @@ def retention_options(command: Any) -> Any:
 @options.KEEP_RAW
 @options.cluster_options
 @options.NO_KUBERNETES
-@retention_options
+@options.retention_options
 @options.report_options
 @click.option("--metrics-file", "metrics__file", help="Write the run's own metrics here (node_exporter textfile).")
 @click.option("--pushgateway-url", "metrics__pushgateway_url", help="Push the run's own metrics to this Pushgateway.")
@@ -71,7 +55,7 @@ def run(invocation: options.Invocation, /, day: str | None, until: str | None, n
 
 @click.command()
 @options.LAKE
-@retention_options
+@options.retention_options
 @click.option("--dry-run", is_flag=True, help="Only print what would be removed.")
 @click.pass_obj
 def prune(invocation: options.Invocation, /, dry_run: bool, **flags: Any) -> None:
@@ -109,12 +93,13 @@ def migrate(invocation: options.Invocation, /, dry_run: bool, **flags: Any) -> N
     Example: gpureport migrate --lake /var/lib/gpureport
     """
     from gpureport.lake.migrate import migrate as migrate_lake
+    from gpureport.values.tables import SCHEMA_VERSION
 
     config = (invocation.config if dry_run else invocation.changing)(**flags)
     done = migrate_lake(config.lake, dry_run)
     if done.from_version is None:
-        _LOG.info(f"the lake has schema {done.to_version} already")
+        _LOG.info(f"the lake has schema {SCHEMA_VERSION} already")
     else:
         verb = "would go" if dry_run else "went"
-        _LOG.info(f"the lake {verb} from schema {done.from_version} to {done.to_version}: {done.file_count:,} files")
+        _LOG.info(f"the lake {verb} from schema {done.from_version} to {SCHEMA_VERSION}: {done.file_count:,} files")
     options.print_paths([config.lake])

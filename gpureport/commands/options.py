@@ -41,8 +41,7 @@ class Invocation:
         """Return the configuration, overridden by these flags. A double underscore in a name is the dot of a section."""
         from gpureport.config import load_config  # slow to import, and help does not need it
 
-        dotted = {name.replace("__", "."): value for name, value in flags.items()}
-        config, warnings = load_config(self.config_path, self.environ, dotted)
+        config, warnings = load_config(self.config_path, self.environ, flags)
         self.lines.form = config.log_format
         for warning in warnings:
             _LOG.warning(warning)
@@ -64,8 +63,7 @@ class Invocation:
 
         chosen = {name: value for name, value in flags.items() if name.startswith("metrics__") or name == "cluster"}
         with suppress(UsageError):
-            dotted = {name.replace("__", "."): value for name, value in chosen.items()}
-            config, _ = load_config(self.config_path, self.environ, dotted, only=("metrics", "cluster"))
+            config, _ = load_config(self.config_path, self.environ, chosen, only=("metrics", "cluster"))
             night = Night(config.cluster, self.now, error.exit_code, failure=type(error).__name__)
             publish(night, config.metrics)
 
@@ -161,6 +159,14 @@ report_options = _together(
     click.option("--csv-rows", "report__csv_rows", type=int, help="Largest table, in rows, that gets a CSV (default: 100000)."),
 )
 """Options of a report; also for ``run``."""
+retention_options = _together(
+    click.option(
+        "--keep-samples",
+        "retention__keep_samples",
+        help="Remove samples and state older than this, such as 30d (default: keep all).",
+    ),
+    click.option("--keep-facts", "retention__keep_facts", help="Remove facts older than this, such as 2y (default: keep all)."),
+)
 KEEP_RAW = click.option("--keep-raw", "export__keep_raw", is_flag=True, default=None, help="Also keep every raw sample.")
 
 

@@ -121,7 +121,8 @@ _SEED_THRESHOLD = "GPU_MEMORY_SATURATION_THRESHOLD"
 def load_config(
     path: Path | None, environ: Mapping[str, str], flags: Mapping[str, Any], only: Sequence[str] = ()
 ) -> tuple[Config, list[str]]:
-    """Return the configuration and its warnings. ``flags`` have dotted names; a flag of None counts as absent.
+    """Return the configuration and its warnings. A double underscore in the name of a flag is the dot of
+    a section; a flag of None counts as absent.
 
     With ``only``, no other keys are read. UsageError for an unknown key, a value out of range, or a file that is missing
     or not TOML.
@@ -237,11 +238,11 @@ def _seed_names(environ: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
 
 
 def _sections(flags: Mapping[str, Any]) -> dict[str, Any]:
-    """Return flags with dotted names as sections; a flag of None is left out."""
+    """Return flags as sections; a flag of None is left out."""
     found: dict[str, Any] = {}
-    for dotted, value in flags.items():
+    for name, value in flags.items():
         if value is not None:
-            *sections, key = dotted.split(".")
+            *sections, key = name.replace("__", ".").split(".")
             reduce(lambda values, name: values.setdefault(name, {}), sections, found)[key] = value
     return found
 

@@ -55,10 +55,9 @@ _RENAMED = {
 
 @dataclass(frozen=True)
 class Migrated:
-    """Versions before (None where the lake is of this version) and after, and the number of rewritten files."""
+    """Version before (None where the lake is of this version), and the number of rewritten files."""
 
     from_version: int | None
-    to_version: int
     file_count: int = 0
 
 
@@ -81,7 +80,7 @@ def migrate(place: Place, is_rehearsal: bool = False) -> Migrated:
     """
     older = _older_bucket(place) if isinstance(place, ObjectAddress) else _older_folder(place, is_rehearsal)
     if older is None:
-        return Migrated(None, SCHEMA_VERSION)
+        return Migrated(None)
     found = {where: [_missing(older.storage, name, where[0]) for name in names] for where, names in older.files.items()}
     count = sum(bool(each) for missing in found.values() for each in missing)
     if not is_rehearsal:
@@ -90,7 +89,7 @@ def migrate(place: Place, is_rehearsal: bool = False) -> Migrated:
             if not older.storage.replace(ROOT, older.root, encode_root(root)):
                 raise LakeError(f"another gpureport changed {place} at the same time; run migrate again")
             older.storage.delete([MARKER])
-    return Migrated(older.version, SCHEMA_VERSION, count)
+    return Migrated(older.version, count)
 
 
 def _older_folder(path: Path, is_rehearsal: bool) -> _Older | None:
