@@ -146,7 +146,7 @@ class Bucket:
                 if number * _PAGE_OBJECTS > _MOST_OBJECTS:
                     raise StoreError(f"the list of {self.place} does not end; check the storage")
                 for each in page:
-                    yield Listed(each["path"], each["size"], each["last_modified"])
+                    yield Listed(each["path"], each["last_modified"])
 
     def delete(self, names: Iterable[str]) -> None:
         """Delete objects. A missing object is not an error."""

@@ -81,9 +81,8 @@ class Folder:
             for path in (Path(folder, name) for name in names):
                 with suppress(FileNotFoundError):
                     if not path.is_symlink():
-                        found = path.stat()
-                        at = datetime.fromtimestamp(found.st_mtime, UTC)
-                        yield Listed(path.relative_to(self.place).as_posix(), found.st_size, at)
+                        at = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+                        yield Listed(path.relative_to(self.place).as_posix(), at)
 
     def delete(self, names: Iterable[str]) -> None:
         """See ``Storage``. Folders that become empty are deleted too."""

@@ -98,7 +98,6 @@ class Listed(NamedTuple):
     """An object in a list: its name relative to the place, and its write time by the storage's clock."""
 
     name: str
-    byte_count: int
     modified_at: datetime
 
 
