@@ -104,5 +104,5 @@ def test_pods_that_follow_each_other_do_not_make_a_group_large(fleet_prometheus:
     plan = plan_from_glimpse(connection, probe(connection), chosen, churn.DAY)
     assert plan is not None
     # Four series at a time for the day and half an hour around it; 48 series would be twelve times as many.
-    expected = sum(group.expected_samples for group in plan.groups)
+    expected = sum(query.expected_samples for group in plan.groups for query in group.queries)
     assert churn.SAMPLE_COUNT <= expected <= 1.1 * churn.SAMPLE_COUNT

@@ -164,10 +164,9 @@ def _first_label(labels: Labels, names: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class Query:
-    """Series to fetch at once: the matchers, the number of series, and the expected samples."""
+    """Series to fetch at once: the matchers, and the expected number of samples."""
 
     matchers: tuple[Matcher, ...]
-    series_count: int
     expected_samples: int
 
 
@@ -176,16 +175,6 @@ class Group:
     """Series to shape together. There is one query for each combination of host and device labels."""
 
     queries: tuple[Query, ...]
-
-    @property
-    def series_count(self) -> int:
-        """Number of series in its queries."""
-        return sum(query.series_count for query in self.queries)
-
-    @property
-    def expected_samples(self) -> int:
-        """Expected number of samples."""
-        return sum(query.expected_samples for query in self.queries)
 
 
 def plan_groups(outline: Outline, sample_budget: int, samples_per_series: int) -> list[Group]:
@@ -202,8 +191,7 @@ def plan_groups(outline: Outline, sample_budget: int, samples_per_series: int) -
 
 
 def _query(conditions: tuple[Matcher, ...], contents: Iterable[Content], samples_per_series: int) -> Query:
-    count = sum(content.series_count for content in contents)
-    return Query(conditions, count, count * samples_per_series)
+    return Query(conditions, sum(content.series_count for content in contents) * samples_per_series)
 
 
 def _places_sharing_devices(places: Mapping[Place, Content]) -> list[list[Place]]:
