@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import floor
@@ -177,11 +176,6 @@ class Node:
     def instance_type(self) -> str:
         """Return the machine type for the node's label."""
         return f"{self.model.name.removeprefix('NVIDIA ').split()[0].split('-')[0].lower()}.{len(self.gpus)}x"
-
-
-def nodes(plan: SimulationPlan) -> Iterator[Node]:
-    """Return all nodes of the cluster, in order."""
-    return (make_node(plan, index) for index in range(plan.node_count))
 
 
 def make_node(plan: SimulationPlan, index: int) -> Node:

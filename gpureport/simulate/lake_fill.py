@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -20,6 +18,7 @@ from gpureport.simulate.exporter import GroupSimulation, node_groups
 from gpureport.simulate.plan import SimulationPlan
 from gpureport.store import Place
 from gpureport.values.catalog import Catalog, load_catalog
+from gpureport.values.runtime.parallel import Processes
 from gpureport.values.series import SeriesBatch, concatenate
 from gpureport.values.window import Window
 
@@ -52,18 +51,10 @@ def fill_lake(plan: SimulationPlan, place: Place, cluster: str, workers: int | N
     with lake.change() as change:
         groups = enumerate(node_groups(plan))
         tasks = [_Task(plan, catalog, change, cluster, number, group) for number, group in groups]
-        done = list(_run(tasks, workers or os.cpu_count() or 1))
+        done = Processes(workers or os.cpu_count() or 1).each(_fill_group, tasks)
         for day_number in range(plan.days):
             _write_source(change, tasks[0], day_number, [tallies[day_number] for tallies in done])
     return sum(tally.sample_count for days in done for tallies in days for tally in tallies.values())
-
-
-def _run(tasks: list[_Task], workers: int) -> Iterator[Tallies]:
-    if min(workers, len(tasks)) <= 1:
-        yield from map(_fill_group, tasks)
-        return
-    with ProcessPoolExecutor(min(workers, len(tasks)), mp_context=multiprocessing.get_context("fork")) as pool:
-        yield from pool.map(_fill_group, tasks)
 
 
 def _fill_group(task: _Task) -> Tallies:

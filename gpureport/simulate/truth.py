@@ -13,7 +13,6 @@ from gpureport.simulate.physics import POWER_CAP_BIT, THERMAL_BIT
 from gpureport.simulate.plan import SimulationPlan
 from gpureport.simulate.story import Day, NodeHistory, node_histories
 from gpureport.simulate.workload import Pod
-from gpureport.values.errors import GpureportError
 from gpureport.values.window import from_ms, rfc3339
 
 Entry = dict[str, Any]
@@ -35,16 +34,13 @@ def write_truth(plan: SimulationPlan, out: Path) -> Path:
         "throttled": _throttled,
     }
     path, histories = out / "truth.json", tuple(node_histories(plan))
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        with path.open("w") as file:
-            file.write(f'{{\n"plan": {json.dumps(asdict(plan), default=str)}')
-            for name, entries in sections.items():
-                lines = [json.dumps(entry) for history in histories for entry in entries(history)]
-                file.write(f',\n"{name}": [\n' + ",\n".join(lines) + "\n]")
-            file.write("\n}\n")
-    except OSError as error:
-        raise GpureportError(f"{out} cannot be written ({error.strerror or error}); give --out a folder with space") from error
+    out.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as file:
+        file.write(f'{{\n"plan": {json.dumps(asdict(plan), default=str)}')
+        for name, entries in sections.items():
+            lines = [json.dumps(entry) for history in histories for entry in entries(history)]
+            file.write(f',\n"{name}": [\n' + ",\n".join(lines) + "\n]")
+        file.write("\n}\n")
     return path
 
 

@@ -1,12 +1,13 @@
 import gzip
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
+from gpureport.cli import main
 from gpureport.simulate import SimulationPlan, simulate_batches, write_openmetrics
-from gpureport.values.errors import GpureportError
 from gpureport.values.series import concatenate
 from tests.simulate.conftest import series_of
 
@@ -55,7 +56,8 @@ def test_a_file_a_day_with_each_metric_once_and_an_end_and_the_same_bytes_again(
         assert list(dict.fromkeys(families)) == types
 
 
-def test_an_output_folder_that_is_a_file_is_one_sentence(small: SimulationPlan, tmp_path: Path) -> None:
-    (tmp_path / "out").write_text("in the way")
-    with pytest.raises(GpureportError, match="cannot be written"):
-        write_openmetrics(small, tmp_path / "out")
+def test_an_output_folder_below_a_file_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("in the way")
+    asked = ["simulate", "--gpus", "1", "--days", "1", "--out", str(tmp_path / "file" / "out")]
+    assert main(asked, {}, datetime(2026, 11, 21, tzinfo=UTC)) == 1
+    assert "cannot be written (Not a directory)" in capsys.readouterr().err

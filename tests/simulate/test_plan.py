@@ -4,8 +4,7 @@ from datetime import date
 import pytest
 
 from gpureport.simulate import SIGNALS_14, SIGNALS_ALL, SimulationPlan, choose_signals, demo_plan
-from gpureport.simulate.inventory import nodes
-from gpureport.simulate.story import review_planted, review_pods
+from gpureport.simulate.story import node_histories
 from gpureport.values.errors import UsageError
 
 
@@ -45,7 +44,7 @@ def test_no_signal_is_named_twice() -> None:
 def test_what_requests_whole_gpus_holds_no_instance(gpus: int, share: float) -> None:
     """On every node of the demo, the troubled and the hot ones too, whatever its size and share of split and shared GPUs."""
     plan = replace(demo_plan(gpus, 2, date(2026, 10, 1)), mig_share=share, sharing_share=share)
-    pods = [pod for node in nodes(plan) for pod in review_pods(plan, node, review_planted(plan, node))]
+    pods = [pod for history in node_histories(plan) for pod in history.pods]
     whole = [pod for pod in pods if pod.slot.resource == "nvidia.com/gpu" and not pod.slot.is_shared]
     rows = {pod.name: [pod.node.rows[row] for row in pod.slot.rows] for pod in whole}
     assert [name for name, held in rows.items() if any(row.instance or row.gpu.is_shared for row in held)] == []
