@@ -69,6 +69,8 @@ def signals(found: Shaped) -> dict[tuple[str, str, str], dict[str, Any]]:
         # NVML's number of an instance where there is none, and DCGM's of 32 bits.
         ({"__name__": "DCGM_FI_DEV_FB_USED", "UUID": "GPU-1", "GPU_I_ID": "4294967295", "GPU_I_PROFILE": ""}, ("GPU-1", "")),
         ({"__name__": "DCGM_FI_DEV_FB_USED", "UUID": "GPU-1", "GPU_I_ID": "2147483632"}, ("GPU-1", "")),
+        ({"__name__": "DCGM_FI_DEV_FB_USED", "UUID": "GPU-1", "GPU_I_ID": "9" * 5000}, ("GPU-1", "")),
+        (CPX | {"gpu_id": "9" * 5000, "gpu_partition_id": "0"}, (f"vm1/{'9' * 5000}", "0")),
         (CPX | {"gpu_id": "15", "gpu_partition_id": "7"}, ("vm1/8", "7")),
         (CPX | {"gpu_id": "3", "gpu_partition_id": "0", "gpu_compute_partition_type": "spx"}, (BARE, "")),
         ({"__name__": "hw_memory_usage_bytes", "hw_id": "card-1"}, ("card-1", "")),

@@ -32,6 +32,11 @@ def test_version_2_lists_ids_by_numa_node_and_a_device_on_two_nodes_is_one() -> 
     assert found(checkpoint(entry(ids))) == [("GPU-a", "", [0, 1]), ("GPU-b", "", [0]), ("MIG-c", "", [])]
 
 
+@pytest.mark.parametrize("digits", [20, 5000])
+def test_a_number_that_is_no_numa_node_is_none(digits: int) -> None:
+    assert found(checkpoint(entry({"9" * digits: ["GPU-a"]}))) == [("GPU-a", "", [])]
+
+
 def test_a_replica_is_a_share_of_its_device() -> None:
     assert found(checkpoint(entry({"-1": ["GPU-a::3"]}))) == [("GPU-a", "3", [])]
 

@@ -85,7 +85,7 @@ def device_uuid(labels: Labels, meaning: Meaning) -> str:
 def _card_of_node(labels: Labels) -> str:
     """Return node and number of a card's first partition: AMD's serial number is empty in a VM (device-metrics-exporter)."""
     card, part = labels.get("gpu_id", ""), labels.get("gpu_partition_id", "")
-    first_part = int(card) - int(part) if card.isdecimal() and part.isdecimal() else -1
+    first_part = int(card) - int(part) if card.isdecimal() and part.isdecimal() and len(card + part) < 20 else -1
     return f"{node_name(labels)}/{card if first_part < 0 else first_part}" if card else ""
 
 
@@ -95,7 +95,7 @@ def instance_id(labels: Labels, meaning: Meaning) -> str:
         is_whole = labels.get("gpu_compute_partition_type", "").lower() in (*_UNPARTITIONED, "spx")
         return "" if is_whole else labels.get("gpu_partition_id", "")
     instance, inner = first(labels, INSTANCE_ID), labels.get(COMPUTE_INSTANCE_ID)
-    if instance.isdecimal() and int(instance) >= _NO_INSTANCE:
+    if instance.isdecimal() and float(instance) >= _NO_INSTANCE:
         return ""
     return f"{instance}/{inner}" if instance and inner and _COMPUTE_INSTANCE.match(first(labels, PROFILE)) else instance
 

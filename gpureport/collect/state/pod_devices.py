@@ -140,7 +140,7 @@ def _device_ids(written: Any) -> Mapping[str, list[int]]:
     for numa, ids in mapping(written).items():
         for device_id in listed(ids):
             nodes = found.setdefault(text(device_id), [])
-            if numa.isdecimal():
+            if numa.isdecimal() and len(numa) < 19:
                 nodes.append(int(numa))
     return found
 
