@@ -57,7 +57,7 @@ class _BrokenError(Exception):
     def __init__(self, error: SourceError, retry_after: str = "") -> None:
         super().__init__(str(error))
         self.error = error
-        self.wait_seconds = float(retry_after) if retry_after.isdigit() else 0.0
+        self.wait_seconds = float(retry_after) if retry_after.isdecimal() else 0.0
 
 
 class Connection:
