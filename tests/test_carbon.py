@@ -38,6 +38,7 @@ def test_a_time_series_is_read_in_utc_and_in_order(tmp_path: Path) -> None:
     [
         ("when,grams\n", "the first line must be time,grams_per_kwh"),
         ("time,grams_per_kwh\nyesterday,3\n", "line 2"),
+        ("time,grams_per_kwh\n0001-01-01T00:00:00+01:00,3\n", "line 2"),
         ("time,grams_per_kwh\n2026-11-20T00:00:00Z,-1\n", "give 0 or more"),
         ("time,grams_per_kwh\n2026-11-20T00:00:00Z\n", "line 2"),
         ("time,grams_per_kwh\n2026-11-20T00:00:00Z,3\n2026-11-20T01:00:00+01:00,5\n", "2026-11-20T00:00:00 occurs twice"),

@@ -158,10 +158,10 @@ def _read(path: Path) -> list[tuple[str, float]]:
 def _row(path: Path, number: int, row: dict[str, str]) -> tuple[str, float]:
     try:
         at = datetime.fromisoformat(row["time"])
+        utc = at.astimezone(UTC) if at.tzinfo else at
         grams = float(row["grams_per_kwh"])
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         raise UsageError(f"{path}, line {number}: {row} is not a time and a number; write 2026-11-20T00:00:00Z,380") from None
-    utc = at.astimezone(UTC) if at.tzinfo else at
     if not 0 <= grams < float("inf"):
         raise UsageError(f"{path}, line {number}: {grams} grams per kWh; give 0 or more")
     return utc.replace(tzinfo=None).isoformat(), grams
