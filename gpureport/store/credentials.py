@@ -97,7 +97,7 @@ def of_process(command: str, environ: Mapping[str, str]) -> Callable[[], S3Crede
                 "token": printed.get("SessionToken"),
                 "expires_at": datetime.fromisoformat(expires) if expires else None,
             }
-        except (OSError, subprocess.SubprocessError, ValueError, KeyError, TypeError):
+        except (OSError, subprocess.SubprocessError, ValueError, KeyError, TypeError, AttributeError):
             raise StoreError("the profile's credential_process gives no credentials; run it by hand to see why") from None
 
     return fetch

@@ -201,10 +201,11 @@ def test_what_a_profiles_process_prints_does(capfd: pytest.CaptureFixture[str], 
     own = {name: value for name, value in environ.items() if name not in KEYS}
     own |= _profile(tmp_path, f"credential_process = {script}")
     assert "there is no lake" in error_of(capfd, own, *compute())
-    script.write_text("#!/bin/sh\necho planted >&2; exit 1\n")
-    text = error_of(capfd, own, *compute())
-    assert "credential_process gives no credentials" in text
-    assert "planted" not in text
+    for fault in ("echo planted >&2; exit 1", "echo '[\"planted\"]'"):
+        script.write_text(f"#!/bin/sh\n{fault}\n")
+        text = error_of(capfd, own, *compute())
+        assert "credential_process gives no credentials" in text
+        assert "planted" not in text
 
 
 def test_an_account_that_is_not_named(capfd: pytest.CaptureFixture[str], environ: dict[str, str]) -> None:
