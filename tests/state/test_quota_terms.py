@@ -60,6 +60,15 @@ def test_koordinator_says_its_fair_share_and_request_in_annotations() -> None:
     assert values_of(row, "parent", "is_parent", "may_lend", "namespaces") == ("koordinator-root-quota", False, True, None)
 
 
+@pytest.mark.parametrize("written", ["", "{", "5", "[" * 100_000], ids=["nothing", "cut off", "a number", "100,000 lists"])
+def test_an_annotation_of_koordinator_that_is_no_list_of_resources_says_nothing(written: str) -> None:
+    named = {f"quota.scheduling.koordinator.sh/{name}": written for name in ("runtime", "namespaces")}
+    kind, quota = "elasticquotas.scheduling.sigs.k8s.io", {"spec": {"max": {"nvidia.com/gpu": 4}}}
+    is_of_koordinator = {"labels": {"quota.scheduling.koordinator.sh/parent": "root"}}
+    (row,) = rows(kind, quota | {"metadata": {"name": "a", "annotations": named} | is_of_koordinator})
+    assert values_of(row, "cap", "fair_share", "namespaces") == (4, None, None)
+
+
 def test_kueue_queues_have_their_reservations_and_limits_per_flavor() -> None:
     queues = recorded("kueue-clusterqueues", BY_NAME["clusterqueues.kueue.x-k8s.io"])
     research, serving = queues["cq-research", "nvidia.com/gpu"], queues["cq-serving", "nvidia.com/gpu"]

@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
+import orjson
+
 from gpureport.values.window import to_ms
 
 Object = dict[str, Any]
@@ -60,6 +62,14 @@ def _parsed(value: str) -> int | None:
     except ValueError:
         return None
     return to_ms(found if found.tzinfo else found.replace(tzinfo=UTC))
+
+
+def noted(value: Any) -> Any:
+    """Return what JSON in an annotation says; None for any other value."""
+    try:
+        return orjson.loads(value) if isinstance(value, str) else None
+    except orjson.JSONDecodeError:
+        return None
 
 
 def condition(conditions: Any, kind: str) -> Object:

@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-import orjson
-
-from gpureport.collect.state.fields import Object, Row, condition, listed, mapping, objects, pci_bus_id, text, texts, whole
+from gpureport.collect.state.fields import Object, Row, condition, listed, mapping, noted, objects, pci_bus_id, text, texts, whole
 from gpureport.collect.state.pods import pod_identity
 from gpureport.values.quantity import amounts
 
@@ -66,7 +64,7 @@ def annotated_device_rows(pod: Object) -> Iterator[Row]:
     """Yield the devices that Koordinator's scheduler allocated to a pod. The containers that use them are unknown."""
     annotations = mapping(mapping(pod.get("metadata")).get("annotations"))
     node = text(mapping(pod.get("spec")).get("nodeName"))
-    for device_type, devices in _allocated(annotations.get(_ALLOCATED)).items():
+    for device_type, devices in mapping(noted(annotations.get(_ALLOCATED))).items():
         for device in objects(devices):
             yield {
                 "source": KOORDINATOR,
@@ -77,13 +75,6 @@ def annotated_device_rows(pod: Object) -> Iterator[Row]:
                 "minor": whole(device.get("minor")) or 0,
                 "amounts": resource_amounts(device.get("resources")),
             }
-
-
-def _allocated(annotation: Any) -> Object:
-    try:
-        return mapping(orjson.loads(annotation)) if isinstance(annotation, str) else {}
-    except orjson.JSONDecodeError:
-        return {}
 
 
 CHECKPOINT = "kubelet-checkpoint"

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from math import inf
 from typing import Any
 
-from gpureport.collect.state.fields import Object, Row, condition, instant, listed, mapping, objects, text, texts, whole
+from gpureport.collect.state.fields import Object, Row, condition, instant, listed, mapping, noted, objects, text, texts, whole
 from gpureport.collect.state.kinds import Kind
 from gpureport.collect.state.pods import effective_requests, placement
 from gpureport.values.quantity import amount, amounts
@@ -73,7 +72,7 @@ def _koordinator(identity: Row, found: Object) -> Iterator[Row]:
         "is_parent": labels.get(f"{_KOORDINATOR}is-parent") == "true",
         "tree": labels.get(f"{_KOORDINATOR}tree-id", ""),
         "may_lend": labels.get(f"{_KOORDINATOR}allow-lent-resource") != "false",
-        "namespaces": [name for name in listed(_json(annotations.get(f"{_KOORDINATOR}namespaces"))) if isinstance(name, str)],
+        "namespaces": [name for name in listed(noted(annotations.get(f"{_KOORDINATOR}namespaces"))) if isinstance(name, str)],
     }
     yield from _rows(
         common,
@@ -91,14 +90,7 @@ def _larger(one: float | None, other: float | None) -> float | None:
 
 
 def _annotated(annotations: Mapping[str, str], name: str) -> dict[str, float | None]:
-    return amounts(_json(annotations.get(f"{_KOORDINATOR}{name}")))
-
-
-def _json(written: str | None) -> Any:
-    try:
-        return json.loads(written or "null")
-    except ValueError:
-        return None
+    return amounts(noted(annotations.get(f"{_KOORDINATOR}{name}")))
 
 
 def _cluster_queue(identity: Row, found: Object) -> Iterator[Row]:
