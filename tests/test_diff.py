@@ -268,6 +268,14 @@ def fill(con: duckdb.DuckDBPyConnection, ledger: str, capacity: str, clusters: l
         con.execute(f"truncate {table}; insert into {table} from frame")
 
 
+def result_of(table: str, frame: pl.DataFrame) -> Result:
+    """A report table with these rows; key columns that they lack are empty."""
+    query, con = QUERIES[f"report.{table}"], duckdb.connect()
+    rows = frame.with_columns(pl.lit("").alias(name) for name in query.grain if name not in frame.columns)  # noqa: F841
+    con.execute(f"create schema report; create table {query.table} as from rows")
+    return Result(query, con)
+
+
 def test_a_sum_of_steps_is_unknown_where_those_of_a_model_are() -> None:
     """Of model A the effective hours are unknown, so it has no step that ended: -4 would be said to be all."""
     steps = [
@@ -279,9 +287,7 @@ def test_a_sum_of_steps_is_unknown_where_those_of_a_model_are() -> None:
     ]
     names = ("gpu_model", "step", "position", "gpu_hours")
     frame = pl.DataFrame(steps, schema=names, orient="row").with_columns(measure=pl.lit("effective"))
-    assert _bridge(Result(QUERIES["report.gpu_hour_bridge"], frame))[1] == [
-        ["effective", step, None] for step in ("before", "ended", "after")
-    ]
+    assert _bridge(result_of("gpu_hour_bridge", frame))[1] == [["effective", step, None] for step in ("before", "ended", "after")]
 
 
 CHANGED = {
@@ -296,7 +302,7 @@ def test_namespaces_and_findings_of_several_clusters_show_the_cluster(clusters: 
     """Two clusters have a namespace of the same name."""
     frame = pl.DataFrame([{"cluster": cluster, **CHANGED} for cluster in clusters])
     for told, table in ((_namespaces, "namespace_change"), (_findings, "finding_change")):
-        names, rows = told(Result(QUERIES[f"report.{table}"], frame))
+        names, rows = told(result_of(table, frame))
         assert ("cluster" in names, len(rows)) == (first is not None, 2)
         assert [row[0] for row in rows] == (clusters if first else [CHANGED[names[0]]] * 2)
 

@@ -17,7 +17,7 @@ import orjson
 from gpureport.report.header import Header
 from gpureport.report.page.answers import Answer
 from gpureport.report.page.overview import since_text
-from gpureport.report.results import Result
+from gpureport.report.results import Result, fetched
 from gpureport.values.text import formats
 from gpureport.values.text.safe import printable
 
@@ -74,11 +74,6 @@ _FIGURES = {
 }
 
 
-def allocations(rows: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield an entry per row of report.container_saturation; an unknown value is absent, and its reason is under ``coverage``."""
-    return map(_allocation, rows)
-
-
 def accelerators(rows: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
     """Yield an entry per container of report.accelerator with cAdvisor's ``accelerators[]``: integers, absent where unknown."""
     return (
@@ -88,6 +83,7 @@ def accelerators(rows: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def _allocation(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row of report.container_saturation; an unknown value is absent, and its reason is under ``coverage``."""
     gpu = {
         "gpuDevice": row["gpu_device"],
         "gpuModel": row["gpu_model"],
@@ -204,7 +200,7 @@ def _lists(tables: Mapping[str, Result]) -> dict[str, Iterable[Mapping[str, Any]
         "namespaces": _rows(tables, "gpu_hour_ledger", _NAMESPACES),
         "findings": finding.read(["* exclude (sql)"], order=order, limit=_ROWS_MAX) if finding else (),
         "signals": _rows(tables, "coverage", _SIGNALS),
-        "allocations": allocations(_largest(tables.get("container_saturation"))),
+        "allocations": map(_allocation, _largest(tables.get("container_saturation"))),
         "containers": accelerators(_largest(tables.get("accelerator"))),
         "power": _largest(tables.get("container_power"), _POWER),
     }
@@ -222,11 +218,7 @@ def _largest(result: Result | None, columns: Sequence[str] = ("*",)) -> list[dic
 
 def _rows(tables: Mapping[str, Result], table: str, sql: str) -> list[dict[str, Any]]:
     """Return rows of SQL over a report table as dicts; [] where the report lacks the table."""
-    if table not in tables:
-        return []
-    found = tables[table].con.execute(sql)
-    names = [column[0] for column in found.description or ()]
-    return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+    return fetched(tables[table].con.execute(sql)) if table in tables else []
 
 
 def _describe_tables(results: Sequence[Result], files: Sequence[Path]) -> dict[str, Any]:

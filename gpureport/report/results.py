@@ -8,7 +8,7 @@ a time is RFC 3339, a list is separated by spaces, and a map (such as reasons) i
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -30,28 +30,15 @@ Maps = Mapping[str, tuple[Mapping[str, Any], ...]]
 
 @dataclass(frozen=True)
 class Result:
-    """A report table. ``read`` returns chosen rows; ``rows`` and ``maps`` hold all rows in memory."""
+    """A report table of a database. ``read`` returns chosen rows; ``rows`` and ``maps`` hold all rows in memory."""
 
     query: Query
-    kept: duckdb.DuckDBPyConnection | pl.DataFrame
-    """The database that has the table, or the rows themselves."""
-    given: Maps = field(default_factory=dict)
-    """Columns of maps, if ``kept`` is rows."""
+    con: duckdb.DuckDBPyConnection
 
     @property
     def name(self) -> str:
         """The table's name without its schema."""
         return self.query.table.partition(".")[2]
-
-    @cached_property
-    def con(self) -> duckdb.DuckDBPyConnection:
-        """The database that has the table."""
-        if not isinstance(self.kept, pl.DataFrame):
-            return self.kept
-        con = duckdb.connect()
-        con.register("_kept", self.kept)
-        con.execute(f"create schema report; create view {self.query.table} as from _kept")
-        return con
 
     @cached_property
     def kinds(self) -> Mapping[str, str]:
@@ -72,20 +59,15 @@ class Result:
         Without ``order``, rows are in key order. A map is a dict.
         """
         keys, at_most = order or ", ".join(self.query.grain), "" if limit is None else f"limit {limit:d}"
-        found = self.con.execute(
-            f"select {', '.join(columns)} from {self.query.table} where {where} order by {keys} {at_most}", values
-        )
-        names = [column[0] for column in found.description or ()]
-        return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+        selected = f"select {', '.join(columns)} from {self.query.table} where {where} order by {keys} {at_most}"
+        return fetched(self.con.execute(selected, values))
 
     @cached_property
     def _read(self) -> tuple[pl.DataFrame, Maps]:
-        if isinstance(self.kept, pl.DataFrame):
-            return self.kept, self.given
         names = [name for name, kind in self.kinds.items() if kind.startswith("MAP(")]
         entries, keys = ", ".join(f"map_entries({name}) as {name}" for name in names), ", ".join(self.query.grain)
         rows = rounded_rows(self.kinds, f"from {self.query.table}", self.row_count > MANY_ROWS)
-        all_ = self.kept.sql(f"select * {f'replace ({entries})' if names else ''} from ({rows}) order by {keys}").to_arrow_table()
+        all_ = self.con.sql(f"select * {f'replace ({entries})' if names else ''} from ({rows}) order by {keys}").to_arrow_table()
         frame = pl.DataFrame(all_.drop_columns(names))
         maps = {name: tuple(_maps(all_[name])) for name in names}
         return frame.with_columns(pl.selectors.decimal().cast(pl.Int64, strict=True)), maps
@@ -99,6 +81,12 @@ class Result:
     def maps(self) -> Maps:
         """Columns of maps, which are the table's last."""
         return self._read[1]
+
+
+def fetched(found: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
+    """Return the rows of an executed statement by column."""
+    names = [column[0] for column in found.description or ()]
+    return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
 
 
 def rounded_rows(kinds: Mapping[str, str], rows: str, has_many: bool) -> str:

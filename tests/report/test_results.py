@@ -91,12 +91,6 @@ def test_all_rows_are_rounded_and_in_the_order_of_their_keys(results: list[Resul
         assert large.maps["unknown_reasons"][number] == ({"ratio": "not_collected"} if ratio is None else {})
 
 
-def test_rows_of_no_database_are_read_alike(results: list[Result]) -> None:
-    _, small = results
-    apart = Result(small.query, small.rows, small.maps)
-    assert apart.read(["number", "pod"], limit=1) == small.read(["number", "pod"], limit=1) == [{"number": 0, "pod": "pod-0"}]
-
-
 def test_a_table_with_too_many_rows_for_csv_is_in_parquet_alone(results: list[Result], tmp_path: Path) -> None:
     assert [path.name for path in write_csv(results, tmp_path / "csv", ROWS - 1)] == ["small.csv"]
     assert [path.name for path in write_parquet(results, tmp_path / "tables")] == ["large.parquet", "small.parquet"]

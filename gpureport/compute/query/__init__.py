@@ -7,7 +7,6 @@ A subject reads subjects before it (``SUBJECTS``). Shared rules are SQL function
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -59,7 +58,6 @@ SUBJECTS = (
     *("quota", "forecast", "inventory", "findings", "comparison"),
 )
 """The folders of ``queries/``; a subject reads only itself and the subjects before it."""
-SEVERITIES = ("fail", "warn")
 _FIELD = re.compile(r"--\s+?(severity|revision|grain|reads|params|source|parts|columns):\s*(.*)")
 _LIKE = re.compile(r"those of (\S+)(?: without ([^;]+))?(?:;|$)")
 _COLUMN = re.compile(r"--   (\w+) +(\S.*)")
@@ -179,10 +177,7 @@ def _columns(path: Path, header: list[str], listed: str) -> dict[str, str]:
 def dictionary(root: Path = resources.QUERIES) -> Mapping[str, str]:
     """Meanings of columns that several tables have, by name (``catalog/column.csv``)."""
     path = root / "catalog" / "column.csv"
-    if not path.exists():
-        return {}
-    with path.open(newline="", encoding="utf-8") as file:
-        return {row["column"]: row["meaning"] for row in csv.DictReader(file)}
+    return {row["column"]: row["meaning"] for row in resources.csv_rows(path)} if path.exists() else {}
 
 
 def _purpose(header: list[str]) -> str:

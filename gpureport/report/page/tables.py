@@ -11,6 +11,7 @@ import duckdb
 import polars as pl
 
 from gpureport.compute.query import define_functions
+from gpureport.report.results import fetched
 
 _NAMED = re.compile(r"\b(?:report|facts|period|page)\.\w+")
 _POD = """
@@ -101,11 +102,7 @@ class Tables:
 
     def rows(self, sql: str, **params: Any) -> list[dict[str, Any]]:
         """Return the rows of a statement; [] where the report lacks one of its tables."""
-        if not self.can(sql):
-            return []
-        result = self.con.execute(sql, params)
-        names = [each[0] for each in result.description or ()]
-        return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
+        return fetched(self.con.execute(sql, params)) if self.can(sql) else []
 
     def frame(self, sql: str, **params: Any) -> pl.DataFrame:
         """Return the rows of a statement as a frame; sums of counts are integers."""

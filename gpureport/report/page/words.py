@@ -5,7 +5,6 @@ The categories have the same names, words and order on every bar, table and char
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -14,13 +13,8 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from gpureport.report.page.embedded import Column
-from gpureport.values.runtime.resources import TEMPLATES
+from gpureport.values.runtime.resources import TEMPLATES, csv_rows
 from gpureport.values.text import formats
-
-
-def _read(name: str) -> list[dict[str, str]]:
-    with (TEMPLATES / name).open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
 
 
 @dataclass(frozen=True)
@@ -32,7 +26,7 @@ class Bucket:
     meaning: str
 
 
-BUCKETS = tuple(Bucket(**row) for row in _read("buckets.csv"))
+BUCKETS = tuple(Bucket(**row) for row in csv_rows(TEMPLATES / "buckets.csv"))
 ALLOCATED = ("effective", "underutilized", "active_unmeasured", "allocated_unmeasured", "allocated_idle")
 IDLE = ("allocated_idle", "reserved_idle")
 
@@ -91,9 +85,9 @@ class Money:
             return f"{self.currency}{text}"
         return f"{text} {self.currency}".rstrip()
 
-    def tail(self, amount: float | None, before: str = ", ", behind: str = "", is_least: bool = False) -> str:
+    def tail(self, amount: float | None, before: str = ", ", is_least: bool = False) -> str:
         """Return the amount as the end of a sentence; '' without an amount. Without a currency it begins with the word cost."""
-        return f"{before}{'' if self.currency else 'cost '}{'≥ ' if is_least else ''}{self(amount)}{behind}" if amount else ""
+        return f"{before}{'' if self.currency else 'cost '}{'≥ ' if is_least else ''}{self(amount)}" if amount else ""
 
 
 TABS = {
@@ -127,7 +121,7 @@ def tables_of_page() -> Mapping[str, Words]:
     """Return every table of the page, in order; other tables are only in the files."""
     return {
         table: Words(tab, title, sentence, order, tuple(groups.split()), trend, bool(is_open))
-        for table, tab, title, sentence, order, groups, trend, is_open in map(dict.values, _read("tables.csv"))
+        for table, tab, title, sentence, order, groups, trend, is_open in map(dict.values, csv_rows(TEMPLATES / "tables.csv"))
     }
 
 
@@ -135,7 +129,7 @@ def tables_of_page() -> Mapping[str, Words]:
 def own_columns() -> Mapping[str, tuple[Column, ...]]:
     """Return the columns of the page's own tables."""
     found: dict[str, tuple[Column, ...]] = {}
-    for row in _read("columns.csv"):
+    for row in csv_rows(TEMPLATES / "columns.csv"):
         column = Column(row["column"], row["title"], row["kind"], row["total"], is_hidden=bool(row["is_hidden"]))
         found[row["table"]] = (*found.get(row["table"], ()), column)
     return found

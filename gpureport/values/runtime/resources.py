@@ -22,5 +22,10 @@ RECORDING = _folder("fixtures", "data/fixtures") / "h200-recording"
 
 def catalog_rows(name: str) -> list[dict[str, str]]:
     """Return the rows of a table in ``queries/catalog``."""
-    with (QUERIES / "catalog" / name).open(newline="", encoding="utf-8") as file:
+    return csv_rows(QUERIES / "catalog" / name)
+
+
+def csv_rows(path: Path) -> list[dict[str, str]]:
+    """Return the rows of a CSV file by column."""
+    with path.open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))

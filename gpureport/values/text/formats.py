@@ -59,13 +59,13 @@ def value(column: str, found: float | None) -> str:
     return percent_points(found * 100) if unit(column) == "%" else significant(found)
 
 
-def significant(found: float, digits: int = 3) -> str:
+def significant(found: float) -> str:
     """Format with at least three significant digits, grouped thousands and no exponent. A small non-zero value is never 0."""
     if found == 0 or not math.isfinite(found):
         return f"{abs(found):g}"
     if abs(found) < 0.001:
         return "< 0.001" if found > 0 else "> -0.001"
-    places = max(0, digits - 1 - math.floor(math.log10(abs(found))))
+    places = max(0, 2 - math.floor(math.log10(abs(found))))
     text = f"{found:,.{places}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
