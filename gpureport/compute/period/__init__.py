@@ -193,21 +193,10 @@ def _is_of_pods(query: Query) -> bool:
 
 
 def _report_parameters(window: Window, previous: Window, settings: ReportSettings) -> dict[str, Any]:
-    return {
-        **window_parameters(window, previous),
-        "figure_min_coverage_ratio": settings.figure_min_coverage_ratio,
-        "saturation_enabled": settings.saturation_enabled,
-        "idle_policy": settings.idle_policy,
-        "prices": json.dumps(settings.prices, sort_keys=True),
-        "currency": settings.currency,
-        "budgets": json.dumps({**settings.budgets}, sort_keys=True),
-        "carbon": json.dumps(settings.carbon, sort_keys=True),
-        "team_label": settings.team_label,
-        "timezone": settings.timezone,
-        "retired": json.dumps([*settings.retired], sort_keys=True),
-        "links": json.dumps(settings.links, sort_keys=True),
-        **settings.findings,
-    }
+    """Parameters of the queries: the settings by their names, tables and lists of them as JSON."""
+    own = {name: value for name, value in vars(settings).items() if name != "findings"}
+    tables = {name: json.dumps(value, sort_keys=True) for name, value in own.items() if isinstance(value, dict | list | tuple)}
+    return {**window_parameters(window, previous), **own, **tables, **settings.findings}
 
 
 def _without_input(con: duckdb.DuckDBPyConnection, settings: ReportSettings) -> list[str]:

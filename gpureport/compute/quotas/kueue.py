@@ -15,11 +15,12 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from gpureport.compute.quotas.scene import QuotaRows, Row
+from gpureport.compute.quotas.scene import STEP, QuotaRows, Row, step_of
 from gpureport.schedulers.kueue import MAX_WEIGHTED_SHARE, Cohorts, Lending, Node, cohorts, consumed
 from gpureport.schedulers.model import Holding, Rules, Terms
 from gpureport.values.quantity import amounts
 from gpureport.values.tables.rules import QUOTA_LENDING, QUOTA_WEIGHTED_SHARE
+from gpureport.values.window import HOUR_MS
 
 _OBJECTS = """
 select
@@ -65,7 +66,6 @@ inner join day.quota_unit as unit
     on unit.system = 'kueue' and run.part.resource = unit.resource
 order by all
 """
-_HOUR_MS = 3_600_000
 
 
 def quota_weighted_share_table(con: duckdb.DuckDBPyConnection, limits: Mapping[str, str], rules: Rules) -> pa.Table:
@@ -74,7 +74,7 @@ def quota_weighted_share_table(con: duckdb.DuckDBPyConnection, limits: Mapping[s
     snapshots = groupby(rows, itemgetter("cluster", "start_at"))
     found = [each for _, snapshot in snapshots for each in _shares(list(snapshot))]
     if rules.usage_half_life_hours:
-        found += _past_use(con, limits, rules.usage_half_life_hours * _HOUR_MS)
+        found += _past_use(con, limits, rules.usage_half_life_hours * HOUR_MS)
     return pa.Table.from_pylist(found, QUOTA_WEIGHTED_SHARE.schema)
 
 
@@ -137,7 +137,6 @@ from day.quota_terms
 where system = 'kueue' and is_parent and resource = ''
 order by all
 """
-_STEP = ("cluster", "system", "resource", "flavor", "start_at")
 
 
 def quota_lending_table(con: duckdb.DuckDBPyConnection) -> pa.Table:
@@ -146,12 +145,8 @@ def quota_lending_table(con: duckdb.DuckDBPyConnection) -> pa.Table:
     rows = con.sql(_STEPS).to_arrow_table().to_pylist()
     quotas = QuotaRows()
     answers: dict[tuple[Any, ...], Mapping[str, Lending]] = {}
-    found = [row for _, step in groupby(rows, _step) for row in _lent(list(step), places, quotas, answers)]
+    found = [row for _, step in groupby(rows, step_of) for row in _lent(list(step), places, quotas, answers)]
     return pa.Table.from_pylist(found, QUOTA_LENDING.schema)
-
-
-def _step(row: Row) -> list[Any]:
-    return [row[name] for name in _STEP]
 
 
 def _lent(
@@ -166,7 +161,7 @@ def _lent(
         answers[key] = cohorts(rows[0]["resource"], holdings, nodes).lending(("", rows[0]["resource"]))
     for row in rows:
         if lending := answers[key].get(row["quota"]):
-            same = {name: row[name] for name in (*_STEP, "quota", "end_at")}
+            same = {name: row[name] for name in (*STEP, "quota", "end_at")}
             borrowed = {"borrowed_native": lending.borrowed, "others_borrowed_native": lending.others_borrowed}
             yield {**same, **borrowed, "lent_native": lending.lent, "borrowers": sorted(lending.borrowers.items())}
 

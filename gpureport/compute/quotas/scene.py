@@ -21,6 +21,9 @@ _OWN = ("system", "quota", "parent", "is_parent", "tree", "scopes", "priority", 
 _KEY = itemgetter(*_OWN, *TERMS)
 
 Row = dict[str, Any]
+STEP = ("cluster", "system", "resource", "flavor", "start_at")
+"""Columns that identify a step of ``day.quota_amount``."""
+step_of = itemgetter(*STEP)
 
 
 class QuotaRows:

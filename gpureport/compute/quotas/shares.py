@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from gpureport.compute.quotas.scene import QuotaRows, Row
+from gpureport.compute.quotas.scene import STEP, QuotaRows, Row, step_of
 from gpureport.schedulers.allocation import SHARING, fair_shares
 from gpureport.schedulers.model import Holding, Rules, Share
 from gpureport.schedulers.nos import GPU_MEMORY, with_gpu_memory
@@ -183,7 +183,6 @@ asof left join day.quota_capacity as capacity
 where list_contains($systems, amount.system)
 order by amount.cluster, amount.system, amount.resource, amount.flavor, amount.start_at, amount.quota
 """
-_STEP = ("cluster", "system", "resource", "flavor", "start_at")
 _ROWS_AT_ONCE = 20_000
 BY_DEMAND = ("koordinator", "volcano", "kai")
 """Systems whose shares depend on requests."""
@@ -194,16 +193,12 @@ def quota_share_table(con: duckdb.DuckDBPyConnection, rules: Rules) -> pa.Table:
     calculator = _Calculator(rules)
     reader = con.sql(_STEPS, params={"systems": list(SHARING)}).to_arrow_reader(_ROWS_AT_ONCE)
     rows: Iterator[Row] = chain.from_iterable(batch.to_pylist() for batch in reader)
-    found = [share for _, step in groupby(rows, key=_step) for share in calculator.step(list(step))]
+    found = [share for _, step in groupby(rows, key=step_of) for share in calculator.step(list(step))]
     return pa.Table.from_pylist(found, QUOTA_SHARE.schema)
 
 
 def _demanded(row: Row) -> float:
     return float(row["delivered_native"] if row["demanded_native"] is None else row["demanded_native"])
-
-
-def _step(row: Row) -> list[Any]:
-    return [row[name] for name in _STEP]
 
 
 class _Calculator:
@@ -219,7 +214,7 @@ class _Calculator:
         shares = self._shares(rows)
         for row in rows:
             share = shares.get(row["quota"], Share(None, "no_such_notion"))
-            same = {name: row[name] for name in ("cluster", "system", "resource", "flavor", "quota", "start_at", "end_at")}
+            same = {name: row[name] for name in (*STEP, "quota", "end_at")}
             yield {**same, "fair_share_native": share.fair_share, "reason": share.reason}
 
     def _shares(self, rows: Sequence[Row]) -> dict[str, Share]:
