@@ -18,6 +18,16 @@ _LEAST_MB = 50
 _MOST_GRAMS = 10_000.0
 
 
+def _no_boolean(given: object) -> object:
+    """Refuse a boolean, because pydantic converts it into a number."""
+    if isinstance(given, bool):
+        raise ValueError(f"give a number, not {str(given).lower()}")
+    return given
+
+
+_Amount = Annotated[float, BeforeValidator(_no_boolean), Field(ge=0)]
+
+
 class Saturation(Section):
     """Saturation figures: whether they are computed, and the memory ratio that counts as full."""
 
@@ -28,7 +38,7 @@ class Saturation(Section):
 class Power(Section):
     """Settings of energy attribution."""
 
-    idle_watts: dict[str, Annotated[float, Field(ge=0, lt=10_000)]] = Field({})
+    idle_watts: dict[str, Annotated[_Amount, Field(lt=10_000)]] = Field({})
 
 
 class Nos(Section):
@@ -81,7 +91,7 @@ class Retired(Section):
 def _number_or_days(given: object) -> object:
     """Return a number, or amounts by day; ValueError for anything else."""
     try:
-        amount = None if isinstance(given, dict) else float(given)  # type: ignore[arg-type]
+        amount = None if isinstance(given, dict) else float(_no_boolean(given))  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
         amount = -1.0
     if (not given and amount is None) or (amount is not None and not 0 <= amount < math.inf):
@@ -89,7 +99,6 @@ def _number_or_days(given: object) -> object:
     return given if amount is None else amount
 
 
-_Amount = Annotated[float, Field(ge=0)]
 Price = Annotated[dict[date, _Amount] | float, BeforeValidator(_number_or_days)]
 """An amount, or amounts by the first day on which each is in force."""
 
@@ -121,7 +130,7 @@ def _number_or_file(given: object) -> object:
         if isinstance(given, str) and re.match(r"\s*[-+\d]", given) and not Path(given).is_file():
             raise ValueError("neither a number of grams per kWh nor a CSV file that is there") from None
         return given
-    if isinstance(given, bool) or not 0 <= grams <= _MOST_GRAMS:
+    if not 0 <= grams <= _MOST_GRAMS:
         raise ValueError(f"give grams per kWh, 0 to {_MOST_GRAMS:g}")
     return grams
 
