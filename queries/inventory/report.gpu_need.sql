@@ -1,4 +1,4 @@
--- Sufficient number of GPUs, allocated and active: in the median hour, in 95 of 100 hours, and at most.
+-- Sufficient number of GPUs, allocated and active: median hour, 95 of 100 hours, and at most; and GPUs free in every hour.
 --
 -- Half an active hour is half a GPU: a lower bound. GPU-hours are divided by the cluster's time with data. Left out are hours that the window cuts,
 -- unless all are cut, and hours with data for less than figure_min_coverage. A figure is unknown where the whole window has too little data. GPUs to
@@ -7,8 +7,8 @@
 -- grain:  cluster, gpu_model
 -- reads:  facts.device_hour, period.pod_wait, report.gpu_hours_over_time
 -- params: figure_min_coverage_ratio, since_at, until_at, wait_hours_max
--- columns: cluster, gpu_model, hour_count, usable_gpus_avg, allocated_gpus_p50, allocated_gpus_p95, allocated_gpus_max, active_gpus_p50,
---          active_gpus_p95, active_gpus_max, overdue_gpus_p95, unknown_reasons
+-- columns: cluster, gpu_model, hour_count, usable_gpus_avg, free_gpus_min, allocated_gpus_p50, allocated_gpus_p95, allocated_gpus_max,
+--          active_gpus_p50, active_gpus_p95, active_gpus_max, overdue_gpus_p95, unknown_reasons
 --   gpu_model           model; '(all)' for the cluster; its busiest hours may differ from those of each model
 --   hour_count          hours that count
 with seen as (
@@ -43,6 +43,7 @@ summed as (
         gpu_model,
         count(*) as hour_count,
         avg(usable_gpus) as usable_gpus_avg,
+        if(hour_count = max(hour_count) over (partition by cluster), min(usable_gpus - held_gpus), null) as free_gpus_min,
         if(
             coalesce(sum(unnamed_gpus), 0) <= (1 - $figure_min_coverage_ratio) * sum(usable_gpus),
             quantile_disc(allocated_gpus, [0.5, 0.95, 1]), null
@@ -103,7 +104,7 @@ select
     missing.overdue_gpus_p95,
     unknown_reasons(
         [(name, if(allocated is null, 'low_coverage', null)) for name in ['allocated_gpus_p50', 'allocated_gpus_p95', 'allocated_gpus_max']]
-        || [('overdue_gpus_p95', if(overdue_gpus_p95 is null, 'no_pod', null))]
+        || [('free_gpus_min', if(free_gpus_min is null, 'low_coverage', null)), ('overdue_gpus_p95', if(overdue_gpus_p95 is null, 'no_pod', null))]
         || [(name, if(active is null, 'low_coverage', null)) for name in ['active_gpus_p50', 'active_gpus_p95', 'active_gpus_max']]
     ) as unknown_reasons
 from summed

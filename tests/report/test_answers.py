@@ -126,35 +126,19 @@ def test_what_is_not_measured_is_no_zero() -> None:
 
 
 def test_gpus_that_were_free_in_every_hour_can_be_returned_too(con: duckdb.DuckDBPyConnection) -> None:
-    """Of a model and cluster, and whole ones: two halves of two models are none, nor is one that is now here, now there.
-
-    Nor are eight of a model that left after the first hour, or came in the last one, or had no data in between.
-    """
-    con.execute("""
-        create or replace table report.gpu_hours_over_time as select * from (values
-            ('', 'lab', 'M', timestamp '2026-11-20 00:00:00', 4e0, 2e0, 0e0),
-            ('', 'lab', 'M', timestamp '2026-11-20 01:00:00', 4e0, 0e0, 1e0),
-            ('', 'lab', 'N', timestamp '2026-11-20 00:00:00', 1e0, 5e-1, 0e0),
-            ('', 'lab', 'O', timestamp '2026-11-20 00:00:00', 1e0, 5e-1, 0e0),
-            ('', 'lab', 'P', timestamp '2026-11-20 00:00:00', 8e0, 0e0, 0e0),
-            ('', 'lab', 'Q', timestamp '2026-11-20 01:00:00', 8e0, 0e0, 0e0),
-            ('', 'far', 'M', timestamp '2026-11-20 00:00:00', 1e0, 0e0, 0e0),
-            ('', 'far', 'M', timestamp '2026-11-20 01:00:00', 1e0, 1e0, 0e0),
-            ('', 'far', 'N', timestamp '2026-11-20 00:00:00', 1e0, 1.5e0, 0e0),
-            ('', 'gap', 'N', timestamp '2026-11-20 00:00:00', 8e0, 0e0, 0e0),
-            ('', 'gap', 'M', timestamp '2026-11-20 01:00:00', 1e0, 1e0, 0e0),
-            ('', 'gap', 'N', timestamp '2026-11-20 02:00:00', 8e0, 0e0, 0e0)
-        ) as trend(team, cluster, gpu_model, hour_start_at, usable_gpu_hours, allocated_gpu_hours, unnamed_gpu_hours)
-    """)
+    """Of a model and cluster, and whole ones: two halves of two models are none, nor is one that is now here, now there."""
+    con.execute("""create table report.gpu_need as select *, 0e0 as active_gpus_p95, 0e0 as active_gpus_max from (values
+        ('lab', 'M', 2.0), ('lab', 'N', 0.5), ('lab', 'O', 0.5), ('lab', 'P', null), ('lab', '(all)', 9.0), ('far', 'M', 1 - 1e-9)
+    ) as need(cluster, gpu_model, free_gpus_min)""")
     found = _answers(con)["GPUs to return"]
-    assert found.headline == "3 of 4"  # 24 h idle over 24 h, and 2 free in lab: 4 - 2, then 4 - 0 - 1; in far 1 - 0, then 1 - 1
-    assert found.detail.startswith("1 idle on average · 2 free in every hour (hourly average) · ")
+    assert found.headline == "4 of 4"  # 24 h idle over 24 h, 2 free in lab, and 1 in far
+    assert found.detail.startswith("1 idle on average · 3 free in every hour (hourly average) · ")
 
 
 def test_active_gpus_are_averages_of_an_hour(con: duckdb.DuckDBPyConnection) -> None:
     """Half an hour active counts as half a GPU: eight GPUs at once for a minute are no peak of eight."""
-    con.execute("""create table report.gpu_need as select * from (values ('(all)', 2.0, 2.75), ('M', 9.0, 9.0))
-        as need(gpu_model, active_gpus_p95, active_gpus_max)""")
+    con.execute("""create table report.gpu_need as select * from (values ('(all)', 2.0, 2.75, 1), ('M', 9.0, 9.0, null))
+        as need(gpu_model, active_gpus_p95, active_gpus_max, free_gpus_min)""")
     detail = _answers(con)["GPUs to return"].detail
     assert detail.startswith("1 idle on average · active GPUs, hourly average: p95 2, peak 2.8 · by team: ")
     con.execute("insert into report.gpu_hour_ledger values ('lab', 'x', 'y', '', 'M', '2026-11-20', 'allocated_unmeasured', 24)")

@@ -213,13 +213,8 @@ class _Answers:
         """Answer: GPUs to return: idle ones on average, smaller sizes, and those free in every hour (hourly average)."""
         teams = self.tables.rows(_RETURNABLE_GPUS, team=self.team)
         idle, freed = (sum(each[name] or 0.0 for each in teams) for name in ("idle", "freed"))
-        spare = self.row("""
-            select sum(greatest(0, floor(spare + 1e-6))) as gpus from (
-                select min(usable_gpu_hours - allocated_gpu_hours - coalesce(unnamed_gpu_hours, 0)) as spare
-                from (from report.gpu_hours_over_time select *, count(distinct hour_start_at) over (partition by cluster) as due)
-                where $team = '' group by cluster, gpu_model, due having count(*) = due
-            )
-        """)
+        free = "select sum(floor(free_gpus_min + 1e-6)) as gpus from report.gpu_need where gpu_model != '(all)' and $team = ''"
+        spare = self.row(free)
         parts = [] if self.is_unmeasured else [f"{_per(idle, self.hours)} idle on average"]
         if self.is_notable(self.unmeasured):
             parts.append(f"use of {self.gpus(self.unmeasured)} not measured")
