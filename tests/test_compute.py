@@ -362,22 +362,25 @@ def energy(lake: Lake, made: MadeWith) -> list[tuple[Any, ...]]:
 TWICE = [("GPU-a", 1_440_000.0), ("GPU-b", 360_000.0)]
 
 
-def test_facts_of_two_versions_are_the_same_facts_and_other_settings_are_named(two_days):
+def test_facts_of_two_versions_are_the_same_facts_and_other_settings_are_named(two_days, caplog):
     made = made_with(load(), ComputeSettings().meaning)
     assert energy(two_days, made) == TWICE
     assert differing_days(two_days, BOTH, made) == ()
     other = made_with(load(), ComputeSettings(memory_threshold_ratio=0.8).meaning)
     said = "computed with saturation.memory_threshold_ratio 0.9 instead of 0.8"
-    with pytest.raises(LakeError, match=f"facts of 2026-03-01, 2026-03-02 were {said}; run 'gpureport compute'"):
-        energy(two_days, other)
-    two_days.remove(two_days.partitions("device_sample"))
-    assert energy(two_days, other) == TWICE  # nobody can compute them again
+    again = "run 'gpureport compute' for these days (--date, or --since and --until), then report again"
+    assert differing_days(two_days, BOTH, other) == (f"2 of 2 days were {said}: 2026-03-01, 2026-03-02; {again}",)
+    assert energy(two_days, other) == TWICE
+    assert again in caplog.text  # sql and top have no page for the note
+    two_days.remove([each for each in two_days.partitions("device_sample") if each.date == DAY])
+    assert energy(two_days, other) == TWICE
     assert differing_days(two_days, BOTH, other) == (
-        f"2 of 2 days were {said}, and their samples are gone: 2026-03-01, 2026-03-02",
+        f"1 of 2 days were {said}: 2026-03-02; {again}",
+        f"1 of 2 days were {said}: 2026-03-01; their samples are gone",
     )
     # power.idle_watts names GPUs: in a report without names no value stands.
-    assert differing_days(two_days, BOTH, other, has_names=False) == (
-        "2 of 2 days were computed with other settings, and their samples are gone: 2026-03-01, 2026-03-02",
+    assert differing_days(two_days, BOTH, other, has_names=False)[1] == (
+        "1 of 2 days were computed with other settings: 2026-03-01; their samples are gone"
     )
 
 

@@ -34,7 +34,7 @@ from gpureport.compute.period import (
     WindowTables,
     differing_days,
     failed_checks,
-    refuse_unequal_facts,
+    refuse_missing_facts,
     report_tables,
 )
 from gpureport.compute.query import Make, Query, build, connection, load, needed
@@ -204,7 +204,7 @@ def report(config: Config, window: Window, out: Place, now: datetime, salt: str 
         return written.files
 
     with connection(config.compute.memory_limit, REPORT_THREADS) as con:
-        refuse_unequal_facts(lake, window, facts_made_with(config))
+        refuse_missing_facts(lake, window)
         refuse_cut_hours(con, lake, window)
         owners = _owners(con, config, lake, window)
         with out_errors(Path(gettempdir()), "set TMPDIR to another folder"):

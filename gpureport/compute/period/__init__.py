@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
@@ -31,6 +32,7 @@ from gpureport.lake import Lake, Partition
 from gpureport.values.errors import LakeError
 from gpureport.values.window import Window
 
+_LOG = logging.getLogger(__name__)
 _SHOWN = ("period.workload", "period.pod_wait", "period.capacity", "period.price")
 """Tables of the period that the page reads."""
 _CACHED_DAYS_MAX = 250
@@ -86,7 +88,7 @@ class WindowTables:
 
     ``compared_with`` is the previous window by default. With ``releases``, a table of the period is dropped after its last use,
     unless a file of the report shows it: the tables of a quarter would fill the memory. LakeError, with the days, where facts
-    are missing, or were made with other settings than ``made_with`` and can be made again.
+    are missing; a warning where they were not made with ``made_with``.
     """
 
     con: duckdb.DuckDBPyConnection
@@ -98,8 +100,10 @@ class WindowTables:
     releases: bool = False
 
     def __post_init__(self) -> None:
-        """LakeError for facts that cannot be reported together; builds no table."""
-        day_count = refuse_unequal_facts(self.lake, self.window, self.made_with)
+        """LakeError for missing facts, a warning for those made otherwise; builds no table."""
+        day_count = refuse_missing_facts(self.lake, self.window)
+        for note in differing_days(self.lake, self.window, self.made_with) if self.made_with else ():
+            _LOG.warning(note)
         if day_count > _CACHED_DAYS_MAX:
             self.con.execute("set parquet_metadata_cache = false")
         self._compared = self.compared_with or window_before(self.window)
@@ -217,8 +221,8 @@ def failed_checks(con: duckdb.DuckDBPyConnection, params: Mapping[str, Any]) -> 
     return run_checks(con, found, params)
 
 
-def refuse_unequal_facts(lake: Lake, window: Window, made_with: MadeWith | None) -> int:
-    """Number of days with facts, counted for each cluster; LakeError where some cannot be reported together."""
+def refuse_missing_facts(lake: Lake, window: Window) -> int:
+    """Number of days with facts, counted for each cluster; LakeError where some days lack them."""
     days = set(window.days())
     facts = [each for each in lake.computed_days() if each.date in days]
     held = {(each.cluster, each.date) for each in facts}
@@ -227,18 +231,7 @@ def refuse_unequal_facts(lake: Lake, window: Window, made_with: MadeWith | None)
         raise LakeError(f"no facts yet for {_listed(lacking)}; {_COMPUTE_EACH}")
     if not facts:
         raise LakeError(f"the lake at {lake} has no data for {window}; export or import those days first")
-    if made_with:
-        _refuse_other_settings(facts, sampled, made_with)
     return len(facts)
-
-
-def _refuse_other_settings(facts: Collection[Partition], sampled: Collection[tuple[str, date]], made_with: MadeWith) -> None:
-    """LakeError for days that were computed with other settings, and can be computed again."""
-    unlike = [(each.date, made_by(each)) for each in facts if (each.cluster, each.date) in sampled]
-    unlike = [(day, made) for day, made in unlike if made.has_other_settings(made_with)]
-    if unlike:
-        days, what = {day for day, _ in unlike}, unlike[0][1].differences(made_with)
-        raise LakeError(f"the facts of {_listed(days)} were computed with {what}; {_COMPUTE_EACH}")
 
 
 def differing_days(lake: Lake, window: Window, made_with: MadeWith, has_names: bool = True) -> tuple[str, ...]:
@@ -246,7 +239,8 @@ def differing_days(lake: Lake, window: Window, made_with: MadeWith, has_names: b
     days = set(window.days())
     facts = [(each, made_by(each)) for each in lake.computed_days() if each.date in days]
     revised = {each.date: made.revised(made_with) for each, made in facts if made.revised(made_with)}
-    others = {each.date: made for each, made in facts if made.has_other_settings(made_with)}
+    others = [(each, made) for each, made in facts if made.has_other_settings(made_with)]
+    sampled = {(each.cluster, each.date) for each in lake.partitions("device_sample")}
     count = len({each.date for each, _ in facts})
     found = []
     if revised:
@@ -254,9 +248,10 @@ def differing_days(lake: Lake, window: Window, made_with: MadeWith, has_names: b
         found.append(
             f"{len(revised)} of {count} days were computed by another revision of {', '.join(tables)}: {_listed(revised)}"
         )
-    if others:
-        what = next(iter(others.values())).differences(made_with) if has_names else "other settings"
-        found.append(f"{len(others)} of {count} days were computed with {what}, and their samples are gone: {_listed(others)}")
+    for is_gone, rest in ((False, f"; {_COMPUTE_EACH}"), (True, "; their samples are gone")):
+        if unlike := {each.date: made for each, made in others if ((each.cluster, each.date) not in sampled) == is_gone}:
+            what = next(iter(unlike.values())).differences(made_with) if has_names else "other settings"
+            found.append(f"{len(unlike)} of {count} days were computed with {what}: {_listed(unlike)}{rest}")
     return tuple(found)
 
 
