@@ -107,7 +107,11 @@ figured as (
         case when sw_thermal_reason is null then least(1, sw_thermal_seconds / sw_thermal_seen_seconds) end as f_sw_thermal_ratio,
         case when hw_thermal_reason is null then least(1, hw_thermal_seconds / hw_thermal_seen_seconds) end as f_hw_thermal_ratio,
         case when hw_power_brake_reason is null then least(1, hw_power_brake_seconds / hw_power_brake_seen_seconds) end as f_hw_power_brake_ratio,
-        case when throttle_reason is null then any_throttle_seconds / throttle_seen_seconds end as f_any_throttle_ratio,
+        -- Samples of the bitmask miss short reasons, which counters have.
+        case when throttle_reason is null then greatest(
+            any_throttle_seconds / throttle_seen_seconds,
+            f_sw_power_cap_ratio, f_sync_boost_ratio, f_sw_thermal_ratio, f_hw_thermal_ratio, f_hw_power_brake_ratio
+        ) end as f_any_throttle_ratio,
         case when memory_reason is null then memory_used_ratio_seconds / memory_seen_seconds end as f_memory_used_ratio_avg,
         case when memory_reason is null then memory_used_ratio_max end as f_memory_used_ratio_max,
         case when memory_reason is null then memory_pressure_seconds / memory_seen_seconds end as f_memory_pressure_ratio,
@@ -227,7 +231,8 @@ select
     coalesce(board_limit_violation_seen_seconds, 0) as board_limit_violation_seen_seconds,
     coalesce(low_util_violation_seen_seconds, 0) as low_util_violation_seen_seconds,
     coalesce(reliability_violation_seen_seconds, 0) as reliability_violation_seen_seconds,
-    case when $saturation_enabled then columns('^(sw_power_cap|hw_slowdown|sync_boost|sw_thermal|hw_thermal|hw_power_brake|any_throttle)_seconds$') end as "\0",
+    case when $saturation_enabled then columns('^(sw_power_cap|hw_slowdown|sync_boost|sw_thermal|hw_thermal|hw_power_brake)_seconds$') end as "\0",
+    case when $saturation_enabled then greatest(any_throttle_seconds, f_any_throttle_ratio * throttle_seen_seconds) end as any_throttle_seconds,
     coalesce(throttle_seen_seconds, 0) as throttle_seen_seconds,
     case when $saturation_enabled then memory_pressure_seconds end as memory_pressure_seconds,
     coalesce(memory_seen_seconds, 0) as memory_seen_seconds,
