@@ -28,7 +28,7 @@ from gpureport.compute.look_back import parameters as window_parameters
 from gpureport.compute.query import Failure, Query, build, load, needed, of_life, ordered, require_checks, run_checks, with_values
 from gpureport.config.findings import Thresholds
 from gpureport.config.findings import parameters as finding_parameters
-from gpureport.lake import Lake, Partition
+from gpureport.lake import Lake
 from gpureport.values.errors import LakeError
 from gpureport.values.window import Window
 
