@@ -9,11 +9,13 @@
 -- columns:
 --   labels              its labels at the last snapshot
 --   accelerator_pods    null if no pods were listed that day
+--   has_slices_at_end   whether the day's last snapshot of slices has some of the node
 with snapshot as (
     select
         *,
         observed_at::date as day,
-        least(stands_until_at, observed_at::date + interval 1 day) as until_at
+        least(stands_until_at, observed_at::date + interval 1 day) as until_at,
+        observed_at = max(observed_at) over (partition by cluster, kind, observed_at::date) as is_last
     from day.state_snapshot
 ),
 
@@ -76,7 +78,7 @@ allocatable as (
 shown as (
     select
         device.* similar to '^(cluster|node_name)$',
-        snapshot.* similar to '^(day|observed_at|until_at)$',
+        snapshot.* similar to '^(day|observed_at|until_at|is_last)$',
         string_agg(distinct device.driver, ', ' order by device.driver) as drivers,
         count(distinct coalesce(
             nullif(device.device_uuid, ''), nullif(device.pci_bus_id, ''), device.driver || '/' || device.pool || '/' || device.device
@@ -95,6 +97,7 @@ sliced as (
         columns('^(cluster|node_name|day)$'),
         min(observed_at) as start_at,
         max(until_at) as end_at,
+        bool_or(is_last) as is_last,
         arg_max(drivers, device_count) as drivers,
         max(device_count) as device_count
     from shown
@@ -151,6 +154,7 @@ select
     coalesce(listed.labels, map { }) as labels,
     coalesce(sliced.drivers, '') as slice_drivers,
     sliced.device_count as slice_device_count,
+    coalesce(sliced.is_last, false) as has_slices_at_end,
     if(watched.day is null, null, coalesce(pod.pods, [])) as accelerator_pods
 from named
 left join listed

@@ -3,9 +3,9 @@
 -- kube-state-metrics and Kubernetes snapshots show the same state; one of them is enough. A node without accelerators has a row too; a name without a
 -- row is no node. Under time slicing, the device plugin counts each replica (gpu-operator 684): only labels of GPU feature discovery or
 -- ResourceSlices show the number of devices. A node with devices allocated by claims advertises no extended resource: its accelerators are the
--- devices of its slices.
+-- devices of its slices, until a snapshot lacks these or the node is gone.
 --
--- revision: 8
+-- revision: 9
 -- grain:  cluster, node_name, day
 -- reads:  day.node_snapshot, lake.sample, lake.series
 -- source: kube-state-metrics: kube_node_*, kube_pod_container_resource_requests; labels of GPU and node feature discovery; snapshots
@@ -187,15 +187,17 @@ node as (
         columns('^(cluster|day|node_name)$'),
         min(start_at) as start_at,
         max(end_at) as end_at,
+        -- A node that kube-state-metrics does not list is there while it lists others.
+        if(count(metric) > 0, max(end_at), max(max(end_at)) over (partition by cluster, day)) as listed_until_at,
         len(list_distinct(flatten(list(pods)))) as accelerator_pod_count
     from reported_of
-    group by all
+    group by cluster, day, node_name
 )
 
 select
     node.* similar to '^(cluster|node_name|day)$',
     coalesce(capacity.start_at, snapshot.allocatable_from_at, node.start_at) as start_at,
-    coalesce(capacity.end_at, snapshot.allocatable_until_at, node.end_at) as end_at,
+    coalesce(capacity.end_at, if(snapshot.has_slices_at_end, node.listed_until_at, snapshot.allocatable_until_at), node.end_at) as end_at,
     coalesce(capacity.accelerator_count, snapshot.slice_device_count, 0) as accelerator_count,
     coalesce(capacity.accelerator_resources, snapshot.slice_drivers, '') as accelerator_resources,
     case
