@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -11,6 +12,7 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from few_facts import compute_only
@@ -402,6 +404,28 @@ def test_facts_of_another_revision_count_and_are_named_and_columns_that_they_lac
         WindowTables(con, two_days.of_cluster("c"), WINDOW, ReportSettings(), made).build(["report.device"])
         found = con.sql("select device_uuid, energy_joules, power_watts_max from report.device order by all").fetchall()
         assert found == [("GPU-a", 720_000.0, None), ("GPU-b", 180_000.0, None)]
+
+
+def test_an_activity_of_an_older_revision_counts_by_its_name_of_today_and_the_day_is_named(two_days):
+    """Only power is known. Of 24 h GPU-a is held for 45 minutes and free for a quarter of an hour, GPU-b is held for an hour."""
+    said = "1 of 2 days were computed by another revision of facts.ledger_day, facts.ledger_hour: 2026-03-01"
+    made, note = made_with(load(), ComputeSettings().meaning), two_days.note("c", DAY)
+    older = {"facts.ledger_day": 4, "facts.ledger_hour": 7}
+    with two_days.change() as change:
+        for table in older:
+            folder = table.replace(".", "/")
+            rows = pq.read_table(two_days.partition(folder, "c", DAY).files[0], partitioning=None)
+            old = pc.replace_substring_regex(rows["activity"], "^unreported$", "untold")
+            assert "untold" in old.to_pylist()
+            change.write(folder, "c", DAY, rows.set_column(rows.schema.get_field_index("activity"), "activity", old))
+        change.note("c", DAY, {**note, "revisions": json.dumps({**json.loads(note["revisions"]), **older})})
+    assert differing_days(two_days, BOTH, made) == (said,)
+    noon = WINDOW.start_at + timedelta(hours=12)
+    for window in (WINDOW, Window(WINDOW.start_at, noon)):  # by the stored roll-up, and by one of the hours
+        with connection() as con:
+            WindowTables(con, two_days.of_cluster("c"), window, ReportSettings(), made).build(["report.gpu_hour_ledger"])
+            found = con.sql("from report.gpu_hour_ledger select bucket, sum(gpu_hours) group by all order by all").fetchall()
+            assert [each for each in found if each[0] != "unknown"] == [("allocated_unmeasured", 1.75), ("free", 0.25)]
 
 
 def test_hours_of_all_days_are_open_beside_roll_ups_of_edges_and_a_history(two_days):

@@ -17,7 +17,7 @@ from gpureport.compute.query import build, load
 QUERIES = load()
 WINDOW = {"since_at": datetime(2026, 3, 1), "until_at": datetime(2026, 3, 2)}
 ACTIVE = ("effective", "ineffective", "busy")
-ACTIVITIES = (*ACTIVE, "inactive", "untold", "unseen")
+ACTIVITIES = (*ACTIVE, "inactive", "unreported", "unseen")
 RECORDING = Path(__file__).parent.parent / "data" / "fixtures" / "h200-recording" / "metrics.openmetrics.txt.gz"
 
 State = tuple[str, bool, bool, str, str, bool, str]
@@ -39,7 +39,7 @@ def bucket_of(state: State) -> str:
     steps = [
         ("unavailable", outage != "" and not is_allocated and not is_reserved and activity not in ACTIVE),
         ("unknown", not is_allocated and (activity == "unseen" or not is_named)),
-        ("allocated_unmeasured", is_allocated and activity in ("unseen", "untold")),
+        ("allocated_unmeasured", is_allocated and activity in ("unseen", "unreported")),
         ("allocated_idle", is_allocated and activity == "inactive"),
         ("effective", activity == "effective"),
         ("underutilized", activity == "ineffective"),

@@ -18,7 +18,7 @@ import pyarrow as pa
 from gpureport.lake.lake import Lake, Partition
 from gpureport.values.errors import LakeError, first_line
 from gpureport.values.tables import TABLE_BY_NAME
-from gpureport.values.tables.table import RENAMED_FACTS, Table, kind_of_fact
+from gpureport.values.tables.table import RENAMED_FACTS, RENAMED_VALUES, Table, kind_of_fact
 from gpureport.values.text.safe import quoted
 
 if TYPE_CHECKING:
@@ -161,8 +161,8 @@ def create_view(
     """
     drop_if_exists(con, name)
     _put_view(con, name, rows, "*", {})
-    there = {*con.table(name).columns} if wanted or replaced else set[str]()
-    replaced = {column: sql for column, sql in replaced.items() if column in there}
+    there = {*con.table(name).columns}
+    replaced = {column: sql for column, sql in {**RENAMED_VALUES, **replaced}.items() if column in there}
     old = {
         column: RENAMED_FACTS[column] for column in sorted(there.intersection(RENAMED_FACTS)) if RENAMED_FACTS[column] in wanted
     }

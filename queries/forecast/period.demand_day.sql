@@ -56,7 +56,7 @@ device_day as (
         sum(ledger.gpu_seconds) filter (
             where ledger.activity != 'unseen' and (
                 ledger.pod != '' or (ledger.activity = 'inactive' and coalesce(unlisted.is_idle, true))
-                or (ledger.activity = 'untold' and unlisted.day is null)
+                or (ledger.activity = 'unreported' and unlisted.day is null)
             )
         ) as known_seconds,
         sum(ledger.gpu_seconds) filter (where ledger.activity != 'unseen' and (ledger.outage = '' or ledger.pod != '')) as usable_seconds,

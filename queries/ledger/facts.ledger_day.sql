@@ -1,6 +1,6 @@
 -- GPU time of each state and holder per device and UTC day: facts.ledger_hour added over hours.
 --
--- revision: 4
+-- revision: 5
 -- grain:  cluster, device_uuid, gpu_instance_id, day, outage, is_reserved, is_unsliced, stranding, activity, namespace, pod, pod_uid, hours_method
 -- reads:  facts.ledger_hour
 -- params: since_at, until_at

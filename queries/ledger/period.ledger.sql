@@ -118,7 +118,7 @@ placed as (
         false as is_reserved,
         false as is_unsliced,
         '' as stranding,
-        if(reported.state = 'allocated', 'unseen', 'untold') as activity,
+        if(reported.state = 'allocated', 'unseen', 'unreported') as activity,
         reported.namespace,
         -- A claim without a pod is the holder itself.
         coalesce(nullif(reported.pod, ''), reported.pod_uid) as pod,
@@ -142,7 +142,7 @@ bucketed as (
         activity != 'unseen' as is_seen,
         pod != '' and not is_reserved as is_allocated,
         activity in ('effective', 'ineffective', 'busy') as is_active,
-        activity != 'untold' as is_reported,
+        activity != 'unreported' as is_reported,
         is_unsliced or stranding != '' as is_fragmented,
         -- The allocation of a free GPU (none) is known if the GPU is inactive and labels are not missing.
         is_allocated or (not is_active and (is_reserved or label_cause = '')) as is_owner_known,

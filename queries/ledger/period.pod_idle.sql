@@ -13,7 +13,7 @@ with hour as (
     select
         columns('^(cluster|namespace|pod|pod_uid|device_uuid|gpu_instance_id|hour_start_at)$'),
         bool_or(activity != 'inactive') as is_used,
-        bool_or(activity in ('unseen', 'untold')) as is_unknown
+        bool_or(activity in ('unseen', 'unreported')) as is_unknown
     from facts.ledger_hour
     where pod != '' and not is_reserved and is_in_period(hour_start_at, $since_at, $until_at)
     group by all

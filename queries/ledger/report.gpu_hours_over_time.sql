@@ -97,7 +97,7 @@ hour as (
         coalesce(sum(gpu_seconds) filter (where is_usable), 0) / 3600 as usable_gpu_hours,
         coalesce(sum(gpu_seconds) filter (where is_allocated), 0) / 3600 as allocated_gpu_hours,
         coalesce(sum(gpu_seconds) filter (where not is_allocated and needs_holder), 0) / 3600 as unnamed_gpu_hours,
-        if(bool_and(activity = 'untold') filter (where is_allocated), null, 0) as no_hours,
+        if(bool_and(activity = 'unreported') filter (where is_allocated), null, 0) as no_hours,
         coalesce(sum(gpu_seconds) filter (where is_allocated and is_active), no_hours) / 3600 as active_gpu_hours,
         if(
             bool_or(is_allocated and activity = 'busy') and not bool_or(is_allocated and activity in ('effective', 'ineffective')),

@@ -103,6 +103,8 @@ RENAMED_FACTS = {
     "untold_seconds": "unreported_seconds",
 }
 """Old names of fact columns, each with its new name."""
+RENAMED_VALUES = {"activity": "if(activity = 'untold', 'unreported', activity)"}
+"""Fact columns whose values had other names, as SQL with the new names."""
 
 
 def kind_of_fact(column: str) -> str:
