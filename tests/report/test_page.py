@@ -24,7 +24,7 @@ from gpureport.cli import main
 from gpureport.lake import open_lake
 from gpureport.report.page import file_name
 from gpureport.report.page.embedded import Column, packed
-from gpureport.report.page.grids import Grid
+from gpureport.report.page.grids import Grid, _worded
 from gpureport.report.page.words import TABS, Money, tables_of_page
 from gpureport.values.tables import TABLE_BY_NAME
 
@@ -99,6 +99,12 @@ def test_codes_of_the_files_are_words_on_the_page(page: Page, demo: Path) -> Non
         if "words" in column and column["name"] not in ("evidence", "rule", "sql", "thresholds", "source_metrics", "action")
     }
     assert {name: found for name, found in texts.items() if found} == {}
+
+
+def test_abbreviated_reasons_have_labels() -> None:
+    codes = pl.DataFrame({"reason": ["no_dcp", "nan", "not_collected", "mig"]})
+    labels = ["no profiling metrics", "not a number", "not collected", "split into MIG instances"]
+    assert _worded(codes)["reason"].to_list() == labels
 
 
 def test_large_numbers_of_a_packed_column_are_whole() -> None:

@@ -114,7 +114,11 @@ _CODES = frozenset({"dimension", "hours_method", "idle_source", "outage", "reaso
 """Columns that have codes in the files, and words on the page."""
 _CONCERNED = "concerned"
 """Column of the other teams that a row concerns."""
-_CAUSES = {"size": "too few on one node", "share": "only shares free", "model": "other model", "mig": "split into MIG instances"}
+_CAUSES = {
+    **{"size": "too few on one node", "share": "only shares free", "model": "other model", "mig": "split into MIG instances"},
+    **{"no_dcp": "no profiling metrics", "driver": "not in this driver", "nan": "not a number", "dead": "counter always 0"},
+}
+"""Labels of codes that are no words themselves."""
 
 
 @dataclass(frozen=True)
