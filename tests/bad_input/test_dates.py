@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from .samples import DAY, FAILURE, USAGE, Refused, write
+from gpureport.cli import main
+
+from .samples import DAY, FAILURE, NOW, USAGE, Refused, write
 
 
 @pytest.mark.parametrize("date", ["2026-13-40", "tomorrow", "20.11.2026", ""])
@@ -49,8 +51,13 @@ def test_days_that_were_imported_but_not_computed_are_named(refused: Refused, la
     assert "gpureport compute" in sentence
 
 
-def test_facts_of_another_threshold_are_not_reported_as_this_one(refused: Refused, tmp_path: Path) -> None:
-    config = write(tmp_path / "half.toml", "[saturation]\nmemory_threshold_ratio = 0.5\n")
-    sentence = refused(FAILURE, "--config", config, "report", "--since", DAY, "--out", tmp_path / "out")
-    assert DAY in sentence
-    assert "compute" in sentence
+def test_facts_of_another_threshold_are_reported_with_a_note(
+    lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config, out = write(tmp_path / "half.toml", "[saturation]\nmemory_threshold_ratio = 0.5\n"), tmp_path / "out"
+    command = ["--config", str(config), "report", "--since", DAY, "--lake", str(lake), "--out", str(out), "--only", "html"]
+    assert main(command, environ={}, now=NOW) == 0
+    printed = capsys.readouterr().err
+    assert f"saturation.memory_threshold_ratio 0.9 instead of 0.5: {DAY}; run 'gpureport compute' for these days" in printed
+    assert "0.9 instead of 0.5" in (out / "summary.md").read_text()
+    assert "0.9 instead of 0.5" in (out / "report.html").read_text()
