@@ -35,6 +35,15 @@ def test_use_is_shares_of_capacity(con: duckdb.DuckDBPyConnection) -> None:
     assert found.confidence == "high"  # 99.5 % of the device time has data
 
 
+def test_an_answer_is_one_line_without_control_characters() -> None:
+    """A label may have both; a terminal would obey them."""
+    with duckdb.connect() as con:
+        fill(con, [("a", "p\n\x1b[2Jq-0", "allocated_idle", 96.0)])
+        line = _answers(con)["Largest waste"].line
+    assert line.startswith("Largest waste: a / p \\x1b[2Jq")
+    assert line.isprintable()
+
+
 def test_shares_of_use_are_lower_bounds_where_use_is_not_measured() -> None:
     """Of 96 hours 48 are not measured: they may be idle or underutilized too. Active ones are not idle."""
     ledger = [("a", "p-0", "underutilized", 12.0), ("a", "p-0", "allocated_idle", 36.0)]

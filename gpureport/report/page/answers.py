@@ -12,6 +12,7 @@ from gpureport.report.header import Header
 from gpureport.report.page.tables import Tables
 from gpureport.report.page.words import ALLOCATED, IDLE, TABS, Hours, Money, hours_by
 from gpureport.values.text import formats
+from gpureport.values.text.safe import printable
 
 _TRACE = 0.0005
 """Smallest share of capacity that an answer mentions."""
@@ -58,9 +59,9 @@ class Answer:
 
     @property
     def line(self) -> str:
-        """The answer as one line of text."""
+        """The answer as one line of text, for a terminal too: names may have line ends and control characters."""
         confidence = f" ({self.confidence} confidence)" if self.confidence else ""
-        return f"{self.title}: {self.headline}. {self.detail}{confidence}".rstrip()
+        return printable(" ".join(f"{self.title}: {self.headline}. {self.detail}{confidence}".split()))
 
 
 def answers(tables: Tables, header: Header, money: Money, team: str = "") -> tuple[Answer, ...]:
