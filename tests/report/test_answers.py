@@ -35,6 +35,21 @@ def test_use_is_shares_of_capacity(con: duckdb.DuckDBPyConnection) -> None:
     assert found.confidence == "high"  # 99.5 % of the device time has data
 
 
+def test_mean_utilization_is_known_for_half_of_the_capacity() -> None:
+    """Of 96 GPU-hours 47 are known, 36 of them as used: less than half. With 48 it is 37 / 48; the team has 12 of 24."""
+    with duckdb.connect() as con:
+        fill(con, [("a", "p-0", "effective", 24.0), ("", "", "unknown", 72.0)])
+        con.execute("""
+            create table report.distribution as select * from (values
+                ('cluster', '', 'gpu_util_ratio', 36.0, 47.0), ('team', 'a', 'gpu_util_ratio', 9.0, 12.0)
+            ) as t (scope, team, signal, weighted_gpu_hours, known_gpu_hours)
+        """)
+        assert "utilization" not in _answers(con)["Capacity use"].detail
+        assert "mean GPU utilization 75.0 %" in _answers(con, "a")["Capacity use"].detail
+        con.execute("update report.distribution set weighted_gpu_hours = 37, known_gpu_hours = 48 where scope = 'cluster'")
+        assert "mean GPU utilization 77.1 %" in _answers(con)["Capacity use"].detail
+
+
 def test_an_answer_is_one_line_without_control_characters() -> None:
     """A label may have both; a terminal would obey them."""
     with duckdb.connect() as con:

@@ -79,8 +79,9 @@ def ledger(tables: Tables, team: str = "") -> Hours:
 _UTILIZATION = """
     select sum(weighted_gpu_hours) / sum(known_gpu_hours) as mean from report.distribution
     where signal = 'gpu_util_ratio' and scope = if($team = '', 'cluster', 'team') and $team in ('', team)
+    having sum(known_gpu_hours) >= $least
 """
-"""Mean GPU utilization over the GPU-hours for which it is known."""
+"""Mean GPU utilization over the GPU-hours for which it is known, if these are enough."""
 
 _IDLE_ENERGY = {"separate": " without idle energy", "pool": " with idle energy by pool"}
 """Suffix of a team's emissions, by idle policy. A team's energy always includes the idle energy of its own GPUs."""
@@ -164,7 +165,8 @@ class _Answers:
             parts.append("SM activity is not measured")
         else:
             headline = f"{sm}{formats.percent(hours.share('effective'))} effective"
-        if (mean := self.row(_UTILIZATION).get("mean")) is not None:
+        least = self.header.settings.get("figure_min_coverage_ratio", 0.5) * hours.capacity
+        if (mean := self.tables.row(_UTILIZATION, team=self.team, least=least).get("mean")) is not None:
             parts.append(f"mean GPU utilization {formats.percent(mean)}")
         of = f"{self.gpus(allocated)} on average" if self.team else f"{formats.gpu_hours(hours.capacity)} of capacity"
         return Answer("Capacity use", headline, " · ".join([*parts, of]), "", self.confidence, "capacity", link="Capacity")
