@@ -21,10 +21,12 @@ from hypothesis import strategies as st
 from page_data import payloads
 
 from gpureport.cli import main
+from gpureport.compute.query import load
 from gpureport.lake import open_lake
 from gpureport.report.page import file_name
 from gpureport.report.page.embedded import Column, packed
-from gpureport.report.page.grids import Grid, _worded
+from gpureport.report.page.grids import Grid, _worded, grids
+from gpureport.report.page.tables import opened_tables
 from gpureport.report.page.words import TABS, Money, tables_of_page
 from gpureport.values.tables import TABLE_BY_NAME
 
@@ -124,6 +126,21 @@ def test_a_number_that_is_rounded_twice_is_none_of_others() -> None:
         frame = pl.DataFrame({"found": found})
         [column] = json.loads(gzip.decompress(base64.b64decode(packed([Column("found", "", kind)], frame))))["columns"]
         assert column["values"] == pytest.approx(expected, rel=1e-6)
+
+
+def test_rows_of_equal_rank_are_in_the_order_of_their_keys() -> None:
+    """60 teams at a price of zero: the database keeps no order of ties."""
+    names = [f"t{number:02d}" for number in range(60)]
+    with duckdb.connect() as con:
+        con.execute("create schema report")
+        con.execute(
+            "create table report.team_cost as select 'lab' as cluster, unnest(list_reverse($names)) as team, team as namespace,"
+            " 'Pod' as workload_kind, 'w' as workload, 0.0 as total_cost",
+            {"names": names},
+        )
+        with opened_tables(con, {}) as tables:
+            [grid] = grids(tables, {"report.team_cost": load()["report.team_cost"]}, 24.0, Money())
+    assert grid.frame["team"].to_list() == names
 
 
 def test_a_share_has_three_digits_and_near_all_it_is_not_all() -> None:

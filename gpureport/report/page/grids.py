@@ -215,7 +215,7 @@ def _report_grid(tables: Tables, query: Query | None, words: Words) -> Grid | No
     if query is None or not tables.has(query.table):
         return None
     ((count,),) = tables.con.execute(f"select count(*) from {query.table}").fetchall()
-    order = words.order or ", ".join(query.grain)
+    order = ", ".join(filter(None, (words.order, *query.grain)))  # ties have one order too
     limit = ROWS_MAX if "hour_start_at" in query.grain else _OTHER_ROWS_MAX  # charts need all hours
     frame = tables.frame(f"select * from {query.table} order by {order} limit {limit}") if count else None
     name = query.table.removeprefix("report.")

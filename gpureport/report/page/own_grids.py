@@ -143,7 +143,7 @@ _DEVICES = """
     left join whole using (cluster, device_uuid)
     left join found using (cluster, device_uuid, gpu_instance_id)
     order by gravity nulls last, xid_error_count desc nulls last, any_throttle_ratio desc nulls last, cluster, node_name,
-        try_cast(gpu_index as integer), gpu_index, gpu_instance_id
+        try_cast(gpu_index as integer), gpu_index, gpu_instance_id, device_uuid
 """
 _VALUES = ("avg", "p10", "p25", "p50", "p75", "p90", "p95", "p99", "max")
 _DISTRIBUTIONS = f"""
