@@ -282,7 +282,7 @@ const ENERGIES = [["c-active_unmeasured", "Active", "active_joules"], ["c-alloca
 const drawEnergy = async (figure, data) => {
   const columns = table(data);
   const sums = summed(data, ENERGIES.map(([, , name]) => columns[name]), (row) => `${raw(columns.dimension, row)}\n${raw(columns.value, row)}`);
-  const of = (dimension) => [...sums].map(([key, joules]) => [...key.split("\n"), joules.some((each) => each !== null) ? joules.map((each) => (each ?? 0) / 3.6e6) : null]).filter(([each]) => each === dimension).sort();
+  const of = (dimension) => [...sums].map(([key, joules]) => [...key.match(/(.*?)\n(.*)/s).slice(1), joules.some((each) => each !== null) ? joules.map((each) => (each ?? 0) / 3.6e6) : null]).filter(([each]) => each === dimension).sort();
   const isDaily = of("day").length > 1, rows = of(isDaily ? "day" : "GPU model");
   if (!rows.length) { figure.hidden = true; return; }
   const start = instant(`${rows[0][1]}T00:00`);

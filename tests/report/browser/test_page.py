@@ -286,6 +286,18 @@ def test_a_figure_of_a_split_gpu_is_its_boards_or_its_instances(
     assert page.evaluate(told, [board, first, second]) is lacks
 
 
+def test_the_name_of_a_model_with_a_line_end_is_whole_in_the_chart_of_energy(page: Page) -> None:
+    told = """async () => {
+        const column = (name, values, words) => ({ name, values, words, kind: words ? "text" : "joules" });
+        const named = [column("dimension", [0], ["GPU model"]), column("value", [0], ["A\\nB"])];
+        const figure = make("figure", {}, make("figcaption"));
+        document.getElementById("main").append(figure);
+        await drawEnergy(figure, { rows: 1, columns: [...named, column("active_joules", [7.2e6])] });
+        return [...figure.querySelectorAll("th, .number")].map((each) => each.textContent);
+    }"""
+    assert page.evaluate(told) == ["A\nB", "2 kWh"]
+
+
 def test_energy_is_filtered_in_the_unit_that_is_shown(rich: Page) -> None:
     rich.goto(rich.url.partition("#")[0] + "#energy_balance")
     rich.locator("#energy_balance table.virtual").wait_for()
