@@ -1,7 +1,7 @@
 -- Allocatable amount of each resource of a quota system on the nodes of a cluster, over time.
 --
 -- grain:  cluster, system, resource, start_at
--- reads:  day.quota_native, day.quota_node, day.quota_terms, day.quota_unit
+-- reads:  day.quota_native, day.quota_node, day.quota_scope
 -- source: kube_node_status_allocatable; Node status.allocatable
 with allocatable as (
     select
@@ -12,15 +12,11 @@ with allocatable as (
     from day.quota_node as node
     inner join day.quota_native as native
         on map([node.resource], [node.allocatable_native])::text = native.requests
-    semi join day.quota_terms as term
+    semi join day.quota_scope as known
         on
-            node.cluster = term.cluster
-            and native.system = term.system
-            and native.resource = term.resource
-    semi join day.quota_unit as unit
-        on
-            native.system = unit.system
-            and native.resource = unit.resource
+            node.cluster = known.cluster
+            and native.system = known.system
+            and native.resource = known.resource
 )
 
 -- Without allocatable units the capacity is unknown: the nodes had no data.
