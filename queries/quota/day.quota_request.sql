@@ -2,8 +2,9 @@
 --
 -- Where Kueue's Workloads were collected, they count instead of its pods. A waiting workload requests in the flavor that its pods' nodes allow; a
 -- workload with quota in the flavors that Kueue gave each resource. While the slice that it replaces has quota, a slice of an elastic job requests
--- the difference in the same flavor. The part that it takes over is a request of its own. A claim counts for a ResourceQuota without scopes on its
--- class's extended resource while it exists. Its amount is delivered from its allocation on. firstAvailable is charged by the API server's rule.
+-- the difference in the same flavor. The part that it takes over is a request of its own; so is the full count of a workload until fewer are admitted.
+-- A claim counts for a ResourceQuota without scopes on its class's extended resource while it exists. Its amount is delivered from its allocation on.
+-- firstAvailable is charged by the API server's rule.
 --
 -- grain:  cluster, system, quota, resource, flavor, request_uid
 -- reads:  day.quota_above, day.quota_placement, day.quota_pod, day.quota_pod_interval, day.quota_terms, day.quota_unit, day.quota_watch, day.state_snapshot, day.workload_run, lake.claim, lake.device_class, lake.quota, lake.workload
@@ -37,6 +38,7 @@ requested as (
         if(lag(since_at) over one is null, run.queued_at, since_at) as queued_at,
         if(lag(since_at) over one is null, run.reserved_at, since_at) as reserved_at,
         least(run.ended_at, lead(since_at) over one) as ended_at,
+        if(lag(since_at) over one is null, run.waiting_counts, null) as waiting_counts,
         unnest(coalesce(left_requests, run.requests)) as part
     from day.workload_run as run
     left join resized
@@ -67,8 +69,11 @@ parted as (
         requested.*,
         coalesce(nullif(requested.part.flavor, ''), slice.flavor, '') as flavor,
         least(requested.part.amount, coalesce(slice.amount, 0)) as taken_amount,
+        cardinality(requested.waiting_counts) > 0 as is_admitted_in_part,
+        coalesce(requested.waiting_counts[requested.part.pod_set] / requested.part.pod_count, 1) as waiting_ratio,
         unnest([
-            { 'name': '', 'from_at': requested.queued_at, 'amount': requested.part.amount - taken_amount },
+            { 'name': '', 'from_at': if(is_admitted_in_part, requested.reserved_at, requested.queued_at), 'amount': requested.part.amount - taken_amount },
+            { 'name': '/waiting', 'from_at': requested.queued_at, 'amount': if(is_admitted_in_part, requested.part.amount * waiting_ratio, 0) },
             {
                 'name': '/replaced',
                 'from_at': greatest(requested.queued_at, least(slice.until_at, requested.reserved_at)),
@@ -169,8 +174,8 @@ object as (
         coalesce(nullif(parted.flavor, ''), placed.flavor) as flavor,
         concat(parted.request_uid, parted.share.name) as request_uid,
         parted.share.from_at as created_at,
-        parted.reserved_at as bound_at,
-        parted.ended_at,
+        if(parted.share.name = '/waiting', null, parted.reserved_at) as bound_at,
+        if(parted.share.name = '/waiting', parted.reserved_at, parted.ended_at) as ended_at,
         parted.priority,
         sum(parted.share.amount) as amount_native,
         min(parted.part.amount / nullif(parted.part.pod_count, 0)) as pod_native

@@ -78,7 +78,7 @@ reservation as (
         least(seen.reserved_at::timestamp, min(snapshot_at)) as reserved_at,
         min(admitted_at)::timestamp as admitted_at,
         max(cluster_queue) as cluster_queue,
-        arg_min(requests, snapshot_at) as requests
+        arg_min_null(columns('^(requests|waiting_counts)$'), snapshot_at) as "\0"
     from seen
     where seen.reserved_at is not null
     group by cluster, workload_uid, seen.reserved_at
@@ -195,8 +195,7 @@ run as (
         until_at,
         if(until_at < over_at or over_at is null, if(until_at is null, '', coalesce(eviction_reason, '')), over_reason) as end_reason,
         if(until_at < over_at or over_at is null, coalesce(columns('^preempt(ion_reason|or_uid)$'), ''), '') as "\0",
-        cluster_queue,
-        requests
+        attempt.* similar to '^(cluster_queue|requests|waiting_counts)$'
     from attempt
     window
         one as (

@@ -1,11 +1,11 @@
 -- Attempts of Kueue's Workloads on the day: waiting, with quota, or held back.
 --
--- revision: 10
+-- revision: 11
 -- grain:  cluster, workload_uid, queued_at
 -- reads:  day.quota_unit, day.quota_watch, day.workload_run, lake.pod
 -- source: day.workload_run; pods of the same owner
 -- columns: cluster, cluster_queue, namespace, local_queue, workload, workload_uid, replaces, owner_kind, priority, priority_class, queued_at,
---          reserved_at, admitted_at, running_at, ended_at, held_until_at, end_reason, preemption_reason, preemptor_uid, waiting_message, request_gpus
+--          reserved_at, admitted_at, running_at, ended_at, held_until_at, end_reason, preemption_reason, preemptor_uid, waiting_message, request_gpus, waiting_request_gpus
 --   end_reason    Finished, Deleted, Deactivated, Held, or reason of the eviction; '' while it goes on
 with seen as (
     select
@@ -27,7 +27,8 @@ requested as (
 size as (
     select
         requested.* similar to '^(cluster|workload_uid|attempt)$',
-        sum(requested.part.amount * unit.gpus_per_native) as request_gpus
+        sum(requested.part.amount * unit.gpus_per_native) as request_gpus,
+        sum(requested.part.amount * unit.gpus_per_native * coalesce(requested.waiting_counts[requested.part.pod_set] / requested.part.pod_count, 1)) as waiting_request_gpus
     from requested
     inner join day.quota_unit as unit
         on
@@ -53,7 +54,8 @@ select
     run.* similar to '^(cluster|cluster_queue|namespace|local_queue|workload|workload_uid|replaces|owner_kind|priority|priority_class|queued_at|reserved_at|admitted_at)$',
     ran.running_at,
     run.* similar to '^(ended_at|held_until_at|end_reason|preemption_reason|preemptor_uid|waiting_message)$',
-    if(size.cluster is null, 0, size.request_gpus) as request_gpus
+    if(size.cluster is null, 0, size.request_gpus) as request_gpus,
+    if(size.cluster is null, 0, size.waiting_request_gpus) as waiting_request_gpus
 from day.workload_run as run
 inner join seen
     using (cluster)

@@ -21,7 +21,7 @@ with run as (
 ),
 
 waiting as (
-    select run.* replace (run.request_gpus - if(slice.workload is null, 0, slice.request_gpus) as request_gpus)
+    select run.* replace (coalesce(run.waiting_request_gpus, run.request_gpus) - if(slice.workload is null, 0, slice.request_gpus) as request_gpus)
     from run
     left join run as slice
         on run.cluster = slice.cluster and run.replaces = slice.namespace || '/' || slice.workload and not slice.is_waiting

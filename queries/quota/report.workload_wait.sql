@@ -27,7 +27,7 @@ with judged as (
         epoch_ms(running_at - reserved_at) / 1000 as start_seconds,
         greatest(queued_at, $since_at::timestamp) as pending_from_at,
         least(reserved_at, ended_at, $until_at::timestamp) as pending_until_at,
-        request_gpus * overlap_ms(pending_from_at, pending_until_at, pending_from_at, pending_until_at) - (
+        coalesce(waiting_request_gpus, request_gpus) * overlap_ms(pending_from_at, pending_until_at, pending_from_at, pending_until_at) - (
             select
                 if(count(slice.request_gpus) = count(*), coalesce(sum(least(run.request_gpus, slice.request_gpus) * overlap_ms(
                     pending_from_at, pending_until_at, slice.reserved_at, coalesce(slice.ended_at, $until_at::timestamp)

@@ -382,6 +382,27 @@ def test_a_workload_holds_no_more_pods_than_are_admitted_and_no_more_than_are_wa
     assert amounts(found, "demanded", "delivered")["other", "h100"] == (6.5, 6.5)
 
 
+def admitted_in_part(minute):
+    """Of 5 pods that wait from 12:00 on 3 are admitted at 12:20; of 4 from 12:16 on 1 at 12:28, between two snapshots."""
+    found = []
+    for name, created, reserved, wanted, admitted in (("other", FROM, FROM + 20, 5, 3), ("team", FROM + 16, FROM + 28, 4, 1)):
+        is_waiting = minute < reserved
+        each = workload(name, name, 1, created, None if is_waiting else reserved, flavors=H100, count=admitted)
+        each["spec"]["podSets"][0] |= {"count": wanted, "minCount": 1}
+        found += [each] if minute >= created else []
+    return cluster([], found)
+
+
+@scene(admitted_in_part)
+def test_a_workload_that_is_admitted_in_part_waits_with_its_full_count(found):
+    """other: 5 GPUs for 20 min, then 3 for 40; team: 4 for 12 min, then 1 for 32."""
+    held = {("other", "h100"): (11 / 3, 2, 5 / 3), ("team", "h100"): (4 / 3, 8 / 15, 4 / 5)}
+    found_amounts = amounts(found, "demanded", "delivered", "unmet")
+    assert found_amounts == {each: tuple(round(amount, 6) for amount in held[each]) for each in held}
+    waited = "select cluster_queue, round(pending_gpu_hours, 6) from report.workload_wait order by all"
+    assert rows(found, waited) == [("other", round(5 / 3, 6)), ("team", 0.8)]
+
+
 def elastic(minute):
     """Of 4 pods, then of 6: these wait for 2 more until 12:30, and Kueue finishes the smaller slice at 12:45."""
     admitted, over = (FROM + 30 if minute >= FROM + 30 else None), (FROM + 45 if minute >= FROM + 45 else None)

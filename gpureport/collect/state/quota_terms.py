@@ -245,6 +245,7 @@ def workload_row(found: Object) -> Row:
     owners = objects(metadata.get("ownerReferences"))
     owner = next((each for each in owners if each.get("controller") is True), owners[0] if owners else {})
     admission = mapping(status.get("admission"))
+    requests = list(_requests(spec, status, admission))
     return {
         "namespace": text(metadata.get("namespace")),
         "workload": text(metadata.get("name")),
@@ -259,7 +260,8 @@ def workload_row(found: Object) -> Row:
         "priority_class": text(mapping(spec.get("priorityClassRef")).get("name")) or text(spec.get("priorityClassName")),
         "is_active": spec.get("active") is not False,
         **_events(status.get("conditions")),
-        "requests": list(_requests(spec, status, admission)),
+        "waiting_counts": {each["pod_set"]: n for each in requests if (n := each.pop("wanted")) > each["pod_count"]},
+        "requests": requests,
     }
 
 
@@ -303,10 +305,10 @@ def _requests(spec: Object, status: Object, admission: Object) -> Iterator[Row]:
     for pod_set in objects(spec.get("podSets")):
         name, template = text(pod_set.get("name")) or "main", mapping(mapping(pod_set.get("template")).get("spec"))
         assignment = assigned.get(name, {})
-        wanted = whole(pod_set.get("count")) or 0
-        count = whole(assignment.get("count")) or wanted
+        count = whole(assignment.get("count")) or whole(pod_set.get("count")) or 0
         # Fewer pods may be admitted than wanted, and more than still needed.
-        left = min(count, max(0, wanted - done.get(name, 0))) / count if count else 0.0
+        wanted = max(0, (whole(pod_set.get("count")) or 0) - done.get(name, 0))
+        left = min(count, wanted) / count if count else 0.0
         if usage := mapping(assignment.get("resourceUsage")):
             total = amounts(usage)
         elif usage := effective.get(name, {}):
@@ -318,6 +320,7 @@ def _requests(spec: Object, status: Object, admission: Object) -> Iterator[Row]:
             yield {
                 "pod_set": name,
                 "pod_count": count,
+                "wanted": wanted,
                 "resource": resource,
                 "flavor": text(flavors.get(resource)),
                 "amount": None if requested is None else requested * left,
