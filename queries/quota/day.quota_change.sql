@@ -25,7 +25,7 @@ requested as (
 -- Pending requests of one size, from the first to the last.
 waited as (
     select
-        columns('^(cluster|system|resource|flavor|scope)$'),
+        columns('^(cluster|system|resource|flavor|scope|part)$'),
         round(pod_gpus, 6) as request_gpus,
         min(created_at) as start_at,
         max(coalesce(bound_at, ended_at, 'infinity'::timestamp)) as end_at
@@ -89,9 +89,9 @@ select
 from requested
 union by name
 select
-    waited.* exclude (request_gpus, start_at, end_at),
+    waited.* exclude (part, request_gpus, start_at, end_at),
     free.start_at
 from waited
 inner join day.quota_free as free
-    using (cluster, system, resource, flavor, request_gpus)
+    using (cluster, system, resource, flavor, part, request_gpus)
 where free.start_at > waited.start_at and free.start_at < waited.end_at

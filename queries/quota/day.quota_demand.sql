@@ -91,7 +91,7 @@ governed as materialized (
 request as materialized (
     select
         governed.number,
-        quota_request.* similar to '^(created_at|bound_at|ended_at|amount_native|pod_native)$'
+        quota_request.* similar to '^(created_at|bound_at|ended_at|amount_native|pod_native|part)$'
     from day.quota_request as quota_request
     inner join governed
         using (cluster, system, resource, flavor, quota)
@@ -212,7 +212,7 @@ summed as (
 -- Time in which pods wait, by requested amount: many pods request the same amount, so a step does not read each pod.
 wait as (
     select
-        columns('^(number|amount_native|pod_native)$'),
+        columns('^(number|amount_native|pod_native|part)$'),
         created_at as start_at,
         coalesce(bound_at, ended_at, 'infinity'::timestamp) as end_at
     from request
@@ -221,18 +221,19 @@ wait as (
 
 waiting_run as (
     select
-        columns('^(number|amount_native|pod_native)$'),
+        columns('^(number|amount_native|pod_native|part)$'),
         min(start_at) as start_at,
         max(end_at) as end_at
-    from numbered_runs(wait, (number, amount_native, pod_native))
-    group by number, amount_native, pod_native, run_number
+    from numbered_runs(wait, (number, amount_native, pod_native, part))
+    group by number, amount_native, pod_native, part, run_number
 ),
 
 waiting as (
     select
         summed.* similar to '^(number|start_at)$',
         min(run.amount_native) as waiting_native,
-        min(run.pod_native) as waiting_pod_native
+        min(run.pod_native) as waiting_pod_native,
+        arg_min(run.part, (run.pod_native, run.part)) as waiting_part
     from summed
     inner join waiting_run as run
         using (number)
@@ -276,6 +277,7 @@ select
     if(governed.is_counted, summed.delivered, report.delivered) as delivered_native,
     if(governed.is_counted, waiting.waiting_native, null) as waiting_native,
     if(governed.is_counted, waiting.waiting_pod_native, null) as waiting_pod_native,
+    waiting.waiting_part,
     report.fair_share as reported_share_native,
     governed.amount_source
 from summed

@@ -1,8 +1,8 @@
 -- Free GPUs for a request of each size, over time: only nodes of its flavor with enough free GPUs count, and none that is not ready or cordoned.
 --
--- GPUs under Koordinator's and other names count once. Whole GPUs and instances of each MIG profile are apart, but not for nos and KAI.
+-- GPUs under Koordinator's and other names count once. Whole GPUs and instances of each MIG profile are apart. nos counts instances in GB.
 --
--- grain:  cluster, system, resource, flavor, request_gpus, start_at
+-- grain:  cluster, system, resource, flavor, part, request_gpus, start_at
 -- reads:  day.node_outage, day.quota_flavor_node, day.quota_native, day.quota_node, day.quota_pod, day.quota_request
 -- source: day.quota_node less the pods that were bound, and outages
 -- columns:
@@ -10,58 +10,51 @@
 --   free_gpus     GPUs available for such requests
 with gpus as (
     select
+        system = 'nos' as is_memory,
         requests,
-        regexp_extract(resource, 'mig-.*') as part,
+        regexp_extract(if(system = 'nos', requests, resource), 'mig-[^=]*') as part,
         greatest(
             sum(amount_gpus) filter (where resource not like 'koordinator%'), max(amount_gpus) filter (where resource like 'koordinator%')
         )::decimal(38, 9) as amount
     from day.quota_native
-    where system = ''
-    group by requests, part
+    where system = '' or resource = 'nos.nebuly.com/gpu-memory'
+    group by system, requests, part
 ),
 
 size as (
     select distinct
-        columns('^(cluster|system|resource|flavor)$'),
-        if(system in ('nos', 'kai'), '%', regexp_extract(resource, 'mig-.*')) as part,
+        columns('^(cluster|system|resource|flavor|part)$'),
+        resource = 'nos.nebuly.com/gpu-memory' as is_memory,
         round(pod_gpus, 6) as request_gpus
     from day.quota_request
     where pod_gpus > 0 and (bound_at is null or bound_at > created_at)
 ),
 
+-- Koordinator's resource names count only where the node has no other names.
 allocatable as (
     select
-        node.* exclude (resource, allocatable_native),
-        node.resource like 'koordinator%' as is_other_name,
-        gpus.* exclude (requests)
+        node.* similar to '^(cluster|node_name|start_at|end_at)$',
+        gpus.* exclude (requests),
+        node.resource like 'koordinator%' as is_other_name
     from day.quota_node as node
     inner join gpus
         on map([node.resource], [node.allocatable_native])::text = gpus.requests
     where gpus.amount > 0
+    qualify not is_other_name or bool_and(is_other_name) over (partition by node.cluster, node.node_name)
 ),
 
--- Koordinator's resource names count only where the node has no other names.
 step as (
-    select * exclude (is_other_name)
-    from allocatable
-    where not is_other_name
-    union all by name
     select
-        allocatable.* similar to '^(cluster|node_name|part|start_at|end_at)$',
-        max(allocatable.amount) as amount
+        * exclude (is_other_name, amount),
+        if(bool_or(is_other_name), max(amount), sum(amount)) as amount
     from allocatable
-    anti join allocatable as device
-        on
-            allocatable.cluster = device.cluster
-            and allocatable.node_name = device.node_name
-            and not device.is_other_name
     group by all
     union all by name
     select
         pod.* similar to '^(cluster|node_name)$',
         pod.bound_at as start_at,
         pod.ended_at as end_at,
-        gpus.part,
+        gpus.* similar to '^(is_memory|part)$',
         -gpus.amount as amount
     from day.quota_pod as pod
     inner join gpus
@@ -74,7 +67,7 @@ step as (
     union all by name
     select
         outage.* exclude (cause),
-        allocatable.part,
+        allocatable.* similar to '^(is_memory|part)$',
         -1000000000 as amount
     from day.node_outage as outage
     inner join allocatable
@@ -84,15 +77,15 @@ step as (
 grown as (
     select
         node.* similar to '^(cluster|start_at)$',
-        size.* similar to '^(system|resource|flavor|request_gpus)$',
-        if(of_flavor.cluster is null or node.part not like size.part, 0, floor(greatest(0, node.amount)::double / size.request_gpus + 1e-6) * size.request_gpus) as fit,
+        size.* similar to '^(system|resource|flavor|part|request_gpus)$',
+        if(of_flavor.cluster is null or node.part != size.part, 0, floor(greatest(0, node.amount)::double / size.request_gpus + 1e-6) * size.request_gpus) as fit,
         fit - coalesce(lag(fit) over (
-            partition by node.cluster, node.node_name, node.part, size.system, size.resource, size.flavor, size.request_gpus
+            partition by node.cluster, node.node_name, node.part, size.system, size.resource, size.flavor, size.part, size.request_gpus
             order by node.start_at
         ), 0) as growth
-    from running_amounts(step, (cluster, node_name, part)) as node
+    from running_amounts(step, (cluster, node_name, is_memory, part)) as node
     inner join size
-        using (cluster)
+        using (cluster, is_memory)
     left join day.quota_flavor_node as of_flavor
         using (cluster, flavor, node_name)
 ),
@@ -100,13 +93,13 @@ grown as (
 -- The first row stays even with 0: from then on free capacity is known, and it is none.
 instant as (
     select
-        columns('^(cluster|system|resource|flavor|request_gpus|start_at)$'),
+        columns('^(cluster|system|resource|flavor|part|request_gpus|start_at)$'),
         sum(growth::decimal(38, 9)) as growth
     from grown
-    group by cluster, system, resource, flavor, request_gpus, start_at
+    group by cluster, system, resource, flavor, part, request_gpus, start_at
     qualify
         sum(growth::decimal(38, 9)) != 0
-        or start_at = min(start_at) over (partition by cluster, system, resource, flavor, request_gpus)
+        or start_at = min(start_at) over (partition by cluster, system, resource, flavor, part, request_gpus)
 )
 
 select
@@ -115,6 +108,6 @@ select
     (sum(growth) over one)::double as free_gpus
 from instant
 window one as (
-    partition by cluster, system, resource, flavor, request_gpus
+    partition by cluster, system, resource, flavor, part, request_gpus
     order by start_at
 )

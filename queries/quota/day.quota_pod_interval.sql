@@ -7,6 +7,7 @@
 select
     member.* exclude (is_certain, resources),
     native.* exclude (system, requests),
+    regexp_extract(if(native.resource in ('gpu', 'nos.nebuly.com/gpu-memory'), native.requests, native.resource), 'mig-[^=]*') as part,
     pod.created_at,
     if(pod.bound_at < pod.ended_at or pod.ended_at is null, pod.bound_at, null) as bound_at,
     pod.* similar to '^(running_at|ended_at|end_reason|priority)$'

@@ -239,6 +239,7 @@ own_request as (
     union all by name
     select
         object.*,
+        regexp_extract(object.resource, 'mig-.*') as part,
         object.pod_native * unit.gpus_per_native as pod_gpus
     from object
     inner join day.quota_unit as unit

@@ -4,8 +4,8 @@
 -- because no system records them: lenders lend in proportion to what they could lend. Kueue lends within a cohort, and between cohorts as their tree
 -- and its limits allow (day.quota_lending). Koordinator lends within a tree, other systems among all their quotas. A Cohort borrows its queues' use
 -- beyond its own and their guarantees. Quotas that contain others are neither lenders nor victims. Where the own amount of a quota is unknown, the
--- lent amounts of the others in its pool are unknown, and the pool may borrow more. Free GPUs are those of nodes with enough free GPUs for the
--- smallest waiting request. A free GPU may count as available to several quotas.
+-- lent amounts of the others in its pool are unknown, and the pool may borrow more. Free GPUs are those of nodes with enough free GPUs or
+-- MIG instances for the smallest waiting request. A free GPU may count as available to several quotas.
 --
 -- grain:  cluster, system, resource, flavor, quota, start_at
 -- reads:  day.quota_amount, day.quota_capacity, day.quota_flavor_node, day.quota_free, day.quota_lending, day.quota_share, day.quota_unit
@@ -130,6 +130,7 @@ short as (
             and owned.system = free.system
             and owned.resource = free.resource
             and owned.flavor = free.flavor
+            and owned.waiting_part = free.part
             and round(owned.waiting_pod_native * owned.gpus_per_native, 6) = free.request_gpus
             and owned.start_at >= free.start_at
     where owned.unmet_native > 0
@@ -156,7 +157,7 @@ covered as (
 select
     * exclude (
         uid, created_at, namespaces, scopes, tree, priority, weight, may_lend, is_cap_known, guaranteed_native, deserved_native, own_native, kept_native, promised_native,
-        borrowing_limit_native, lending_limit_native, waiting_native, waiting_pod_native, reported_share_native,
+        borrowing_limit_native, lending_limit_native, waiting_native, waiting_pod_native, waiting_part, reported_share_native,
         tree_lent_native, tree_borrowed_native, tree_others_borrowed_native, pool_borrowed_native, pool_lendable_native, is_pool_known
     ),
     promised_native as guaranteed_native,

@@ -182,3 +182,21 @@ def test_a_quota_of_the_day_before_governs_nothing(found):
     """bbb took aaa's place on the day before, and q went from zeta to alpha: aaa and zeta have nothing of what p and w hold."""
     held = "select quota, demanded_native_hours, delivered_native_hours from report.quota_fair_share order by all"
     assert rows(found, held) == [("cohort/alpha", 3, 3), ("cohort/zeta", 0, 0), ("q", 3, 3), ("team/bbb", 4, 4)]
+
+
+SMALL, MEMORY = "nvidia.com/mig-1g.10gb", "nos.nebuly.com/gpu-memory"
+
+
+def of_both_kinds(_):
+    """n0 has no free GPU and 7 free MIG instances of 10 GB."""
+    lists = {"elasticquotas": [{"metadata": named("q", ns), "spec": {"min": {MEMORY: "100"}}} for ns in ("whole", "small")]}
+    n0 = node("n0", 1)
+    n0["status"]["allocatable"] |= {SMALL: "7"}
+    waiting = [pod("w", "whole", 1, FROM), *(pod(f"s{n}", "small", 1, FROM, resource=SMALL) for n in range(5))]
+    return {**lists, "nodes": [n0], "pods": [pod("p", "none", 1, 0, 0, "n0"), *waiting]}
+
+
+@scene(of_both_kinds)
+def test_nos_free_mig_instances_cover_requests_for_instances_alone(found):
+    """whole lacks 32 GB and small 5 x 10, for which 70 GB of instances are free."""
+    assert amounts(found, "unmet", "violated", resource=MEMORY) == {("whole/q", ""): (32, 0), ("small/q", ""): (50, 50)}
