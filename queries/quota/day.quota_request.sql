@@ -3,8 +3,8 @@
 -- Where Kueue's Workloads were collected, they count instead of its pods. A waiting workload requests in the flavor that its pods' nodes allow; a
 -- workload with quota in the flavors that Kueue gave each resource. While the slice that it replaces has quota, a slice of an elastic job requests
 -- the difference in the same flavor. The part that it takes over is a request of its own; so is the full count of a workload until fewer are admitted.
--- A claim counts for a ResourceQuota without scopes on its class's extended resource while it exists. Its amount is delivered from its allocation on.
--- firstAvailable is charged by the API server's rule.
+-- A claim counts for a ResourceQuota without scopes on its class and on the class's extended resource while it exists. Its amount is delivered from
+-- its allocation on. firstAvailable is charged by the API server's rule.
 --
 -- grain:  cluster, system, quota, resource, flavor, request_uid
 -- reads:  day.quota_above, day.quota_placement, day.quota_pod, day.quota_pod_interval, day.quota_terms, day.quota_unit, day.quota_watch, day.state_snapshot, day.workload_run, lake.claim, lake.device_class, lake.quota, lake.workload
@@ -107,7 +107,7 @@ group_seen as (
 
 claim_seen as (
     select
-        claim.* similar to '^(cluster|namespace|claim_uid)$',
+        claim.* similar to '^(cluster|namespace|claim_uid|is_extended_resource)$',
         any_value(claim.requests) as requests,
         least(min(claim.created_at)::timestamp, min(snapshot.observed_at)) as created_at,
         coalesce(min(claim.allocated_at)::timestamp, min(snapshot.observed_at) filter (where claim.is_allocated)) as allocated_at,
@@ -115,9 +115,7 @@ claim_seen as (
     from lake.claim as claim
     inner join day.state_snapshot as snapshot
         using (cluster, observed_at)
-    where
-        snapshot.kind = 'resourceclaims.resource.k8s.io'
-        and not claim.is_extended_resource
+    where snapshot.kind = 'resourceclaims.resource.k8s.io'
     group by all
 ),
 
@@ -129,32 +127,39 @@ claim_part as (
     from claim_seen
 ),
 
-class as (
+-- A device is charged under its class, and under the extended resource of the class if no pod requests it by that name.
+key as (
     select
         cluster,
         device_class,
-        arg_max(extended_resource, observed_at) as extended_resource
+        'requests.' || arg_max(extended_resource, observed_at) as resource
     from lake.device_class
     group by all
+    union
+    select
+        cluster,
+        request.device_class,
+        request.device_class || '.deviceclass.resource.k8s.io/devices' as resource
+    from claim_part
 ),
 
 -- If a later alternative is larger than all before it, the difference is added.
 charged as (
     select
         part.*,
-        'requests.' || class.extended_resource as resource,
+        key.resource,
         coalesce(part.request.device_count, 32) as device_count,
         max(coalesce(part.request.device_count, 32)) over (
-            partition by part.cluster, part.claim_uid, part.request.request, class.extended_resource
+            partition by part.cluster, part.claim_uid, part.request.request, key.resource
             order by part.number
             rows between unbounded preceding and 1 preceding
         ) as before_count
     from claim_part as part
-    inner join class
+    inner join key
         on
-            part.cluster = class.cluster
-            and part.request.device_class = class.device_class
-    where class.extended_resource != '' and not part.request.is_admin_access
+            part.cluster = key.cluster
+            and part.request.device_class = key.device_class
+    where not part.request.is_admin_access and not (part.is_extended_resource and key.resource like 'requests.%')
 ),
 
 quota as (

@@ -37,9 +37,9 @@ def test_every_recorded_quota_is_told_in_its_own_unit(recorded: Path) -> None:
         ("kai", "kai-team-a", "gpu", "", 2, None, 3, 1, "status"),
         ("kai", "kai-team-b", "gpu", "", 2, None, 8, 6, "status"),
         ("koordinator", "team-data", "koordinator.sh/gpu-core", "", 200, 400, 250, 50, "status"),
-        ("kubernetes", "research/gpu", "gpu.nvidia.com.deviceclass.resource.k8s.io/devices", "", None, 6, 6, None, "status"),
+        ("kubernetes", "research/gpu", "gpu.nvidia.com.deviceclass.resource.k8s.io/devices", "", None, 6, 6, None, "pods"),
         ("kubernetes", "research/gpu", "requests.nvidia.com/gpu", "", None, 24, 2, None, "pods"),
-        ("kubernetes", "serving/gpu", "gpu.nvidia.com.deviceclass.resource.k8s.io/devices", "", None, 6, 2, None, "status"),
+        ("kubernetes", "serving/gpu", "gpu.nvidia.com.deviceclass.resource.k8s.io/devices", "", None, 6, 2, None, "pods"),
         ("kubernetes", "serving/gpu", "requests.nvidia.com/gpu", "", None, 8, 1, None, "pods"),
         ("kueue", "cq-research", "nvidia.com/gpu", "h100", 5, None, 7, 2, "status"),
         ("kueue", "cq-serving", "nvidia.com/gpu", "h100", 5, None, 1, 0, "status"),
@@ -48,6 +48,14 @@ def test_every_recorded_quota_is_told_in_its_own_unit(recorded: Path) -> None:
         ("nos", "serving/quota-b", MEMORY, "", 10, None, 57, 47, "pods"),
         ("volcano", "vol-a", "nvidia.com/gpu", "", 2, 8, 4, 2, "status"),
     ]
+
+
+def test_claims_request_devices_of_their_class_of_a_resource_quota(recorded: Path) -> None:
+    """As the API server counts: of research's claims 2, 2, 1 and 1; in serving the whole GPU is an alternative of two."""
+    named = "resource, quota, round(4 * demanded_native_hours, 9)"
+    devices = "gpu.nvidia.com.deviceclass.resource.k8s.io/devices"
+    found = [row for row in rows(recorded, "quota_fair_share", named) if row[0] == devices]
+    assert found == [(devices, "research/gpu", 6), (devices, "serving/gpu", 2)]
 
 
 def test_the_recorded_labels_are_those_of_nos_rules(recorded: Path) -> None:
