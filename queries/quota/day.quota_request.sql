@@ -95,6 +95,7 @@ group_seen as (
         object.* similar to '^(cluster|namespace|name|uid)$',
         max(object.spec ->> '$.queue') as queue,
         any_value((object.spec -> '$.minResources')::map (varchar, varchar)) as amounts,
+        max(try_cast(object.spec ->> '$.minMember' as integer)) as pod_count,
         least(min(object.created_at)::timestamp, min(snapshot.observed_at)) as created_at,
         min(snapshot.observed_at) filter (where coalesce(object.status ->> '$.phase', 'Pending') not in ('Pending', 'Inqueue')) as over_at,
         arg_max_null(snapshot.next_at, snapshot.observed_at) as gone_at
@@ -204,7 +205,7 @@ object as (
         seen.created_at,
         least(min(pod.created_at), seen.over_at, seen.gone_at) as ended_at,
         try_cast(unnest(map_values(seen.amounts)) as double) as amount_native,
-        amount_native as pod_native
+        amount_native / greatest(1, seen.pod_count) as pod_native
     from group_seen as seen
     left join day.quota_pod as pod
         on
@@ -212,7 +213,7 @@ object as (
             and seen.namespace = pod.namespace
             and seen.name = pod.scheduling_group
     where seen.amounts is not null
-    group by seen.cluster, seen.queue, seen.uid, seen.amounts, seen.created_at, seen.over_at, seen.gone_at
+    group by seen.cluster, seen.queue, seen.uid, seen.amounts, seen.pod_count, seen.created_at, seen.over_at, seen.gone_at
     union all by name
     select
         charged.cluster,
