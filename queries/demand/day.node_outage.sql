@@ -15,9 +15,7 @@ with series as (
         if(signal = 'kube_node_status_condition', 'not_ready', 'cordoned') as cause,
         if(signal = 'kube_node_status_condition', 0, 1) as bad_count
     from lake.series
-    where
-        signal = 'kube_node_spec_unschedulable'
-        or (signal = 'kube_node_status_condition' and labels['condition'] = 'Ready' and labels['status'] = 'true')
+    where signal in ('kube_node_spec_unschedulable', 'kube_node_status_condition')
 )
 
 select
