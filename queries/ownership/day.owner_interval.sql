@@ -45,20 +45,17 @@ cut as (
         * exclude (start_at, end_at, authoritative_uid, authoritative_start_at, authoritative_end_at),
         start_at as run_start_at,
         end_at as run_end_at,
-        unnest(list_distinct([start_at, least(end_at, authoritative_end_at)])) as start_at
+        unnest(list_distinct([start_at, authoritative_end_at])) as start_at
     from met
 ),
 
 open_end as (
     select distinct
         cut.*,
-        least(
-            cut.run_end_at,
-            coalesce(min(met.authoritative_start_at) filter (where met.authoritative_start_at >= cut.start_at) over part, timestamp 'infinity')
-        ) as end_at,
+        least(cut.run_end_at, min(met.authoritative_start_at) filter (where met.authoritative_start_at >= cut.start_at) over part) as end_at,
         -- The rest of a run without a uid belongs to the pod of its authoritative intervals, if there is only one.
         if(min(met.authoritative_uid) over part = max(met.authoritative_uid) over part, min(met.authoritative_uid) over part, cut.pod_uid) as found_uid,
-        coalesce(bool_or(met.authoritative_start_at <= cut.start_at and met.authoritative_end_at > cut.start_at) over part, false) as is_authoritative
+        bool_or(met.authoritative_start_at <= cut.start_at and met.authoritative_end_at > cut.start_at) over part as is_authoritative
     from cut
     inner join met
         using (cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, is_absence)
