@@ -150,7 +150,7 @@ select
         if(is_measured, reserved_joules, null) as reserved_joules,
         if(measured_seconds is null, null, held_seconds) as held_seconds
     ),
-    if(is_measured, least(refused_joules, all_joules), null) as corrected_joules,
+    if(is_measured and refused_joules is not null, least(refused_joules, all_joules), null) as corrected_joules,
     if(is_measured, round(all_joules - coalesce(idle_joules, 0) - split.attributed_joules - split.unattributed_joules, 6) + 0, null)
         as closing_error_joules
 from split
