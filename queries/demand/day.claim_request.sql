@@ -147,7 +147,7 @@ request as (
         if(entry.is_allocated, allocated.units, entry.requested.device_count * if(
             class.cluster is null or cardinality(entry.requested.capacities) = 0, 1,
             list_max(flatten([
-                [least(1, wanted.value / device[wanted.key]) for wanted in map_entries(entry.requested.capacities)]
+                [least(1, wanted.value / device[wanted.key]) for wanted in map_entries(entry.requested.capacities) if device[wanted.key] > 0]
                 for device in class.capacities
             ]))
         )) as units
