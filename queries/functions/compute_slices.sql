@@ -3,6 +3,6 @@
 -- parameters:
 --   profile  MIG profile
 -- source: NVIDIA MIG user guide (names of profiles)
-create macro compute_slices(profile) as greatest(
-    1, coalesce(try_cast(regexp_extract(profile, '(\d+)[cg]\.', 1) as bigint), 1)
+create macro compute_slices(profile) as coalesce(
+    try_cast(regexp_extract(profile, '(\d+)[cg]\.', 1) as bigint), 1
 )

@@ -13,8 +13,7 @@ create macro partition_ratio(profile, gpu_model) as case lower(profile)
     when 'tpx' then 1 / 3
     when 'dpx' then 1 / 2
     else
-        greatest(1, coalesce(try_cast(regexp_extract(profile, '(\d+)[cg]\.', 1) as bigint), 1))
-        / case
+        compute_slices(profile) / case
             when gpu_model like '%A30%' or gpu_model like '%RTX PRO 6000%' then 4
             when gpu_model like '%Max 1550%' then 2
             else 7
