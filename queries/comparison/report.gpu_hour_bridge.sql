@@ -16,7 +16,7 @@ with pod as (
         namespace || '/' || workload as name,
         -- A rounding error of sums is not a change.
         round(allocated_gpu_hours - previous_allocated_gpu_hours, 9) as allocated_change_gpu_hours,
-        -- Effective share of the previous allocated time; without previous time, the current share.
+        -- Effective share of the previous allocated time; without previous time, the current share: what is new or has ended is no more or less effective.
         coalesce(
             previous_effective_gpu_hours / nullif(previous_allocated_gpu_hours, 0), effective_gpu_hours / nullif(allocated_gpu_hours, 0)
         ) as previous_effective_ratio
@@ -26,8 +26,6 @@ with pod as (
 pod_step as (
     select
         columns('^(cluster|gpu_model|name)$'),
-        previous_allocated_gpu_hours > 0 as is_before,
-        allocated_gpu_hours > 0 as is_after,
         case
             when presence = 'removed' then 'capacity_removed'
             when presence = 'added' then 'capacity_added'
@@ -43,23 +41,11 @@ pod_step as (
             { 'measure': 'allocated', 'step': 'after', 'gpu_hours': allocated_gpu_hours },
             { 'measure': 'effective', 'step': 'before', 'gpu_hours': previous_effective_gpu_hours / $window_ratio },
             { 'measure': 'effective', 'step': 'window_length', 'gpu_hours': previous_effective_gpu_hours * (1 - 1 / $window_ratio) },
-            {
-                'measure': 'effective',
-                'step': change_step,
-                'gpu_hours': if(
-                    presence = 'both' and allocated_now and allocated_before,
-                    allocated_change_gpu_hours * previous_effective_ratio,
-                    round(effective_gpu_hours - previous_effective_gpu_hours, 9)
-                )
-            },
+            { 'measure': 'effective', 'step': change_step, 'gpu_hours': allocated_change_gpu_hours * previous_effective_ratio },
             {
                 'measure': 'effective',
                 'step': if(effective_gpu_hours > allocated_gpu_hours * previous_effective_ratio, 'more_effective', 'less_effective'),
-                'gpu_hours': if(
-                    presence = 'both' and allocated_now and allocated_before,
-                    round(effective_gpu_hours - allocated_gpu_hours * previous_effective_ratio, 9),
-                    0
-                )
+                'gpu_hours': round(effective_gpu_hours - allocated_gpu_hours * previous_effective_ratio, 9)
             },
             { 'measure': 'effective', 'step': 'after', 'gpu_hours': effective_gpu_hours }
         ], recursive := true)
