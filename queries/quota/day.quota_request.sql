@@ -144,7 +144,7 @@ key as (
     from claim_part
 ),
 
--- If a later alternative is larger than all before it, the difference is added.
+-- The API server adds a later alternative whole if it is larger than all before it: 1, then 2 are 3.
 charged as (
     select
         part.*,
