@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping, Sequence
 from datetime import date
 from importlib import import_module
 from pathlib import Path
@@ -36,15 +35,12 @@ def test_no_figure_depends_on_the_order_of_rows(simulated_demo: Path, tmp_path: 
     make_lake(lake, 0, 8)
     found = _tables(lake)
     views = import_module("gpureport.lake.views")
-    as_it_is = views._put_view
+    as_it_is = views.replace_table
 
-    def shuffled(
-        con: duckdb.DuckDBPyConnection, name: str, rows: str, kept: str, replaced: Mapping[str, str], added: Sequence[str] = ()
-    ) -> None:
-        rows = f"(from {rows} order by hash(random())) as shuffled" if name.startswith("facts.") else rows
-        as_it_is(con, name, rows, kept, replaced, added)
+    def shuffled(con: duckdb.DuckDBPyConnection, name: str, made: str) -> None:
+        as_it_is(con, name, f"{made} order by hash(random())" if made.startswith("view facts.") else made)
 
-    monkeypatch.setattr(views, "_put_view", shuffled)
+    monkeypatch.setattr(views, "replace_table", shuffled)
     assert sum(map(len, found.values())) > 1000
     for table, rows in _tables(lake).items():
         assert [pair for pair in zip(found[table], rows, strict=True) if pair[0] != pair[1]] == [], table

@@ -16,7 +16,7 @@ import duckdb
 from gpureport.compute.query import Node, Query, build, define_functions, needed, of_life
 from gpureport.config.findings import expectations
 from gpureport.lake import Lake, Partition, views
-from gpureport.lake.views import create_view, drop_if_exists, rows_of
+from gpureport.lake.views import create_view, replace_table, rows_of
 from gpureport.values.window import Window, day_start, plain
 
 TELEMETRY = ("owner_label", "device_label", "device_signal", "sample", "series")
@@ -173,9 +173,8 @@ class Facts:
             create_view(self.con, f"{name}_kept", rows_of(partitions), {}, self.queries[table].columns)
             parts.append(f"select * exclude (date) from {name}_kept")
         parts += self._rolled_up(table, [day for day in days if run and day > run[-1]], f"{name}_after")
-        drop_if_exists(self.con, table)
         if parts:
-            self.con.execute(f"create view {table} as {' union all by name '.join(parts)}")
+            replace_table(self.con, table, f"view {table} as {' union all by name '.join(parts)}")
         else:
             views(self.con, self.lake, [folder(table)], self.clusters, days, {table: self.queries[table].columns})
 

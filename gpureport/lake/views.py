@@ -34,6 +34,8 @@ _LONGEST_MS = 3_600_000
 """The longest interval of a row: one hour."""
 _LARGEST = 10**18
 """The smallest integer that does not fit into 18 decimal digits."""
+_KINDS: dict[pa.DataType, str] = {}
+"""DuckDB's names of Arrow types; to ask for one takes as long as to create a small table."""
 
 
 def footer(file: Path) -> pq.FileMetaData:
@@ -139,10 +141,7 @@ def _open(con: duckdb.DuckDBPyConnection, lake: Lake, table: str, rows: str, wan
         create_view(con, name, rows, _doubles(known), columns)
     elif known or schema or columns:
         found = known.schema if known else pa.ipc.read_schema(pa.py_buffer(schema)) if schema else pa.schema([])
-        lacking = [column for column in columns if column not in (*found.names, "cluster", "date")]
-        _create_empty(con, name, found)
-        for column in lacking:
-            con.execute(f"alter table {name} add column {column} {kind_of_fact(column)}")
+        _create_empty(con, name, found, [column for column in columns if column not in (*found.names, "cluster", "date")])
     else:
         return ""
     return name
@@ -159,40 +158,38 @@ def create_view(
 
     Files of an older version may lack any nullable column. LakeError where a file is not Parquet.
     """
-    drop_if_exists(con, name)
-    _put_view(con, name, rows, "*", {})
-    there = {*con.table(name).columns}
-    replaced = {column: sql for column, sql in {**RENAMED_VALUES, **replaced}.items() if column in there}
-    old = {
-        column: RENAMED_FACTS[column] for column in sorted(there.intersection(RENAMED_FACTS)) if RENAMED_FACTS[column] in wanted
-    }
-    lacking = [column for column in wanted if column not in there]
-    if old or lacking or replaced:
-        both = {new: f"coalesce({new}, {column})" for column, new in old.items() if new in there}
-        named = {new: column for column, new in old.items()}
-        added = [f"{named.get(column) or f'null::{_kind(con, name, column)}'} as {column}" for column in lacking]
-        _put_view(con, name, rows, f"* exclude ({', '.join(old)})" if old else "*", {**replaced, **both}, added)
-
-
-def _kind(con: duckdb.DuckDBPyConnection, name: str, column: str) -> str:
-    """Return DuckDB's type of a table's column."""
-    known = TABLE_BY_NAME.get(name.removeprefix("lake."))
-    if known and column in known.schema.names:
-        return str(con.from_arrow(pa.schema([known.schema.field(column)]).empty_table()).types[0])
-    return kind_of_fact(column)
-
-
-def _put_view(
-    con: duckdb.DuckDBPyConnection, name: str, rows: str, kept: str, replaced: Mapping[str, str], added: Sequence[str] = ()
-) -> None:
     import duckdb  # only readers need DuckDB
 
-    instead = ", ".join(f"{sql} as {column}" for column, sql in replaced.items())
-    columns = ", ".join([f"{kept} replace ({instead})" if instead else kept, *added])
     try:
-        con.execute(f"create or replace view {name} as select {columns} from {rows}")
+        there = {*con.sql(f"from {rows}").columns}
+        replaced = {column: sql for column, sql in {**RENAMED_VALUES, **replaced}.items() if column in there}
+        chosen = _chosen(con, name, there, replaced, wanted)
+        replace_table(con, name, f"view {name} as select {chosen} from {rows}")
     except duckdb.Error as error:
         raise LakeError(f"{name} cannot be read ({first_line(error)}); export or import that day again") from error
+
+
+def _chosen(
+    con: duckdb.DuckDBPyConnection, name: str, there: set[str], replaced: Mapping[str, str], wanted: Collection[str]
+) -> str:
+    """Return the columns of a view as SQL: those of its rows under their present names, and the lacking ones."""
+    old = {column: new for column, new in sorted(RENAMED_FACTS.items()) if column in there and new in wanted}
+    both = {new: f"coalesce({new}, {column})" for column, new in old.items() if new in there}
+    named = {new: column for column, new in old.items()}
+    known = TABLE_BY_NAME.get(name.removeprefix("lake."))
+    types = {field.name: field.type for field in known.schema} if known else {}
+    kinds = {each: _kind(con, types[each]) if each in types else kind_of_fact(each) for each in wanted if each not in there}
+    added = [f"{named.get(column) or f'null::{kind}'} as {column}" for column, kind in kinds.items()]
+    instead = ", ".join(f"{sql} as {column}" for column, sql in {**replaced, **both}.items())
+    kept = f"* exclude ({', '.join(old)})" if old else "*"
+    return ", ".join([f"{kept} replace ({instead})" if instead else kept, *added])
+
+
+def _kind(con: duckdb.DuckDBPyConnection, kind: pa.DataType) -> str:
+    """Return DuckDB's name of an Arrow type."""
+    if kind not in _KINDS:
+        _KINDS[kind] = str(con.from_arrow(pa.schema([("column", kind)]).empty_table()).types[0])
+    return _KINDS[kind]
 
 
 def rows_of(partitions: Iterable[Partition]) -> str:
@@ -228,13 +225,23 @@ def _doubles(table: Table | None) -> dict[str, str]:
     return {name: f"{name}::double" for name in names}
 
 
-def _create_empty(con: duckdb.DuckDBPyConnection, name: str, schema: pa.Schema) -> None:
-    """Create an empty table with the name and with the partition columns."""
-    full = pa.schema([*schema, pa.field("cluster", pa.string()), pa.field("date", pa.date32())])
-    drop_if_exists(con, name)
-    con.register("_empty", full.empty_table())
-    con.execute(f"create or replace table {name} as select * from _empty")
-    con.unregister("_empty")
+def _create_empty(con: duckdb.DuckDBPyConnection, name: str, schema: pa.Schema, lacking: Iterable[str]) -> None:
+    """Create an empty table with the name, the partition columns, and the facts that the schema lacks."""
+    kinds = [(field.name, _kind(con, field.type)) for field in schema]
+    kinds += [("cluster", "varchar"), ("date", "date"), *((column, kind_of_fact(column)) for column in lacking)]
+    listed = ", ".join(f'"{column}" {kind}' for column, kind in kinds)
+    replace_table(con, name, f"table {name} ({listed})")
+
+
+def replace_table(con: duckdb.DuckDBPyConnection, name: str, made: str) -> None:
+    """Create a view or table; one of the same name and the other kind is dropped, which DuckDB does not do itself."""
+    import duckdb
+
+    try:
+        con.execute(f"create or replace {made}")
+    except duckdb.CatalogException:
+        drop_if_exists(con, name)
+        con.execute(f"create or replace {made}")
 
 
 def drop_if_exists(con: duckdb.DuckDBPyConnection, name: str) -> None:
