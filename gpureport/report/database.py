@@ -28,8 +28,9 @@ def begin(con: duckdb.DuckDBPyConnection, path: Path, has_many: bool) -> None:
     block_bytes = _MANY_BLOCK_BYTES if has_many else _BLOCK_BYTES
     con.execute(f"attach {quoted(path)} as file (block_size {block_bytes})")
     with _at_once(con):
-        con.execute("create schema file.report; create schema file.facts; create schema file.period")
-        define_functions(con, schema="file.main")
+        con.execute("create schema file.report; create schema file.facts; create schema file.period; use file")
+        define_functions(con, schema="file.main")  # with the file in use, functions find those that they call
+    con.execute("use memory")
 
 
 def move(
