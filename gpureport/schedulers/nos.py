@@ -169,6 +169,28 @@ def guaranteed_over_quota(held: Sequence[Used]) -> dict[str, Units]:
     return parts
 
 
+def rejections(pod: Pod, held: Sequence[Used]) -> tuple[str, ...]:
+    """Return reasons to reject the pod in the current state, before a search for victims; () where it is not rejected.
+
+    ``max``: of its own quota. ``sum of min``: total use may not exceed the sum of all min. Borrowing is thus limited to
+    the unused min of others, even if GPUs are free. A pod without a quota is never rejected.
+    """
+    own = quota_of(pod, held)
+    if own is None:
+        return ()
+    request, limit = as_units(pod.requests), maximum(own.quota)
+    all_used = total(as_units(each.amounts) for each in held)
+    return (
+        *(("max",) if limit is not None and exceeds(as_units(own.amounts), request, limit) else ()),
+        *(("sum of min",) if exceeds(all_used, request, sum_of_min(held)) else ()),
+    )
+
+
+def quota_of(pod: Pod, held: Iterable[Used]) -> Used | None:
+    """Return the quota of the pod with its used amounts; None where the pod has no quota."""
+    return next((each for each in held if each.quota.name == pod.quota), None)
+
+
 def shares(resource: str, holdings: Sequence[Holding]) -> dict[str, Share]:
     """Return each quota's amount that others may not reclaim: min plus guaranteed over-quota."""
     held = [Used(each.quota, {resource: each.delivered}) for each in holdings]

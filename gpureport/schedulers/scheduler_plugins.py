@@ -11,17 +11,29 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from gpureport.schedulers.model import Exposure, Pod, Quota
-from gpureport.schedulers.nos import Units, Used, base, units
-from gpureport.schedulers.nos_preemption import SAME_NAMESPACE, WITHIN_MIN
+from gpureport.schedulers.nos import Units, Used, base, quota_of, total, units
 from gpureport.schedulers.pods import Policy, Request, Situation
 
+WITHIN_MIN = "within min"
+SAME_NAMESPACE = "same namespace"
 _ALWAYS = ("cpu", "memory", "ephemeral-storage")
 
 
 def over_min(used: Mapping[str, int], request: Mapping[str, int], bound: Mapping[str, int]) -> tuple[str, ...]:
     """Return resources requested beyond min; a resource that min does not name has a min of 0."""
-    compared = dict.fromkeys((*_ALWAYS, *sorted(request)))
-    return tuple(name for name in compared if request.get(name, 0) + used.get(name, 0) > bound.get(name, 0))
+    return tuple(name for name in _compared(request) if request.get(name, 0) + used.get(name, 0) > bound.get(name, 0))
+
+
+def over_max(used: Mapping[str, int], request: Mapping[str, int], bound: Mapping[str, int] | None) -> tuple[str, ...]:
+    """Return resources requested beyond max; an unnamed cpu, memory or ephemeral-storage has a max of 0, others no limit."""
+    if bound is None:
+        return ()
+    named = [name for name in _compared(request) if name in _ALWAYS or name in bound]
+    return tuple(name for name in named if request.get(name, 0) + used.get(name, 0) > bound.get(name, 0))
+
+
+def _compared(request: Mapping[str, int]) -> list[str]:
+    return list(dict.fromkeys((*_ALWAYS, *sorted(request))))
 
 
 def _whole(amounts: Mapping[str, float]) -> Units:
@@ -32,6 +44,23 @@ def _minimum(quota: Quota) -> Units:
     return _whole({name: terms.guaranteed for name, terms in quota.terms.items() if terms.guaranteed is not None})
 
 
+def _maximum(quota: Quota) -> Units | None:
+    return _whole({name: terms.cap for name, terms in quota.terms.items() if terms.cap is not None}) or None
+
+
+def rejections(pod: Pod, held: Sequence[Used]) -> tuple[str, ...]:
+    """Return reasons to reject the pod in the current state: ``max``, ``sum of min``; () where it is not rejected."""
+    own = quota_of(pod, held)
+    if own is None:
+        return ()
+    request = _whole(pod.requests)
+    all_used, all_minimum = total(_whole(each.amounts) for each in held), total(_minimum(each.quota) for each in held)
+    return (
+        *(("max",) if over_max(_whole(own.amounts), request, _maximum(own.quota)) else ()),
+        *(("sum of min",) if over_min(all_used, request, all_minimum) else ()),
+    )
+
+
 def exposures(waiting: Iterable[Pod], held: Sequence[Used], pods: Sequence[Pod]) -> Iterator[Exposure]:
     """Yield pods that waiting pods may preempt: within min, pods of quotas above min; else lower-priority pods of its own.
 
@@ -40,7 +69,7 @@ def exposures(waiting: Iterable[Pod], held: Sequence[Used], pods: Sequence[Pod])
     above = {each.quota.name: _evidence(each, found[0]) for each in held if (found := _above_min(each))}
     reported = set()
     for new in waiting:
-        own = next((each for each in held if each.quota.name == new.quota), None)
+        own = quota_of(new, held)
         if own is None:
             continue
         is_over_min = bool(over_min(_whole(own.amounts), _whole(new.requests), _minimum(own.quota)))

@@ -15,6 +15,7 @@ from gpureport.schedulers.nos import (
     gpu_memory_gb,
     guaranteed_over_quota,
     in_order,
+    rejections,
     share_ratios,
     sum_of_min,
     with_gpu_memory,
@@ -242,6 +243,12 @@ def _units(amounts):
     return None if amounts is None else {name: round(amount * (1000 if name == "cpu" else 1)) for name, amount in amounts.items()}
 
 
+def _prefilter(case):
+    rules = rejections if case["peer"] == "nos" else scheduler_plugins.rejections
+    waiting = pod("new", _amounts(case, case["request"]), case["namespace"])
+    return "refused" if rules(waiting, _held(case)) else "admitted"
+
+
 def _victims(case):
     held, waiting = _held(case), case["waiting"]
     pods = [
@@ -270,6 +277,7 @@ _KINDS = {
     "nos.ratio": _nos_ratio,
     "nos.available": _nos_available,
     "nos.exceeds": lambda case: bool(exceeds(_units(case["used"]), _units(case["request"]), _units(case["bound"]))),
+    "nos.prefilter": _prefilter,
     "nos.victims": _victims,
     "nos.memory": lambda case: gpu_memory_gb(case["request"], case["gb_per_gpu"]),
     "nos.order": lambda case: [
@@ -282,5 +290,9 @@ _KINDS = {
     "sp.over_min": lambda case: bool(
         scheduler_plugins.over_min(_units(case["used"]), _units(case["request"]), _units(case["bound"] or {}))
     ),
+    "sp.over_max": lambda case: bool(
+        scheduler_plugins.over_max(_units(case["used"]), _units(case["request"]), _units(case["bound"]))
+    ),
+    "sp.prefilter": _prefilter,
     "sp.victims": _victims,
 }

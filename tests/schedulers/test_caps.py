@@ -6,10 +6,18 @@ import pytest
 
 from gpureport.schedulers.allocation import allocate
 from gpureport.schedulers.model import Holding, Quota, Terms
-from gpureport.schedulers.scheduler_plugins import exposures
+from gpureport.schedulers.scheduler_plugins import exposures, rejections
 from tests.schedulers.made import pod, used
 
 GPU = "nvidia.com/gpu"
+
+
+def test_a_resource_that_min_does_not_name_is_not_guaranteed_and_max_does_not_limit_it():
+    held = [used("a", {"cpu": 8}, {}, {"cpu": 8, "memory": 1e12}), used("b", {"cpu": 8, GPU: 1}, {})]
+    assert rejections(pod("p", {GPU: 1}), held) == ()
+    assert rejections(pod("p", {GPU: 2}), held) == ("sum of min",)
+    assert rejections(pod("p", {"cpu": 9}), held) == ("max",)
+    assert rejections(pod("p", {"ephemeral-storage": 1}), held) == ("max", "sum of min")  # compared always, and named by none
 
 
 def test_within_its_min_a_pod_takes_from_quotas_above_theirs_without_a_label():

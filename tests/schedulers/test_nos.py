@@ -12,6 +12,7 @@ from gpureport.schedulers.nos import (
     in_order,
     labelled,
     mig_memory_gb,
+    rejections,
     share_ratios,
     shares,
     sum_of_min,
@@ -126,6 +127,36 @@ def test_a_quota_may_have_its_min_and_its_guaranteed_over_quota():
         for each, terms in zip(DOCUMENTED, (40, 10, 30), strict=True)
     ]
     assert {name: share.fair_share for name, share in shares(GPU_MEMORY, holdings).items()} == {"a": 55, "b": 13, "c": 41}
+
+
+LETS_IN = {"memory": 1000, GPU_MEMORY: 40}
+AT_MOST = {"memory": 2000, GPU_MEMORY: 48}
+
+
+@pytest.mark.parametrize(
+    ("request_", "why"),
+    [
+        ({"memory": 500, GPU: 1}, ()),  # 32 + 8 = 40 and 800
+        ({"memory": 1800}, ("max", "sum of min")),  # 300 + 1800 > 2000
+        ({GPU: 2}, ("sum of min",)),  # 32 + 16 = 48 is max itself, and above 40
+        ({"cpu": 0.01}, ("max", "sum of min")),  # cpu is compared always, and neither bound names it
+    ],
+)
+def test_a_pod_is_let_in_below_max_and_the_sum_of_min(request_, why):
+    held = [used("a", LETS_IN, {"memory": 300, GPU_MEMORY: 32}, AT_MOST)]
+    assert rejections(pod("p", with_gpu_memory(request_, 8)), held) == why
+
+
+def test_nobody_borrows_more_than_others_leave_unused():
+    held = [memory("a", 40, 32), memory("b", 8, 8)]
+    assert rejections(pod("p", with_gpu_memory({GPU: 2}, 8), "b"), held) == ("sum of min",)  # 40 + 16 > 48
+
+
+def test_reaching_max_is_allowed_and_a_pod_without_quota_is_not_asked():
+    full = [memory("a", 100, 50, maximum={"cpu": 0, "memory": 0, GPU_MEMORY: 100})]
+    assert rejections(pod("p", {GPU_MEMORY: 50}), full) == ()
+    assert rejections(pod("p", {GPU_MEMORY: 51}), full) == ("max", "sum of min")
+    assert rejections(pod("p", {GPU_MEMORY: 999}, quota="elsewhere"), full) == ()
 
 
 def labels(quota, pods, **more):

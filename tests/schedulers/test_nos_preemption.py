@@ -1,6 +1,6 @@
 """Who may preempt whom under nos, from the documents' two times t1 and t2 on; all pods request 10 GB."""
 
-from gpureport.schedulers.nos import GPU_MEMORY, OVER_QUOTA, Used, labelled
+from gpureport.schedulers.nos import GPU_MEMORY, OVER_QUOTA, Used, labelled, rejections
 from gpureport.schedulers.nos_preemption import Situation, exposures
 from tests.schedulers.made import elastic, pod
 
@@ -39,6 +39,7 @@ def test_at_t1_a_may_take_from_b_what_is_over_its_fair_share():
     assert {(each.by_quota, each.condition, each.evidence) for each in found} == {
         ("a", "fair share", f"{GPU_MEMORY} 40 + 10 <= 40 + 15 and 40 > 10 + 3")
     }
+    assert rejections(waiting("a"), T1.held) == ("sum of min",)  # so it needs a victim: 80 + 10 > 80
 
 
 def test_at_t2_a_has_its_fair_share_and_may_take_no_more():

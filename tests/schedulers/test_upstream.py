@@ -11,8 +11,8 @@ COUNTS = {
     "koordinator_tests": 38,
     "kueue_tests": 32,
     "kueue_fair_tests": 31,
-    "nos_tests": 51,
-    "scheduler_plugins_tests": 12,
+    "nos_tests": 63,
+    "scheduler_plugins_tests": 21,
     "volcano_tests": 22,
 }
 
