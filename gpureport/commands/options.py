@@ -167,6 +167,7 @@ retention_options = _together(
     ),
     click.option("--keep-facts", "retention__keep_facts", help="Remove facts older than this, such as 2y (default: keep all)."),
 )
+"""Options of ``prune``; also for ``run``."""
 KEEP_RAW = click.option("--keep-raw", "export__keep_raw", is_flag=True, default=None, help="Also keep every raw sample.")
 
 

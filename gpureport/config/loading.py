@@ -121,11 +121,10 @@ _SEED_THRESHOLD = "GPU_MEMORY_SATURATION_THRESHOLD"
 def load_config(
     path: Path | None, environ: Mapping[str, str], flags: Mapping[str, Any], only: Sequence[str] = ()
 ) -> tuple[Config, list[str]]:
-    """Return the configuration and its warnings. A double underscore in the name of a flag is the dot of
-    a section; a flag of None counts as absent.
+    """Return the configuration and its warnings.
 
-    With ``only``, no other keys are read. UsageError for an unknown key, a value out of range, or a file that is missing
-    or not TOML.
+    A double underscore in a flag's name is the dot of a section; a flag of None counts as absent. With ``only``, no other keys
+    are read. UsageError for an unknown key, a value out of range, or a file that is missing or not TOML.
     """
     values = _with_lake_apart(_read_file(path))
     seed, warnings = _seed_names(environ)

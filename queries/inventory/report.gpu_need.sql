@@ -43,7 +43,7 @@ summed as (
         gpu_model,
         count(*) as hour_count,
         avg(usable_gpus) as usable_gpus_avg,
-        if(hour_count = max(hour_count) over (partition by cluster), min(usable_gpus - held_gpus), null) as free_gpus_min,
+        if(hour_count = max(hour_count) over (partition by cluster), min(greatest(0, usable_gpus - held_gpus)), null) as free_gpus_min,
         if(
             coalesce(sum(unnamed_gpus), 0) <= (1 - $figure_min_coverage_ratio) * sum(usable_gpus),
             quantile_disc(allocated_gpus, [0.5, 0.95, 1]), null

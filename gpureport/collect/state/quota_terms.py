@@ -245,7 +245,9 @@ def workload_row(found: Object) -> Row:
     owners = objects(metadata.get("ownerReferences"))
     owner = next((each for each in owners if each.get("controller") is True), owners[0] if owners else {})
     admission = mapping(status.get("admission"))
-    requests = list(_requests(spec, status, admission))
+    needed = _needed_counts(spec, status)
+    requests = list(_requests(spec, status, admission, needed))
+    pod_counts = {each["pod_set"]: each["pod_count"] for each in requests}
     return {
         "namespace": text(metadata.get("namespace")),
         "workload": text(metadata.get("name")),
@@ -260,7 +262,7 @@ def workload_row(found: Object) -> Row:
         "priority_class": text(mapping(spec.get("priorityClassRef")).get("name")) or text(spec.get("priorityClassName")),
         "is_active": spec.get("active") is not False,
         **_events(status.get("conditions")),
-        "waiting_counts": {each["pod_set"]: n for each in requests if (n := each.pop("wanted")) > each["pod_count"]},
+        "waiting_counts": {name: needed[name] for name, admitted in pod_counts.items() if needed[name] > admitted},
         "requests": requests,
     }
 
@@ -297,18 +299,23 @@ def _since(found: Object) -> int | None:
     return instant(found.get("lastTransitionTime")) if _is_true(found) else None
 
 
-def _requests(spec: Object, status: Object, admission: Object) -> Iterator[Row]:
+def _needed_counts(spec: Object, status: Object) -> dict[str, int]:
+    """Return the number of pods that each pod set still needs."""
+    done = {text(each.get("name")): whole(each.get("count")) or 0 for each in objects(status.get("reclaimablePods"))}
+    counts = {text(each.get("name")) or "main": whole(each.get("count")) or 0 for each in objects(spec.get("podSets"))}
+    return {name: max(0, count - done.get(name, 0)) for name, count in counts.items()}
+
+
+def _requests(spec: Object, status: Object, admission: Object, needed: Mapping[str, int]) -> Iterator[Row]:
     """Yield requests by pod set and resource: the reserved usage, else Kueue's own count, else the template's pods."""
     assigned = {text(each.get("name")): each for each in objects(admission.get("podSetAssignments"))}
     effective = {text(each.get("name")): mapping(each.get("resources")) for each in objects(status.get("resourceRequests"))}
-    done = {text(each.get("name")): whole(each.get("count")) or 0 for each in objects(status.get("reclaimablePods"))}
     for pod_set in objects(spec.get("podSets")):
         name, template = text(pod_set.get("name")) or "main", mapping(mapping(pod_set.get("template")).get("spec"))
         assignment = assigned.get(name, {})
         count = whole(assignment.get("count")) or whole(pod_set.get("count")) or 0
-        # Fewer pods may be admitted than wanted, and more than still needed.
-        wanted = max(0, (whole(pod_set.get("count")) or 0) - done.get(name, 0))
-        left = min(count, wanted) / count if count else 0.0
+        # Fewer pods may be admitted than needed, and more than still needed.
+        left = min(count, needed[name]) / count if count else 0.0
         if usage := mapping(assignment.get("resourceUsage")):
             total = amounts(usage)
         elif usage := effective.get(name, {}):
@@ -320,7 +327,6 @@ def _requests(spec: Object, status: Object, admission: Object) -> Iterator[Row]:
             yield {
                 "pod_set": name,
                 "pod_count": count,
-                "wanted": wanted,
                 "resource": resource,
                 "flavor": text(flavors.get(resource)),
                 "amount": None if requested is None else requested * left,

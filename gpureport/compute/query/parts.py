@@ -19,7 +19,7 @@ from gpureport.values.text.safe import quoted
 
 _SAMPLED = 5_000
 _FULL = 1.4
-"""Rows of the largest part, compared with the header's number: fewer parts are only half full."""
+"""Largest part, as a multiple of the header's row count; with 1, many parts are half empty."""
 
 
 @dataclass(frozen=True)
@@ -38,20 +38,21 @@ class Parts:
 
     def ranges(self, con: duckdb.DuckDBPyConnection) -> list[str]:
         """The SQL condition of each part, from a sample of the keys; only '' where all rows make one part."""
-        ((count,),) = con.execute(f"select count(*) from {self.table}").fetchall()
+        first, *others = self.keys
+        ((count, is_one),) = con.execute(f"select count(*), min({first}) = max({first}) from {self.table}").fetchall()
         if count <= self.row_count:
             return [""]
-        sample = f"select {', '.join(self.keys)} from {self.table} using sample reservoir({_SAMPLED} rows) repeatable (1)"
+        keys = others if is_one and others else self.keys  # most lakes have one cluster
+        sample = f"select {', '.join(keys)} from {self.table} using sample reservoir({_SAMPLED} rows) repeatable (1)"
         rows = con.execute(f"from ({sample}) order by all").fetchall()
-        same = next((number for number, key in enumerate(rows[0]) if key != rows[-1][number]), len(self.keys) - 1)
-        return list(_ranges([row[same:] for row in rows], self.keys[same:], _FULL * len(rows) * self.row_count / count, []))
+        return list(_ranges(rows, keys, _FULL * len(rows) * self.row_count / count, []))
 
 
 def _ranges(rows: Sequence[Sequence[str]], keys: Sequence[str], row_count: float, fixed: Sequence[str]) -> Iterator[str]:
-    """Yield SQL conditions in the order of the keys. They cover all keys; each is true for at most ``row_count`` of the rows.
+    """Yield SQL conditions in the order of the keys. They cover all keys; each is true for about ``row_count`` rows at most.
 
-    A condition compares single keys with constants, so that a scan skips what it excludes. A key with too many rows is divided
-    by the next key.
+    A condition compares single keys with constants: a scan skips the rows that it excludes. A value with more rows is divided by
+    the next key.
     """
     (key, *others), after, size = keys, fixed, 0
     for value, group in groupby(rows, itemgetter(0)):
