@@ -1,4 +1,4 @@
--- Sufficient number of GPUs, allocated and active: median hour, 95 of 100 hours, and at most; and GPUs free in every hour.
+-- GPUs needed: allocated and active ones in the median hour, in 95 of 100 hours and at most; and GPUs free in every hour.
 --
 -- Half an active hour is half a GPU: a lower bound. GPU-hours are divided by the cluster's time with data. Left out are hours that the window cuts,
 -- unless all are cut, and hours with data for less than figure_min_coverage. A figure is unknown where the whole window has too little data. GPUs to

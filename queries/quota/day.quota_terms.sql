@@ -58,7 +58,7 @@ listed as (
 
 seen as (
     select
-        -- An object that is new since the snapshot before has its terms from its creation.
+        -- An object that is new since the previous snapshot has its terms from its creation.
         term.* replace (coalesce(term.changed_at, if(term.created_at > snapshot.previous_at, term.created_at, null)) as changed_at),
         snapshot.stands_until_at,
         coalesce(scope.scopes, '') as scopes,
