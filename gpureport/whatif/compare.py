@@ -107,9 +107,8 @@ group by all
 """
 _TERM = f"update day.quota_terms set {', '.join(f'{name} = ?' for name in ('parent', 'is_parent', *TERMS))} where terms_id = ?"
 _NODE_GPUS = """
-select gpus
-from (
-    select max(native.amount_gpus) as gpus
+with amount as (
+    select node.cluster, node.node_name, contains(node.resource, '/mig-') as is_instance, max(native.amount_gpus) as gpus
     from day.quota_node as node
     inner join day.quota_native as native
         on native.system = '' and map([node.resource], [node.allocatable_native])::text = native.requests
@@ -120,8 +119,17 @@ from (
     ) as time_slicing
         using (cluster, node_name)
     where native.amount_gpus > 0
-    group by node.cluster, node.node_name
+    group by node.cluster, node.node_name, node.resource
+),
+
+held as (
+    select coalesce(max(gpus) filter (not is_instance), 0) + coalesce(ceil(round(sum(gpus) filter (is_instance), 6)), 0) as gpus
+    from amount
+    group by cluster, node_name
 )
+
+select gpus
+from held
 group by gpus
 order by count(*) desc, gpus desc
 limit 1

@@ -301,11 +301,18 @@ def figures(capsys, *arguments):
     return found
 
 
-def test_a_node_more_has_no_replicas(tmp_path, capsys):
-    """Two of three nodes have 8 replicas of 2 GPUs: a node more has the 4 GPUs of the third."""
-    nodes = [node(**{"nvidia.com__gpu": gpus}) for gpus in (8, 8, 4)]
-    for each, name in zip(nodes, ("shared-0", "shared-1", "n1"), strict=True):
-        each["metadata"] = named(name, **({"nvidia.com__gpu.replicas": "4"} if name != "n1" else {}))
+REPLICAS = {"nvidia.com__gpu": 8}, {"nvidia.com__gpu.replicas": "4"}
+INSTANCES = {"nvidia.com__gpu": 3, "nvidia.com__mig-3g.40gb": 2}, {}
+
+
+@pytest.mark.parametrize(("parts", "third"), [(REPLICAS, 4), (INSTANCES, 2)], ids=["replicas", "instances"])
+def test_a_node_more_has_whole_gpus(tmp_path, capsys, parts, third):
+    """Two of three nodes have 8 replicas of 2 GPUs: a node more has the 4 GPUs of the third. Or the two have 3 GPUs and a fourth
+    as two instances, which leave a slice: a node more has 4."""
+    allocatable, labels = parts
+    nodes = [node(**allocatable), node(**allocatable), node(**{"nvidia.com__gpu": third})]
+    for each, name in zip(nodes, ("parts-0", "parts-1", "n1"), strict=True):
+        each["metadata"] = named(name, **(labels if name != "n1" else {}))
     queue = {"metadata": named("q"), "spec": {"resources": {"gpu": {"quota": 2, "overQuotaWeight": 1, "limit": -1}}}}
     pods = [pod("q", "p", GPU, **{"kai.scheduler__queue": "q"})]
     lake = imported(tmp_path, (0, 15), nodes, ("Queue", "scheduling.run.ai/v2", [queue]), lambda minute: pods)
