@@ -134,6 +134,7 @@ group by gpus
 order by count(*) desc, gpus desc
 limit 1
 """
+"""The most common number of GPUs per node: whole GPUs, and GPUs with MIG instances, which may leave a slice."""
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from gpureport.report.page import file_name
 from gpureport.report.page.embedded import Column, packed
 from gpureport.report.page.grids import Grid, _worded, grids
 from gpureport.report.page.tables import opened_tables
-from gpureport.report.page.words import TABS, Money, tables_of_page
+from gpureport.report.page.words import TABS, Money, own_columns, tables_of_page
 from gpureport.values.tables import TABLE_BY_NAME
 
 from .conftest import NOW
@@ -147,6 +147,12 @@ def test_a_share_has_three_digits_and_near_all_it_is_not_all() -> None:
     frame = pl.DataFrame({"share": [0.43149, 0.00043149, 0.9996, 0.9894, 1.0, None, 0.99996]})
     [column] = json.loads(gzip.decompress(base64.b64decode(packed([Column("share", "Share", "share")], frame))))["columns"]
     assert column["values"] == [0.431, 0.000431, 0.9996, 0.989, 1.0, None, 0.99996]
+
+
+def test_a_cost_and_all_its_parts_are_shown() -> None:
+    shown = {each.name for each in own_columns()["team_cost"] if not each.is_hidden}
+    costs = {name for name in load()["report.team_cost"].columns if name.endswith("_cost")}
+    assert costs - shown == set() != costs
 
 
 def test_a_cost_beside_hours_without_a_price_is_a_lower_bound() -> None:
