@@ -104,6 +104,11 @@ class Restarted:
         if not _is_ready(self._process, f"{self.url}/-/ready", {}):
             raise RuntimeError(f"Prometheus does not start:\n{self._log.read_text()[-2000:]}")
 
+    def answers(self) -> float:
+        """How many requests of its API it answered since it started."""
+        lines = requests.get(f"{self.url}/metrics", timeout=60).text.splitlines()
+        return sum(float(line.split()[-1]) for line in lines if line.startswith("prometheus_http_requests_total") and "/api/v1" in line)
+
     def stop(self, is_killed: bool = False) -> None:
         """Until it is gone."""
         if self._process:
