@@ -1,8 +1,8 @@
 -- Free GPUs per class of waiting pods, by model and by the reason why these pods do not use them.
 --
 -- Now is the last known minute of the window. Hours are those in which pods of the class waited. Free GPUs of a node are divided over reasons by the
--- GPUs for which pods wait: first counted reasons (model to memory), then the scheduler's message. On nodes with unknown requests, free GPUs are the
--- ledger's mean of each hour.
+-- GPUs for which pods wait: first counted reasons (model to memory), then the scheduler's message. In hours in which a node's requests are unknown, its
+-- free GPUs are the ledger's mean.
 --
 -- grain:  cluster, wanted_model, size, gpu_model, reason
 -- reads:  facts.ledger_hour, facts.node_allocation, period.capacity, period.holder_day, period.pod_wait
@@ -16,7 +16,17 @@
 --   free_gpus          free GPUs of the model now, unused for the reason
 --   waiting_pod_count  waiting pods of the class now; the same in each of its rows
 --   free_gpu_hours     h x free GPUs in the hours in which they waited
-with reported as (
+with covered as (
+    select
+        columns('^(cluster|node_name)$'),
+        start_at::date as day,
+        min(start_at) as start_at,
+        max(end_at) as end_at
+    from facts.node_allocation
+    group by all
+),
+
+reported as (
     select
         cluster,
         greatest(start_at, $since_at::timestamp) as start_at,
@@ -42,14 +52,15 @@ with reported as (
     from facts.ledger_hour as hour
     inner join period.capacity as capacity
         using (cluster, device_uuid)
-    anti join facts.node_allocation
-        using (cluster, node_name)
+    left join covered
+        using (cluster, node_name, day)
     left join period.holder_day as holder_day
         using (cluster, device_uuid, day)
     where
         hour.pod = '' and not hour.is_reserved and hour.outage = ''
         and hour.activity not in ('unseen', 'effective', 'ineffective', 'busy')
         and hour.hour_start_at::date = capacity.day and coalesce(holder_day.cause, '') = ''
+        and (covered.day is null or hour.hour_start_at >= covered.end_at or hour.hour_start_at + interval 1 hour <= covered.start_at)
         and is_in_period(hour.hour_start_at, $since_at, $until_at)
     group by hour.cluster, hour.hour_start_at, capacity.node_name, capacity.gpu_model
     union all by name
