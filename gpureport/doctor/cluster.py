@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from gpureport.doctor import remedies
 from gpureport.doctor.evidence import Evidence, Finding, KubeState, listed
+from gpureport.values.text.formats import counted
 
 LIFETIME_SERIES = ("kube_pod_info", "kube_pod_created", "kube_pod_status_phase")
 """Series with the life of a pod. Without them its life, and so its time without data, is unknown."""
@@ -37,8 +39,8 @@ def cluster_findings(evidence: Evidence) -> list[Finding]:
 
 
 def node_findings(evidence: Evidence) -> list[Finding]:
-    """Return findings on nodes with accelerators, from kube-state-metrics or the API server."""
-    return [*_silent_nodes(evidence), *_no_driver(evidence.kube)]
+    """Return findings on nodes with accelerators, from kube-state-metrics or the API server, and on GPUs without data."""
+    return [*_silent_nodes(evidence), *_no_driver(evidence.kube), *_lost_gpus(evidence.lost)]
 
 
 def _absent_series(kube: KubeState) -> list[Finding]:
@@ -98,3 +100,11 @@ def _no_driver(kube: KubeState) -> list[Finding]:
     what = listed([f"{node} ({kube.hardware[node]})" for node in bare])
     text = f"accelerators exist, but none is allocatable: {what}; check driver and device plugin"
     return [Finding("hardware_without_driver", "partial", "nodes", text, ("device.*",))]
+
+
+def _lost_gpus(lost: Mapping[str, int]) -> list[Finding]:
+    if not lost:
+        return []
+    what = listed([f"{node or 'unknown node'} ({counted(count, 'GPU')})" for node, count in sorted(lost.items())])
+    text = f"data on the day before, none on this day: {what}; check the node, its exporter and its GPUs, unless they are removed"
+    return [Finding("lost_gpu", "note", "nodes", text)]

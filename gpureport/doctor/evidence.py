@@ -237,6 +237,8 @@ class Evidence:
     """Signals that have series but no value on some device: signal → reason → number of values left out there."""
     alternating_devices: int = 0
     """Number of devices whose labels name A, then B, then A again."""
+    lost: Mapping[str, int] = field(default_factory=dict)
+    """Node → number of GPUs that had data on the day before and have none; only of a day in a lake."""
     warnings: tuple[str, ...] = ()
     unread: Mapping[str, int] = field(default_factory=dict)
     """Accelerator metrics that are not in the catalog → number of series."""

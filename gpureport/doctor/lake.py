@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from datetime import date, timedelta
 from typing import Any
@@ -31,6 +31,10 @@ left join lake.device_signal as d using (device_uuid, gpu_instance_id, signal)
 where s.scope in ('board', 'instance') and s.device_uuid != '' and s.sample_count > 0 and coalesce(d.sample_count, 1) > 0
 group by all
 order by all
+"""
+_DEVICES = """
+select node_name, device_uuid from lake.series
+where scope in ('board', 'instance') and device_uuid != '' and sample_count > 0
 """
 _LEFT_OUT = """
 with entry as (select signal, unnest(map_entries(dropped)) as drops from lake.device_signal where sample_count = 0)
@@ -92,7 +96,10 @@ where kind <> 'kubernetes' group by server order by count(*) desc, server limit 
 def examine_lake(con: DuckDBPyConnection, lake: Lake, cluster: str | None, day: date, catalog: Catalog) -> evidence.Evidence:
     """Return evidence on a cluster's day in the lake. LakeError where there is none, UsageError if ``cluster`` is needed."""
     chosen, next_day = _cluster(lake, cluster, day), day + timedelta(days=1)  # its first snapshot also shows the day's pods
+    views(con, lake, ["series"], clusters=[chosen], dates=[day - timedelta(days=1)])
+    before = {device: node for node, device in con.execute(_DEVICES).fetchall()}
     views(con, lake, TABLES, clusters=[chosen], dates=[day])
+    now = {device for _, device in con.execute(_DEVICES).fetchall()}
     carried = _carried(con, catalog)
     server, labels = con.execute(_SERVER).fetchone(), _label_sets(con, carried)
     pods = con.execute(_PODS, [POD_SERIES, named_pods(labels)]).fetchall()
@@ -106,6 +113,7 @@ def examine_lake(con: DuckDBPyConnection, lake: Lake, cluster: str | None, day: 
         server=evidence.ServerSeen(server[0], server[1]) if server else None,
         left_out=_left_out(con),
         alternating_devices=_count(con, _ALTERNATING),
+        lost=Counter(node for device, node in before.items() if device not in now),
         warnings=tuple(dict.fromkeys(text for texts in server[2] for text in texts)) if server else (),
     )
 

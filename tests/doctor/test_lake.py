@@ -157,3 +157,20 @@ def test_a_signal_of_which_every_value_was_blank_is_lost_with_the_reason(doctor:
     (row,) = told.of("values_left_out")
     assert (row["subject"], row["costs"]) == ("gpu_temp_celsius", ["gpu_temp_celsius_avg", "gpu_temp_celsius_max"])
     assert row["found"] == "series exist, but every value was left out: 4 blank"
+
+
+def test_gpus_that_lost_their_data_since_the_day_before_are_noted(doctor: Doctor, tmp_path: Path) -> None:
+    """GPU-1 has data on both days; GPU-2 and GPU-3 of n2, and GPU-4, only on the first. GPU-5 is new; GPU-6 moves."""
+    first, second = 1795176000 - 86400, 1795176000
+    there = [(1, "n1", first), (2, "n2", first), (3, "n2", first), (4, "n1", first), (6, "n1", first)]
+    there += [(1, "n1", second), (5, "n1", second), (6, "n3", second)]
+    lines = [f'DCGM_FI_DEV_GPU_UTIL{{UUID="GPU-{number}",Hostname="{node}"}} 5 {at}' for number, node, at in there]
+    (tmp_path / "days.txt").write_text("\n".join([*lines, "# EOF\n"]))
+    flags = ["--cluster", "lab", "--lake", str(tmp_path / "lake")]
+    assert main(["import", str(tmp_path / "days.txt"), *flags], environ={}, now=NOW) == 0
+    (row,) = doctor("--lake", str(tmp_path / "lake"), "--date", "2026-11-20", "-o", "json", now=NOW).of("lost_gpu")
+    assert (row["status"], row["found"].partition(";")[0]) == (
+        "note",
+        "data on the day before, none on this day: n1 (1 GPU), n2 (2 GPUs)",
+    )
+    assert doctor("--lake", str(tmp_path / "lake"), "--date", "2026-11-19", "-o", "json", now=NOW).of("lost_gpu") == []

@@ -107,7 +107,8 @@ class Restarted:
     def answers(self) -> float:
         """How many requests of its API it answered since it started."""
         lines = requests.get(f"{self.url}/metrics", timeout=60).text.splitlines()
-        return sum(float(line.split()[-1]) for line in lines if line.startswith("prometheus_http_requests_total") and "/api/v1" in line)
+        counts = [line.split()[-1] for line in lines if line.startswith("prometheus_http_requests_total") and "/api/v1" in line]
+        return sum(map(float, counts))
 
     def stop(self, is_killed: bool = False) -> None:
         """Until it is gone."""
