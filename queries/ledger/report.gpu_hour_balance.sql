@@ -34,13 +34,22 @@ sided as (
     from part
 ),
 
--- GPUs without an exporter have no name: their number is that of the day with the most such GPUs.
+-- GPUs without an exporter have no name: those of a node count beyond its GPUs with a name, by the day with the most GPUs.
+daily as (
+    select
+        columns('^(cluster|dimension|value|node_name|day)$'),
+        sum(if(device_uuid = '', unseen_count, 1)) as device_count,
+        list(device_uuid) filter (where device_uuid != '') as device_uuids
+    from sided
+    where capacity_gpu_hours is not null
+    group by all
+),
+
 unseen as (
     select
         columns('^(cluster|dimension|value|node_name)$'),
-        max(unseen_count) as unseen_count
-    from sided
-    where unseen_count > 0
+        greatest(0, max(device_count) - coalesce(len(list_distinct(flatten(list(device_uuids)))), 0)) as unseen_count
+    from daily
     group by all
 ),
 
