@@ -1,28 +1,46 @@
 -- Allocated GPU-hours by how the pods of each workload ended, if known.
 --
--- A deleted pod was last seen running, more than an hour before the cluster's last pod. Days without data hide ends. A restart costs the
+-- A deleted pod was last seen running, more than an hour before the cluster's last pod. Days without data of Kubernetes hide ends. A restart costs the
 -- time between two runs of a container. Saved work is unknown.
 --
 -- grain:  cluster, namespace, workload_kind, workload, outcome
--- reads:  facts.container_run, facts.node_allocation, facts.ownership, facts.pod_outcome, period.ledger, period.workload
+-- reads:  facts.container_run, facts.node_allocation, facts.node_day, facts.ownership, facts.pod_outcome, period.ledger, period.workload
 -- params: since_at, until_at
 -- source: facts.pod_outcome, facts.container_run; hours: period.ledger
 -- columns: cluster, namespace, workload_kind, workload, outcome, pod_count, allocated_gpu_hours, allocated_idle_gpu_hours, restart_count,
 --          restart_gpu_hours, unknown_reasons
 --   outcome  running (at the end), succeeded, failed, evicted, preempted, out_of_memory, node_shutdown, deleted, or unknown
-with known as (
+with reported as (
+    select
+        *,
+        count(*) over (
+            partition by cluster
+            order by seen_at
+            range between interval 1 hour following and interval 25 hours following
+        ) = 0 and seen_at + interval 23 hours <= $until_at as is_end_hidden
+    from (
+        select *
+        from facts.pod_outcome
+        union all by name
+        -- A day with data of Kubernetes may have no pod.
+        select
+            cluster,
+            end_at as seen_at
+        from facts.node_day
+        where accelerator_pod_count is not null
+    ) as listed
+),
+
+known as (
     select
         columns('^(cluster|namespace|pod|pod_uid)$'),
         arg_max(outcome, seen_at) as outcome,
         -- Snapshots of the next day report only some of the pods.
         least(max(seen_at), $until_at::timestamp) as seen_at,
         least(max(max(seen_at)) over (partition by cluster), $until_at::timestamp) as last_at,
-        (cluster, (max(seen_at) + interval 1 hour)::date) in (
-            select (lost.cluster, lost.day)
-            from period.ledger as lost
-            where lost.cause = 'not_exported'
-        ) as is_end_hidden
-    from facts.pod_outcome
+        arg_max(is_end_hidden, seen_at) as is_end_hidden
+    from reported
+    where pod is not null
     group by cluster, namespace, pod, pod_uid
 ),
 
