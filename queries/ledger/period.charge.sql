@@ -11,6 +11,7 @@
 --   hours_method   method that divides the hours of a shared GPU; '' where unallocated
 --   team           the namespace's team, else the namespace; '' where unallocated
 --   gpu_hours      h of whole GPUs
+--   requested_gpu_hours  h of gpu_hours that only requests show, without telemetry
 select
     ledger.cluster,
     ledger.node_name,
@@ -23,6 +24,7 @@ select
     ledger.hours_method,
     any_value(coalesce(nullif(team.team, ''), ledger.namespace)) as team,
     sum(ledger.gpu_hours) as gpu_hours,
+    sum(ledger.requested_gpu_hours) as requested_gpu_hours,
     any_value(price.hour_cost) as hour_cost,
     sum(ledger.gpu_hours * price.hour_cost) as hours_cost
 from period.ledger as ledger

@@ -13,6 +13,7 @@
 --   gpu_instance_id  MIG instance; '' for the whole GPU or its unsliced part
 --   cause            why hours are unavailable (not_ready, cordoned, …), unknown or allocated_unmeasured (unseen, no_activity_signal, nobody_named, …), fragmented (unsliced, fragmented, …), or free without telemetry; else ''
 --   first_hour_at    UTC, first hour of the day with such time; null for time without data
+--   requested_gpu_hours  h of gpu_hours that only requests show, without telemetry
 -- Time in which a GPU was unavailable and had no data is also part of the capacity without data.
 with lost as (
     select
@@ -186,6 +187,7 @@ select
         if(bool_or(hours_method = 'granted_share'), 'granted_share', null),
         if(bool_or(hours_method = 'requests'), 'requests', null)
     ) as hours_method,
-    sum(gpu_seconds) / 3600 as gpu_hours
+    sum(gpu_seconds) / 3600 as gpu_hours,
+    coalesce(sum(gpu_seconds) filter (where hours_method = 'requests'), 0) / 3600 as requested_gpu_hours
 from bucketed
 group by all

@@ -76,10 +76,10 @@ part as (
         columns('^(cluster|namespace|gpu_model|hour_cost)$'),
         -- In other time zones, a UTC day may start before the window's first day or end after its last day.
         least(greatest(day, local_time($since_at, $timezone)::date), local_time($until_at::timestamp - interval 1 millisecond, $timezone)::date) as day,
-        gpu_hours * 3600 as gpu_seconds,
+        requested_gpu_hours * 3600 as gpu_seconds,
         gpu_seconds as unmeasured_gpu_seconds
     from period.charge
-    where hours_method = 'requests'
+    where requested_gpu_hours > 0
 ),
 
 summed as (
