@@ -21,14 +21,30 @@ with part as (
     qualify month = max(month) over ()
 ),
 
-seen as (
+node_day as (
+    select
+        columns('^(cluster|node_name|day|day_ratio)$'),
+        bool_or(bucket != 'unknown') as is_known
+    from part
+    group by all
+),
+
+-- A day without any known hour of a node costs as much as its other days.
+node as (
+    select
+        columns('^(cluster|node_name)$'),
+        sum(day_ratio) / sum(day_ratio) filter (where is_known) as whole_ratio
+    from node_day
+    group by all
+),
+
+cluster_day as (
     select
         cluster,
         sum(day_ratio) as day_ratio
     from (
         select distinct columns('^(cluster|day|day_ratio)$')
-        from part
-        where bucket != 'unknown'
+        from node_day
     ) as every_day
     group by cluster
 ),
@@ -38,13 +54,15 @@ spent as (
         part.team,
         part.month,
         sum(part.hours_cost) as month_cost,
-        sum(part.whole_day_cost / seen.day_ratio) * (
+        sum(part.whole_day_cost * node.whole_ratio / cluster_day.day_ratio) * (
             epoch(timezone($timezone, part.month + interval 1 month)) - epoch(timezone($timezone, part.month::timestamp))
         ) / 86400 as projected_cost,
         sum(part.gpu_hours) as gpu_hours,
         coalesce(sum(part.gpu_hours) filter (where part.hour_cost is not null), 0) as priced_gpu_hours
     from part
-    inner join seen
+    inner join node
+        using (cluster, node_name)
+    inner join cluster_day
         using (cluster)
     where part.team != ''
     group by part.team, part.month
