@@ -95,14 +95,19 @@ silent as (
 ),
 
 of_containers as (
-    select
-        cluster,
-        node_name,
-        true as is_of_containers
-    from period.signal_day
-    where source_metrics != []
-    group by all
-    having bool_and(is_of_containers(array_to_string(source_metrics, ', ')))
+    select distinct
+        columns('^(cluster|node_name|day)$'),
+        -- A day without any sample is like the node's other days.
+        coalesce(
+            bool_and(is_of_containers) over (partition by cluster, node_name, day),
+            bool_and(is_of_containers) over (partition by cluster, node_name)
+        ) as is_of_containers
+    from (
+        select
+            *,
+            if(source_metrics = [], null, is_of_containers(array_to_string(source_metrics, ', '))) as is_of_containers
+        from period.signal_day
+    ) as signal
 ),
 
 lost as (
@@ -131,7 +136,7 @@ lost as (
     inner join silent
         using (cluster, node_name, day)
     left join of_containers
-        using (cluster, node_name)
+        using (cluster, node_name, day)
     where part.unseen_seconds > 0
     group by part.cluster, part.signal, part.node_name, part.day
     union all by name
