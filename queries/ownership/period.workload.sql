@@ -24,4 +24,8 @@ select
     * exclude (own),
     coalesce(nullif(own.kind, ''), 'by name') as workload_kind,
     workload_of(own.kind, own.name, workload_by_name(pod)) as workload
-from latest
+from (
+    -- Labels without a uid are of a day without data of Kubernetes: other days know the pod of that name.
+    select * replace (if(pod_uid = '', max(own) over (partition by cluster, namespace, pod), own) as own)
+    from latest
+) as named
