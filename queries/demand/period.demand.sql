@@ -14,6 +14,7 @@ with hour as (
         is_in_period(hour_start_at, $since_at, $until_at)
         and source != 'opencost'
         and gauge in ('unscheduled_units', 'schedulable_units', 'allocatable_units')
+    qualify gauge != 'allocatable_units' or not bool_or(gauge = 'schedulable_units') over (partition by cluster, resource, hour_start_at, source)
 ),
 
 chosen as (
@@ -29,10 +30,7 @@ chosen as (
 select
     hour.cluster,
     hour.resource,
-    coalesce(
-        sum(hour.value_unit_seconds) filter (where hour.gauge = 'schedulable_units'),
-        sum(hour.value_unit_seconds) filter (where hour.gauge = 'allocatable_units')
-    ) / 3600 as allocatable_unit_hours,
+    sum(hour.value_unit_seconds) filter (where hour.gauge != 'unscheduled_units') / 3600 as allocatable_unit_hours,
     sum(hour.value_unit_seconds) filter (where hour.gauge = 'unscheduled_units') / 3600 as unscheduled_unit_hours
 from hour
 inner join chosen
