@@ -4,7 +4,7 @@
 -- activity.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id
--- reads:  facts.ownership, period.device_power, period.figure, period.holder_day, period.link, period.sum
+-- reads:  facts.container_day, facts.ownership, period.device_power, period.figure, period.holder_day, period.link, period.sum
 -- params: since_at, until_at, figure_min_coverage_ratio
 -- source: period.figure; energy: DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION
 -- columns: those of report.container_saturation without namespace, pod, pod_uid, container, sharing_mode, sharing_evidence, scope, throttle_scope,
@@ -33,10 +33,11 @@ with total as (
     where subject = 'device'
 ),
 
--- Time with any holder, within the hours of the window, and at most the time with data. Holders of a shared device are not added up.
+-- Time with any holder, within the hours of the window, and at most the time with data of each day. Holders of a shared device are not added up.
 owned as (
     select
         * exclude (start_at, end_at),
+        start_at::date as day,
         greatest(start_at, date_trunc('hour', $since_at)) as start_at,
         least(end_at, date_trunc('hour', $until_at - interval 1 millisecond) + interval 1 hour) as end_at
     from facts.ownership
@@ -44,29 +45,36 @@ owned as (
 
 run as (
     select
-        columns('^(cluster|device_uuid|gpu_instance_id)$'),
+        columns('^(cluster|device_uuid|gpu_instance_id|day)$'),
         epoch_ms(max(end_at)) - epoch_ms(min(start_at)) as held_ms
-    from numbered_runs(owned, (cluster, device_uuid, gpu_instance_id))
+    from numbered_runs(owned, (cluster, device_uuid, gpu_instance_id, day))
     where start_at < end_at
-    group by cluster, device_uuid, gpu_instance_id, run_number
+    group by cluster, device_uuid, gpu_instance_id, day, run_number
 ),
 
 seen as (
     select
-        columns('^(cluster|device_uuid|gpu_instance_id)$'),
+        columns('^(cluster|device_uuid|gpu_instance_id|day)$'),
         sum(observed_seconds) as seconds
-    from period.sum
-    where subject = 'container_device'
+    from facts.container_day
+    group by all
+),
+
+daily as (
+    select
+        columns('^(cluster|device_uuid|gpu_instance_id|day)$'),
+        least(sum(run.held_ms) / 1000, any_value(seen.seconds)) as held_seconds
+    from run
+    inner join seen
+        using (cluster, device_uuid, gpu_instance_id, day)
     group by all
 ),
 
 allocated as (
     select
         columns('^(cluster|device_uuid|gpu_instance_id)$'),
-        least(sum(run.held_ms) / 1000, coalesce(any_value(seen.seconds), 0)) as held_seconds
-    from run
-    left join seen
-        using (cluster, device_uuid, gpu_instance_id)
+        sum(held_seconds) as held_seconds
+    from daily
     group by all
 ),
 
