@@ -46,7 +46,9 @@ summed as (
         if(hour_count = max(hour_count) over (partition by cluster), min(greatest(0, usable_gpus - held_gpus)), null) as free_gpus_min,
         if(
             coalesce(sum(unnamed_gpus), 0) <= (1 - $figure_min_coverage_ratio) * sum(usable_gpus),
-            quantile_disc(allocated_gpus, [0.5, 0.95, 1]), null
+            quantile_disc(allocated_gpus, [0.5, 0.95, 1]) filter (
+                where coalesce(unnamed_gpus, 0) <= (1 - $figure_min_coverage_ratio) * usable_gpus
+            ), null
         ) as allocated,
         if(
             sum(known_gpus) >= $figure_min_coverage_ratio * sum(held_gpus) and allocated is not null,
