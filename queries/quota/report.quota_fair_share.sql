@@ -24,7 +24,11 @@
 --   allocated_idle_gpu_hours       GPU-h allocated to its pods and idle, by the ledger
 --   over_quota_gpu_hours           GPU-h of its pods while over quota by nos' rules: more than borrowed
 with hour as (
-    select *
+    select
+        *,
+        if(guaranteed_native_hours is null, null, sum(if(is_parent, null, guaranteed_native_hours)) over (
+            partition by cluster, system, resource, flavor, pool, hour_start_at
+        )) as pool_guaranteed_native_hours
     from facts.quota_hour
     where is_in_period(hour_start_at, $since_at, $until_at)
 ),
@@ -32,7 +36,6 @@ with hour as (
 summed as (
     select
         columns('^(cluster|system|quota|resource|flavor)$'),
-        arg_max(pool, hour_start_at) as pool,
         arg_max(parent, hour_start_at) as parent,
         bool_or(is_parent) as is_parent,
         any_value(gpus_per_native) as gpus_per_native,
@@ -93,9 +96,6 @@ evicted as (
 covered as (
     select
         *,
-        sum(if(is_parent, null, guaranteed_native_hours)) over (
-            partition by cluster, system, resource, flavor, pool
-        ) as pool_guaranteed_native_hours,
         demand_seconds >= $figure_min_coverage_ratio * observed_seconds as has_demand,
         unmet_seconds >= $figure_min_coverage_ratio * observed_seconds as has_unmet,
         share_seconds >= $figure_min_coverage_ratio * observed_seconds as has_share
