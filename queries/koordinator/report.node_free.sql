@@ -20,7 +20,7 @@ with device as (
         least(free_core_percent, coalesce(free_memory_ratio_percent, free_core_percent)) as free_percent,
         is_healthy and allocated_core_percent = 0 and coalesce(allocated_memory_ratio_percent, 0) = 0 as is_whole
     from report.device_free
-    qualify seen_until_at = max(seen_until_at) over (partition by cluster, node_name)
+    qualify seen_until_at = max(seen_until_at) over (partition by cluster)
 ),
 
 node as (
