@@ -23,6 +23,8 @@ with step as (
         source,
         sharing_mode,
         max(case certainty when 'certain' then 0 when 'inferred' then 1 else 2 end) as doubt,
+        min(start_at) as start_at,
+        max(end_at) as end_at,
         sum(overlap_ms(start_at, end_at, $since_at::timestamp, $until_at::timestamp)) / 1000 as allocated_seconds
     from facts.ownership
     where start_at < $until_at and end_at > $since_at
@@ -49,6 +51,8 @@ owned as (
         columns('^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$'),
         array_to_string(list_sort(list_distinct(flatten(list(string_split(source, ', '))))), ', ') as granted_by,
         max(doubt) as doubt,
+        min(start_at) as start_at,
+        max(end_at) as end_at,
         string_agg(distinct sharing_mode, ', ' order by sharing_mode) as sharing_mode,
         sum(allocated_seconds) as allocated_seconds
     from step
@@ -126,7 +130,7 @@ unfound as (
     group by cluster, namespace, pod, pod_uid, container, name
 ),
 
--- Labels may lack the pod's uid: then the last pod with the name counts.
+-- Labels may lack the pod's uid: then the last pod with the name at that time counts.
 request as (
     select
         columns('^(cluster|namespace|pod|container|pod_uid)$'),
@@ -134,6 +138,7 @@ request as (
         arg_max(requested, end_at) as requested,
         arg_max(claims, end_at) as claims,
         sum(overlap_ms(start_at, end_at, $since_at::timestamp, $until_at::timestamp)) / 1000 as run_seconds,
+        min(start_at) as first_at,
         max(end_at) as last_at
     from facts.container_request
     where start_at < $until_at and end_at > $since_at
@@ -175,8 +180,8 @@ granted as (
             request.cluster = owned.cluster
             and request.namespace = owned.namespace
             and request.pod = owned.pod
-            and owned.pod_uid in ('', request.pod_uid)
             and request.container = owned.container
+            and (owned.pod_uid = request.pod_uid or (owned.pod_uid = '' and owned.start_at < request.last_at and owned.end_at > request.first_at))
     anti join unfound
         using (cluster, pod_uid, container)
 ),
@@ -194,6 +199,7 @@ named_request as (
             and request.namespace = granted.namespace
             and request.pod = granted.pod
             and request.container = granted.container
+            and coalesce(granted.start_at < request.last_at and granted.end_at > request.first_at, true)
     group by cluster, namespace, pod, container
 ),
 
