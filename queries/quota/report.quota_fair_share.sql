@@ -25,7 +25,11 @@
 --   over_quota_gpu_hours           GPU-h of its pods while over quota by nos' rules: more than borrowed
 with hour as (
     select
-        *,
+        * replace (
+            -- Facts of older versions have no known time for own and lent amounts.
+            coalesce(own_seconds, if(borrowed_native_hours is null, 0, observed_seconds)) as own_seconds,
+            coalesce(lent_seconds, if(lent_native_hours is null, 0, observed_seconds)) as lent_seconds
+        ),
         if(guaranteed_native_hours is null, null, sum(if(is_parent, null, guaranteed_native_hours)) over (
             partition by cluster, system, resource, flavor, pool, hour_start_at
         )) as pool_guaranteed_native_hours
@@ -102,7 +106,7 @@ covered as (
     from summed
 ),
 
--- A figure with too little known time is unknown. Facts of older versions have no known time for own and lent amounts.
+-- A figure with too little known time is unknown.
 reported as (
     select
         covered.* not similar to '^(guaranteed|demanded|unmet|honourable|violated|borrowed|lent|fair_share|entitled|over_entitlement)_native_hours$',
@@ -110,8 +114,8 @@ reported as (
         if(has_demand, demanded_native_hours, null) as demanded_native_hours,
         if(has_unmet, columns('^(unmet|honourable)_native_hours$'), null) as "\0",
         if(has_unmet and violated_known_seconds >= unmet_seconds, violated_native_hours, null) as violated_native_hours,
-        if(coalesce(own_seconds, observed_seconds) >= $figure_min_coverage_ratio * observed_seconds, borrowed_native_hours, null) as borrowed_native_hours,
-        if(coalesce(lent_seconds, observed_seconds) >= $figure_min_coverage_ratio * observed_seconds, lent_native_hours, null) as lent_native_hours,
+        if(own_seconds >= $figure_min_coverage_ratio * observed_seconds, borrowed_native_hours, null) as borrowed_native_hours,
+        if(lent_seconds >= $figure_min_coverage_ratio * observed_seconds, lent_native_hours, null) as lent_native_hours,
         if(has_share, columns('^(fair_share|entitled|over_entitlement)_native_hours$'), null) as "\0"
     from covered
 ),
