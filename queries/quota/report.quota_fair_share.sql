@@ -32,7 +32,8 @@ with hour as (
         ),
         if(guaranteed_native_hours is null, null, sum(if(is_parent, null, guaranteed_native_hours)) over (
             partition by cluster, system, resource, flavor, pool, hour_start_at
-        )) as pool_guaranteed_native_hours
+        )) as pool_guaranteed_native_hours,
+        columns('^(guaranteed|cap|demanded|delivered|borrowed|lent|fair_share|entitled|over_entitlement|unmet|violated)_native_hours$') * gpus_per_native as '\1_gpu_hours'
     from facts.quota_hour
     where is_in_period(hour_start_at, $since_at, $until_at)
 ),
@@ -44,7 +45,7 @@ summed as (
         bool_or(is_parent) as is_parent,
         any_value(gpus_per_native) as gpus_per_native,
         any_value(native_unit) as native_unit,
-        sum(columns('_(seconds|native_hours)$')),
+        sum(columns('_(seconds|native_hours|gpu_hours)$')),
         max(share_reason) as share_reason,
         string_agg(distinct nullif(share_source, ''), ', ' order by nullif(share_source, '')) as share_source,
         string_agg(distinct amount_source, ', ' order by amount_source) as amount_source
@@ -109,14 +110,14 @@ covered as (
 -- A figure with too little known time is unknown.
 reported as (
     select
-        covered.* not similar to '^(guaranteed|demanded|unmet|honourable|violated|borrowed|lent|fair_share|entitled|over_entitlement)_native_hours$',
-        if(guaranteed_seconds >= $figure_min_coverage_ratio * observed_seconds, guaranteed_native_hours, null) as guaranteed_native_hours,
-        if(has_demand, demanded_native_hours, null) as demanded_native_hours,
-        if(has_unmet, columns('^(unmet|honourable)_native_hours$'), null) as "\0",
-        if(has_unmet and violated_known_seconds >= unmet_seconds, violated_native_hours, null) as violated_native_hours,
-        if(own_seconds >= $figure_min_coverage_ratio * observed_seconds, borrowed_native_hours, null) as borrowed_native_hours,
-        if(lent_seconds >= $figure_min_coverage_ratio * observed_seconds, lent_native_hours, null) as lent_native_hours,
-        if(has_share, columns('^(fair_share|entitled|over_entitlement)_native_hours$'), null) as "\0"
+        covered.* not similar to '^(guaranteed|demanded|unmet|honourable|violated|borrowed|lent|fair_share|entitled|over_entitlement)_(native|gpu)_hours$',
+        if(guaranteed_seconds >= $figure_min_coverage_ratio * observed_seconds, columns('^guaranteed_(native|gpu)_hours$'), null) as "\0",
+        if(has_demand, columns('^demanded_(native|gpu)_hours$'), null) as "\0",
+        if(has_unmet, columns('^(unmet|honourable)_(native|gpu)_hours$'), null) as "\0",
+        if(has_unmet and violated_known_seconds >= unmet_seconds, columns('^violated_(native|gpu)_hours$'), null) as "\0",
+        if(own_seconds >= $figure_min_coverage_ratio * observed_seconds, columns('^borrowed_(native|gpu)_hours$'), null) as "\0",
+        if(lent_seconds >= $figure_min_coverage_ratio * observed_seconds, columns('^lent_(native|gpu)_hours$'), null) as "\0",
+        if(has_share, columns('^(fair_share|entitled|over_entitlement)_(native|gpu)_hours$'), null) as "\0"
     from covered
 ),
 
@@ -154,7 +155,7 @@ select
     shared.observed_seconds / epoch($until_at - $since_at) as coverage_ratio,
     shared.demand_seconds,
     shared.share_seconds,
-    columns('^(guaranteed|cap|demanded|delivered|borrowed|lent|fair_share|entitled|over_entitlement|unmet|violated)_native_hours$') * gpus_per_native as '\1_gpu_hours',
+    shared.* similar to '^(guaranteed|cap|demanded|delivered|borrowed|lent|fair_share|entitled|over_entitlement|unmet|violated)_gpu_hours$',
     shared.honoured_native_hours / nullif(shared.honourable_native_hours, 0) as guarantee_honoured_ratio,
     if(shared.is_parent, null, shared.over_quota_share_ratio) as over_quota_share_ratio,
     if(shared.cap_known_seconds > 0, shared.capped_seconds, null) as capped_seconds,
