@@ -33,6 +33,7 @@ with hour as (
         if(guaranteed_native_hours is null, null, sum(if(is_parent, null, guaranteed_native_hours)) over (
             partition by cluster, system, resource, flavor, pool, hour_start_at
         )) as pool_guaranteed_native_hours,
+        if(cap_native_hours is null, 0, observed_seconds) as cap_seconds,
         columns('^(guaranteed|cap|demanded|delivered|borrowed|lent|fair_share|entitled|over_entitlement|unmet|violated)_native_hours$') * gpus_per_native as '\1_gpu_hours'
     from facts.quota_hour
     where is_in_period(hour_start_at, $since_at, $until_at)
@@ -110,8 +111,9 @@ covered as (
 -- A figure with too little known time is unknown.
 reported as (
     select
-        covered.* not similar to '^(guaranteed|demanded|unmet|honourable|violated|borrowed|lent|fair_share|entitled|over_entitlement)_(native|gpu)_hours$',
+        covered.* not similar to '^(guaranteed|cap|demanded|unmet|honourable|violated|borrowed|lent|fair_share|entitled|over_entitlement)_(native|gpu)_hours$',
         if(guaranteed_seconds >= $figure_min_coverage_ratio * observed_seconds, columns('^guaranteed_(native|gpu)_hours$'), null) as "\0",
+        if(cap_seconds >= $figure_min_coverage_ratio * observed_seconds, columns('^cap_(native|gpu)_hours$'), null) as "\0",
         if(has_demand, columns('^demanded_(native|gpu)_hours$'), null) as "\0",
         if(has_unmet, columns('^(unmet|honourable)_(native|gpu)_hours$'), null) as "\0",
         if(has_unmet and violated_known_seconds >= unmet_seconds, columns('^violated_(native|gpu)_hours$'), null) as "\0",
@@ -187,7 +189,7 @@ select
                 { 'key': pair.key || '_native_hours', 'value': pair.value }
             ] for pair in map_entries(map {
                 'guaranteed': if(shared.guaranteed_native_hours is null, shared.guarantee_reason, null),
-                'cap': if(shared.cap_native_hours is null, 'no_limit', null),
+                'cap': if(shared.cap_native_hours is null, if(shared.cap_seconds > 0, 'low_coverage', 'no_limit'), null),
                 'demanded': if(shared.demanded_native_hours is null, shared.demand_reason, null),
                 'delivered': null,
                 'borrowed': if(shared.borrowed_native_hours is null, shared.own_reason, null),
