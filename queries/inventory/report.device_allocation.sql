@@ -206,7 +206,7 @@ named_request as (
 place as (
     select
         columns('^(cluster|device_uuid)$'),
-        max(columns('^(node_name|gpu_model)$')) as "\0"
+        arg_max(columns('^(node_name|gpu_model)$'), (last_hour_at, node_name, gpu_model)) as "\0"
     from facts.device_day
     group by all
 ),
@@ -236,7 +236,7 @@ joined as (
         coalesce(['certain', 'inferred', 'ambiguous'][granted.doubt + 1], '') as certainty,
         granted.sharing_mode,
         granted.is_admin_access,
-        coalesce(place.node_name, '') as node_name,
+        coalesce(nullif(figure.node_name, ''), place.node_name, '') as node_name,
         coalesce(place.gpu_model, '') as gpu_model,
         granted.allocated_seconds,
         if(granted.is_found, coalesce(figure.observed_seconds, 0), null) as observed_seconds,
