@@ -1,7 +1,7 @@
 -- Label runs of holders on a device, with the pod's uid, cut where the pod ended.
 --
 -- A run is cut where its labels outlive the pod by more than 60 s (dcgm-exporter 140, kubernetes 119423 and 132020); less is the last scrape's own
--- step. Names recur: a run without a uid belongs to the pods that have its name in that time, each in its own interval. Pods of a name come from
+-- step. Names recur: a run without a uid belongs to the pods that have its name in that time, each in its own interval. A pod's life comes from
 -- kube-state-metrics, else from snapshots. Time that neither explains stays as the labels report it.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at
@@ -27,7 +27,7 @@ life as (
         'labels+snapshot' as source
     from day.snapshot_life as listed
     anti join day.pod_life
-        using (cluster, namespace, pod)
+        using (cluster, namespace, pod, pod_uid)
 ),
 
 named as (
