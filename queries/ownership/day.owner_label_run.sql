@@ -2,7 +2,7 @@
 --
 -- A run is cut where its labels outlive the pod by more than 60 s (dcgm-exporter 140, kubernetes 119423 and 132020); less is the last scrape's own
 -- step. Names recur: a run without a uid belongs to the pods that have its name in that time, each in its own interval. A pod's life comes from
--- kube-state-metrics, else from snapshots. Time that neither explains stays as the labels report it.
+-- kube-state-metrics or snapshots. Time that neither explains stays as the labels report it.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at
 -- reads:  day.owner_run, day.pod_life, day.snapshot_life, facts.refuted_holder
@@ -16,18 +16,26 @@ with claimed as (
         using (cluster, namespace, pod)
 ),
 
-life as (
+reported as (
     select
         *,
         'labels+kube-state' as source
     from day.pod_life
     union all by name
     select
-        listed.*,
+        *,
         'labels+snapshot' as source
-    from day.snapshot_life as listed
-    anti join day.pod_life
-        using (cluster, namespace, pod, pod_uid)
+    from day.snapshot_life
+),
+
+-- Each source shows an end at the latest: the earlier one counts.
+life as (
+    select *
+    from reported
+    qualify row_number() over (
+        partition by cluster, namespace, pod, pod_uid
+        order by ended_at asc nulls last, listed_until_at desc, source asc
+    ) = 1
 ),
 
 named as (
