@@ -34,7 +34,7 @@ hour as (
     left join seen
         using (cluster, hour_start_at)
     group by grouping sets ((cluster, gpu_model, hour_start_at), (cluster, hour_start_at))
-    qualify hours >= $figure_min_coverage_ratio * window_hours and (window_hours = 1 or max(window_hours) over () < 1)
+    qualify hours >= $figure_min_coverage_ratio * window_hours and (window_hours = 1 or max(window_hours) over (partition by cluster) < 1)
 ),
 
 summed as (
