@@ -57,6 +57,25 @@ def test_a_day_whose_allocation_is_unknown_is_no_dip_in_the_course_of_a_team(con
     assert team.spark == spark([2, 2, 0])
 
 
+def test_a_day_without_data_of_its_cluster_is_no_dip_in_the_course_of_a_team(con: duckdb.DuckDBPyConnection) -> None:
+    """Serving has 2 GPUs in east, of which the third day is unknown; in lab vision has 1, and research 1 in each cluster."""
+    con.execute("""
+        delete from report.gpu_hour_ledger;
+        insert into report.gpu_hour_ledger
+        select cluster, namespace, 'p', '', 'M', day, 'effective', hours
+        from (values ('east', 'serving', 48), ('east', 'research', 24), ('lab', 'research', 24), ('lab', 'vision', 24))
+            as holder (cluster, namespace, hours), (values (date '2026-11-20'), ('2026-11-21'), ('2026-11-22')) as each (day)
+        where cluster = 'lab' or day < '2026-11-22';
+        insert into report.gpu_hour_ledger values ('east', '', '', '', 'M', date '2026-11-22', 'unknown', 72)
+    """)
+    window = Window(HEADER.window.start_at, HEADER.window.start_at + timedelta(days=3))
+    with opened_tables(con, {}) as tables:
+        teams = overview(tables, replace(HEADER, window=window, clusters=("east", "lab")), Money("$"), {}).teams
+    assert {each.name: each.spark for each in teams} == {
+        "serving": spark([2, 2]), "research": spark([2, 2]), "vision": spark([1, 1, 1])
+    }  # fmt: skip
+
+
 def test_findings_of_which_one_has_no_price_cost_as_much_at_least(con: duckdb.DuckDBPyConnection) -> None:
     """Two GPUs of a node, 4 h each: one at $6, one of a model without a price."""
     add_device(con, "GPU-2", "4")

@@ -313,12 +313,13 @@ def _by_team(tables: Tables) -> dict[str, dict[str, Any]]:
 
 
 def _trends(tables: Tables, hours: Mapping[date, float]) -> dict[str, list[float]]:
-    """Return by team the GPUs allocated on each day with a known allocation; ``hours`` are the hours of each day."""
+    """Return by team the GPUs allocated on each day with a known allocation in all its clusters; ``hours`` are those of a day."""
     rows = tables.rows("""
         select team, day, coalesce(sum(gpu_hours) filter (where bucket != 'reserved_idle'), 0) as gpu_hours
-        from (select distinct team from page.use where team != '')
-        cross join (select distinct day from page.use where bucket != 'unknown')
-        left join page.use using (team, day) group by all order by day
+        from (select team, cluster, count(*) over (partition by team) as clusters from page.use where team != '' group by 1, 2)
+        inner join (select distinct cluster, day from page.use where bucket != 'unknown') using (cluster)
+        left join page.use using (team, cluster, day)
+        group by team, day, clusters having count(distinct cluster) = clusters order by day
     """)
     found: dict[str, list[float]] = {}
     for row in rows:
