@@ -263,6 +263,42 @@ def test_pending_requests_of_a_day_are_the_mean_of_the_hours_in_which_they_are_k
         assert re.findall(r"(\d+ Nov) [^>]*Pending requests ([\d.]+)", drawn) == [("20 Nov", "2")]
 
 
+def test_the_trend_judges_each_cluster_by_its_own_sm_activity(con: duckdb.DuckDBPyConnection) -> None:
+    """Of lab's two active GPUs a half is effective, and the rest is underutilized; of far's four no SM activity is known."""
+    con.execute("""
+        insert into report.gpu_hour_ledger values ('far', 'web', 'w', '', 'M', '2026-11-20', 'active_unmeasured', 96);
+        create table report.gpu_hours_over_time as select *, 0e0 as unnamed_gpu_hours, 0e0 as allocated_idle_gpu_hours,
+            timestamp '2026-11-20 05:00:00' as hour_start_at
+            from (values ('lab', 4e0, 2e0, 2e0, 5e-1), ('far', 5e0, 4e0, 4e0, null))
+                as trend(cluster, usable_gpu_hours, allocated_gpu_hours, active_gpu_hours, effective_gpu_hours)
+    """)
+    with opened_tables(con, {}) as tables:
+        drawn = str(overview(tables, HEADER, Money("$"), {}).trend)
+    assert drawn.count("Effective 0.5, Underutilized 1.5, Active, SM activity not measured 4, Free 3") == 1
+
+
+def test_a_day_of_the_trend_adds_means_of_clusters_over_their_own_hours_with_data(con: duckdb.DuckDBPyConnection) -> None:
+    """lab has 4 free and 2 pending GPUs all day; far, known for 12 hours, 8 and 6: 12 and 8, not (96 + 96) / 24 and 5."""
+    con.execute("""
+        insert into report.gpu_hour_ledger select * replace (unnest(['2026-11-21', '2026-11-22', '2026-11-23'])::date as day)
+        from report.gpu_hour_ledger;
+        create or replace table report.scheduler_pressure as
+        select cluster, 'gpu' as resource, hour_start_at, units as unscheduled_units_avg, gpus as usable_gpu_hours,
+            3600e0 as observed_seconds, 3600e0 as demand_observed_seconds
+        from (values ('lab', 2, 4, 24), ('far', 6, 8, 12)) as known (cluster, units, gpus, hours), unnest(generate_series(
+            timestamp '2026-11-20', timestamp '2026-11-20' + to_hours(hours - 1), interval 1 hour)) as each (hour_start_at);
+        create table report.gpu_hours_over_time as
+        select *, 0e0 as unnamed_gpu_hours, 0e0 as effective_gpu_hours, 0e0 as active_gpu_hours, 0e0 as allocated_gpu_hours,
+            0e0 as allocated_idle_gpu_hours from report.scheduler_pressure;
+    """)
+    window = Window(HEADER.window.start_at, HEADER.window.start_at + timedelta(days=4))
+    for zone, shown in (("UTC", "Pending requests 8<"), ("Africa/Abidjan", "Free 12, Pending requests 8<")):
+        with opened_tables(con, {}) as tables:
+            header = replace(HEADER, window=window, settings={"timezone": zone})
+            drawn = str(overview(tables, header, Money("$"), {}).trend)
+        assert re.findall(rf"20 Nov [^>]*{shown}", drawn)
+
+
 def test_a_finding_of_a_silent_cluster_names_it(con: duckdb.DuckDBPyConnection) -> None:
     """No device of it was seen; its node has the name of one of the other cluster."""
     con.execute("""

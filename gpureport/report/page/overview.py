@@ -167,16 +167,23 @@ def _trend(tables: Tables, header: Header, whole: Hours, team: str) -> tuple[Mar
     is_daily = bool(team) or len(list(header.window.days())) > _HOURLY_DAYS_MAX
     is_local = header.timezone != "UTC" and not team  # the ledger has UTC days; other days are sums of hours
     unit = "day" if is_daily else "hour"
-    drawn = _daily(tables, header, team) if is_daily and not is_local else _from_hours(tables, header, whole, unit)
+    drawn = _daily(tables, header, team) if is_daily and not is_local else _from_hours(tables, header, unit)
     capacity = max(whole.capacity / (header.window.seconds / 3600), *(each.gpus.capacity for each in drawn), 0.0)
     return drawings.trend(drawn, 0.0 if team else capacity), unit
 
 
-_PENDING = """
-    sum(unscheduled_units_avg) / count(distinct hour_start_at) filter (where unscheduled_units_avg is not null) as gpus
-    from report.scheduler_pressure
-"""
-"""Pending units on average, over the hours in which they are known."""
+def _pending(tables: Tables, at: str, **params: Any) -> dict[Any, float | None]:
+    """Return pending units on average by ``at``: means of the clusters, each over the hours in which they are known."""
+    rows = tables.rows(
+        f"""
+        select time, sum(gpus) as gpus from (
+            select {at} as time, cluster, avg(unscheduled_units_avg) as gpus from report.scheduler_pressure
+            where resource = 'gpu' group by all
+        ) group by time
+        """,
+        **params,
+    )
+    return {row["time"]: row["gpus"] for row in rows}
 
 
 def _daily(tables: Tables, header: Header, team: str) -> list[drawings.Column]:
@@ -184,13 +191,10 @@ def _daily(tables: Tables, header: Header, team: str) -> list[drawings.Column]:
         "select day, bucket, sum(gpu_hours) as gpu_hours from page.use where $team in ('', team) group by all order by day",
         team=team,
     )
-    pending = tables.rows(
-        f"select hour_start_at::date as day, {_PENDING} where resource = 'gpu' and $team = '' group by all", team=team
-    )
-    above = {str(row["day"]): row["gpus"] for row in pending}
+    above = {} if team else _pending(tables, "hour_start_at::date")
     found = hours_by(rows, "day")
     return [
-        _column(f"{day:%-d %b}", found.get(str(day), Hours({})).by_bucket, above.get(str(day)), hours)
+        _column(f"{day:%-d %b}", found.get(str(day), Hours({})).by_bucket, above.get(day), hours)
         for day, hours in _days(header).items()
         if found
     ]
@@ -204,39 +208,36 @@ def _days(header: Header) -> dict[date, float]:
     return {day: part.total_seconds() / 3600 for day, part in hours.items() if part}
 
 
-def _from_hours(tables: Tables, header: Header, whole: Hours, unit: str) -> list[drawings.Column]:
+def _from_hours(tables: Tables, header: Header, unit: str) -> list[drawings.Column]:
     """Return columns from the hourly table, which has allocated, active, effective and idle GPU-hours."""
-    zone, is_measured = header.timezone, whole.of("active_unmeasured") <= whole.of("effective", "underutilized")
+    zone = header.timezone
     rows = tables.rows(
         """
-        select date_trunc($unit, local_time(hour_start_at, $zone)) as at, count(distinct hour_start_at) as hours,
+        select cluster, date_trunc($unit, local_time(hour_start_at, $zone)) as at, count(distinct hour_start_at) as hours,
             sum(effective_gpu_hours) as effective, sum(allocated_idle_gpu_hours) as allocated_idle,
-            sum(active_gpu_hours - effective_gpu_hours) filter ($is_measured) as underutilized,
+            sum(active_gpu_hours - effective_gpu_hours) filter (not is_unmeasured) as underutilized,
             round(sum(active_gpu_hours) - coalesce(effective, 0) - coalesce(underutilized, 0), 9) as active_unmeasured,
             round(sum(allocated_gpu_hours - coalesce(active_gpu_hours + allocated_idle_gpu_hours, 0)), 9) as allocated_unmeasured,
             sum(unnamed) as unknown,
             sum(usable_gpu_hours - allocated_gpu_hours - unnamed) as free
-        from (from report.gpu_hours_over_time select *, coalesce(unnamed_gpu_hours, 0) as unnamed) group by all order by 1
+        from (from report.gpu_hours_over_time select *, coalesce(unnamed_gpu_hours, 0) as unnamed, cluster in (
+            select cluster from page.use group by cluster having sum(gpu_hours) filter (bucket = 'active_unmeasured')
+                > coalesce(sum(gpu_hours) filter (bucket in ('effective', 'underutilized')), 0)
+        ) as is_unmeasured) group by all order by all
         """,
-        unit=unit, zone=zone, is_measured=is_measured,
-    )  # fmt: skip
-    pending = tables.rows(
-        f"select date_trunc($unit, local_time(hour_start_at, $zone)) as at, {_PENDING} where resource = 'gpu' group by all",
         unit=unit, zone=zone,
     )  # fmt: skip
-    above = {row["at"]: row["gpus"] for row in pending}
+    above = _pending(tables, "date_trunc($unit, local_time(hour_start_at, $zone))", unit=unit, zone=zone)
     buckets = ("effective", "underutilized", "active_unmeasured", "allocated_unmeasured", "allocated_idle", "unknown", "free")
-    found = {row["at"]: row for row in rows}
+    found: dict[Any, dict[str, float]] = {}
+    for row in rows:  # a cluster's GPUs are its GPU-hours over its own hours with data
+        there = found.setdefault(row["at"], dict.fromkeys(buckets, 0.0))
+        there |= {bucket: there[bucket] + max(0.0, row[bucket] or 0.0) / row["hours"] for bucket in buckets}
     start = header.window.start_at.replace(minute=0, second=0, microsecond=0)
     hours = ceil((header.window.end_at - start).total_seconds() / 3600)
     times = (local(start + timedelta(hours=number), zone) for number in range(hours))
     return [
-        _column(
-            f"{at:{'%-d %b' if unit == 'day' else '%-d %b %H:%M'}}",
-            {bucket: max(0.0, found[at][bucket] or 0.0) for bucket in buckets if at in found},
-            above.get(at),
-            found[at]["hours"] if at in found else 1,
-        )
+        _column(f"{at:{'%-d %b' if unit == 'day' else '%-d %b %H:%M'}}", found.get(at, {}), above.get(at), 1)
         for at in dict.fromkeys(at.replace(hour=0) if unit == "day" else at for at in times)
         if found
     ]
