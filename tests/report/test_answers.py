@@ -278,6 +278,20 @@ def test_pods_that_no_source_lists_are_not_said_to_be_none(con: duckdb.DuckDBPyC
     assert found.detail.startswith("No source lists the pods that request GPUs. 4 GPU-h ")
 
 
+def test_pods_of_a_cluster_that_no_source_lists_are_not_said_to_be_none(con: duckdb.DuckDBPyConnection) -> None:
+    """Of lab there are snapshots, of far none, where web has its only pod; also where a pod of lab waited for 10 s."""
+    con.execute("insert into report.gpu_hour_ledger values ('far', 'web', 'w', '', 'M', '2026-11-20', 'effective', 24)")
+    both, lack = replace(HEADER, clusters=("far", "lab")), "No source lists the pods of far that request GPUs."
+    with opened_tables(con, {}) as tables:
+        whole, web, research = (answers(tables, both, Money("$"), team)[3] for team in ("", "web", "research"))
+        assert (whole.headline, whole.detail[: len(lack) + 8]) == ("No pending pods in lab", f"{lack} 4 GPU-h")
+        assert (web.headline, web.detail) == ("No data", "No source lists the pods that request GPUs.")
+        assert (research.headline, research.detail) == ("No pending pods", "")
+        con.execute("insert into period.pod_wait values ('lab', 'serving', 'p', 'u', '1', 10, null, 0)")
+        waited = answers(tables, both, Money("$"), "")[3]
+    assert waited.detail.startswith(f"Longest: serving (lab), 1 GPU. {lack} 4 GPU-h ")
+
+
 def test_errors_and_throttling_that_no_exporter_reports_are_not_said_to_be_none(con: duckdb.DuckDBPyConnection) -> None:
     add_device(con, "GPU-2", "4")
     assert _answers(con)["GPU health"].detail == "No XID error. No throttling or slowdown above the thresholds."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -266,18 +266,16 @@ class _Answers:
                 sum(pending_gpu_hours) desc nulls last, cluster, team, size
             """
         )
+        known, unlisted = self._listed({each["cluster"] for each in waits})
+        lack = f"No source lists the pods of {', '.join(unlisted)} that request GPUs." if unlisted else ""
         waits = [each for each in waits if self.team in ("", each["team"])]
         longest = waits[0] if waits and waits[0]["p95"] >= 0.5 else {}
         why = self._pending_causes(longest)
         if not waits:
-            seen = self.row("""
-                select count(*) as hours from report.scheduler_pressure
-                where greatest(observed_seconds, demand_observed_seconds) > 0 and $team is not null
-            """)
-            is_seen = self.tables.has("period.pod_wait") and seen.get("hours")
-            none = "No source lists the pods that request GPUs."
-            none_pending = ("No pending pods", why) if is_seen else ("No data", f"{none} {why}".strip())
-            return Answer(title, *none_pending, tab=tab, link=TABS[tab])
+            lack = lack if known else "No source lists the pods that request GPUs."
+            where = f" in {', '.join(known)}" if unlisted else ""
+            headline = f"No pending pods{where}" if known else "No data"
+            return Answer(title, headline, f"{lack} {why}".strip(), tab=tab, link=TABS[tab])
         first = waits[0]
         wait = f"p95 wait {'≥ ' if first['is_least'] else ''}{formats.duration(first['p95'])}"
         size = _SIZES.get(first["size"], "size unknown")
@@ -286,8 +284,17 @@ class _Answers:
         is_pending = is_long and first["gpu_hours"]
         headline = f"{team}, {first['least']}{formats.gpu_hours(first['gpu_hours'])} pending" if is_pending else wait
         of = f"Longest: {team}, {size}" if longest else "For every team and size"
-        detail = f"{f'{wait} ({size})' if is_pending else of}. {why}".strip()
+        detail = " ".join(filter(None, (f"{f'{wait} ({size})' if is_pending else of}.", lack, why)))
         return Answer(title, headline, detail, "bad" if is_long else "", self.confidence, tab, link=TABS[tab])
+
+    def _listed(self, waiting: Collection[str]) -> tuple[Sequence[str], Sequence[str]]:
+        """Return the clusters, or those of the team, whose pods a source lists, and the others."""
+        pressure = "report.scheduler_pressure where greatest(observed_seconds, demand_observed_seconds) > 0"
+        found = self.tables.rows(f"select distinct cluster from {pressure}") if self.tables.has("period.pod_wait") else []
+        listed = {*waiting, *(each["cluster"] for each in found)}
+        own = self.tables.rows("select distinct cluster from page.team where team = $team order by all", team=self.team)
+        clusters = [each["cluster"] for each in own] if self.team else self.header.clusters
+        return [each for each in clusters if each in listed], [each for each in clusters if each not in listed]
 
     @property
     def tab_of_waits(self) -> str:
