@@ -40,3 +40,21 @@ def test_the_models_of_most_free_and_most_pending_gpus(rows: Sequence[tuple[obje
             rows,
         )
         assert supply_sentence(Tables(con)) == (f" At the end of the period: {sentence}" if sentence else "")
+
+
+def test_free_gpus_of_a_cluster_without_known_ones_or_without_pending_pods_are_not_said_to_be_none() -> None:
+    """In a no GPU is free, in b that is unknown, and in c no pod is pending, so its free GPUs are in no row."""
+    with duckdb.connect() as con:
+        con.execute("""
+            create schema report;
+            create table report.gpu_hour_ledger as select unnest(['a', 'b', 'c']) as cluster;
+            create table report.supply_demand as select * from (values
+                ('a', 'A10', '1', 'A10', 2.0, 0.0, 2), ('b', 'A10', '1', '', 3.0, null, 3)
+            ) as t (cluster, wanted_model, size, gpu_model, waiting_gpus, free_gpus, waiting_pod_count)
+        """)
+        assert supply_sentence(Tables(con)) == " At the end of the period in a, b: 5 of 5 pending GPUs are for A10."
+        con.execute("delete from report.supply_demand where cluster = 'b'")
+        one = " At the end of the period in a: no GPU is free; 2 of 2 pending GPUs are for A10."
+        assert supply_sentence(Tables(con)) == one
+        con.execute("delete from report.gpu_hour_ledger where cluster != 'a'")
+        assert supply_sentence(Tables(con)) == one.replace(" in a", "")

@@ -69,19 +69,25 @@ def _filled(found: list[tuple[int, tuple[Any, ...]]]) -> list[Any]:
     return [first, *map(list, zip(*whole, strict=True))]
 
 
-# All classes of a cluster share the same free GPUs, so only one class is counted.
+# All classes of a cluster share the same free GPUs, so only one class is counted. Without those of a cluster the sum is unknown.
 _FREE = """
     with class as (
         select * from report.supply_demand where waiting_pod_count > 0
         qualify dense_rank() over (partition by cluster order by wanted_model, size) = 1
     )
-    select gpu_model as model, sum(free_gpus) as gpus from class group by gpu_model
+    select gpu_model as model, if(bool_or(bool_or(free_gpus is null)) over (), null, sum(free_gpus)) as gpus
+    from class group by gpu_model
 """
 _WAITING = """
     select wanted_model as model, sum(gpus) as gpus from (
         select cluster, wanted_model, size, max(waiting_gpus) as gpus from report.supply_demand group by all
     ) group by wanted_model
 """
+_PART = """
+    select string_agg(distinct cluster, ', ' order by cluster) as clusters from report.supply_demand where waiting_pod_count > 0
+    having count(distinct cluster) < (select count(distinct cluster) from report.gpu_hour_ledger)
+"""
+"""The clusters with pending pods, if others have none: the free GPUs of those are in no row."""
 _WANTED = {"any": "may be of any model", "unknown": "are of no known model", "none": "fit no node of the cluster"}
 
 
@@ -94,8 +100,8 @@ def supply_sentence(tables: Tables) -> str:
     parts = [f"{gpus} pending GPUs {_WANTED.get(wanted, f'are for {wanted}')}"]
     if free is not None:
         parts.insert(0, f"{free[1]} free GPUs are {free[0] or 'of an unknown model'}" if free[1] else "no GPU is free")
-    text = "; ".join(parts)
-    return f" At the end of the period: {text}."
+    part = tables.row(_PART).get("clusters")
+    return f" At the end of the period{f' in {part}' if part else ''}: {'; '.join(parts)}."
 
 
 def _largest(tables: Tables, sql: str) -> tuple[str, str] | None:
