@@ -118,7 +118,7 @@ with amount as (
         select cluster, node_name from lake.node where try_cast(labels['nvidia.com/gpu.replicas'] as bigint) > 1
     ) as time_slicing
         using (cluster, node_name)
-    where native.amount_gpus > 0
+    where native.amount_gpus > 0 and list_contains($clusters, node.cluster)
     group by node.cluster, node.node_name, node.resource
 ),
 
@@ -134,7 +134,7 @@ group by gpus
 order by count(*) desc, gpus desc
 limit 1
 """
-"""The most common number of GPUs per node: whole GPUs, and GPUs with MIG instances, which may leave a slice."""
+"""The most common number of GPUs per node of the clusters: whole GPUs, and GPUs with MIG instances, which may leave a slice."""
 
 
 @dataclass(frozen=True)
@@ -245,7 +245,7 @@ def _added_gpus(con: duckdb.DuckDBPyConnection, question: Question, clusters: Se
         raise UsageError(f"there are quotas in {', '.join(clusters)}; choose the cluster that gets GPUs with --cluster")
     if not question.added_nodes:
         return question.added_gpus
-    row = con.execute(_NODE_GPUS).fetchone()
+    row = con.execute(_NODE_GPUS, {"clusters": clusters}).fetchone()
     if row is None:
         raise UsageError("no node with whole GPUs is known in the window; give the number of GPUs with --add-gpus")
     return question.added_gpus + question.added_nodes * float(row[0])

@@ -321,6 +321,22 @@ def test_a_node_more_has_whole_gpus(tmp_path, capsys, parts, third):
     assert json.loads(capsys.readouterr().out)["added_gpus"] == 4
 
 
+def test_a_node_more_is_of_the_cluster_with_quotas(tmp_path, capsys):
+    """Its one node has 4 GPUs; a cluster without quotas has two nodes with 8."""
+    queue = {"metadata": named("q"), "spec": {"resources": {"gpu": {"quota": 2, "overQuotaWeight": 1, "limit": -1}}}}
+    pods = [pod("q", "p", GPU, **{"kai.scheduler__queue": "q"})]
+    quotas = ("Queue", "scheduling.run.ai/v2", [queue])
+    lake = imported(tmp_path, (0, 15), [node(**{"nvidia.com__gpu": 4})], quotas, lambda minute: pods)
+    large = [{**node(**{"nvidia.com__gpu": 8}), "metadata": named(name)} for name in ("n1", "n2")]
+    (tmp_path / "0/nodes.json").write_text(listed("Node", "v1", large))
+    (tmp_path / "0/quotas.json").unlink()
+    state = ["--kubernetes", str(tmp_path / "0"), "--observed-at", "2026-11-20T10:00:00Z"]
+    assert main(["import", *state, "--cluster", "large", *lake], environ={}, now=NOW) == 0
+    capsys.readouterr()
+    assert main(["whatif", *WINDOW, "--add-nodes", "1", *lake, "-o", "json"], environ={}, now=NOW) == 0
+    assert json.loads(capsys.readouterr().out)["added_gpus"] == 4
+
+
 def test_kais_lower_priority_has_what_rounding_left_of_the_higher(tmp_path, capsys):
     """14 GPUs, quotas of 4, everybody requests 6. The higher priority shares the 2 that are left by weights 1:2, in whole GPUs 0
     and 1; the last goes to the lower one. For six hours that is 24, 30 and 30 GPU-h, here for half an hour a twelfth of it.
