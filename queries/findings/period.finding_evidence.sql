@@ -74,9 +74,13 @@ ambiguous as (
     group by cluster, namespace, pod, pod_uid, device_uuid, gpu_instance_id
 ),
 
+-- A driver may rename the model within the window; a day without data may have none.
 place as (
-    select distinct columns('^(cluster|device_uuid|gpu_model)$')
+    select
+        columns('^(cluster|device_uuid)$'),
+        coalesce(arg_max(gpu_model, day) filter (where gpu_model != ''), '') as gpu_model
     from period.capacity
+    group by all
 ),
 
 disputed as (
