@@ -31,21 +31,24 @@ with daily as not materialized (
 ),
 
 -- An exporter with XID errors of any device of the node would have reported this device's errors too. A series starts with the first XID
--- (dcgm-exporter 700): there, no series means no error.
+-- (dcgm-exporter 700): from the node's first day with a series on, no series means no error.
 xid_node as (
-    select distinct
-        cluster,
-        node_name
+    select
+        columns('^(cluster|node_name)$'),
+        min(day) as first_day
     from daily
     where xid_event_count is not null
+    group by all
 ),
 
 -- Materialized, because to read a hundred columns three times takes longer than all else here.
 marked as materialized (
     select
-        *,
-        (cluster, node_name) in (from xid_node) as is_xid_node
+        daily.*,
+        coalesce(daily.day >= xid_node.first_day, false) as is_xid_node
     from daily
+    left join xid_node
+        using (cluster, node_name)
 ),
 
 -- Most pods live on one day and hold one device: only the others are added up, because a hundred sums take much memory.
