@@ -11,10 +11,14 @@
 --   nvlink_source            configuration or data sheet; '' without a source
 with configured as (
     select
-        entry.key as gpu_model,
-        (entry.value ->> 'pcie_bytes_per_second')::double as pcie_bytes_per_second,
-        (entry.value ->> 'nvlink_bytes_per_second')::double as nvlink_bytes_per_second
+        columns('^(cluster|device_uuid)$'),
+        max((entry.value ->> 'pcie_bytes_per_second')::double) as pcie_bytes_per_second,
+        max((entry.value ->> 'nvlink_bytes_per_second')::double) as nvlink_bytes_per_second
     from json_each($links::json) as entry
+    -- A driver may rename the model within the window.
+    inner join period.sum as device on list_contains(string_split(device.gpu_model, ', '), entry.key)
+    where device.subject = 'device' and device.gpu_instance_id = ''
+    group by all
 ),
 
 listed as (
@@ -54,7 +58,8 @@ select
         else ''
     end as nvlink_source
 from period.sum as device
-left join configured on device.gpu_model = configured.gpu_model
+left join configured
+    using (cluster, device_uuid)
 left join sheet on device.gpu_model = sheet.gpu_model
 left join exported
     using (cluster, device_uuid)
