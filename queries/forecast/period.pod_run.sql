@@ -148,8 +148,12 @@ select
     coalesce(request.cpu_cores, run.cpu_cores) as cpu_cores,
     coalesce(request.host_memory_bytes, run.host_memory_bytes) as host_memory_bytes,
     coalesce(run.node_name, '') as node_name,
-    coalesce(request.created_at, run.start_at) as created_at,
-    run.start_at,
+    -- Where allocation is known only from some time after the placement (Kubernetes' data begins later), the wait stays as long as it was.
+    coalesce(if(
+        request.scheduled_at between $since_at::timestamp and run.start_at,
+        run.start_at - (request.scheduled_at - request.created_at), request.created_at
+    ), run.start_at) as created_at,
+    if(request.scheduled_at < $since_at, $since_at::timestamp, run.start_at) as start_at,
     nullif(least(coalesce(run.end_at, request.waiting_until_at), $until_at::timestamp), $until_at::timestamp) as end_at
 from run
 full join request
