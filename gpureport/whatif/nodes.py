@@ -22,7 +22,18 @@ from gpureport.whatif.placement import Node, Outcome, Pod, Policy, Request, Scen
 from gpureport.whatif.pods import PodChange, returned_gpu_hours
 
 _TABLES = ("period.pod_run", "period.node_placeable", "period.pod_place", "period.capacity")
-_GAPS = "select cluster, epoch(day) from period.capacity group by all having bool_and(unseen_cause = 'not_exported') order by all"
+_GAPS = """
+with known as (select distinct cluster, node_name, start_at::date as day from facts.node_allocation)
+
+select capacity.cluster, epoch(capacity.day)
+from period.capacity as capacity
+left join (select distinct cluster, node_name, true as is_known from known) as node using (cluster, node_name)
+left join (select distinct cluster, day, true as is_known from known) as listed using (cluster, day)
+group by all
+having bool_and(unseen_cause = 'not_exported' or (node.is_known is not null and listed.is_known is null))
+order by all
+"""
+"""Days without export, or without requests (Kubernetes' data begins later) of nodes whose requests are known on other days."""
 _CHANGED = ("changed_pod_count", "returned_gpu_hours", "returned_cost")
 NAMES = ("cluster", "variant", "gpu_model", "node_count", *_CHANGED, *Outcome._fields, "node_cost")
 _MOST_VARIANTS = 50

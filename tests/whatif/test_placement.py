@@ -7,13 +7,14 @@ from datetime import UTC, datetime
 from math import inf
 from random import Random
 
+import duckdb
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from gpureport.values.errors import LakeError, UsageError
 from gpureport.values.window import Window
-from gpureport.whatif.nodes import NAMES, NodeScenario, _hourly, _rows, parse_counts
+from gpureport.whatif.nodes import NAMES, NodeScenario, _hourly, _rows, _scenes, parse_counts
 from gpureport.whatif.placement import Node, Pod, Request, Scene, Use, calibrated, outcome, replayed
 from gpureport.whatif.pods import PodChange, returned_gpu_hours
 
@@ -103,6 +104,31 @@ def test_a_day_without_data_is_no_time_without_gpus() -> None:
     assert (found.placeable_gpus, found.free_gpus, found.allocated_gpu_hours) == (8, 0, 384)
     half = replace(lost, pods=[Pod(4, 0, 0, None, "a", KIND)])
     assert returned_gpu_hours(whole, half, [0]) == {"a": 192}
+
+
+def test_days_before_the_first_requests_are_left_out_of_averages() -> None:
+    """An exporter shows 8 GPUs on three days; requests are known on the third: 8 GPUs on average, 24 h x 2 allocated, 6 free."""
+    window = Window(datetime(2026, 11, 20, tzinfo=UTC), datetime(2026, 11, 23, tzinfo=UTC))
+    with duckdb.connect() as con:
+        con.execute("""
+            create schema facts;
+            create schema period;
+            create table facts.node_allocation as select 'c' as cluster, 'a' as node_name, timestamp '2026-11-22' as start_at;
+            create table period.capacity as select 'c' as cluster, 'a' as node_name, 'unseen' as unseen_cause,
+                unnest([date '2026-11-20', date '2026-11-21', date '2026-11-22']) as day;
+            create table period.node_placeable as select 'c' as cluster, 'a' as node_name, 'H100' as gpu_model,
+                null::double as node_cpu_cores, null::double as node_memory_bytes, null::double as replica_gpus,
+                null as resource_units, unnest([timestamp '2026-11-22', timestamp '2026-11-23']) as start_at,
+                unnest([8e0, 0e0]) as placeable_gpus;
+            create table period.pod_run as select 'c' as cluster, 'ns' as namespace, 'p' as pod, 'u' as pod_uid, '' as resource,
+                'any' as wanted_model, 2e0 as requested_gpus, 2e0 as placed_gpus, null::double as requested_units,
+                null::double as unit_gpus, null::double as cpu_cores, null::double as host_memory_bytes, 'a' as node_name,
+                timestamp '2026-11-19' as created_at, timestamp '2026-11-20' as start_at, null::timestamp as end_at;
+            create table period.pod_place as select 'c' as cluster, '' as resource, 'any' as wanted_model, 'a' as node_name;
+        """)
+        ((_, found),) = _scenes(con, window, PodChange())
+    made = outcome(found, replayed(found, "spread"), [None])
+    assert (made.placeable_gpus, made.allocated_gpu_hours, made.free_gpus) == (8, 48, 6)
 
 
 def test_cpu_is_the_bound() -> None:
