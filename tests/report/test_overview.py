@@ -151,6 +151,17 @@ def test_a_top_team_has_no_zero_and_no_sum_that_lacks_most_hours_or_prices(con: 
         assert found == {"research": (effective, 2 * (24 + hours)), "serving": (16, None)}
 
 
+def test_idle_hours_of_a_workload_are_unknown_where_most_use_is_not_measured(con: duckdb.DuckDBPyConnection) -> None:
+    """Of web 48 h are active. With 60 h more of unknown use most is unknown, so idle hours are no 0; with 40 h more they are."""
+    row = "insert into report.gpu_hour_ledger values ('lab', 'serving', 'web-7d4b9c8f6d-x2x4z', '', 'M', '2026-11-21', ?, ?)"
+    con.execute(row, ["allocated_unmeasured", 60])
+    for hours, idle in ((60, None), (40, 0)):
+        con.execute("update report.gpu_hour_ledger set gpu_hours = ? where bucket = 'allocated_unmeasured'", [hours])
+        with opened_tables(con, {}) as tables:
+            found = {row["team"]: row["idle_gpu_hours"] for row in tables.rows(TOP["teams"][0], hours=48)}
+        assert found == {"serving": idle, "research": 24}
+
+
 def test_energy_of_a_workload_is_unknown_where_that_of_a_container_is(con: duckdb.DuckDBPyConnection) -> None:
     """Of serving 1 kWh and an hour of unknown energy, of research 1 kWh and 10 of 3610 seconds: less than half a percent.
 

@@ -16,7 +16,7 @@ _FINDINGS = "select *, at_stake_cost as cost from page.finding order by number"
 _SUMS = """
             sum(if(bucket like '%unmeasured', -gpu_hours, gpu_hours)) filter (where bucket != 'reserved_idle') as measured,
             if(measured >= 0, 0, null) as known,
-            if(bool_or(bucket != 'allocated_unmeasured'), 0, null) as known_idle,
+            if(sum(if(bucket = 'allocated_unmeasured', -gpu_hours, gpu_hours)) >= 0, 0, null) as known_idle,
             coalesce(sum(gpu_hours) filter (where bucket != 'reserved_idle'), 0) as allocated_gpu_hours,
             coalesce(sum(gpu_hours) filter (where bucket = 'effective'), known) as effective_gpu_hours,
             coalesce(sum(gpu_hours) filter (where bucket = 'underutilized'), known) as underutilized_gpu_hours,
