@@ -63,7 +63,12 @@ had as (
     from facts.ledger_day
     semi join silent
         using (cluster, device_uuid)
-    where pod != '' and not is_reserved
+    left join requested
+        using (cluster, namespace, pod, pod_uid)
+    where
+        pod != '' and not is_reserved
+        -- The mean of a pod's known time has no seconds of other days.
+        and coalesce(day + interval 1 day > requested.start_at and day < requested.end_at, true)
     group by all
 ),
 
