@@ -31,7 +31,7 @@ device as (
     select
         cluster,
         device_uuid,
-        coalesce(nullif(max(gpu_model) filter (where period = 'now'), ''), max(gpu_model) filter (where period = 'before')) as gpu_model,
+        coalesce(arg_max(gpu_model, day) filter (where period = 'now' and gpu_model != ''), max(gpu_model) filter (where period = 'before')) as gpu_model,
         case
             when not bool_or(period = 'now') then 'removed'
             when not bool_or(period = 'before') then 'added'

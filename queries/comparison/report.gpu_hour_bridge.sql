@@ -69,7 +69,7 @@ capacity as (
     select
         cluster,
         -- A GPU without data in a window has no model in it.
-        coalesce(nullif(max(gpu_model) filter (where period = 'now'), ''), max(gpu_model) filter (where period = 'before'), '') as gpu_model,
+        coalesce(arg_max(gpu_model, day) filter (where period = 'now' and gpu_model != ''), max(gpu_model) filter (where period = 'before'), '') as gpu_model,
         coalesce(sum(capacity_seconds) filter (where period = 'before') / 3600, 0) * $window_ratio as previous_gpu_hours,
         coalesce(sum(capacity_seconds) filter (where period = 'now') / 3600, 0) as gpu_hours
     from both_periods(previous.capacity, period.capacity)
