@@ -340,6 +340,21 @@ def test_the_previous_period_is_named_by_days_of_the_time_zone(con: duckdb.DuckD
             assert overview(tables, header, Money("$"), {}).compared == f"Change against {since} to 2026-11-19."
 
 
+def test_idle_hours_of_a_gpu_are_unknown_where_most_use_is_not_measured(con: duckdb.DuckDBPyConnection) -> None:
+    """Of 24 h, 1 h of use is measured, and active: idle hours are no 0 where the other 23 h are not measured."""
+    for bucket, idle in (("allocated_unmeasured", None), ("free", 0)):
+        con.execute(f"""
+            create or replace table report.device as select 'lab' as cluster, 'GPU-1' as device_uuid, '' as gpu_instance_id,
+                '3' as gpu_index, 0 as xid_error_count, 0e0 as any_throttle_ratio, 'node-1' as node_name, 'M' as gpu_model,
+                0.5 as sm_active_avg, 3.6e6 as energy_joules;
+            create or replace table report.gpu_hour_ledger as select 'lab' as cluster, 'serving' as namespace, 'web' as pod,
+                '' as pod_uid, 'M' as gpu_model, date '2026-11-20' as day, 'GPU-1' as device_uuid, '' as gpu_instance_id,
+                unnest(['effective', '{bucket}']) as bucket, unnest([1e0, 23e0]) as gpu_hours;
+        """)
+        with opened_tables(con, {}) as tables:
+            assert [row["idle_gpu_hours"] for row in tables.rows(TOP["gpus"][0])] == [idle]
+
+
 def test_the_largest_gpus_tell_instances_of_a_gpu_apart(con: duckdb.DuckDBPyConnection) -> None:
     con.execute("""
         insert into report.device (cluster, device_uuid, gpu_instance_id, gpu_index)

@@ -120,9 +120,10 @@ _DEVICES = """
     with hours as (
         select cluster, device_uuid, gpu_instance_id, sum(gpu_hours) filter (where bucket != 'unknown') as known,
             coalesce(sum(gpu_hours) filter (where namespace != '' and bucket != 'reserved_idle'), 0) as allocated,
-            bool_or(bucket not in ('allocated_unmeasured', 'unknown', 'free', 'fragmented', 'unavailable')) as is_measured,
+            sum(if(bucket in ('allocated_unmeasured', 'unknown'), -gpu_hours, gpu_hours))
+                filter (where bucket not in ('free', 'fragmented', 'unavailable')) >= 0 as is_measured,
             coalesce(sum(gpu_hours) filter (where bucket in ('allocated_idle', 'reserved_idle')), 0) as idle,
-            if(is_measured or not bool_or(bucket in ('allocated_unmeasured', 'unknown')), idle, null) as idle_gpu_hours,
+            if(idle > 0 or coalesce(is_measured, true), idle, null) as idle_gpu_hours,
             string_agg(distinct nullif(namespace, ''), ', ' order by nullif(namespace, '')) as namespaces
         from report.gpu_hour_ledger group by all
     ),
