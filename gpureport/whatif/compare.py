@@ -109,7 +109,7 @@ _TERM = f"update day.quota_terms set {', '.join(f'{name} = ?' for name in ('pare
 _NODE_GPUS = """
 with amount as (
     select node.cluster, node.node_name, contains(node.resource, '/mig-') as is_instance, max(native.amount_gpus) as gpus
-    from day.quota_node as node
+    from (from day.quota_node qualify end_at = max(end_at) over (partition by cluster, node_name)) as node
     inner join day.quota_native as native
         on native.system = '' and map([node.resource], [node.allocatable_native])::text = native.requests
     anti join (
@@ -134,7 +134,7 @@ group by gpus
 order by count(*) desc, gpus desc
 limit 1
 """
-"""The most common number of GPUs per node of the clusters: whole GPUs, and GPUs with MIG instances, which may leave a slice."""
+"""The most common number of GPUs of the clusters' nodes, by their last state: whole ones, and those with MIG instances."""
 
 
 @dataclass(frozen=True)

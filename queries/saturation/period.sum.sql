@@ -31,11 +31,11 @@ with daily as not materialized (
 ),
 
 -- An exporter with XID errors of any device of the node would have reported this device's errors too. A series starts with the first XID
--- (dcgm-exporter 700): from the node's first day with a series on, no series means no error.
+-- (dcgm-exporter 700): there, no series means no error. Series that begin without an error show that the exporter did not report them before.
 xid_node as (
     select
         columns('^(cluster|node_name)$'),
-        min(day) as first_day
+        if(min(day) = min(day) filter (where xid_event_count > 0), '-infinity'::date, min(day)) as first_day
     from daily
     where xid_event_count is not null
     group by all

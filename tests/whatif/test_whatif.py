@@ -337,6 +337,27 @@ def test_a_node_more_is_of_the_cluster_with_quotas(tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["added_gpus"] == 4
 
 
+def test_a_node_more_has_no_gpu_twice_where_the_layout_changes():
+    """From the second day on one of 8 GPUs is seven instances: 7 whole GPUs and that one are 8, and not 9."""
+    with connection() as con:
+        con.execute("""
+            create schema if not exists day;
+            create schema if not exists lake;
+            create table day.quota_node as
+            select 'lab' as cluster, 'n1' as node_name, *, start_at + 1 as end_at from (select unnest([
+                {'resource': 'nvidia.com/gpu', 'allocatable_native': 8e0, 'start_at': date '2026-11-20'},
+                {'resource': 'nvidia.com/gpu', 'allocatable_native': 7e0, 'start_at': date '2026-11-21'},
+                {'resource': 'nvidia.com/mig-1g.10gb', 'allocatable_native': 7e0, 'start_at': date '2026-11-21'}
+            ], recursive := true));
+            create table day.quota_native as select '' as system, map([resource], [allocatable_native])::text as requests,
+                if(contains(resource, '/mig-'), 1e0, allocatable_native) as amount_gpus
+            from day.quota_node;
+            create table day.kube_series (cluster varchar, node_name varchar, replicas varchar);
+            create table lake.node (cluster varchar, node_name varchar, labels map(varchar, varchar));
+        """)
+        assert compare._added_gpus(con, Question(NO_CHANGE, added_nodes=1), ["lab"]) == 8
+
+
 def test_kais_lower_priority_has_what_rounding_left_of_the_higher(tmp_path, capsys):
     """14 GPUs, quotas of 4, everybody requests 6. The higher priority shares the 2 that are left by weights 1:2, in whole GPUs 0
     and 1; the last goes to the lower one. For six hours that is 24, 30 and 30 GPU-h, here for half an hour a twelfth of it.
