@@ -241,6 +241,27 @@ def test_the_trend_has_active_hours_whose_sm_activity_is_not_measured(con: duckd
     assert drawn.count("no data") == 22  # of a day's hours; the room for them is left blank
 
 
+def test_the_trend_has_underutilized_hours_from_the_day_on_which_sm_activity_is_measured(con: duckdb.DuckDBPyConnection) -> None:
+    """Of two GPUs, active for two days, SM activity is measured for 10 h of the second: one is effective, the other is not."""
+    con.execute("""
+        delete from report.gpu_hour_ledger;
+        insert into report.gpu_hour_ledger values
+        ('lab', 'serving', 'web', '', 'M', date '2026-11-20', 'active_unmeasured', 48),
+        ('lab', 'serving', 'web', '', 'M', date '2026-11-21', 'effective', 10),
+        ('lab', 'serving', 'web', '', 'M', date '2026-11-21', 'underutilized', 10);
+        create or replace table report.gpu_hours_over_time as select 'lab' as cluster, 'M' as gpu_model, 2e0 as usable_gpu_hours,
+            2e0 as allocated_gpu_hours, 2e0 as active_gpu_hours, 0e0 as unnamed_gpu_hours, 0e0 as allocated_idle_gpu_hours,
+            if(hour_start_at < '2026-11-21', null, 1e0) as effective_gpu_hours, hour_start_at
+        from (select unnest(generate_series(timestamp '2026-11-20', timestamp '2026-11-21 09:00:00', interval 1 hour))
+            as hour_start_at);
+    """)
+    window = Window(HEADER.window.start_at, HEADER.window.start_at + timedelta(days=2))
+    with opened_tables(con, {}) as tables:
+        drawn = str(overview(tables, replace(HEADER, window=window), Money("$"), {}).trend)
+    assert drawn.count("Active, SM activity not measured 2") == 24
+    assert drawn.count("Effective 1, Underutilized 1") == 10
+
+
 def test_days_without_data_are_blank_and_a_days_part_is_no_drop(con: duckdb.DuckDBPyConnection) -> None:
     """Of five days and a half two have data; research has one GPU on the whole one and on the half one."""
     con.execute("insert into report.gpu_hour_ledger select * replace (date '2026-11-21' as day, gpu_hours / 2 as gpu_hours)"

@@ -220,10 +220,13 @@ def _from_hours(tables: Tables, header: Header, unit: str) -> list[drawings.Colu
             round(sum(allocated_gpu_hours - coalesce(active_gpu_hours + allocated_idle_gpu_hours, 0)), 9) as allocated_unmeasured,
             sum(unnamed) as unknown,
             sum(usable_gpu_hours - allocated_gpu_hours - unnamed) as free
-        from (from report.gpu_hours_over_time select *, coalesce(unnamed_gpu_hours, 0) as unnamed, (cluster, hour_start_at::date) in (
-            select (cluster, day) from page.use group by cluster, day having sum(gpu_hours) filter (bucket = 'active_unmeasured')
-                > coalesce(sum(gpu_hours) filter (bucket in ('effective', 'underutilized')), 0)
-        ) as is_unmeasured) group by all order by all
+        from (from report.gpu_hours_over_time select *, coalesce(unnamed_gpu_hours, 0) as unnamed,
+            (cluster, hour_start_at::date) in (
+                select (cluster, day) from page.use group by cluster, day
+                having sum(gpu_hours) filter (bucket = 'active_unmeasured')
+                    > coalesce(sum(gpu_hours) filter (bucket in ('effective', 'underutilized')), 0)
+            ) as is_unmeasured
+        ) group by all order by all
         """,
         unit=unit, zone=zone,
     )  # fmt: skip
