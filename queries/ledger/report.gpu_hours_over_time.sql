@@ -30,7 +30,7 @@ silent as (
     left join period.holder_day as holder_day
         using (cluster, device_uuid, day)
     group by all
-    having bool_and(capacity.unseen_cause = 'no_exporter' or (reported.covers_unnamed and coalesce(holder_day.cause, '') != ''))
+    having bool_and(capacity.unseen_seconds = capacity.capacity_seconds or (reported.covers_unnamed and coalesce(holder_day.cause, '') != ''))
 ),
 
 model as (
