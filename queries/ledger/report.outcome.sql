@@ -1,6 +1,6 @@
 -- Allocated GPU-hours by how the pods of each workload ended, if known.
 --
--- A deleted pod was last seen running, more than an hour before the cluster's last pod. Days without data of Kubernetes hide ends. A restart costs the
+-- A deleted pod was last seen running, more than an hour before the cluster's last pod. Days without data hide ends. A restart costs the
 -- time between two runs of a container. Saved work is unknown.
 --
 -- grain:  cluster, namespace, workload_kind, workload, outcome
