@@ -3,8 +3,8 @@
 -- A system has no row where no pod of it has a known quota.
 --
 -- grain:  cluster, system, start_at
--- reads:  day.quota_member, day.quota_native, day.quota_pod
--- source: day.quota_pod less day.quota_member
+-- reads:  day.quota_member, day.quota_native, day.quota_pod, day.quota_terms
+-- source: day.quota_pod less day.quota_member while day.quota_terms has the quota
 with system as (
     select distinct
         cluster,
@@ -30,15 +30,24 @@ outside as (
         on
             native.system = ''
             and pod.requests::text = native.requests
-    anti join day.quota_member as member
-        on
-            pod.cluster = member.cluster
-            and system.system = member.system
-            and pod.pod_uid = member.pod_uid
     where native.amount_gpus > 0 and pod.bound_at is not null
     group by all
 ),
 
+governed as (
+    select
+        outside.* similar to '^(cluster|system|pod_uid|outside_gpus)$',
+        greatest(outside.bound_at, term.start_at) as start_at,
+        least(outside.ended_at, term.end_at) as end_at
+    from outside
+    inner join day.quota_member
+        using (cluster, system, pod_uid)
+    inner join day.quota_terms as term
+        using (cluster, system, quota)
+    where term.end_at > outside.bound_at and coalesce(term.start_at < outside.ended_at, true)
+),
+
+-- A quota that is known to the end stays.
 allocated as (
     select
         columns('^(cluster|system)$'),
@@ -46,6 +55,14 @@ allocated as (
         ended_at as end_at,
         outside_gpus as amount
     from outside
+    union all by name
+    select
+        columns('^(cluster|system)$'),
+        min(start_at) as start_at,
+        nullif(max(end_at), (select max(term.end_at) from day.quota_terms as term)) as end_at,
+        -any_value(outside_gpus) as amount
+    from numbered_runs(governed, (cluster, system, pod_uid))
+    group by cluster, system, pod_uid, run_number
 )
 
 select
