@@ -47,7 +47,7 @@ governed as (
     where term.end_at > outside.bound_at and coalesce(term.start_at < outside.ended_at, true)
 ),
 
--- A quota that is known to the end stays.
+-- After the last known terms, a pod keeps its quota.
 allocated as (
     select
         columns('^(cluster|system)$'),
