@@ -25,8 +25,9 @@ with summed as (
         if(
             sum(unmeasured_gpu_hours) > (1 - $figure_min_coverage_ratio) * sum(allocated_gpu_hours), null, sum(effective_gpu_hours)
         ) as effective_gpu_hours,
-        count(distinct workload) filter (where not allocated_before) as new_workload_count,
-        count(distinct workload) filter (where not allocated_now) as ended_workload_count
+        -- Not new on one model is not new.
+        count(distinct workload) - count(distinct workload) filter (where allocated_before) as new_workload_count,
+        count(distinct workload) - count(distinct workload) filter (where allocated_now) as ended_workload_count
     from period.allocated_change
     group by cluster, namespace
 )
