@@ -53,7 +53,9 @@ summed as (
         sum(unmet_native_hours * gpus_per_native) as unmet,
         sum(violated_native_hours * gpus_per_native) as violated,
         sum(demand_seconds) = sum(observed_seconds) as is_demand_known,
-        min(hour_start_at) as first_hour_at,
+        -- Hours of an unlimited guarantee have no guaranteed amount.
+        sum(demanded_native_hours * gpus_per_native) filter (where guaranteed_native_hours is not null) as requested,
+        min(hour_start_at) filter (where guaranteed_native_hours is not null) as first_hour_at,
         min(hour_start_at) filter (where violated_native_hours > 0) as first_violated_at
     from hour
     group by cluster, system, quota, resource, flavor, detail
@@ -93,12 +95,12 @@ found as (
     select
         'GR503' as code,
         columns('^(cluster|system|quota|detail)$'),
-        guaranteed - demanded as gpu_hours,
+        guaranteed - requested as gpu_hours,
         'high' as confidence,
-        format('{:,.1f} GPU-hours guaranteed, {:,.1f} requested', guaranteed, demanded) as evidence,
+        format('{:,.1f} GPU-hours guaranteed, {:,.1f} requested', guaranteed, requested) as evidence,
         first_hour_at as first_seen_at
     from summed
-    where is_demand_known and guaranteed - demanded >= $findings_gpu_hours and demanded <= (1 - $idle_ratio) * guaranteed
+    where is_demand_known and guaranteed - requested >= $findings_gpu_hours and requested <= (1 - $idle_ratio) * guaranteed
 )
 
 select
