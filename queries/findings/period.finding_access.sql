@@ -3,9 +3,10 @@
 -- grain:  code, cluster, namespace, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id
 -- reads:  facts.device_day, facts.overallocation, facts.unallocated_use
 -- params: since_at, until_at
+-- A GPU may move to another node.
 with place as (
     select
-        columns('^(cluster|device_uuid)$'),
+        columns('^(cluster|device_uuid|day)$'),
         arg_max(columns('^(node_name|gpu_model)$'), last_hour_at) as "\0"
     from facts.device_day
     group by all
@@ -17,7 +18,8 @@ summed as (
         sum(overlap_ms(start_at, end_at, $since_at::timestamp, $until_at::timestamp)) / 3600000 as hours,
         string_agg(distinct source, ', ' order by source) as source,
         list_sort(list_distinct(flatten(list(allocated_devices)))) as allocated_devices,
-        date_trunc('hour', min(greatest(start_at, $since_at::timestamp))) as first_seen_at
+        date_trunc('hour', min(greatest(start_at, $since_at::timestamp))) as first_seen_at,
+        max(least(end_at, $until_at::timestamp) - interval 1 millisecond)::date as day
     from facts.unallocated_use
     where start_at < $until_at and end_at > $since_at
     group by cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container
@@ -27,14 +29,15 @@ allocated as (
     select
         * exclude (start_at, end_at),
         epoch_ms(least(end_at, $until_at::timestamp) - greatest(start_at, $since_at::timestamp)) / 3600000 as hours,
-        greatest(start_at, $since_at::timestamp) as start_at
+        greatest(start_at, $since_at::timestamp) as start_at,
+        (least(end_at, $until_at::timestamp) - interval 1 millisecond)::date as day
     from facts.overallocation
     where start_at < $until_at and end_at > $since_at
 )
 
 select
     'GR107' as code,
-    summed.* exclude (hours, source, allocated_devices),
+    summed.* exclude (hours, source, allocated_devices, day),
     coalesce(place.node_name, '') as node_name,
     coalesce(place.gpu_model, '') as gpu_model,
     -- The size of an instance is unknown here.
@@ -46,8 +49,8 @@ select
         array_to_string(summed.allocated_devices[:4], ', ')
     ) as evidence
 from summed
-left join place
-    using (cluster, device_uuid)
+asof left join place
+    using (cluster, device_uuid, day)
 
 union all by name
 
@@ -66,6 +69,6 @@ select
     ) as evidence,
     min(allocated.start_at) as first_seen_at
 from allocated
-left join place
-    using (cluster, device_uuid)
+asof left join place
+    using (cluster, device_uuid, day)
 group by allocated.cluster, allocated.device_uuid, allocated.gpu_instance_id
