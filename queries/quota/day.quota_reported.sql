@@ -1,4 +1,4 @@
--- Use, demand and fair share that the systems report: their series first, else the status of their objects.
+-- Use, demand and fair share that the systems report: their series at the time, else the status of their objects.
 --
 -- Kueue reports pending and reserved amounts; together they are the demand. A status is valid until the next snapshot of its object.
 --
@@ -51,6 +51,16 @@ series as (
             and series.quota = only_flavor.quota
             and series.resource = only_flavor.resource
     where series.field in ('delivered', 'demanded', 'pending', 'fair_share')
+),
+
+-- Times in which a system has series of a field, for any quota.
+covered as (
+    select
+        columns('^(cluster|system|field)$'),
+        min(start_at) as start_at,
+        max(end_at) as end_at
+    from numbered_runs(series, (cluster, system, field))
+    group by cluster, system, field, run_number
 )
 
 select
@@ -64,9 +74,11 @@ select
     status.entry.amount as amount_native,
     'status' as source
 from status
-anti join series
+anti join covered
     on
-        status.cluster = series.cluster
-        and status.system = series.system
-        and status.entry.field = series.field
+        status.cluster = covered.cluster
+        and status.system = covered.system
+        and status.entry.field = covered.field
+        and status.start_at < covered.end_at
+        and status.end_at > covered.start_at
 where status.entry.amount is not null
