@@ -1,4 +1,4 @@
--- nos capacity label of each pod over time: from kube-state-metrics where it exports the label, else from snapshots of pods.
+-- nos capacity label of each pod over time: from kube-state-metrics while it exports the label, else from snapshots of pods.
 --
 -- grain:  cluster, pod_uid, start_at
 -- reads:  day.state_snapshot, lake.pod, lake.sample, lake.series
@@ -16,6 +16,15 @@ with reported as (
     where series.signal = 'kube_pod_labels' and series.pod_uid != '' and coalesce(label, '') != ''
 ),
 
+covered as (
+    select
+        columns('^(cluster|pod_uid)$'),
+        min(start_at) as start_at,
+        max(end_at) as end_at
+    from numbered_runs(reported, (cluster, pod_uid))
+    group by cluster, pod_uid, run_number
+),
+
 step as (
     select *
     from reported
@@ -29,9 +38,15 @@ step as (
     from lake.pod
     inner join day.state_snapshot as snapshot
         using (cluster, observed_at)
+    anti join covered
+        on
+            pod.cluster = covered.cluster
+            and pod.pod_uid = covered.pod_uid
+            and snapshot.observed_at < covered.end_at
+            and snapshot.stands_until_at > covered.start_at
     where
         snapshot.kind = 'pods'
-        and coalesce(label, '') != '' and (pod.cluster, pod.pod_uid) not in (select (reported.cluster, reported.pod_uid) from reported)
+        and coalesce(label, '') != ''
 ),
 
 cut as (
