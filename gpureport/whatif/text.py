@@ -62,17 +62,18 @@ def _rounded(found: float | None) -> float | None:
 def verdict(answer: Answer) -> str:
     """Return the main differences in one sentence: less or more waiting, or fewer borrowed GPU-hours."""
     replayed, changed = _by_quota(answer.replayed), _by_quota(answer.changed)
-    found, is_known = [], True
+    found, is_known, several = [], True, len({key[0] for key in replayed}) > 1
     for key, before in replayed.items():
+        name = f"{key[-1]} ({key[0]})" if several else key[-1]
         after = changed.get(key, {})
         less, lost = _less(_waited(before), _waited(after)), _less(before["borrowed_gpu_hours"], after.get("borrowed_gpu_hours"))
         is_known = is_known and None not in (_waited(before), _waited(after))
         if less:
             amount = formats.significant(abs(less))
-            found.append((abs(less), f"{key[-1]} would have waited {amount} GPU-hours {'less' if less > 0 else 'more'}"))
+            found.append((abs(less), f"{name} would have waited {amount} GPU-hours {'less' if less > 0 else 'more'}"))
         if lost > 0:
             had = formats.significant(before["borrowed_gpu_hours"])
-            found.append((lost, f"{key[-1]} would have lost {formats.significant(lost)} of {had} borrowed GPU-hours"))
+            found.append((lost, f"{name} would have lost {formats.significant(lost)} of {had} borrowed GPU-hours"))
     if not replayed:
         return "No quota could be replayed."
     if not found:

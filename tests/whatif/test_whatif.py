@@ -211,6 +211,18 @@ def test_a_wait_that_is_unknown_is_not_said_to_be_the_same(replayed, sentence):
     assert verdict(Answer(rows, rows, rows, {}, (), {}, {}, ())) == sentence
 
 
+def test_the_verdict_tells_quotas_of_two_clusters_apart():
+    """team waits 4 GPU-h in both; with the change 1 in east, and 6 in west, where it loses 2 of 3 borrowed ones."""
+    key = {"system": "nos", "resource": "r", "flavor": "", "quota": "team", "demanded_gpu_hours": 10.0}
+    before = [{**key, "cluster": name, "delivered_gpu_hours": 6.0, "borrowed_gpu_hours": 3.0} for name in ("east", "west")]
+    after = [{**each, "delivered_gpu_hours": had} for each, had in zip(before, (9.0, 4.0), strict=True)]
+    after[1]["borrowed_gpu_hours"] = 1.0
+    assert verdict(Answer(before, before, after, {}, (), {}, {}, ())) == (
+        "team (east) would have waited 3 GPU-hours less; team (west) would have waited 2 GPU-hours more; "
+        "team (west) would have lost 2 of 3 borrowed GPU-hours."
+    )
+
+
 def test_json_holds_the_question_the_assumptions_and_all_outcomes_and_is_the_same_when_asked_again(run_whatif):
     arguments = ("--cluster", "lab", "--set", "quota.b.max=5", "-o", "json")
     code, out, err = run_whatif(*arguments)
