@@ -346,7 +346,7 @@ def test_a_finding_of_a_silent_cluster_names_it(con: duckdb.DuckDBPyConnection) 
 def test_the_previous_period_is_named_by_days_of_the_time_zone(con: duckdb.DuckDBPyConnection) -> None:
     """From midnight to midnight in Berlin, which is an hour before midnight UTC; no days where no cluster is compared."""
     con.execute("""
-        create table report.period as select 'c' as cluster, 'before' as period, timestamp '2026-11-12 23:00:00' as since_at,
+        create table report.period as select 'lab' as cluster, 'before' as period, timestamp '2026-11-12 23:00:00' as since_at,
             timestamp '2026-11-19 23:00:00' as until_at;
         create table report.namespace_change (
             cluster text, namespace text, previous_allocated_gpu_hours double, allocated_gpu_hours double
@@ -354,11 +354,15 @@ def test_the_previous_period_is_named_by_days_of_the_time_zone(con: duckdb.DuckD
     """)
     with opened_tables(con, {}) as tables:
         assert overview(tables, HEADER, Money("$"), {}).compared.startswith("No comparison")
-    con.execute("insert into report.namespace_change values ('c', 'team', 1, 1)")
+    con.execute("insert into report.namespace_change values ('lab', 'team', 1, 1)")
     with opened_tables(con, {}) as tables:
         for zone, since in (("Europe/Berlin", "2026-11-13"), ("UTC", "2026-11-12")):
             header = replace(HEADER, settings={"timezone": zone})
             assert overview(tables, header, Money("$"), {}).compared == f"Change against {since} to 2026-11-19."
+    con.execute("insert into report.gpu_hour_ledger values ('far', 'web', 'w', '', 'M', '2026-11-20', 'effective', 24)")
+    with opened_tables(con, {}) as tables:  # far has no data of the previous period
+        compared = overview(tables, HEADER, Money("$"), {}).compared
+    assert compared == "Change against 2026-11-12 to 2026-11-19. No comparison for far."
 
 
 def test_idle_hours_of_a_gpu_are_unknown_where_most_use_is_not_measured(con: duckdb.DuckDBPyConnection) -> None:

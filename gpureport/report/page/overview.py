@@ -127,7 +127,12 @@ def _compared(tables: Tables, zone: str) -> str:
     if not row.get("since"):
         return "No comparison: this period or the previous one is not complete in the data."
     start, last = (local(each.replace(tzinfo=UTC), zone) for each in (row["since"], row["until"] - timedelta(seconds=1)))
-    return f"Change against {start:%Y-%m-%d} to {last:%Y-%m-%d}."
+    others = tables.row("""
+        select string_agg(distinct cluster, ', ' order by cluster) as names from page.use
+        where team != '' and cluster not in (select cluster from report.namespace_change)
+    """)
+    lacking = f" No comparison for {others['names']}." if others.get("names") else ""
+    return f"Change against {start:%Y-%m-%d} to {last:%Y-%m-%d}.{lacking}"
 
 
 def _findings(tables: Tables, team: str) -> list[dict[str, Any]]:
