@@ -393,3 +393,20 @@ def test_the_largest_gpus_tell_instances_of_a_gpu_apart(con: duckdb.DuckDBPyConn
     assert [(row[names.index("gpu_index")], row[names.index("gpu_instance_id")]) for row in rows] == [
         ("3", ""), ("3", "7"), ("3", "8")
     ]  # fmt: skip
+
+
+def test_the_largest_of_one_cluster_name_it_where_there_are_several(con: duckdb.DuckDBPyConnection) -> None:
+    """far has a node-1 with a GPU 3 too; of one row only lab's is shown."""
+    con.execute("""
+        create or replace table report.device as select *, 'node-1' as node_name, 'M' as gpu_model, 0.5 as sm_active_avg,
+            3.6e6 as energy_joules from report.device;
+        insert into report.device select * replace ('far' as cluster, 0 as xid_error_count) from report.device;
+        update report.device set xid_error_count = 1 where cluster = 'lab';
+        create or replace table report.gpu_hour_ledger as select *, 'GPU-1' as device_uuid, '' as gpu_instance_id
+            from report.gpu_hour_ledger;
+    """)
+    assert "cluster" not in top(con, "gpus", 24, 1)[0]
+    con.execute("insert into report.gpu_hour_ledger select * replace ('far' as cluster) from report.gpu_hour_ledger")
+    names, rows = top(con, "gpus", 24, 1)
+    assert [row[names.index("cluster")] for row in rows] == ["lab"]
+    assert "cluster" not in top(con, "teams", 24, 1)[0]

@@ -195,7 +195,8 @@ def top(con: duckdb.DuckDBPyConnection, what: str, hours: float, count: int) -> 
         sql, named = TOP[what]
         columns = named.split()
         rows = tables.rows(f"select * from ({sql}) limit {count:d}", **({"hours": hours} if what != "gpus" else {}))
-    if len({row.get("cluster") for row in rows}) > 1:
+        clusters = tables.row("select count(distinct cluster) as count from report.gpu_hour_ledger")
+    if clusters["count"] > 1 and what != "teams":
         columns = ["cluster", *columns]
     return columns, [[_short(row[name]) for name in columns] for row in rows]
 
