@@ -11,6 +11,7 @@ import duckdb
 import pytest
 
 from gpureport.report.page.drawings import spark
+from gpureport.report.page.grids import grids
 from gpureport.report.page.overview import overview
 from gpureport.report.page.own_grids import BOUND, TOP, top
 from gpureport.report.page.tables import opened_tables
@@ -410,3 +411,18 @@ def test_the_largest_of_one_cluster_name_it_where_there_are_several(con: duckdb.
     names, rows = top(con, "gpus", 24, 1)
     assert [row[names.index("cluster")] for row in rows] == ["lab"]
     assert "cluster" not in top(con, "teams", 24, 1)[0]
+
+
+def test_a_table_of_the_page_with_rows_of_one_cluster_shows_it_where_there_are_several(con: duckdb.DuckDBPyConnection) -> None:
+    """The GPU of the finding is in lab; a node of far may have the same name."""
+    add_finding(con, "GR401", "critical", "XID 79")
+    con.execute("""
+        create or replace table report.device as select *, 'node-1' as node_name, 3.6e6 as energy_joules from report.device;
+        create or replace table report.gpu_hour_ledger as select *, 'GPU-1' as device_uuid, '' as gpu_instance_id
+            from report.gpu_hour_ledger;
+    """)
+    for is_hidden in (True, False):
+        with opened_tables(con, {}) as tables:
+            (found,) = [each for each in grids(tables, {}, 24, Money("$")) if each.name == "findings"]
+        assert [each.is_hidden for each in found.columns if each.name == "cluster"] == [is_hidden]
+        con.execute("insert into report.gpu_hour_ledger select * replace ('far' as cluster) from report.gpu_hour_ledger")

@@ -187,12 +187,13 @@ def grids(tables: Tables, queries: Mapping[str, Query], hours: float, money: Mon
         _own_grid(tables, name, words, hours) if name in OWN else _report_grid(tables, queries.get(f"report.{name}"), words)
         for name, words in tables_of_page().items()
     )
-    return [replace(_of_clusters(grid), money=money, frame=_worded(grid.frame)) for grid in found if grid is not None]
+    several = bool(tables.row("select 1 from report.gpu_hour_ledger having count(distinct cluster) > 1"))
+    return [replace(_of_clusters(grid, several), money=money, frame=_worded(grid.frame)) for grid in found if grid is not None]
 
 
-def _of_clusters(grid: Grid) -> Grid:
+def _of_clusters(grid: Grid, several: bool) -> Grid:
     """Make the cluster the first column if there are several, because names may repeat; else show it only in an opened row."""
-    is_same = "cluster" not in grid.frame.columns or grid.frame["cluster"].n_unique() == 1
+    is_same = "cluster" not in grid.frame.columns or (not several and grid.frame["cluster"].n_unique() == 1)
     columns = [replace(each, is_hidden=is_same) if each.name == "cluster" else each for each in grid.columns]
     return replace(grid, columns=sorted(columns, key=lambda each: is_same or each.name != "cluster"))
 
