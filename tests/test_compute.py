@@ -438,6 +438,17 @@ def test_hours_of_all_days_are_open_beside_roll_ups_of_edges_and_a_history(two_d
             assert con.sql(f"select distinct hour_start_at::date from facts.{table} order by 1").fetchall() == [(DAY,), (NEXT,)]
 
 
+def test_a_day_of_a_history_that_was_made_otherwise_stays_out_beside_a_cluster_whose_day_was_not(two_days):
+    """The first day of c was computed with other settings than the second; that of large with those of the window."""
+    note = two_days.note("c", DAY)
+    with two_days.change() as change:
+        change.note("c", DAY, {**note, "settings": json.dumps({**json.loads(note["settings"]), "other": 1})})
+    with connection() as con:
+        WindowTables(con, two_days, Window(WINDOW.end_at, BOTH.end_at), ReportSettings()).build(["period.demand_day"])
+        found = con.sql("select distinct cluster, day from period.demand_day where cluster in ('c', 'large') order by all")
+        assert found.fetchall() == [("c", NEXT), ("large", DAY)]
+
+
 def row_of(table: str, **given: Any) -> pa.Table:
     """One row of a table of the lake, empty but for what is given."""
     blank = {"string": "", "int64": 0, "double": 0.0, "bool": False}

@@ -108,11 +108,14 @@ def build_history(facts: Facts, params: Mapping[str, Any]) -> None:
     last = max(each.date for each in held if each.date in wanted)
     recent = [each for each in held if timedelta() <= last - each.date < timedelta(_HISTORY_DAYS)]
     alike = {made_by(each) for each in recent if each.date >= facts.window.start_at.date()}
-    days = sorted({each.date for each in recent if made_by(each) in alike})
+    others = {each for each in recent if made_by(each) not in alike}
+    days = sorted({each.date for each in {*recent} - others})
     whole = Window(day_start(days[0]), day_start(days[-1] + timedelta(days=1)))
     replace(facts, window=whole).open(_HISTORY_FACTS, days)
     for query in needed(facts.queries, HISTORY, _HISTORY_FACTS):
         build(facts.con, query, params)
+        unlike = [f"{each.cluster} {each.date}" for each in others]  # on a day whose facts of another cluster were made alike
+        facts.con.execute(f"delete from {query.table} where list_contains($1, concat_ws(' ', cluster, day))", [unlike])
 
 
 def tables_without(queries: Mapping[str, Query], absent: Collection[str]) -> list[str]:
