@@ -79,6 +79,21 @@ def test_unknown_use_makes_what_is_returned_a_lower_bound() -> None:
     ]
 
 
+def test_what_a_cluster_without_any_known_use_returns_is_unknown_and_not_zero() -> None:
+    """Another cluster has data of use, so the question is answered. A MIG instance saves six sevenths of 10 GPU-hours."""
+    there = scene(Pod(1, 0, 0, None, "a", KIND, Use("ns/w", is_unknown=True)))
+    slices = (("1g.10gb", "ns/*"),)
+    found = [
+        list(_rows("c", there, there.nodes[0], NodeScenario((0,), pods=change), {there.nodes[0].gpu_model: [None]}))[-1][1][4:6]
+        for change in (
+            PodChange(returns_idle=True),
+            PodChange(idle_timeout_seconds=HOUR),
+            PodChange(returns_idle=True, slices=slices),
+        )
+    ]
+    assert found == [(None, None), (None, None), (1, pytest.approx(10 * 6 / 7))]
+
+
 def test_mig_instances_in_place_of_whole_gpus() -> None:
     """Seven 1g.10gb or two 3g.40gb are made of an H100; other workloads and shares stay as they are."""
     pods = [Pod(gpus, 0, 0, None, "a", KIND, Use(name)) for gpus, name in ((1, "ns/small"), (2, "ns/other"), (0.5, "ns/small"))]
