@@ -133,7 +133,8 @@ def _past_notes(answer: Answer, question: Question) -> list[str]:
     """Return a note on the recorded use before the window, if KAI's kValue is set."""
     if "kai" not in answer.systems or not dict(question.rules).get("k_value"):
         return []
-    known = ", ".join(f"{hours} h in {cluster}" for cluster, hours in answer.past_hours.items()) or "none"
+    clusters = {row["cluster"] for row in answer.replayed if row["system"] == "kai"}
+    known = ", ".join(f"{hours} h in {each}" for each, hours in answer.past_hours.items() if each in clusters) or "none"
     return [f"kai: recorded use before the window, as far as facts are computed: {known}."]
 
 

@@ -20,7 +20,7 @@ from gpureport.lake import open_lake
 from gpureport.schedulers.change import NO_CHANGE
 from gpureport.values.window import Window, parse_instant
 from gpureport.whatif import Answer, Question, compare
-from gpureport.whatif.text import KEY, verdict
+from gpureport.whatif.text import KEY, notes, verdict
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 NOW_OF_RECORDING = datetime(2026, 11, 22, tzinfo=UTC)
@@ -221,6 +221,16 @@ def test_the_verdict_tells_quotas_of_two_clusters_apart():
         "team (east) would have waited 3 GPU-hours less; team (west) would have waited 2 GPU-hours more; "
         "team (west) would have lost 2 of 3 borrowed GPU-hours."
     )
+
+
+def test_past_use_of_a_cluster_that_is_not_asked_about_is_no_known_use():
+    """East was asked about; recorded hours before the window are known of west alone."""
+    row = {**dict.fromkeys(KEY, "q"), "cluster": "east", "system": "kai"}
+    asked = Question(NO_CHANGE, cluster="east", rules=(("k_value", 1.0),)), Window(*map(parse_instant, WINDOW[1::2]))
+    found = notes(Answer([row], [row], [row], {}, (), {}, {}, (), past_hours={"west": 24}), *asked)
+    assert [note for _, note in found if "recorded use" in note] == [
+        "kai: recorded use before the window, as far as facts are computed: none."
+    ]
 
 
 def test_json_holds_the_question_the_assumptions_and_all_outcomes_and_is_the_same_when_asked_again(run_whatif):
