@@ -1,4 +1,4 @@
--- Allocatable extended resources of nodes over time, from kube-state-metrics, else from snapshots.
+-- Allocatable extended resources of nodes over time, from kube-state-metrics, and at other times from snapshots.
 --
 -- grain:  cluster, node_name, resource, start_at
 -- reads:  day.accelerator_resource, day.kube_series, day.state_snapshot, lake.node, lake.sample
@@ -29,6 +29,16 @@ reported as (
         using (cluster, series_id)
 ),
 
+-- Times with series of any node.
+covered as (
+    select
+        cluster,
+        min(start_at) as start_at,
+        max(end_at) as end_at
+    from numbered_runs(reported, (cluster))
+    group by cluster, run_number
+),
+
 listed as (
     select
         node.*,
@@ -38,9 +48,12 @@ listed as (
     from lake.node
     inner join day.state_snapshot as snapshot
         using (cluster, observed_at)
-    where
-        snapshot.kind = 'nodes'
-        and node.cluster not in (select reported.cluster from reported)
+    anti join covered
+        on
+            node.cluster = covered.cluster
+            and snapshot.observed_at < covered.end_at
+            and snapshot.stands_until_at > covered.start_at
+    where snapshot.kind = 'nodes'
 ),
 
 step as (
