@@ -20,7 +20,7 @@ either as (
         * exclude (period),
         period = 'now' as is_now
     from both_periods(previous.finding, period.finding)
-    where period = 'before' or cluster in (select before.cluster from previous.capacity as before)
+    where cluster in (select before.cluster from previous.capacity as before)
 ),
 
 reported as (
