@@ -1,9 +1,9 @@
 -- XID errors of each device: first observation, and count.
 --
--- The best source of the device counts: counters per code (exact), else counts per code over a sliding window (their rises, a lower bound), else
+-- The best source of the device at the time counts: counters per code (exact), else counts per code over a sliding window (their rises, a lower bound), else
 -- changes of the last code (the same code twice in a row counts once). Rates above 100 per second are invalid.
 --
--- revision: 2
+-- revision: 3
 -- grain:  cluster, device_uuid, gpu_instance_id, seen_at, xid_code
 -- reads:  lake.device_sample, lake.sample, lake.series
 -- source: DCGM_EXP_XID_ERRORS_TOTAL, nvidia_smi_xid_errors_total; DCGM_EXP_XID_ERRORS_COUNT; DCGM_FI_DEV_XID_ERRORS; codes: NVIDIA XID catalog
@@ -31,7 +31,10 @@ with detail as (
 
 -- Each exporter counts from its own start: only the one with the most samples counts.
 best as (
-    select columns('^(cluster|device_uuid|signal|source)$')
+    select
+        columns('^(cluster|device_uuid|signal|source)$'),
+        min(seen_at) - interval 10 minute as from_at,
+        max(seen_at) + interval 10 minute as until_at
     from detail
     group by cluster, device_uuid, signal, source
     qualify row_number() over (partition by cluster, device_uuid order by signal asc, count(*) desc, source asc) = 1
@@ -117,6 +120,10 @@ select
     1::bigint as event_count,
     'xid_code' as source_signal
 from lake.device_sample as sample
+-- Two exporters are scraped at different times: the same error has ten minutes.
 anti join best
-    using (cluster, device_uuid)
+    on
+        sample.cluster = best.cluster
+        and sample.device_uuid = best.device_uuid
+        and sample.seen_at between best.from_at and best.until_at
 where sample.xid_event_code is not null
