@@ -244,6 +244,19 @@ def test_pending_hours_without_those_of_a_request_of_unknown_size_are_a_lower_bo
         assert [each.pending for each in overview(tables, HEADER, Money("$"), {}).teams] == ["", "≥ 5"]
 
 
+def test_pending_hours_of_a_team_are_a_lower_bound_where_no_source_lists_its_pods_of_another_cluster(
+    con: duckdb.DuckDBPyConnection,
+) -> None:
+    con.execute("insert into period.pod_wait select 'lab', unnest(['serving', 'research']), 'a', '', '1', null, 18000.0, 5.0")
+    con.execute("insert into report.gpu_hour_ledger values ('far', 'research', 'r', '', 'M', '2026-11-20', 'effective', 24)")
+    for listed, pending in ((False, ["5", "≥ 5"]), (True, ["5", "5"])):
+        if listed:
+            con.execute("insert into report.scheduler_pressure (cluster) values ('far')")
+        with opened_tables(con, {}) as tables:
+            teams = {each.name: each.pending for each in overview(tables, HEADER, Money("$"), {}).teams}
+        assert [teams["serving"], teams["research"]] == pending
+
+
 def test_without_waits_that_is_said_and_without_their_table_there_is_no_data(con: duckdb.DuckDBPyConnection) -> None:
     found = _answers(con)["Pending and starved"]
     assert (found.headline, found.detail) == (

@@ -298,7 +298,13 @@ def _change(before: float | None, now: float | None) -> str:
 _TEAM = "join page.team as known using (cluster, namespace) group by all"
 _BY_TEAM = {
     "pending": f"select known.team, sum(pending_gpu_hours) from period.pod_wait {_TEAM}",
-    "unsized": f"select known.team, bool_or(pending_gpu_hours is null) from period.pod_wait {_TEAM}",
+    "unsized": """select team, bool_or(is_open) from (
+        select known.team, pending_gpu_hours is null as is_open from period.pod_wait
+        join page.team as known using (cluster, namespace)
+        union all
+        select team, true from page.team
+        where cluster not in (select cluster from report.scheduler_pressure union select cluster from period.pod_wait)
+    ) group by team""",
     "cost": "select team, sum(cost) from page.use where team != '' group by all",
     "unpriced": "select team, bool_or(cost is null) from page.use where team != '' group by all",
     "joules": f"select known.team, sum(energy_joules) from report.energy {_TEAM}",
