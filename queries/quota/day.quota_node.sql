@@ -30,12 +30,17 @@ reported as (
 ),
 
 -- Times with series of any node.
+instant as (
+    select distinct columns('^(cluster|start_at|end_at)$')
+    from reported
+),
+
 covered as (
     select
         cluster,
         min(start_at) as start_at,
         max(end_at) as end_at
-    from numbered_runs(reported, (cluster))
+    from numbered_runs(instant, (cluster))
     group by cluster, run_number
 ),
 
