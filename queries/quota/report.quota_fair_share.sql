@@ -101,7 +101,10 @@ evicted as (
 
 covered as (
     select
-        *,
+        * replace (
+            if(cap_seconds >= $figure_min_coverage_ratio * observed_seconds, cap_native_hours, null) as cap_native_hours,
+            if(cap_seconds >= $figure_min_coverage_ratio * observed_seconds, cap_gpu_hours, null) as cap_gpu_hours
+        ),
         demand_seconds >= $figure_min_coverage_ratio * observed_seconds as has_demand,
         unmet_seconds >= $figure_min_coverage_ratio * observed_seconds as has_unmet,
         share_seconds >= $figure_min_coverage_ratio * observed_seconds as has_share
@@ -111,9 +114,8 @@ covered as (
 -- A figure with too little known time is unknown.
 reported as (
     select
-        covered.* not similar to '^(guaranteed|cap|demanded|unmet|honourable|violated|borrowed|lent|fair_share|entitled|over_entitlement)_(native|gpu)_hours$',
+        covered.* not similar to '^(guaranteed|demanded|unmet|honourable|violated|borrowed|lent|fair_share|entitled|over_entitlement)_(native|gpu)_hours$',
         if(guaranteed_seconds >= $figure_min_coverage_ratio * observed_seconds, columns('^guaranteed_(native|gpu)_hours$'), null) as "\0",
-        if(cap_seconds >= $figure_min_coverage_ratio * observed_seconds, columns('^cap_(native|gpu)_hours$'), null) as "\0",
         if(has_demand, columns('^demanded_(native|gpu)_hours$'), null) as "\0",
         if(has_unmet, columns('^(unmet|honourable)_(native|gpu)_hours$'), null) as "\0",
         if(has_unmet and violated_known_seconds >= unmet_seconds, columns('^violated_(native|gpu)_hours$'), null) as "\0",
