@@ -233,6 +233,24 @@ def test_what_cannot_be_compared_is_said_before_any_work(
     assert said in printed(capsys, *arguments, "--lake", str(lake), code=code)
 
 
+def test_a_cluster_that_cannot_be_compared_is_named(lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The data of late begin with the second window."""
+    shutil.copytree(lake, tmp_path / "lake")
+    lines = [line for metric, line in samples("GPU-l", "run-l", 0.9, NOON + 2 * HOUR, 2) if metric == "DCGM_FI_DEV_GPU_UTIL"]
+    (tmp_path / "late.txt").write_text("\n".join(["# TYPE DCGM_FI_DEV_GPU_UTIL gauge", *lines, "# EOF", ""]))
+    place = ["--lake", str(tmp_path / "lake")]
+    assert main(["import", str(tmp_path / "late.txt"), "--cluster", "late", *place], environ={}, now=NOW) == 0
+    assert main(["compute", "--date", "2026-11-20", *place], environ={}, now=NOW) == 0
+    capsys.readouterr()
+    assert main(["diff", *BEFORE, *AFTER, *place, "-o", "json"], environ={}, now=NOW) == 0
+    told = capsys.readouterr()
+    assert [line for line in told.err.splitlines() if line.startswith("left out")] == [
+        "left out, because their days of 2026-11-20T12:00:00Z … 2026-11-20T14:00:00Z are not complete, or were computed "
+        "differently: late"
+    ]
+    assert {row["cluster"] for row in json.loads(told.out)["bridge"]} == {"default"}
+
+
 HELD = ("effective", "underutilized", "active_unmeasured", "allocated_unmeasured", "allocated_idle")
 Entry = tuple[str, str, str, int]
 entries = st.lists(

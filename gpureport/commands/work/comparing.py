@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gpureport.whatif.nodes import NodeScenario
 
 _LOG = logging.getLogger(__name__)
+_NOT_COMPARED = "select distinct cluster from period.capacity anti join previous.capacity using (cluster) order by cluster"
 
 
 def diff_windows(config: Config, window: Window, previous: Window | None, only: str | None, output: Output) -> None:
@@ -42,6 +43,9 @@ def diff_windows(config: Config, window: Window, previous: Window | None, only: 
                 "compute all days of both with this configuration and version"
             )
         queries = report_tables(tables)
+        if absent := con.execute(_NOT_COMPARED).fetchall():
+            names = ", ".join(name for (name,) in absent)
+            _LOG.info(f"left out, because their days of {before} are not complete, or were computed differently: {names}")
         print_comparison(read_comparison(con, queries), only, output, sys.stdout)
 
 

@@ -83,7 +83,7 @@ _WAITING = """
         select cluster, wanted_model, size, max(waiting_gpus) as gpus from report.supply_demand group by all
     ) group by wanted_model
 """
-_PART = """
+_WAITING_CLUSTERS = """
     select string_agg(distinct cluster, ', ' order by cluster) as clusters from report.supply_demand where waiting_pod_count > 0
     having count(distinct cluster) < (select count(distinct cluster) from report.gpu_hour_ledger)
 """
@@ -100,7 +100,7 @@ def supply_sentence(tables: Tables) -> str:
     parts = [f"{gpus} pending GPUs {_WANTED.get(wanted, f'are for {wanted}')}"]
     if free is not None:
         parts.insert(0, f"{free[1]} free GPUs are {free[0] or 'of an unknown model'}" if free[1] else "no GPU is free")
-    part = tables.row(_PART).get("clusters")
+    part = tables.row(_WAITING_CLUSTERS).get("clusters")
     return f" At the end of the period{f' in {part}' if part else ''}: {'; '.join(parts)}."
 
 

@@ -282,7 +282,7 @@ def _team(
     return Team(
         name, _gpus(use.of(*ALLOCATED) / hours), drawings.bar(use), effective,
         formats.rounded(use.of(*IDLE), 1, bool(least[1])) if lacking[1] < use.of(*ALLOCATED, *IDLE) else "",
-        "" if own["pending"] is None else formats.rounded(own["pending"], 1, own["unsized"]),
+        "" if own["pending"] is None else formats.rounded(own["pending"], 1, own["pending_is_least"]),
         cost, least[2] + formats.energy(own["joules"]) if own["joules"] else "",
         _change(own["before"], own["now"]), drawings.spark(trend), tuple(findings), file,
     )  # fmt: skip
@@ -298,7 +298,7 @@ def _change(before: float | None, now: float | None) -> str:
 _TEAM = "join page.team as known using (cluster, namespace) group by all"
 _BY_TEAM = {
     "pending": f"select known.team, sum(pending_gpu_hours) from period.pod_wait {_TEAM}",
-    "unsized": """select team, bool_or(is_open) from (
+    "pending_is_least": """select team, bool_or(is_open) from (
         select known.team, pending_gpu_hours is null as is_open from period.pod_wait
         join page.team as known using (cluster, namespace)
         union all
