@@ -42,13 +42,13 @@ summed as (
         cluster,
         gpu_model,
         count(*) as hour_count,
+        hour_count >= $figure_min_coverage_ratio * date_diff('hour', $since_at::timestamp, $until_at::timestamp) as is_covered,
         avg(usable_gpus) as usable_gpus_avg,
-        if(hour_count = max(hour_count) over (partition by cluster), min(greatest(0, usable_gpus - held_gpus)), null) as free_gpus_min,
+        if(is_covered and hour_count = max(hour_count) over (partition by cluster), min(greatest(0, usable_gpus - held_gpus)), null) as free_gpus_min,
         if(
-            coalesce(sum(unnamed_gpus), 0) <= (1 - $figure_min_coverage_ratio) * sum(usable_gpus),
-            quantile_disc(allocated_gpus, [0.5, 0.95, 1]) filter (
-                where coalesce(unnamed_gpus, 0) <= (1 - $figure_min_coverage_ratio) * usable_gpus
-            ), null
+            is_covered and coalesce(sum(unnamed_gpus), 0) <= (1 - $figure_min_coverage_ratio) * sum(usable_gpus),
+            quantile_disc(if(coalesce(unnamed_gpus, 0) <= (1 - $figure_min_coverage_ratio) * usable_gpus, allocated_gpus, null), [0.5, 0.95, 1]),
+            null
         ) as allocated,
         if(
             sum(known_gpus) >= $figure_min_coverage_ratio * sum(held_gpus) and allocated is not null,
@@ -96,7 +96,7 @@ missing as (
 )
 
 select
-    summed.* exclude (allocated, active),
+    summed.* exclude (is_covered, allocated, active),
     allocated[1] as allocated_gpus_p50,
     allocated[2] as allocated_gpus_p95,
     allocated[3] as allocated_gpus_max,
