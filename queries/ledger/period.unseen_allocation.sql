@@ -1,8 +1,7 @@
 -- Time without telemetry or labels of each node and day, by its state in Kubernetes: allocated to a pod, free or unavailable.
 --
--- Allocation of the whole node (facts.node_allocation) less the observed time, limited to the time without data. The GPUs of each pod are
--- unknown: period.ledger fills them one after the other. If GPUs without labels are active for longer than requests explain, their time
--- is not included.
+-- Allocation of the whole node (facts.node_allocation) less the observed time, limited to the time without data; period.ledger divides it among the
+-- GPUs. Time of GPUs without labels that are active for longer than requests explain is not included, and reduces the free time.
 --
 -- grain:  cluster, node_name, day, state, namespace, pod, pod_uid
 -- reads:  facts.ledger_day, facts.node_allocation, period.capacity, period.holder_day
@@ -76,6 +75,7 @@ node as (
     select
         gpu.* similar to '^(cluster|node_name|day)$',
         coalesce(sum(gpu.active_seconds) <= any_value(allocated.gpu_seconds), false) as covers_unnamed,
+        if(covers_unnamed, 0, sum(gpu.unnamed_seconds)) as unexplained_seconds,
         sum(gpu.unseen_seconds) + if(covers_unnamed, sum(gpu.unnamed_seconds), 0) as unseen_seconds
     from gpu
     left join allocated
@@ -87,9 +87,9 @@ node as (
 rest as (
     select
         allocation.* exclude (kind, gpu_seconds),
-        node.unseen_seconds,
-        node.covers_unnamed,
-        allocation.gpu_seconds * greatest(0, 1 - coalesce(seen.gpu_seconds, 0) / sum(allocation.gpu_seconds) over same_holder) as gpu_seconds
+        node.* similar to '^(covers_unnamed|unseen_seconds)$',
+        coalesce(seen.gpu_seconds, 0) + if(allocation.kind = 'free', node.unexplained_seconds, 0) as seen_seconds,
+        allocation.gpu_seconds * greatest(0, 1 - seen_seconds / sum(allocation.gpu_seconds) over same_holder) as gpu_seconds
     from allocation
     inner join node
         using (cluster, node_name, day)
@@ -101,7 +101,7 @@ rest as (
 )
 
 select
-    * exclude (unseen_seconds) replace (gpu_seconds * least(1, unseen_seconds / sum(gpu_seconds) over same_node) as gpu_seconds),
+    * exclude (seen_seconds, unseen_seconds) replace (gpu_seconds * least(1, unseen_seconds / sum(gpu_seconds) over same_node) as gpu_seconds),
     gpu_seconds / greatest(unseen_seconds, sum(gpu_seconds) over same_node) as unseen_ratio
 from rest
 where gpu_seconds > 1e-6
