@@ -10,14 +10,16 @@ from gpureport.doctor.evidence import Evidence, Finding, KubeState, listed
 from gpureport.values.text.formats import counted
 
 LIFETIME_SERIES = ("kube_pod_info", "kube_pod_created", "kube_pod_status_phase")
-"""Series with the life of a pod. Without them its life, and so its time without data, is unknown."""
 REQUEST_SERIES = ("kube_pod_container_resource_requests", "kube_node_status_allocatable")
+OUTAGE_SERIES = ("kube_node_status_condition", "kube_node_spec_unschedulable")
 END_SERIES = "kube_pod_completion_time"
 CLAIM_SERIES = "kube_pod_resourceclaim_info"
 NODE_LABEL_SERIES = "kube_node_labels"
 _LIFE = ("coverage_ratio",)
-_NO_LIFE = ": lifetimes of pods, and so their time without data, are unknown"
-_NO_REQUESTS = ": requests of pods and allocatable amounts of nodes are unknown"
+_NO_LIFE = "no series: lifetimes of pods, and so their time without data, are unknown"
+_NO_REQUESTS = "no series: requests of pods and allocatable amounts of nodes are unknown"
+_NO_STATE = "no series: whether nodes accept pods, and so free GPUs and the allocation of nodes without an exporter, are unknown"
+_NO_ENDS = "no pod has ended, or the series is dropped: labels that outlive a pod cannot be cut at its end"
 _EXPORTER_POD = re.compile(r"exporter.*-[a-z0-9]{5}$")
 
 
@@ -45,18 +47,16 @@ def node_findings(evidence: Evidence) -> list[Finding]:
 
 def _absent_series(kube: KubeState) -> list[Finding]:
     findings = [
-        Finding("kube_state_series", "missing", metric, f"no series{_NO_LIFE}", _LIFE, (remedies.allow_metrics([metric]),))
-        for metric in LIFETIME_SERIES
+        Finding("kube_state_series", "missing" if costs else "note", metric, lost, costs, (remedies.allow_metrics([metric]),))
+        for metrics, lost, costs in (
+            (LIFETIME_SERIES, _NO_LIFE, _LIFE),
+            (REQUEST_SERIES, _NO_REQUESTS, ()),
+            (() if kube.has_snapshots else OUTAGE_SERIES, _NO_STATE, ()),
+            ((END_SERIES,), _NO_ENDS, ()),
+        )
+        for metric in metrics
         if metric not in kube.series
     ]
-    findings += [
-        Finding("kube_state_series", "note", metric, f"no series{_NO_REQUESTS}", (), (remedies.allow_metrics([metric]),))
-        for metric in REQUEST_SERIES
-        if metric not in kube.series
-    ]
-    if END_SERIES not in kube.series:
-        text = "no pod has ended, or the series is dropped: labels that outlive a pod cannot be cut at its end"
-        findings.append(Finding("kube_state_series", "note", END_SERIES, text, (), (remedies.allow_metrics([END_SERIES]),)))
     if NODE_LABEL_SERIES not in kube.series:
         text = "no node labels: hardware without a driver, and how GPUs are shared, are unknown"
         findings.append(Finding("node_labels", "note", NODE_LABEL_SERIES, text, (), (remedies.NODE_LABELS,)))

@@ -16,6 +16,7 @@ from gpureport.collect.state.fields import Row
 from gpureport.collect.state.kinds import CLAIMS, DRA_GROUP, DRA_VERSIONS, KOORDINATOR_DEVICES, NODES, PODS, SLICES
 from gpureport.collect.state.nodes import node_row
 from gpureport.doctor import remedies
+from gpureport.doctor.cluster import OUTAGE_SERIES
 from gpureport.doctor.evidence import (
     ApiServer,
     Evidence,
@@ -39,7 +40,6 @@ _COSTS: dict[Kind, tuple[str, tuple[str, ...]]] = {
     KOORDINATOR_DEVICES: ("times of unhealthy GPUs are unknown", _LEDGER),
 }
 """Loss where a kind cannot be listed; kinds that the report does not need have none."""
-_OUTAGE_SERIES = ("kube_node_status_condition", "kube_node_spec_unschedulable")
 
 
 def access_findings(evidence: Evidence) -> list[Finding]:
@@ -79,7 +79,7 @@ def _list(listing: Listing, kube: KubeState) -> Finding:
         more = f"; {len(kube.allocatable)} of {len(kube.nodes)} nodes with accelerators" if kind == NODES else ""
         return Finding("kubernetes_list", "ok", kind.name, f"may be listed ({listing.version}){more}")
     lost, costs = _COSTS.get(kind, ("unknown in the lake; no figure is lost", ()))
-    if kind == NODES and all(metric in kube.series for metric in _OUTAGE_SERIES):
+    if kind == NODES and all(metric in kube.series for metric in OUTAGE_SERIES):
         lost, costs = "kube-state-metrics has the nodes", ()
     add = (remedies.may_list(kind.group, kind.resource),)
     return Finding("kubernetes_list", "partial" if costs else "note", kind.name, f"{listing.refusal}: {lost}", costs, add)

@@ -124,8 +124,12 @@ def kube_state(*more: Labels, nodes: str = "n1 n2", per_node: int = 2, resource:
         {"__name__": "kube_node_status_allocatable", "node": node, "resource": resource} for node in nodes.split()
     ]
     series += [{"__name__": "kube_node_info", "node": node} for node in (*nodes.split(), "cpu-1")]
+    ready = {"__name__": "kube_node_status_condition", "condition": "Ready", "status": "true"}
+    series += [{**ready, "node": node} for node in nodes.split()]
+    cordons: list[Labels] = [{"__name__": "kube_node_spec_unschedulable", "node": node} for node in nodes.split()]
     slots: list[Labels] = [{"__name__": "kube_node_labels", "node": node, PCI_LABEL: "true"} for node in nodes.split()]
-    return (*((labels, 1) for labels in [*series, *slots, *more]), *((labels, per_node) for labels in allocatable))
+    amounts = (*((labels, per_node) for labels in allocatable), *((labels, 0) for labels in cordons))
+    return (*((labels, 1) for labels in [*series, *slots, *more]), *amounts)
 
 
 PCI_LABEL = "label_feature_node_kubernetes_io_pci_10de_present"

@@ -90,7 +90,10 @@ def test_the_recordings_holders_state_and_rhythm_are_told(told: Told) -> None:
         "kube_pod_status_phase",
     ]
     absent = {row["subject"] for row in told.rows if row["code"] in ("kube_state_series", "node_labels", "claim_series")}
-    assert absent == {"kube_pod_completion_time", "kube_node_labels", "kube_pod_resourceclaim_info"}
+    nodes = {"kube_node_status_condition", "kube_node_spec_unschedulable"}
+    assert absent == {"kube_pod_completion_time", "kube_node_labels", "kube_pod_resourceclaim_info", *nodes}
+    free = "no series: whether nodes accept pods, and so free GPUs and the allocation of nodes without an exporter, are unknown"
+    assert {row["found"] for row in told.rows if row["subject"] in nodes} == {free}
     assert f"cluster lab, {DAY} would lack" in told.err
 
 
