@@ -41,6 +41,10 @@ def test_a_flag_that_was_not_given_leaves_the_file_alone(tmp_path: Path) -> None
     assert load('cluster = "file"', None, tmp_path, cluster=None).cluster == "file"
 
 
+def test_a_byte_order_mark_before_the_first_line_is_no_text(tmp_path: Path) -> None:
+    assert load('\ufeffcluster = "file"', None, tmp_path).cluster == "file"
+
+
 @pytest.mark.parametrize(
     ("toml", "named"),
     [

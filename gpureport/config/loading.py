@@ -188,7 +188,7 @@ def _read_file(path: Path | None) -> dict[str, Any]:
         return {}
     chosen = path or DEFAULT_FILE
     try:
-        return tomllib.loads(chosen.read_text(encoding="utf-8"))
+        return tomllib.loads(chosen.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise UsageError(f"{chosen} cannot be read ({error.strerror}); check --config") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
