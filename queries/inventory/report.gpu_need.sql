@@ -5,7 +5,7 @@
 -- add are those of pods that wait longer than wait_hours_max, without pods that a quota holds back.
 --
 -- grain:  cluster, gpu_model
--- reads:  facts.device_hour, period.pod_wait, report.gpu_hours_over_time
+-- reads:  facts.device_hour, period.capacity, period.pod_wait, period.unseen_allocation, report.gpu_hours_over_time
 -- params: figure_min_coverage_ratio, since_at, until_at, wait_hours_max
 -- columns: cluster, gpu_model, hour_count, usable_gpus_avg, free_gpus_min, allocated_gpus_p50, allocated_gpus_p95, allocated_gpus_max,
 --          active_gpus_p50, active_gpus_p95, active_gpus_max, overdue_gpus_p95, unknown_reasons
@@ -18,6 +18,15 @@ with seen as (
         max(observed_seconds) / 3600 as seen_hours
     from facts.device_hour
     group by all
+),
+
+-- Requests of nodes without telemetry are of whole hours: beside them, hours with data for a part are left out.
+silent as (
+    select distinct columns('^(cluster|day)$')
+    from period.unseen_allocation
+    inner join period.capacity
+        using (cluster, node_name, day)
+    where unseen_seconds = capacity_seconds or covers_unnamed
 ),
 
 hour as (
@@ -34,7 +43,9 @@ hour as (
     left join seen
         using (cluster, hour_start_at)
     group by grouping sets ((cluster, gpu_model, hour_start_at), (cluster, hour_start_at))
-    qualify hours >= $figure_min_coverage_ratio * window_hours and (window_hours = 1 or max(window_hours) over (partition by cluster) < 1)
+    qualify
+        hours >= if((cluster, hour_start_at::date) in (from silent), 0.99, $figure_min_coverage_ratio) * window_hours
+        and (window_hours = 1 or max(window_hours) over (partition by cluster) < 1)
 ),
 
 summed as (
