@@ -52,7 +52,9 @@ counted as (
     select
         *,
         coalesce(is_shared, false) and row_number() over (
-            partition by code, detail, cluster, workload_kind, workload, device_uuid, gpu_instance_id, coalesce(is_shared, false)
+            partition by
+                code, detail, cluster, if(is_of_gpu, [], [namespace, container]), workload_kind, workload, device_uuid, gpu_instance_id,
+                coalesce(is_shared, false)
             order by gpu_hours desc nulls last
         ) > 1 as is_counted_with_another
     from named
