@@ -55,7 +55,10 @@ charged as (
 
 part as (
     select
-        energy.*,
+        energy.* replace (
+            -- A GPU's last sample measures no time.
+            if(measured_gpu_seconds < 0.95 * gpu_seconds, gpu_seconds - measured_gpu_seconds, unmeasured_gpu_seconds) as unmeasured_gpu_seconds
+        ),
         local_time(energy.hour_start_at, $timezone)::date as day,
         accuracy.accuracy_ratio,
         energy.share_error_joules / 3.6e6 as error_kwh,
