@@ -29,7 +29,7 @@ select
     * exclude (lost_gpu_hours, judged_gpu_hours),
     if(
         judged_gpu_hours >= $figure_min_coverage_ratio * allocated_gpu_hours,
-        1 - (evicted_gpu_hours + node_lost_gpu_hours + lost_gpu_hours) / nullif(allocated_gpu_hours - unreported_gpu_hours, 0), null
+        1 - (evicted_gpu_hours + node_lost_gpu_hours + lost_gpu_hours) / nullif(judged_gpu_hours, 0), null
     ) as scheduling_goodput_ratio,
     null::double as program_goodput_ratio,
     unknown_reasons([
