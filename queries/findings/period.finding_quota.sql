@@ -48,7 +48,10 @@ summed as (
         columns('^(cluster|system|quota|resource|flavor|detail)$'),
         sum(guaranteed_native_hours * gpus_per_native) as guaranteed,
         sum(demanded_native_hours * gpus_per_native) as demanded,
-        sum(delivered_native_hours * gpus_per_native) as delivered,
+        -- Allocated while the borrowed amount is known.
+        sum(delivered_native_hours * gpus_per_native * coalesce(own_seconds / nullif(observed_seconds, 0), 1)) filter (
+            where borrowed_native_hours is not null
+        ) as delivered,
         sum(borrowed_native_hours * gpus_per_native) as borrowed,
         sum(unmet_native_hours * gpus_per_native) as unmet,
         sum(violated_native_hours * gpus_per_native) as violated,
