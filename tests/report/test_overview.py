@@ -274,15 +274,17 @@ def test_days_without_data_are_blank_and_a_days_part_is_no_drop(con: duckdb.Duck
     assert {each.name: "0.0,18.0 100.0,18.0" in str(each.spark) for each in found.teams} == {"serving": True, "research": True}
 
 
-def test_pending_requests_of_a_day_are_the_mean_of_the_hours_in_which_they_are_known(con: duckdb.DuckDBPyConnection) -> None:
-    """2 GPUs' worth in each of 12 known hours of 20 November is 2 on average, and not 1; nothing is known of other hours."""
+def test_pending_requests_of_a_day_are_the_mean_of_the_time_in_which_they_are_known(con: duckdb.DuckDBPyConnection) -> None:
+    """2 GPUs in each of 12 hours and 26.5 in a quarter of an hour are 30.625 GPU-h of 12.25 h: 2.5; other hours are unknown."""
     con.execute("""
         insert into report.gpu_hour_ledger select * replace (unnest(['2026-11-21', '2026-11-22', '2026-11-23'])::date as day)
         from report.gpu_hour_ledger;
         create or replace table report.scheduler_pressure as
-        select 'lab' as cluster, 'gpu' as resource, 3600e0 as observed_seconds, 3600e0 as demand_observed_seconds,
+        select 'lab' as cluster, 'gpu' as resource, 3600e0 as observed_seconds,
             unnest(generate_series(timestamp '2026-11-20', timestamp '2026-11-21 23:00:00', interval 1 hour)) as hour_start_at,
-            if(hour_start_at < '2026-11-20 12:00:00', 2e0, null) as unscheduled_units_avg;
+            if(hour_start_at = '2026-11-20 12:00:00', 900e0, 3600e0) as demand_observed_seconds,
+            case when hour_start_at < '2026-11-20 12:00:00' then 2e0 when demand_observed_seconds = 900 then 26.5e0 end
+                as unscheduled_units_avg;
         create table report.gpu_hours_over_time as
         select '' as team, 'lab' as cluster, 'M' as gpu_model, hour_start_at, 4e0 as usable_gpu_hours, 0e0 as unnamed_gpu_hours,
             0e0 as effective_gpu_hours, 0e0 as active_gpu_hours, 0e0 as allocated_idle_gpu_hours, 0e0 as allocated_gpu_hours
@@ -293,7 +295,7 @@ def test_pending_requests_of_a_day_are_the_mean_of_the_hours_in_which_they_are_k
         with opened_tables(con, {}) as tables:
             header = replace(HEADER, window=window, settings={"timezone": zone})
             drawn = str(overview(tables, header, Money("$"), {}).trend)
-        assert re.findall(r"(\d+ Nov) [^>]*Pending requests ([\d.]+)", drawn) == [("20 Nov", "2")]
+        assert re.findall(r"(\d+ Nov) [^>]*Pending requests ([\d.]+)", drawn) == [("20 Nov", "2.5")]
 
 
 def test_the_trend_judges_each_cluster_by_its_own_sm_activity(con: duckdb.DuckDBPyConnection) -> None:

@@ -178,12 +178,13 @@ def _trend(tables: Tables, header: Header, whole: Hours, team: str) -> tuple[Mar
 
 
 def _pending(tables: Tables, at: str, **params: Any) -> dict[Any, float | None]:
-    """Return pending units on average by ``at``: means of the clusters, each over the hours in which they are known."""
+    """Return pending units on average by ``at``: means of the clusters, each over the time in which they are known."""
     rows = tables.rows(
         f"""
         select time, sum(gpus) as gpus from (
-            select {at} as time, cluster, avg(unscheduled_units_avg) as gpus from report.scheduler_pressure
-            where resource = 'gpu' group by all
+            select {at} as time, cluster, sum(unscheduled_units_avg * seconds) / sum(seconds) as gpus
+            from (select *, demand_observed_seconds as seconds from report.scheduler_pressure)
+            where resource = 'gpu' and unscheduled_units_avg is not null group by all
         ) group by time
         """,
         **params,
