@@ -211,9 +211,13 @@ class Grid {
     if (column === by) return key < 0 ? null : by.words[key];
     if (column.total === "count") return members.length;
     let sum = 0, whole = 0, most = null;
+    // The value of an instance is a part of its board's.
+    const gpuOf = (row) => raw(this.column("device_uuid"), row), isBoard = (row) => !raw(this.column("gpu_instance_id"), row);
+    const isOfBoards = column.total === "mean" && this.trend === "device";
+    const boards = new Set(isOfBoards ? members.filter((row) => isBoard(row) && column.values[row] !== null).map(gpuOf) : []);
     for (const row of members) {
       const found = column.values[row];
-      if (found === null) continue;
+      if (found === null || (boards.size && !isBoard(row) && boards.has(gpuOf(row)))) continue;
       const part = column.total === "mean" ? (weight ? weight.values[row] ?? 0 : 1) : 1;
       sum += found * part; whole += part; most = most === null ? found : Math.max(most, found);
     }

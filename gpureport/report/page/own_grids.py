@@ -118,7 +118,8 @@ _CONTAINERS = f"""
 """
 _DEVICES = """
     with hours as (
-        select cluster, device_uuid, gpu_instance_id, sum(gpu_hours) filter (where bucket != 'unknown') as known,
+        select cluster, device_uuid, gpu_instance_id, sum(gpu_hours) as hours,
+            sum(gpu_hours) filter (where bucket != 'unknown') as known,
             coalesce(sum(gpu_hours) filter (where namespace != '' and bucket != 'reserved_idle'), 0) as allocated,
             sum(if(bucket in ('allocated_unmeasured', 'unknown'), -gpu_hours, gpu_hours))
                 filter (where bucket not in ('free', 'fragmented', 'unavailable')) >= 0 as is_measured,
@@ -128,7 +129,7 @@ _DEVICES = """
         from report.gpu_hour_ledger group by all
     ),
     whole as (
-        select cluster, device_uuid, sum(allocated) / nullif(sum(known), 0) as allocated_ratio,
+        select cluster, device_uuid, sum(allocated) / nullif(sum(known), 0) as allocated_ratio, sum(hours) as hours,
             count(*) > 1 as has_instances from hours group by all
     ),
     found as (
@@ -137,6 +138,7 @@ _DEVICES = """
     )
     select device.*, namespaces,
         if(device.gpu_instance_id = '', whole.allocated_ratio, allocated / nullif(known, 0)) as allocated_ratio,
+        if(device.gpu_instance_id = '', whole.hours, hours.hours) as gpu_hours,
         if(device.gpu_instance_id = '' and has_instances, null, idle_gpu_hours) as idle_gpu_hours,
         energy_joules / 3.6e6 as energy_kwh, finding
     from report.device as device

@@ -286,6 +286,27 @@ def test_a_figure_of_a_split_gpu_is_its_boards_or_its_instances(
     assert page.evaluate(told, [board, first, second]) is lacks
 
 
+@pytest.mark.parametrize(("values", "mean"), [((1, 1, 1, 0), 0.5), ((None, 0.2, 0.6, 1), 0.7), ((300, None, None, 100), 200)])
+def test_the_mean_of_gpus_counts_a_split_one_once_by_its_hours(page: Page, values: tuple[float | None, ...], mean: float) -> None:
+    """GPU-1 has 24 GPU-h, as its two instances together, and GPU-2 24: (24 x 1 + 0) / 48; (12 x 0.2 + 12 x 0.6 + 24) / 48."""
+    told = """(values) => {
+        const gpu_instance_id = { words: ["", "1", "2"], values: [0, 1, 2, 0] };
+        const columns = { gpu_instance_id, device_uuid: { words: ["GPU-1", "GPU-2"], values: [0, 0, 0, 1] } };
+        const grid = { trend: "device", column: (name) => columns[name] }, hours = { values: [24, 12, 12, 24] };
+        return Grid.prototype.totalOf.call(grid, { values, total: "mean" }, {}, 0, [0, 1, 2, 3], hours);
+    }"""
+    assert page.evaluate(told, values) == pytest.approx(mean)
+
+
+def test_gpus_have_their_hours_as_weight(rich: Page) -> None:
+    """24 hours of one day."""
+    told = """async () => {
+        const grid = await gridOf("devices"), instance = grid.column("gpu_instance_id");
+        return grid.column("gpu_hours").values.filter((_, row) => !raw(instance, row));
+    }"""
+    assert {*rich.evaluate(told)} == {24}
+
+
 def test_the_name_of_a_model_with_a_line_end_is_whole_in_the_chart_of_energy(page: Page) -> None:
     told = """async () => {
         const column = (name, values, words) => ({ name, values, words, kind: words ? "text" : "joules" });
