@@ -56,21 +56,12 @@ chosen as (
         coalesce(own.is_unmapped, false) as is_unmapped,
         if(allocated.gpu_instance_id = '', 'device', 'instance') as device_scope,
         coalesce(own.duty_scope, device_scope) as duty_scope,
-        case
-            when own.duty_scope is not null then own.duty_seen_seconds
-            when allocated.gpu_instance_id = '' then allocated.gpu_util_seen_seconds
-            else allocated.gr_engine_active_seen_seconds
-        end as duty_seen_seconds,
-        case
-            when own.duty_scope is not null then own.duty_ratio_seconds
-            when allocated.gpu_instance_id = '' then allocated.gpu_util_ratio_seconds
-            else allocated.gr_engine_active_ratio_seconds
-        end as duty_ratio_seconds,
-        case
-            when own.duty_scope is not null then own.duty_metric
-            when allocated.gpu_instance_id = '' then origin.util_metric
-            else origin.engine_metric
-        end as duty_metric,
+        unnest(case
+            when own.duty_scope is not null
+                then struct_pack(duty_seen_seconds := own.duty_seen_seconds, duty_ratio_seconds := own.duty_ratio_seconds, duty_metric := own.duty_metric)
+            when allocated.gpu_instance_id = '' then row(allocated.gpu_util_seen_seconds, allocated.gpu_util_ratio_seconds, origin.util_metric)
+            else row(allocated.gr_engine_active_seen_seconds, allocated.gr_engine_active_ratio_seconds, origin.engine_metric)
+        end),
         allocated.gpu_instance_id != '' and allocated.gpu_util_seen_seconds is not null as is_duty_of_board,
         coalesce(own.used_scope, device_scope) as used_scope,
         if(own.used_scope is null, allocated.fb_used_seen_seconds, own.used_seen_seconds) as used_seen_seconds,

@@ -97,12 +97,10 @@ summed as (
         min(accuracy_ratio) as sensor_ratio,
         sensor_ratio + if(sum(gpu_kwh) > 0, sum(error_kwh) / sum(gpu_kwh), 0) as energy_accuracy_ratio,
         sum(whole_kwh) as facility_kwh,
-        count(kwh_cost) = count(hour_start_at) as has_price,
-        count(location_grams) = count(hour_start_at) as has_location,
-        count(market_grams) = count(hour_start_at) as has_market,
-        if(has_price, sum(whole_kwh * kwh_cost), null) as energy_cost,
-        if(has_location, sum(whole_kwh * location_grams), null) as co2e_grams,
-        if(has_market, sum(whole_kwh * market_grams), null) as co2e_market_grams,
+        count(columns('^(kwh_cost|location_grams|market_grams)$')) = count(hour_start_at) as 'has_\1',
+        if(has_kwh_cost, sum(whole_kwh * kwh_cost), null) as energy_cost,
+        if(has_location_grams, sum(whole_kwh * location_grams), null) as co2e_grams,
+        if(has_market_grams, sum(whole_kwh * market_grams), null) as co2e_market_grams,
         sum(unmeasured_gpu_seconds) / 3600 as unmeasured_gpu_hours
     from part
     group by cluster, day, namespace, gpu_model
@@ -121,9 +119,9 @@ select
         ('allocated_cost', if(allocated_cost is null, 'not_configured', null)),
         ('used_cost', if(used_cost is null, if(used_gpu_hours is null, 'not_collected', 'not_configured'), null)),
         ('energy_accuracy_ratio', if(energy_accuracy_ratio is null, if(sensor_ratio is null, 'accuracy_unknown', 'older_facts'), null)),
-        ('energy_cost', if(energy_cost is null, if(has_price, 'not_collected', 'not_configured'), null)),
-        ('co2e_grams', if(co2e_grams is null, if(has_location, 'not_collected', 'not_configured'), null)),
-        ('co2e_market_grams', if(co2e_market_grams is null, if(has_market, 'not_collected', 'not_configured'), null))
+        ('energy_cost', if(energy_cost is null, if(has_kwh_cost, 'not_collected', 'not_configured'), null)),
+        ('co2e_grams', if(co2e_grams is null, if(has_location_grams, 'not_collected', 'not_configured'), null)),
+        ('co2e_market_grams', if(co2e_market_grams is null, if(has_market_grams, 'not_collected', 'not_configured'), null))
     ]) as unknown_reasons
 from summed
 left join period.team
