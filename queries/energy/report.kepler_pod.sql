@@ -24,9 +24,9 @@ ours as (
     select
         shown.* similar to '^(cluster|namespace|pod|pod_uid|hour_start_at)$',
         bool_or(power.idle_source = 'unknown' and power.active_joules is not null) as is_idle_unknown,
-        sum(power.active_joules + power.allocated_idle_joules) as above_idle_joules,
-        sum(power.active_joules_kepler) as active_joules_kepler,
-        max(power.measured_seconds) as measured_seconds
+        if(count(*) = count(power.active_joules), sum(power.active_joules + power.allocated_idle_joules), null) as above_idle_joules,
+        if(above_idle_joules is null, null, sum(power.active_joules_kepler)) as active_joules_kepler,
+        if(above_idle_joules is null, null, max(power.measured_seconds)) as measured_seconds
     from shown
     inner join facts.power_hour as power
         using (cluster, namespace, pod, hour_start_at)
