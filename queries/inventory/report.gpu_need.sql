@@ -1,8 +1,8 @@
 -- GPUs needed: allocated and active ones in the median hour, in 95 of 100 hours and at most; and GPUs free in every hour.
 --
 -- Half an active hour is half a GPU: a lower bound. GPU-hours are divided by the cluster's time with data. Left out are hours that the window cuts,
--- unless all are cut, and hours with data for less than figure_min_coverage. A figure is unknown where the whole window has too little data. GPUs to
--- add are those of pods that wait longer than wait_hours_max, without pods that a quota holds back.
+-- unless all are cut, and hours with data for less than figure_min_coverage (with nodes known by requests alone, 0.99). A figure is unknown where the
+-- whole window has too little data. GPUs to add are those of pods that wait longer than wait_hours_max, without pods that a quota holds back.
 --
 -- grain:  cluster, gpu_model
 -- reads:  facts.device_hour, period.capacity, period.pod_wait, period.unseen_allocation, report.gpu_hours_over_time
