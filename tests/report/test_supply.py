@@ -24,6 +24,10 @@ MANY = [
         (MANY, "1,161 of 1,208 free GPUs are G2; 926 of 1,162 pending GPUs are for T4."),
         ([("unknown", "share", "", 0.5, 0.0, 1)], "no GPU is free; 0.5 of 0.5 pending GPUs are of no known model."),
         ([("any", "1", "", 2.0, None, 2)], "2 of 2 pending GPUs may be of any model."),
+        (
+            [("any", "1", "", 2.0, None, 2), ("unknown", "unknown", "", None, None, 5)],
+            "2 of ≥ 2 pending GPUs may be of any model.",
+        ),
         ([("any", "1", "A10", 0.0, None, 0)], ""),
     ],
 )

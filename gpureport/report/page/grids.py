@@ -79,7 +79,7 @@ _FREE = """
     from class group by gpu_model
 """
 _WAITING = """
-    select wanted_model as model, sum(gpus) as gpus from (
+    select wanted_model as model, sum(gpus) as gpus, bool_or(bool_or(gpus is null)) over () as is_least from (
         select cluster, wanted_model, size, max(waiting_gpus) as gpus from report.supply_demand group by all
     ) group by wanted_model
 """
@@ -110,8 +110,8 @@ def _largest(tables: Tables, sql: str) -> tuple[str, str] | None:
     if not rows:
         return None
     first, total = max(rows, key=lambda row: row["gpus"]), sum(row["gpus"] for row in rows)
-    counted = " of ".join(formats.significant(round(each, 1)) for each in (first["gpus"], total))
-    return first["model"], counted if total else ""
+    some, whole = (formats.significant(round(each, 1)) for each in (first["gpus"], total))
+    return first["model"], f"{some} of {'≥ ' if first.get('is_least') else ''}{whole}" if total else ""
 
 
 ROWS_FIRST = 20
