@@ -143,7 +143,8 @@ def _findings(tables: Tables, team: str) -> list[dict[str, Any]]:
             code, min(number) as number, min(row) as row, arg_min(severity, number) as severity, arg_min(title, number) as title,
             arg_min(evidence, number) as evidence, arg_min(action, number) as action, arg_min(subject, number) as subject,
             if((select count(distinct cluster) from report.gpu_hour_ledger) > 1, cluster, '') as of_cluster,
-            node_name, whose, count(*) as times, sum(gpu_hours) as gpu_hours, sum(at_stake_cost) as at_stake_cost,
+            node_name, whose, count(*) as times, count(gpu_hours) as sized,
+            sum(gpu_hours) as gpu_hours, sum(at_stake_cost) as at_stake_cost,
             count(at_stake_cost) as priced, list(distinct gpu_index order by gpu_index) filter (where gpu_index != '') as gpus
         from (
             select *, if(owner = 'platform', '', holder) as whose, row_number() over (order by number) - 1 as row
@@ -164,7 +165,7 @@ def _where(finding: Mapping[str, Any]) -> str:
 
 def _impact(finding: Mapping[str, Any], money: Money) -> str:
     hours, cost = finding["gpu_hours"], money.tail(finding["at_stake_cost"], " · ", is_least=finding["priced"] < finding["times"])
-    return "" if hours is None else f"{formats.gpu_hours(hours)}{cost}"
+    return "" if hours is None else f"{'≥ ' if finding['sized'] < finding['times'] else ''}{formats.gpu_hours(hours)}{cost}"
 
 
 def _trend(tables: Tables, header: Header, whole: Hours, team: str) -> tuple[Markup, str]:
