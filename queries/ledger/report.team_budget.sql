@@ -1,4 +1,4 @@
--- Cost of each team in the month of the window's last day, projected to the whole month, and its budget. Without prices the table is omitted.
+-- Cost of each team in the month of the window's last day, in the report's time zone, projected to the whole month, and its budget. Without prices the table is omitted.
 --
 -- Costs are lower bounds unless all hours have a price (priced_gpu_hours).
 --
@@ -10,15 +10,19 @@
 --   team            the namespace's team, else the namespace
 with part as (
     select
-        *,
-        -- The month, in the report's time zone, in which the UTC day or its part in the window begins.
-        date_trunc('month', local_time(greatest(day::timestamp, $since_at::timestamp), $timezone))::date as month,
-        epoch(least(day + interval 1 day, $until_at::timestamp) - greatest(day::timestamp, $since_at::timestamp)) / 86400 as day_ratio,
+        * exclude (gpu_hours, hours_cost),
+        date_trunc('month', local_time($until_at::timestamp - interval 1 millisecond, $timezone))::date as month,
+        greatest($since_at::timestamp, timezone('UTC', timezone($timezone, month::timestamp))) as from_at,
+        overlap_ms(day, day + interval 1 day, from_at, $until_at::timestamp) as month_ms,
+        month_ms / 86400000 as day_ratio,
+        -- In other time zones, a UTC day may be partly in the month before.
+        month_ms / overlap_ms(day, day + interval 1 day, $since_at::timestamp, $until_at::timestamp) as month_ratio,
+        columns('^(gpu_hours|hours_cost)$') * month_ratio as "\0",
         -- Unknown hours of a node cost as much as its known hours of that day.
-        hours_cost * sum(gpu_hours) over node_day / sum(gpu_hours) filter (where bucket != 'unknown') over node_day as whole_day_cost
+        hours_cost * month_ratio * sum(gpu_hours) over node_day / sum(gpu_hours) filter (where bucket != 'unknown') over node_day as whole_day_cost
     from period.charge
     window node_day as (partition by cluster, node_name, day)
-    qualify month = max(month) over ()
+    qualify month_ms > 0
 ),
 
 node_day as (
