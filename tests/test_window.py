@@ -135,3 +135,18 @@ def test_a_week_whose_sunday_goes_on_is_not_the_last_complete_one(tmp_path: Path
     midnight = datetime(2026, 11, 16, tzinfo=UTC)
     assert str(default_window(config, midnight)) == "2026-11-09T00:00:00Z … 2026-11-16T00:00:00Z"
     assert str(default_window(config, midnight - timedelta(hours=9))) == "2026-11-02T00:00:00Z … 2026-11-09T00:00:00Z"
+
+
+def test_a_week_of_a_zone_ahead_of_utc_needs_the_utc_day_in_which_it_begins(tmp_path: Path) -> None:
+    """Facts begin with Monday 9 November in UTC: of that day in Tokyo, 9 of 24 hours have none. A day earlier is enough."""
+    config = load_config(None, {}, {"lake": str(tmp_path), "report__timezone": "Asia/Tokyo"})[0]
+    lake, now = open_lake(tmp_path, create=True), datetime(2026, 11, 16, tzinfo=UTC)
+    for first, expected in (
+        (9, "2026-11-09T15:00:00Z … 2026-11-15T15:00:00Z"),
+        (8, "2026-11-08T15:00:00Z … 2026-11-15T15:00:00Z"),
+    ):
+        with lake.change() as change:
+            for day in (date(2026, 11, number) for number in range(first, 16)):
+                change.write("facts/pod_wait", "lab", day, pa.table({"pod": ["p"]}))
+                change.note("lab", day, {"sample_rows": "1"})
+        assert str(default_window(config, now)) == expected

@@ -364,9 +364,12 @@ def default_window(config: Config, now: datetime) -> Window:
     last = max(days) - timedelta(days=int(day_start(max(days), zone) > day_start(max(days)) and len(days) > 1))
     over = last - timedelta(days=int(day_start(last + timedelta(days=1), zone) > now))  # today's facts are partial
     monday = over - timedelta(days=(over.weekday() + 1) % 7 + 6)
-    if days.issuperset(monday + timedelta(days=number) for number in range(7)):
+    ahead = int(day_start(last, zone) < day_start(last))  # then a day begins on the previous UTC day
+    if days.issuperset(monday + timedelta(days=number) for number in range(-ahead, 7)):
         return Window(day_start(monday, zone), day_start(monday + timedelta(days=7), zone))
-    return Window(day_start(min(day for day in days if last - day < timedelta(7)), zone), day_start(last + timedelta(1), zone))
+    first = min(day for day in days if last - day < timedelta(7))
+    first += timedelta(days=int(ahead and first < last and first - timedelta(1) not in days))
+    return Window(day_start(first, zone), day_start(last + timedelta(1), zone))
 
 
 def _shown_settings(config: Config, settings: ReportSettings) -> dict[str, Any]:
