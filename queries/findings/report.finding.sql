@@ -1,11 +1,11 @@
 -- Findings with their rule, numbers, owner, GPU-hours at stake, and action.
 --
--- A suppressed finding is listed, and does not fail a run; it returns after its suppression ends. For findings about several pods, a suppression's
--- pod pattern is compared with the workload. Conditions: period.finding_*.
+-- A suppressed finding is listed, and does not fail a run. It returns in reports that end after its last day. For findings about several pods, a
+-- suppression's pod pattern is compared with the workload. Conditions: period.finding_*.
 --
 -- grain:  code, cluster, namespace, workload_kind, workload, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail
 -- reads:  period.finding, period.price
--- params: finding_rules, suppressions, until_at, xid_classes
+-- params: finding_rules, suppressions, timezone, until_at, xid_classes
 -- source: facts.finding_*; rules: queries/catalog/finding.csv
 -- columns: code, cluster, namespace, workload_kind, workload, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail,
 --          title, severity, confidence, evidence, gpu_hours, at_stake_cost, owner, gpu_model, rule, thresholds, action, first_seen_at,
@@ -70,7 +70,7 @@ suppressed as (
             and if(found.pod = '', found.workload, found.pod) glob suppression.pod
             and found.node_name glob suppression.node_name
             and found.device_uuid glob suppression.device_uuid
-            and suppression.until >= $until_at::date
+            and suppression.until >= local_time($until_at::timestamp - interval 1 millisecond, $timezone)::date
     group by found.number
 )
 
