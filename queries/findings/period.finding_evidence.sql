@@ -31,7 +31,7 @@ unseen as (
     select
         columns('^(cluster|node_name|cause)$'),
         sum(gpu_hours) as gpu_hours,
-        min(day)::timestamp as first_seen_at
+        greatest(min(day)::timestamp, $since_at::timestamp) as first_seen_at
     from period.ledger
     anti join of_containers
         using (cluster, node_name)
@@ -148,7 +148,7 @@ select
         counted(len(list_distinct(flatten(list(left_out_devices)))), 'GPU'),
         if(len(list_distinct(flatten(list(left_out_devices)))) = 1, '', 's')
     ) as evidence,
-    min(day)::timestamp as first_seen_at
+    greatest(min(day)::timestamp, $since_at::timestamp) as first_seen_at
 from period.signal_day
 where cause in ('dead', 'out_of_range', 'over_total', 'ambiguous_unit')
 group by cluster, signal
