@@ -158,7 +158,8 @@ select
     shared.cluster,
     shared.system as scheduler,
     shared.* similar to '^(quota|resource|flavor|parent|is_parent|native_unit|observed_seconds)$',
-    shared.observed_seconds / epoch($until_at - $since_at) as coverage_ratio,
+    -- Facts are hourly: in an hour that the window cuts, data may cover more than the window.
+    least(1, shared.observed_seconds / epoch($until_at - $since_at)) as coverage_ratio,
     shared.demand_seconds,
     shared.share_seconds,
     shared.* similar to '^(guaranteed|cap|demanded|delivered|borrowed|lent|fair_share|entitled|over_entitlement|unmet|violated)_gpu_hours$',
