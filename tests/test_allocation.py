@@ -14,7 +14,9 @@ from typing import Any
 
 import duckdb
 import pytest
-from golden_case import gpureport
+from golden_case import NOW, gpureport
+
+from gpureport.cli import main
 
 START = 1_767_225_600  # 2026-01-01T00:00:00Z
 WINDOW = ("--since", "2026-01-01", "--until", "2026-01-01T02:00:00Z")
@@ -106,3 +108,10 @@ def test_the_page_says_so(out: Path) -> None:
     text = " ".join(re.sub("<[^>]+>", " ", (out / "report.html").read_text()).split())
     assert "Allocated, use not measured 50.0 % Unavailable 50.0 % use is not measured · 4 GPU-h of capacity" in text
     assert "1 Jan 00:00 (GPUs on average): Allocated, use not measured 1, Pending requests 0.5" in text
+
+
+def test_a_period_that_cuts_an_hour_is_refused_without_an_exporter_too(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of 00:30 to 01:30, p waits for half a GPU-hour: facts of the two hours have a whole one."""
+    window = ["--since", "2026-01-01T00:30:00Z", "--until", "2026-01-01T01:30:00Z", "--lake", str(out.parent / "lake")]
+    assert main(["report", *window, "--out", str(out.parent / "cut")], environ={}, now=NOW) == 2
+    assert "Give 2026-01-01T00:00:00Z … 2026-01-01T02:00:00Z" in capsys.readouterr().err

@@ -261,12 +261,15 @@ def _failure(config: Config, out: Place, ratio: float, failing: Mapping[str, int
 
 
 def refuse_cut_hours(con: DuckDBPyConnection, lake: Lake, window: Window) -> None:
-    """Raise UsageError for a window that cuts an hour with GPU data on both sides: facts are hourly."""
+    """Raise UsageError for a window that cuts an hour with data on both sides of GPUs, else of their nodes: facts are hourly."""
     first, last = full_hour(window.start_at), full_hour(window.end_at + timedelta(hours=1, milliseconds=-1))
+    wanted = {table: load()[table].columns for table in ("facts.device_signal", "facts.node_day")}
     for edge in {window.start_at, window.end_at} - {first, last}:
-        wanted = {"facts.device_signal": load()["facts.device_signal"].columns}
-        views(con, lake, [folder("facts.device_signal")], dates=[edge.date()], wanted=wanted)
-        statement = "select 1 from facts.device_signal where start_at < $edge and end_at > $edge limit 1"
+        views(con, lake, map(folder, wanted), dates=[edge.date()], wanted=wanted)
+        statement = """
+            from (select start_at, end_at from facts.device_signal union all select start_at, end_at from facts.node_day
+            anti join facts.device_signal using (cluster) where accelerator_count > 0) where start_at < $edge and end_at > $edge
+        """
         if con.execute(statement, {"edge": plain(edge)}).fetchone():
             raise UsageError(
                 f"{window} cuts an hour that has data on both sides, and facts are hourly. Give {Window(first, last)}"
