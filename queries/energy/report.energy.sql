@@ -34,14 +34,12 @@ listed as (
 part as (
     select
         *,
-        local_time(hour_start_at, $timezone)::date as day,
         0 as reserved_joules
     from facts.energy_hour
     where energy_joules is not null
     union all by name
     select
         reserved.*,
-        local_time(reserved.hour_start_at, $timezone)::date as day,
         place.node_name,
         place.gpu_model
     from facts.reserved_power_hour as reserved
@@ -51,7 +49,8 @@ part as (
 
 summed as (
     select
-        part.* similar to '^(cluster|day|namespace|node_name|gpu_model)$',
+        part.* similar to '^(cluster|namespace|node_name|gpu_model)$',
+        local_time(part.hour_start_at, $timezone)::date as day,
         if(min(part.energy_method) = max(part.energy_method), min(part.energy_method), 'mixed') as energy_method,
         sum(part.corrected_joules) as corrected_joules,
         any_value(accuracy.accuracy_ratio) as sensor_ratio,
@@ -63,7 +62,7 @@ summed as (
     from part
     left join period.sensor_accuracy as accuracy
         using (gpu_model)
-    group by part.cluster, part.day, part.namespace, part.node_name, part.gpu_model
+    group by part.cluster, day, part.namespace, part.node_name, part.gpu_model
 ),
 
 split as (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, timedelta
 from math import ceil
 from typing import Any
 
@@ -16,7 +16,7 @@ from gpureport.report.page.answers import UNMEASURED, Answer, answers, differenc
 from gpureport.report.page.tables import Tables
 from gpureport.report.page.words import ALLOCATED, BUCKETS, IDLE, Bucket, Hours, Money, hours_by
 from gpureport.values.text import formats
-from gpureport.values.window import local, plain
+from gpureport.values.window import day_start, local
 
 FINDINGS_SHOWN = 9
 _HOURLY_DAYS_MAX = 3
@@ -209,10 +209,9 @@ def _daily(tables: Tables, header: Header, team: str) -> list[drawings.Column]:
 
 def _days(header: Header) -> dict[date, float]:
     """Return the days of the window, each with its hours within the window."""
-    start, end = plain(header.window.start_at), plain(header.window.end_at)
-    midnights = {day: datetime.combine(day, time()) for day in header.window.days()}
-    hours = {day: min(end, at + timedelta(days=1)) - max(start, at) for day, at in midnights.items()}
-    return {day: part.total_seconds() / 3600 for day, part in hours.items() if part}
+    start, end = header.window.start_at, header.window.end_at
+    hours = {day: min(end, day_start(day) + timedelta(days=1)) - max(start, day_start(day)) for day in header.window.days()}
+    return {day: part.total_seconds() / 3600 for day, part in hours.items()}
 
 
 def _from_hours(tables: Tables, header: Header, unit: str) -> list[drawings.Column]:
