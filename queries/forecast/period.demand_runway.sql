@@ -41,7 +41,7 @@ level as (
         recent.*,
         sum(pod.requested_gpus * greatest(0, epoch_ms(pod.pending_until_at - greatest(
             pod.pending_from_at, pod.created_at + to_milliseconds(round($wait_hours_max * 3600000)::bigint)
-        )))) / 3600000 / greatest(1, epoch($until_at::timestamp - $since_at::timestamp) / 86400) as daily_overdue_gpu_hours
+        )))) / 3600000 / (epoch($until_at::timestamp - $since_at::timestamp) / 86400) as daily_overdue_gpu_hours
     from recent
     left join period.pod_wait as pod
         on
