@@ -96,7 +96,7 @@ def _in_supported_years(day: DayOrInstant) -> DayOrInstant:
 
 
 _BACK = re.compile(r"([1-9]\d{0,3})([hdw])")
-_MONTH = re.compile(r"\d{4}-\d{2}")
+_WEEK, _MONTH = re.compile(r"\d{4}-?W\d{2}"), re.compile(r"\d{4}-\d{2}")
 _NAMED_DAYS = {"today": 0, "yesterday": 1}
 
 
@@ -163,7 +163,7 @@ class Window:
 
 
 def parse_period(text: str, now: datetime, zone: tzinfo = UTC) -> Window:
-    """Parse a period: 2026-10, 2026-10-07, an RFC 3339 time (one day from it), today, yesterday, 24h, 7d, 4w.
+    """Parse a period: 2026-10, 2026-W41, 2026-10-07, an RFC 3339 time (one day from it), today, yesterday, 24h, 7d, 4w.
 
     Days, weeks and months are in the time zone. Past days and weeks end at the last midnight, past hours at the last full hour.
     """
@@ -177,6 +177,8 @@ def parse_period(text: str, now: datetime, zone: tzinfo = UTC) -> Window:
     if text in _NAMED_DAYS:
         day = today - timedelta(days=_NAMED_DAYS[text])
         return _days(day, day + timedelta(days=1), zone)
+    if _WEEK.fullmatch(text):
+        return _days(parse_date(text), parse_date(text) + timedelta(days=7), zone)
     if _MONTH.fullmatch(text):
         try:
             first = parse_date(f"{text}-01")
