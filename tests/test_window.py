@@ -9,11 +9,14 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from lake_rows import arrow
 
-from gpureport.commands.work.reporting import default_window
+from gpureport.commands.work.reporting import _owners, default_window
+from gpureport.compute.query import connection
 from gpureport.config import load_config
 from gpureport.lake import open_lake
 from gpureport.values.errors import UsageError
+from gpureport.values.tables import TABLE_BY_NAME
 from gpureport.values.window import Window, from_ms, parse_date, parse_instant, parse_period, parse_zone, plain, rfc3339, to_ms
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -152,3 +155,20 @@ def test_a_week_of_a_zone_ahead_of_utc_needs_the_utc_day_in_which_it_begins(tmp_
                 change.write("facts/pod_wait", "lab", day, pa.table({"pod": ["p"]}))
                 change.note("lab", day, {"sample_rows": "1"})
         assert str(default_window(config, now)) == expected
+
+
+def test_the_team_of_a_namespace_is_that_of_the_end_of_the_period(tmp_path: Path) -> None:
+    """The label of ml is ana on the 20th and ben at noon of the 21st. Of new, only the 21st has labels: the first counts."""
+    labels = [("ml", NOON, "ana"), ("ml", NOON + timedelta(days=1), "ben")]
+    labels += [("new", NOON + timedelta(days=1, hours=number), team) for number, team in ((1, "cleo"), (2, "dan"))]
+    empty = pa.table({"namespace": ["none"], "namespace_labels": pa.array([[]], pa.map_(pa.string(), pa.string()))})
+    with open_lake(tmp_path, create=True).change() as change:
+        change.write("facts/pod_workload", "lab", NOON.date(), empty)
+    for name, at, team in labels:
+        row = {"namespace": name, "namespace_uid": "", "observed_at": plain(at), "labels": {"team": team}}
+        with open_lake(tmp_path).change() as change:
+            change.observe("lab", at, {"namespace": arrow(TABLE_BY_NAME["namespace"], [row])})
+    config = load_config(None, {}, {"lake": str(tmp_path), "report__by": "team"})[0]
+    with connection() as con:
+        owners = _owners(con, config, open_lake(tmp_path), Window.of_day(NOON.date()))
+    assert owners == {("lab", "ml"): "ana", ("lab", "new"): "cleo"}

@@ -52,21 +52,22 @@ if TYPE_CHECKING:
 
 _NAMESPACE_OWNERS = """
     with labeled as (
-        select cluster, namespace, observed_at as labeled_at, labels[$label] as owner
+        select cluster, namespace, observed_at::timestamp as labeled_at, labels[$label] as owner
         from lake.namespace
         union all by name
         select
             cluster,
             namespace,
-            date + interval 1 day as labeled_at,
+            least(date + interval 1 day, $until) as labeled_at,
             coalesce(
                 namespace_labels[$label], namespace_labels['label_' || regexp_replace($label, '[^a-zA-Z0-9_]', '_', 'g')]
             ) as owner
         from facts.pod_workload
     )
-    select cluster, namespace, arg_max(owner, (labeled_at, owner)) from labeled where owner != '' group by cluster, namespace
+    select cluster, namespace, arg_max(owner, (if(labeled_at <= $until, 1, -1) * epoch(labeled_at), owner))
+    from labeled where owner != '' group by cluster, namespace
 """
-"""Team of a namespace: its label in the last snapshot or, for namespaces with GPUs, in the facts of the last day."""
+"""Team of a namespace: its last label up to the window's end, in a snapshot or in the facts; without one, the first after it."""
 
 
 def check(config: Config) -> None:
@@ -309,12 +310,12 @@ def _owners(con: DuckDBPyConnection, config: Config, lake: Lake, window: Window)
     if not label:
         return None
     days = list(window.days())
-    views(con, lake, ["namespace"], dates=[*days, days[-1] + timedelta(days=1)])  # the next day has the state at the window's end
+    views(con, lake, ["namespace"], dates=[*days, days[-1] + timedelta(days=1)])  # the next day may have the only state
     views(con, lake, ["facts/pod_workload"], dates=days)
     if label == "namespace":
         rows = con.execute("select distinct cluster, namespace, namespace from facts.pod_workload").fetchall()
     else:
-        rows = con.execute(_NAMESPACE_OWNERS, {"label": label}).fetchall()
+        rows = con.execute(_NAMESPACE_OWNERS, {"label": label, "until": plain(window.end_at)}).fetchall()
     if not rows:
         raise UsageError(
             f"no namespace has the label {label!r} between {window.start_at:%Y-%m-%d} and {window.end_at:%Y-%m-%d}; "
