@@ -92,7 +92,7 @@ class Header:
         if not self.expected_seconds:
             return None
         ratio = self.observed_seconds / self.expected_seconds
-        return ratio if self.is_whole_hours else min(1.0, ratio)
+        return ratio if self.window.is_whole_hours else min(1.0, ratio)
 
     @property
     def unknown_ratio(self) -> float | None:
@@ -119,11 +119,6 @@ class Header:
             for cluster, days in held.items()
         }
         return tuple(f"{cluster}: the lake has {texts[cluster]}." for cluster, days in held.items() if days < day_count)
-
-    @property
-    def is_whole_hours(self) -> bool:
-        """Whether the window begins and ends at full hours; facts are hourly."""
-        return self.window.is_whole_hours
 
     def as_dict(self) -> dict[str, Any]:
         """Return the header for report.json; without the current time, so that the same lake gives the same bytes."""

@@ -22,7 +22,7 @@ def test_coverage_is_seen_over_expected_and_the_rest_is_unknown() -> None:
 
 def test_a_window_that_cuts_an_hour_is_never_covered_more_than_wholly() -> None:
     header = replace(a_header(), window=QUARTER, expected_seconds=900.0)
-    assert (header.coverage_ratio, header.unknown_ratio, header.is_whole_hours) == (1.0, 0.0, False)
+    assert (header.coverage_ratio, header.unknown_ratio, header.window.is_whole_hours) == (1.0, 0.0, False)
 
 
 def test_more_seen_than_whole_hours_hold_is_shown_as_it_is() -> None:
