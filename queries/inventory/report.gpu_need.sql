@@ -53,9 +53,9 @@ summed as (
         cluster,
         gpu_model,
         count(*) as hour_count,
-        hour_count >= $figure_min_coverage_ratio * date_diff('hour', $since_at::timestamp, $until_at::timestamp) as is_covered,
+        max(hour_count) over same_cluster >= $figure_min_coverage_ratio * date_diff('hour', $since_at::timestamp, $until_at::timestamp) as is_covered,
         avg(usable_gpus) as usable_gpus_avg,
-        if(is_covered and hour_count = max(hour_count) over (partition by cluster), min(greatest(0, usable_gpus - held_gpus)), null) as free_gpus_min,
+        if(is_covered and hour_count = max(hour_count) over same_cluster, min(greatest(0, usable_gpus - held_gpus)), null) as free_gpus_min,
         if(
             is_covered and coalesce(sum(unnamed_gpus), 0) <= (1 - $figure_min_coverage_ratio) * sum(usable_gpus),
             quantile_disc(if(coalesce(unnamed_gpus, 0) <= (1 - $figure_min_coverage_ratio) * usable_gpus, allocated_gpus, null), [0.5, 0.95, 1]),
@@ -67,6 +67,7 @@ summed as (
         ) as active
     from hour
     group by cluster, gpu_model
+    window same_cluster as (partition by cluster)
 ),
 
 -- A pod that waits for one model only counts for that model too.
