@@ -1,11 +1,11 @@
 -- Attempts of Kueue's Workloads on the day: waiting, with quota, or held back.
 --
--- revision: 11
+-- revision: 12
 -- grain:  cluster, workload_uid, queued_at
 -- reads:  day.quota_unit, day.quota_watch, day.workload_run, lake.pod
 -- source: day.workload_run; pods of the same owner
 -- columns: cluster, cluster_queue, namespace, local_queue, workload, workload_uid, replaces, owner_kind, priority, priority_class, queued_at,
---          reserved_at, admitted_at, running_at, ended_at, held_until_at, end_reason, preemption_reason, preemptor_uid, waiting_message, request_gpus, waiting_request_gpus
+--          reserved_at, admitted_at, running_at, ended_at, held_until_at, end_reason, preemption_reason, preemptor_uid, waiting_message, request_gpus, waiting_request_gpus, day
 --   end_reason    Finished, Deleted, Deactivated, Held, or reason of the eviction; '' while it goes on
 with seen as (
     select
@@ -55,7 +55,8 @@ select
     ran.running_at,
     run.* similar to '^(ended_at|held_until_at|end_reason|preemption_reason|preemptor_uid|waiting_message)$',
     if(size.cluster is null, 0, size.request_gpus) as request_gpus,
-    if(size.cluster is null, 0, size.waiting_request_gpus) as waiting_request_gpus
+    if(size.cluster is null, 0, size.waiting_request_gpus) as waiting_request_gpus,
+    seen.since_at::date as day
 from day.workload_run as run
 inner join seen
     using (cluster)
