@@ -2,9 +2,9 @@
 --
 -- Allocated time without use is idle, reserved or not. A share counts as its part of the device, or as an equal part if its size is unknown. Parts
 -- above one device in total are reduced in proportion. A MIG instance counts as its compute slices of 7 (of 4 on an A30 or RTX PRO 6000). Admin
--- access takes nothing. After the last list of pods, use is unknown unless observed or known from labels.
+-- access takes nothing. Before the first list of pods, and after the last one, use is unknown unless observed, known from labels, or (before) reserved.
 --
--- revision: 3
+-- revision: 4
 -- grain:  cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request, hour_start_at
 -- reads:  day.state_snapshot, facts.claim_device, facts.claim_reservation, facts.claim_use
 -- columns: cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request, hour_start_at, allocated_seconds, reserved_seconds,
@@ -13,10 +13,10 @@ with allocation as (
     select
         *,
         (
-            select max(snapshot.stands_until_at)
+            select { 'from_at': min(snapshot.observed_at), 'until_at': max(snapshot.stands_until_at) }
             from day.state_snapshot as snapshot
             where snapshot.kind = 'pods' and snapshot.cluster = holding.cluster and snapshot.observed_at <= holding.end_at
-        ) as pods_until_at,
+        ) as listed,
         date_trunc('hour', start_at) as first_hour_at,
         if(device_type = 'mig', partition_ratio(profile, gpu_model), 1) as part_ratio
     from facts.claim_device as holding
@@ -60,7 +60,7 @@ placed as (
     select
         allocation.*,
         row_number() over () as interval_number,
-        part.cut_at,
+        part.* similar to '^(cut_at|next_at)$',
         epoch_ms(part.next_at - part.cut_at) / 1000 as seconds,
         count(*) filter (where not allocation.is_admin_access) over (
             partition by part.cluster, part.driver, part.pool, part.device, part.cut_at
@@ -107,7 +107,7 @@ judged as (
         placed.*,
         used.interval_number is not null as is_used,
         reserved.interval_number is not null as is_reserved,
-        is_used or placed.claim_uid = '' or coalesce(placed.cut_at < placed.pods_until_at, false) as is_use_known,
+        is_used or placed.claim_uid = '' or coalesce((is_reserved or placed.cut_at >= placed.listed.from_at) and placed.next_at <= placed.listed.until_at, false) as is_use_known,
         placed.part_ratio * placed.taken_ratio / greatest(1, placed.all_taken_ratio) as gpu_ratio
     from sized as placed
     left join used on placed.interval_number = used.interval_number
