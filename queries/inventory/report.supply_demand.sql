@@ -17,13 +17,10 @@
 --   waiting_pod_count  waiting pods of the class now; the same in each of its rows
 --   free_gpu_hours     h x free GPUs in the hours in which they waited
 with covered as (
-    select
+    select distinct
         columns('^(cluster|node_name)$'),
-        start_at::date as day,
-        min(start_at) as start_at,
-        max(end_at) as end_at
+        unnest(generate_series(date_trunc('hour', start_at), end_at - interval 1 millisecond, interval 1 hour)) as hour_start_at
     from facts.node_allocation
-    group by all
 ),
 
 reported as (
@@ -52,15 +49,14 @@ reported as (
     from facts.ledger_hour as hour
     inner join period.capacity as capacity
         using (cluster, device_uuid)
-    left join covered
-        using (cluster, node_name, day)
+    anti join covered
+        using (cluster, node_name, hour_start_at)
     left join period.holder_day as holder_day
         using (cluster, device_uuid, day)
     where
         hour.pod = '' and not hour.is_reserved and hour.outage = ''
         and hour.activity not in ('unseen', 'effective', 'ineffective', 'busy')
         and hour.hour_start_at::date = capacity.day and coalesce(holder_day.cause, '') = ''
-        and (covered.day is null or hour.hour_start_at >= covered.end_at or hour.hour_start_at + interval 1 hour <= covered.start_at)
         and is_in_period(hour.hour_start_at, $since_at, $until_at)
     group by hour.cluster, hour.hour_start_at, capacity.node_name, capacity.gpu_model
     union all by name
