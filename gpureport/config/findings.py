@@ -52,6 +52,7 @@ class Suppression(Section):
     code: str
     until: date
     reason: str = Field(min_length=1)
+    cluster: str = "*"
     namespace: str = "*"
     pod: str = "*"
     node_name: str = "*"

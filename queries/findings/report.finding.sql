@@ -24,7 +24,7 @@ xid as (
 suppression as (
     select unnest(from_json(
         $suppressions::json,
-        '[{"code": "VARCHAR", "until": "DATE", "reason": "VARCHAR", "namespace": "VARCHAR", "pod": "VARCHAR", "node_name": "VARCHAR", "device_uuid": "VARCHAR"}]'
+        '[{"code": "VARCHAR", "until": "DATE", "reason": "VARCHAR", "cluster": "VARCHAR", "namespace": "VARCHAR", "pod": "VARCHAR", "node_name": "VARCHAR", "device_uuid": "VARCHAR"}]'
     ), recursive := true)
 ),
 
@@ -66,6 +66,7 @@ suppressed as (
     inner join suppression
         on
             found.code = suppression.code
+            and found.cluster glob suppression.cluster
             and found.namespace glob suppression.namespace
             and if(found.pod = '', found.workload, found.pod) glob suppression.pod
             and found.node_name glob suppression.node_name
