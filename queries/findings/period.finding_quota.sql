@@ -81,7 +81,7 @@ found as (
     select
         'GR502' as code,
         summed.* similar to '^(cluster|system|quota|detail)$',
-        pod.idle_gpu_hours * summed.borrowed / summed.delivered as gpu_hours,
+        pod.idle_borrowed_gpu_hours as gpu_hours,
         'low' as confidence,
         format(
             '{:,.1f} of {:,.1f} allocated GPU-hours borrowed; its pods were idle for {:,.1f}', summed.borrowed, summed.delivered, pod.idle_gpu_hours
@@ -90,10 +90,7 @@ found as (
     from summed
     inner join period.quota_pod as pod
         using (cluster, system, quota, resource, flavor)
-    where
-        summed.delivered > 0
-        and pod.idle_gpu_hours * summed.borrowed / summed.delivered >= $findings_gpu_hours
-        and pod.idle_gpu_hours * summed.borrowed > 0
+    where pod.idle_borrowed_gpu_hours >= $findings_gpu_hours and pod.idle_borrowed_gpu_hours > 0
     union all by name
     select
         'GR503' as code,

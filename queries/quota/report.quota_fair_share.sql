@@ -34,8 +34,6 @@ with hour as (
             partition by cluster, system, resource, flavor, pool, hour_start_at
         )) as pool_guaranteed_native_hours,
         if(cap_native_hours is null, 0, observed_seconds) as cap_seconds,
-        -- Allocated while the borrowed amount is known.
-        if(borrowed_native_hours is null, 0, delivered_native_hours * coalesce(own_seconds / nullif(observed_seconds, 0), 1)) as judged_native_hours,
         columns('^(guaranteed|cap|demanded|delivered|borrowed|lent|fair_share|entitled|over_entitlement|unmet|violated)_native_hours$') * gpus_per_native as '\1_gpu_hours'
     from facts.quota_hour
     where is_in_period(hour_start_at, $since_at, $until_at)
@@ -182,7 +180,7 @@ select
     pod.lost_gpu_hours,
     pod.idle_gpu_hours as allocated_idle_gpu_hours,
     pod.over_quota_gpu_hours,
-    pod.idle_gpu_hours * shared.borrowed_native_hours / nullif(shared.judged_native_hours, 0) as borrowed_idle_gpu_hours,
+    if(shared.borrowed_native_hours is null, null, pod.idle_borrowed_gpu_hours) as borrowed_idle_gpu_hours,
     columns('^(guaranteed|cap|demanded|delivered|borrowed|lent|fair_share|entitled|over_entitlement|unmet|violated)_native_hours$'),
     coalesce(shared.share_source, '') as share_source,
     shared.amount_source,
