@@ -267,7 +267,7 @@ def con() -> duckdb.DuckDBPyConnection:
             "workload varchar, bucket varchar, gpu_hours double); "
             "create table period.workload_ledger as from previous.workload_ledger; "
             "create table previous.capacity (cluster varchar, node_name varchar, device_uuid varchar, gpu_model varchar, "
-            "day varchar, capacity_seconds double); create table period.capacity as from previous.capacity"
+            "day varchar, device_count bigint, capacity_seconds double); create table period.capacity as from previous.capacity"
         )
         yield con
 
@@ -280,7 +280,7 @@ def fill(con: duckdb.DuckDBPyConnection, ledger: str, capacity: str, clusters: l
         for device, workload, bucket, hours in rows
     ]
     devices = {(str(cluster), "0") for cluster in range(len(clusters))} | {row[:2] for row in held}
-    there = [(cluster, "", device, "m", "2026-11-20", 100.0 * HOUR) for cluster, device in devices]
+    there = [(cluster, "", device, "m", "2026-11-20", 1, 100.0 * HOUR) for cluster, device in devices]
     for table, rows in ((ledger, held), (capacity, there)):
         frame = pl.DataFrame(rows, schema=[name for name, *_ in con.table(table).description], orient="row")  # noqa: F841
         con.execute(f"truncate {table}; insert into {table} from frame")

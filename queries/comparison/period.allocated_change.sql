@@ -33,11 +33,18 @@ device as (
         device_uuid,
         coalesce(arg_max(gpu_model, day) filter (where period = 'now' and gpu_model != ''), max(gpu_model) filter (where period = 'before')) as gpu_model,
         case
+            when bool_or(is_of_node) then 'both'
             when not bool_or(period = 'now') then 'removed'
             when not bool_or(period = 'before') then 'added'
             else 'both'
         end as presence
-    from both_periods(previous.capacity, period.capacity)
+    from (
+        select
+            *,
+            bool_or(device_uuid = '' and period = 'now') over node != bool_or(device_uuid = '' and period = 'before') over node as is_of_node
+        from both_periods(previous.capacity, period.capacity)
+        window node as (partition by cluster, node_name)
+    ) as capacity
     where cluster in (select known.cluster from known)
     group by cluster, device_uuid
 ),

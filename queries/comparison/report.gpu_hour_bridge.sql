@@ -70,17 +70,26 @@ capacity as (
         cluster,
         -- A GPU without data in a window has no model in it.
         coalesce(arg_max(gpu_model, day) filter (where period = 'now' and gpu_model != ''), max(gpu_model) filter (where period = 'before'), '') as gpu_model,
+        greatest(count(distinct nullif(device_uuid, '')), max(device_count))::bigint as gpu_count,
         coalesce(sum(capacity_seconds) filter (where period = 'before') / 3600, 0) * $window_ratio as previous_gpu_hours,
         coalesce(sum(capacity_seconds) filter (where period = 'now') / 3600, 0) as gpu_hours
-    from both_periods(previous.capacity, period.capacity)
+    from (
+        select
+            *,
+            bool_or(device_uuid = '' and period = 'now') over node != bool_or(device_uuid = '' and period = 'before') over node as is_of_node
+        from both_periods(previous.capacity, period.capacity)
+        window node as (partition by cluster, node_name)
+    ) as capacity
     where cluster in (select before.cluster from previous.capacity as before)
-    group by cluster, device_uuid, if(device_uuid = '', node_name, '')
+    -- An exporter that begins or ends names the same GPUs of a node that Kubernetes alone lists in the other period.
+    group by cluster, if(is_of_node or device_uuid = '', node_name, device_uuid)
 ),
 
 capacity_step as (
     select
         cluster,
         gpu_model,
+        gpu_count,
         'capacity' as measure,
         unnest([
             { 'step': 'before', 'gpu_hours': previous_gpu_hours / $window_ratio },
@@ -111,8 +120,8 @@ step as (
     group by pod_step.cluster, pod_step.gpu_model, pod_step.measure, pod_step.step, measured.is_unmeasured
     union all by name
     select
-        * replace (sum(gpu_hours) as gpu_hours),
-        count(*) filter (where gpu_hours != 0) as subject_count
+        * exclude (gpu_count) replace (sum(gpu_hours) as gpu_hours),
+        coalesce(sum(gpu_count) filter (where gpu_hours != 0), 0)::bigint as subject_count
     from capacity_step
     group by cluster, gpu_model, measure, step
 )
