@@ -24,7 +24,6 @@ with request as (
 ),
 
 advertised as (
-    select *
     from day.allocatable
     union all by name
     select

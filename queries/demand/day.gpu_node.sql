@@ -86,7 +86,6 @@ spelling as (
 ),
 
 reported as (
-    select *
     from exported
     union all by name
     select

@@ -15,7 +15,6 @@
 --   cpu_cores          cores requested by pods with GPUs on the node; only for the resource gpu
 --   host_memory_bytes  memory of the node requested by these pods; only for the resource gpu
 with advertised as (
-    select *
     from day.allocatable
     union all by name
     select * replace ('gpu' as resource)

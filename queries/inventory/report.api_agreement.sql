@@ -8,7 +8,6 @@
 -- params: since_at, until_at
 -- columns: cluster, compared, object, resource, snapshot_count, differing_snapshot_count, difference_at, reported_units, counted_units
 with beside as (
-    select *
     from facts.quota_agreement
     union all by name
     select *

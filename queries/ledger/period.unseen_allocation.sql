@@ -61,7 +61,6 @@ allocated as (
         columns('^(cluster|node_name|day)$'),
         sum(gpu_seconds) as gpu_seconds
     from (
-        select *
         from allocation
         union all by name
         select * replace (-gpu_seconds as gpu_seconds)

@@ -19,7 +19,6 @@ with reported as (
             range between interval 1 hour following and interval 25 hours following
         ) = 0 and seen_at + interval 23 hours <= $until_at as is_end_hidden
     from (
-        select *
         from facts.pod_outcome
         union all by name
         -- A day with data of Kubernetes may have no pod.

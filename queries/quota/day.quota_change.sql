@@ -53,7 +53,6 @@ reported as (
 ),
 
 step as (
-    select *
     from reported
     union by name
     select

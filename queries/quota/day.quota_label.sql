@@ -26,7 +26,6 @@ covered as (
 ),
 
 step as (
-    select *
     from reported
     union all by name
     select

@@ -43,7 +43,6 @@ shared as (
 ),
 
 listed as (
-    select *
     from lake.quota_term
     union all by name
     select

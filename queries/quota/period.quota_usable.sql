@@ -22,7 +22,6 @@ allocated as (
 ),
 
 part as (
-    select *
     from day.quota_capacity
     union all by name
     select
