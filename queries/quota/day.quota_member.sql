@@ -11,13 +11,13 @@
 -- source: day.quota_pod, day.quota_terms; LocalQueue, ResourceFlavor and PodGroup objects
 -- columns:
 --   is_certain  whether the pod is certainly in the quota's scopes; false where this is unknown or the scopes changed
+--   joined_at   UTC, start of the namespace in a quota that began without it; else null
+--   left_at     UTC, its end in a quota that goes on without it; else null
 --   resources   Kueue: resources of the flavor; none elsewhere, for all resources
 with quota as (
     select
         columns('^(cluster|system|quota)$'),
         list_distinct(flatten(list(namespaces))) as namespaces,
-        any_value(scopes) as scopes,
-        count(distinct scopes) <= 1 as has_one_scope,
         min(start_at) as start_at,
         max(end_at) as end_at
     from day.quota_terms
@@ -26,14 +26,24 @@ with quota as (
 
 governed as (
     select
-        quota.*,
+        term.* similar to '^(cluster|system|quota)$',
+        part.namespace,
         (cluster, system, quota) in (
-            select (term.cluster, term.system, term.quota)
-            from lake.quota_term as term
-            where term.kind = 'compositeelasticquotas.nos.nebuly.com'
+            select (listed.cluster, listed.system, listed.quota)
+            from lake.quota_term as listed
+            where listed.kind = 'compositeelasticquotas.nos.nebuly.com'
         ) as is_composite,
-        unnest(namespaces) as namespace
-    from quota
+        any_value(term.scopes) as scopes,
+        count(distinct term.scopes) <= 1 as has_one_scope,
+        min(term.start_at) as start_at,
+        max(term.end_at) as end_at,
+        nullif(min(term.start_at), any_value(quota.start_at)) as joined_at,
+        nullif(max(term.end_at), any_value(quota.end_at)) as left_at
+    from day.quota_terms as term
+    cross join unnest(term.namespaces) as part (namespace)
+    inner join quota
+        using (cluster, system, quota)
+    group by all
 ),
 
 by_namespace as (
@@ -42,6 +52,7 @@ by_namespace as (
         governed.system,
         governed.quota,
         pod.pod_uid,
+        governed.* similar to '^(joined_at|left_at)$',
         if(has_one_scope, is_in_scopes(governed.scopes, pod.priority_class, pod.quota_scopes), null) as is_in_scope
     from day.quota_pod as pod
     inner join governed
@@ -149,7 +160,7 @@ own as (
 -- Kueue assigns one flavor to each resource of a workload.
 flavored as (
     select
-        own.* exclude (is_certain, place),
+        own.* exclude (is_certain, place, joined_at, left_at),
         flavor.resource,
         flavor.flavor
     from own
@@ -187,7 +198,8 @@ select
     coalesce(part.flavor, '') as flavor,
     pod.* similar to '^(namespace|pod|pod_uid)$',
     coalesce(own.is_certain, true) as is_certain,
-    coalesce(part.resources, []) as resources
+    coalesce(part.resources, []) as resources,
+    own.* similar to '^(joined_at|left_at)$'
 from own
 inner join day.quota_pod as pod
     using (cluster, pod_uid)

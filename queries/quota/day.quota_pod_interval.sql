@@ -5,12 +5,14 @@
 -- columns:
 --   amount_gpus  amount in GPUs; null for other resources
 select
-    member.* exclude (is_certain, resources),
+    member.* exclude (is_certain, resources, joined_at, left_at),
     native.* exclude (system, requests),
     regexp_extract(if(native.resource in ('gpu', 'nos.nebuly.com/gpu-memory'), native.requests, native.resource), 'mig-[^=]*') as part,
-    pod.created_at,
-    if(pod.bound_at < pod.ended_at or pod.ended_at is null, pod.bound_at, null) as bound_at,
-    pod.* similar to '^(running_at|ended_at|end_reason|priority)$'
+    greatest(pod.created_at, member.joined_at) as created_at,
+    if(pod.bound_at < coalesce(least(pod.ended_at, member.left_at), 'infinity'::timestamp), greatest(pod.bound_at, member.joined_at), null) as bound_at,
+    least(pod.ended_at, member.left_at) as ended_at,
+    if(pod.ended_at > member.left_at, '', pod.end_reason) as end_reason,
+    pod.* similar to '^(running_at|priority)$'
 from day.quota_member as member
 inner join day.quota_pod as pod
     using (cluster, pod_uid)
@@ -22,5 +24,5 @@ where
     native.amount_native > 0
     and member.is_certain
     and (member.flavor = '' or list_contains(member.resources, native.resource))
-    and (pod.ended_at > pod.created_at or pod.ended_at is null)
+    and coalesce(least(pod.ended_at, member.left_at) > greatest(pod.created_at, member.joined_at), true)
     and pod.requests::text = native.requests

@@ -37,14 +37,14 @@ outside as (
 governed as (
     select
         outside.* similar to '^(cluster|system|pod_uid|outside_gpus)$',
-        greatest(outside.bound_at, term.start_at) as start_at,
-        least(outside.ended_at, term.end_at) as end_at
+        greatest(outside.bound_at, term.start_at, member.joined_at) as start_at,
+        least(outside.ended_at, term.end_at, member.left_at) as end_at
     from outside
-    inner join day.quota_member
+    inner join day.quota_member as member
         using (cluster, system, pod_uid)
     inner join day.quota_terms as term
         using (cluster, system, quota)
-    where term.end_at > outside.bound_at and coalesce(term.start_at < outside.ended_at, true)
+    where least(outside.ended_at, term.end_at, member.left_at) > greatest(outside.bound_at, term.start_at, member.joined_at)
 ),
 
 -- After the last known terms, a pod keeps its quota.

@@ -84,6 +84,14 @@ def one_by_one(rows, minima, now):
     return {(each.pod_uid, each.by_quota, each.condition) for new in pods[False] for each in exposures([new], situation)}
 
 
+def test_a_pod_counts_while_the_quota_has_its_namespace():
+    before, after = terms({"a": 10}, 30)[0], {**terms({"a": 10})[0], "start_at": at(30), "namespaces": ["z"]}
+    scene = Scene("nos", [row("p", 5, bound=0, ended=50)], [before, after], [{"start_at": at(0), "end_at": at(60)}], ORDER)
+    found = {now: scene.labels("a") for now, _ in scene.steps()}
+    assert found[at(0)] == {("uid-p",): "in-quota"}
+    assert found[at(30)] == {}
+
+
 def test_a_stretch_goes_on_while_its_value_stays_and_ends_with_it():
     runs = Runs()
     for minute, value in ((0, "in"), (1, "in"), (2, "over"), (3, None)):

@@ -195,7 +195,8 @@ class Scene:
     def _update(self, name: str, is_known: bool) -> None:
         before = self._members.pop(name, None)
         if is_known and name in self._quotas:
-            now = Members(self._quotas[name], tuple(self._pods[name].values()), {})
+            quota = self._quotas[name]
+            now = Members(quota, tuple(pod for pod in self._pods[name].values() if pod.namespace in quota.namespaces), {})
             if self._system == "nos":
                 is_same = before is not None and before.running == now.running and before.quota == now.quota
                 now = Members(now.quota, now.pods, before.labels if before and is_same else _labels(now, self._order))
