@@ -10,7 +10,6 @@
 -- reads:  day.label_end, day.state_snapshot, lake.claim, lake.claim_consumer, lake.claim_device, lake.pod
 -- source: ResourceClaim status.allocation; status.reservedFor and the pods' own times
 with snapshot as (
-    select *
     from day.state_snapshot
     where kind = 'resourceclaims.resource.k8s.io'
 ),

@@ -71,7 +71,6 @@ allocated as (
 ),
 
 instance as (
-    select *
     from label
     where gpu_instance_id != ''
 ),

@@ -23,7 +23,6 @@ with series as (
 ),
 
 time_series as (
-    select *
     from day.kube_series
     where
         (

@@ -13,7 +13,6 @@
 -- columns:
 --   outcome          running, succeeded, failed, evicted, node_shutdown or out_of_memory; null without a phase
 with series as (
-    select *
     from day.kube_series
     where
         pod_uid != ''

@@ -8,7 +8,6 @@
 -- reads:  day.label_end, day.state_snapshot, lake.owner_label, lake.pod, lake.pod_container
 -- source: Pod metadata and status by snapshots; day.label_end
 with snapshot as (
-    select *
     from day.state_snapshot
     where kind = 'pods'
 ),

@@ -11,7 +11,6 @@
 -- columns:
 --   is_of_several_pods  whether several pods use one of its claims, at once or in turn
 with snapshot as (
-    select *
     from day.state_snapshot
     where kind = 'resourceclaims.resource.k8s.io'
 ),

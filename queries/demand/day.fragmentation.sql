@@ -11,7 +11,6 @@
 -- columns:
 --   free_units    free units of the node
 with refused as (
-    select *
     from day.request
     where stage = 'refused' and not starts_with(resource, 'koordinator.sh/')
 ),

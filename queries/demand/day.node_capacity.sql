@@ -96,7 +96,6 @@ allocated as (
 
 -- Times with a list of pods; adjacent steps become one.
 watched as (
-    select *
     from day.demand_step
     where resource = 'gpu' and bound_pending_pod_count is not null
 ),

@@ -71,7 +71,6 @@ timed as (
 ),
 
 reported as (
-    select *
     from timed
     where start_at < end_at
     union all by name

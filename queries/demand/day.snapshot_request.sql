@@ -8,7 +8,6 @@
 -- columns:
 --   container_units  units that its app containers request: requests, else limits; null if they request none
 with snapshot as (
-    select *
     from day.state_snapshot
     where kind = 'pods'
 ),

@@ -8,7 +8,6 @@
 -- params: since_at, until_at
 -- source: facts.scheduler_hour
 with hour as (
-    select *
     from facts.scheduler_hour
     where
         is_in_period(hour_start_at, $since_at, $until_at)

@@ -22,7 +22,6 @@ with counted as (
 ),
 
 doubtful as (
-    select *
     from counted
     where
         has_gap or is_silent or (cluster, device_uuid) in (

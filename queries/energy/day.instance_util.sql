@@ -23,7 +23,6 @@ part as (
 ),
 
 their_reading as (
-    select *
     from day.util_reading
     where holder_number in (select holder_number from part)
 ),

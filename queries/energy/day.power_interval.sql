@@ -10,7 +10,6 @@
 -- columns:
 --   interval_number      number of the row: a short key
 with board as (
-    select *
     from day.sample_sum
     where gpu_instance_id = ''
 ),

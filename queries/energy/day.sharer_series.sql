@@ -19,7 +19,6 @@ with measured as (
 ),
 
 sharer as (
-    select *
     from day.allocated_interval
     where if(gpu_instance_id = '', owner_count, instance_owner_count) > 1
 ),

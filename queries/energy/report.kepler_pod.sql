@@ -14,7 +14,6 @@
 --   active_joules_kepler  J above our idle baseline by Kepler's shares, in the same hours
 --   measured_seconds      s in which the energy of its GPUs is known
 with shown as (
-    select *
     from facts.kepler_hour
     where is_in_period(hour_start_at, $since_at, $until_at)
 ),

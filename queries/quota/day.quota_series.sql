@@ -62,7 +62,6 @@ series as (
 
 -- Only values of the leader count; a follower repeats them.
 served as (
-    select *
     from series
     where quota is not null
     qualify replica_role != 'follower' or bool_and(replica_role = 'follower') over (partition by cluster, system)

@@ -108,7 +108,6 @@ object as (
 ),
 
 series as (
-    select *
     from day.quota_series
     where field in ('guaranteed', 'cap', 'weight', 'borrowing_limit', 'lending_limit')
     union by name

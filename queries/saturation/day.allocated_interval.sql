@@ -40,7 +40,6 @@ numbered as (
 ),
 
 sharer as (
-    select *
     from numbered
     where
         instance_owner_count > 1
