@@ -9,7 +9,6 @@
 -- columns: cluster, namespace, claim, claim_uid, consumer_resource, consumer, consumer_uid, start_at, end_at
 --   claim_uid          claim's uid; '' from kube-state-metrics, which has only the name
 with snapshot as (
-    select *
     from day.state_snapshot
     where kind = 'resourceclaims.resource.k8s.io'
 ),

@@ -45,7 +45,6 @@ best as (
 ),
 
 best_of_nodes as (
-    select *
     from best
     where is_of_nodes
 ),

@@ -15,7 +15,6 @@
 --   start_at           UTC, first snapshot with this state
 --   end_at             UTC, end of this state
 with snapshot as (
-    select *
     from day.state_snapshot
     where kind = 'devices.scheduling.koordinator.sh'
 ),

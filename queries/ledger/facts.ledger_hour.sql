@@ -21,7 +21,6 @@ with step as (
 ),
 
 gpu as (
-    select *
     from day.partition_interval
     where gpu_instance_id = ''
 ),
@@ -131,7 +130,6 @@ taken as (
 ),
 
 part as (
-    select *
     from taken
     union all by name
     select

@@ -87,7 +87,6 @@ holding as (
 
 -- An instance also uses an unknown part of its GPU.
 unit as (
-    select *
     from holding
     where start_at < end_at
     union all by name

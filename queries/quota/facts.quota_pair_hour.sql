@@ -11,7 +11,6 @@
 --   borrower                quota that borrowed
 --   contested_native_hours  ∫ the borrower's part of the quota's shortage
 with starved as (
-    select *
     from day.quota_step
     where unmet_native > 0 and others_borrowed_native > 0 and not is_parent
 ),
