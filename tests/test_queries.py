@@ -343,6 +343,10 @@ TABLE_CALLS = {
         "both_periods(earlier, later)",
         {"earlier": "cluster varchar, size varchar", "later": "cluster varchar, size varchar"},
     ),
+    "merged_runs": (
+        "merged_runs(given, '^(key|part)$')",
+        {"given": "key varchar, part varchar, start_at timestamp, end_at timestamp, size double"},
+    ),
     "numbered_runs": ("numbered_runs(given, (key))", {"given": "key varchar, start_at timestamp, end_at timestamp"}),
     "running_amounts": (
         "running_amounts(held, (node))",

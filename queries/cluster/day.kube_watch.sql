@@ -16,10 +16,6 @@ with step as (
 )
 
 select
-    cluster,
-    target,
-    min(start_at) as start_at,
-    max(end_at) as end_at,
-    lead(min(start_at)) over (partition by cluster, target order by run_number) as next_start_at
-from numbered_runs(step, (cluster, target))
-group by cluster, target, run_number
+    *,
+    lead(start_at) over (partition by cluster, target order by start_at) as next_start_at
+from merged_runs(step, '^(cluster|target)$')

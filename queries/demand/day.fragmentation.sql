@@ -38,7 +38,7 @@ bound as (
     from refused
 ),
 
--- The smallest pending request: if it does not fit, no request fits.
+-- The smallest pending request: if it does not fit, no request fits. Runs of one size, because intervals by pod and node would be many times as many.
 wanted as (
     select
         run.*,
@@ -54,16 +54,6 @@ wanted as (
         and run.start_at < refused.end_at
         and refused.effective_units > 0
     group by all
-),
-
-step as (
-    select
-        columns('^(cluster|source|resource|wanted_units|cause)$'),
-        min(start_at) as start_at,
-        max(end_at) as end_at
-    -- The requested size lasts longer than its pods: intervals by pod and node would be many times as many.
-    from numbered_runs(wanted, (cluster, source, resource, wanted_units, cause))
-    group by cluster, source, resource, wanted_units, cause, run_number
 ),
 
 largest as (
@@ -85,7 +75,7 @@ select
     end as cause,
     wanted.wanted_units
 from day.node_capacity as free
-inner join step as wanted
+inner join merged_runs(wanted, '^(cluster|source|resource|wanted_units|cause)$') as wanted
     using (cluster, source, resource)
 inner join largest
     using (cluster, source, resource)

@@ -39,10 +39,5 @@ caused as (
     group by all
 )
 
-select
-    columns('^(cluster|device_uuid)$'),
-    min(start_at) as start_at,
-    max(end_at) as end_at,
-    cause
-from numbered_runs(caused, (cluster, device_uuid, cause))
-group by cluster, device_uuid, cause, run_number
+select *
+from merged_runs(caused, '^(cluster|device_uuid|cause)$')

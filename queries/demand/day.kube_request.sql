@@ -66,21 +66,18 @@ binding as (
 ),
 
 phase as (
-    select * exclude (node_name)
+    select *
     from reported
     where signal = 'kube_pod_status_phase' and value = 1
 ),
 
 run as (
     select
-        columns('^(cluster|pod_uid|phase)$'),
-        min(start_at) as start_at,
-        max(end_at) as end_at,
+        *,
         -- One kube-state-metrics may still report Pending when another reports Running.
-        min(min(start_at)) filter (where phase = 'Running') over (partition by cluster, pod_uid) as running_at,
-        min(min(start_at)) over (partition by cluster, pod_uid) as seen_from_at
-    from numbered_runs(phase, (cluster, pod_uid, phase))
-    group by cluster, pod_uid, phase, run_number
+        min(start_at) filter (where phase = 'Running') over (partition by cluster, pod_uid) as running_at,
+        min(start_at) over (partition by cluster, pod_uid) as seen_from_at
+    from merged_runs(phase, '^(cluster|pod_uid|phase)$')
 ),
 
 staged as (

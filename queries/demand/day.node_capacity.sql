@@ -100,15 +100,6 @@ watched as (
     where resource = 'gpu' and bound_pending_pod_count is not null
 ),
 
-watch as (
-    select
-        columns('^(cluster|source)$'),
-        min(start_at) as start_at,
-        max(end_at) as end_at
-    from numbered_runs(watched, (cluster, source))
-    group by cluster, source, run_number
-),
-
 change as (
     select
         columns('^(cluster|source|node_name|resource)$'),
@@ -139,7 +130,7 @@ change as (
         select distinct columns('^(cluster|source|node_name)$')
         from day.gpu_allocatable
     ) as node
-    inner join watch
+    inner join merged_runs(watched, '^(cluster|source)$') as watch
         using (cluster, source)
 ),
 

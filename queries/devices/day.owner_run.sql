@@ -12,10 +12,6 @@ with run as (
     where pod != '' and start_at < end_at
 )
 
-select
-    columns('^(cluster|device_uuid|gpu_instance_id|namespace|pod|pod_uid|container)$'),
-    min(start_at) as start_at,
-    max(end_at) as end_at
+select *
 -- A run opens a new interval unless it starts before the end of an earlier run of the same workload.
-from numbered_runs(run, (cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container))
-group by cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, run_number
+from merged_runs(run, '^(cluster|device_uuid|gpu_instance_id|namespace|pod|pod_uid|container)$')

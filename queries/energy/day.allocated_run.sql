@@ -9,9 +9,5 @@ with owned as (
     from facts.ownership
 )
 
-select
-    columns('^(cluster|device_uuid)$'),
-    min(start_at) as start_at,
-    max(end_at) as end_at
-from numbered_runs(owned, (cluster, device_uuid))
-group by cluster, device_uuid, run_number
+select *
+from merged_runs(owned, '^(cluster|device_uuid)$')

@@ -43,15 +43,6 @@ owned as (
     from facts.ownership
 ),
 
-run as (
-    select
-        columns('^(cluster|device_uuid|gpu_instance_id|day)$'),
-        epoch_ms(max(end_at)) - epoch_ms(min(start_at)) as held_ms
-    from numbered_runs(owned, (cluster, device_uuid, gpu_instance_id, day))
-    where start_at < end_at
-    group by cluster, device_uuid, gpu_instance_id, day, run_number
-),
-
 seen as (
     select
         columns('^(cluster|device_uuid|gpu_instance_id|day)$'),
@@ -63,10 +54,11 @@ seen as (
 daily as (
     select
         columns('^(cluster|device_uuid|gpu_instance_id|day)$'),
-        least(sum(run.held_ms) / 1000, any_value(seen.seconds)) as held_seconds
-    from run
+        least(sum(epoch_ms(run.end_at - run.start_at)) / 1000, any_value(seen.seconds)) as held_seconds
+    from merged_runs(owned, '^(cluster|device_uuid|gpu_instance_id|day)$') as run
     inner join seen
         using (cluster, device_uuid, gpu_instance_id, day)
+    where run.start_at < run.end_at
     group by all
 ),
 

@@ -148,12 +148,5 @@ seen as (
         and allocated.end_at > other.start_at
 )
 
-select
-    columns('^(cluster|device_uuid|gpu_instance_id|namespace|pod|pod_uid|container)$'),
-    min(start_at) as start_at,
-    max(end_at) as end_at,
-    any_value(source) as source,
-    any_value(life_start_at) as life_start_at,
-    any_value(life_end_at) as life_end_at
-from numbered_runs(seen, (cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, absent_from_at))
-group by cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, absent_from_at, run_number
+select * exclude (absent_from_at)
+from merged_runs(seen, '^(cluster|device_uuid|gpu_instance_id|namespace|pod|pod_uid|container|absent_from_at|source|life_start_at|life_end_at)$')

@@ -219,15 +219,6 @@ wait as (
     where created_at < coalesce(bound_at, ended_at, 'infinity'::timestamp)
 ),
 
-waiting_run as (
-    select
-        columns('^(number|amount_native|pod_native|part)$'),
-        min(start_at) as start_at,
-        max(end_at) as end_at
-    from numbered_runs(wait, (number, amount_native, pod_native, part))
-    group by number, amount_native, pod_native, part, run_number
-),
-
 waiting as (
     select
         summed.* similar to '^(number|start_at)$',
@@ -235,7 +226,7 @@ waiting as (
         min(run.pod_native) as waiting_pod_native,
         arg_min(run.part, (run.pod_native, run.part)) as waiting_part
     from summed
-    inner join waiting_run as run
+    inner join merged_runs(wait, '^(number|amount_native|pod_native|part)$') as run
         using (number)
     where
         summed.start_at >= run.start_at

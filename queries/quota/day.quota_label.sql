@@ -16,15 +16,6 @@ with reported as (
     where series.signal = 'kube_pod_labels' and series.pod_uid != '' and coalesce(label, '') != ''
 ),
 
-covered as (
-    select
-        columns('^(cluster|pod_uid)$'),
-        min(start_at) as start_at,
-        max(end_at) as end_at
-    from numbered_runs(reported, (cluster, pod_uid))
-    group by cluster, pod_uid, run_number
-),
-
 step as (
     from reported
     union all by name
@@ -37,7 +28,7 @@ step as (
     from lake.pod
     inner join day.state_snapshot as snapshot
         using (cluster, observed_at)
-    anti join covered
+    anti join merged_runs(reported, '^(cluster|pod_uid)$') as covered
         on
             pod.cluster = covered.cluster
             and pod.pod_uid = covered.pod_uid
@@ -62,11 +53,5 @@ cut as (
     group by cluster, pod_uid, start_at
 )
 
-select
-    cluster,
-    pod_uid,
-    min(start_at) as start_at,
-    max(end_at) as end_at,
-    label
-from numbered_runs(cut, (cluster, pod_uid, label))
-group by cluster, pod_uid, label, run_number
+select *
+from merged_runs(cut, '^(cluster|pod_uid|label)$')

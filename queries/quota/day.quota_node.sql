@@ -35,15 +35,6 @@ instant as (
     from reported
 ),
 
-covered as (
-    select
-        cluster,
-        min(start_at) as start_at,
-        max(end_at) as end_at
-    from numbered_runs(instant, (cluster))
-    group by cluster, run_number
-),
-
 listed as (
     select
         node.*,
@@ -53,7 +44,7 @@ listed as (
     from lake.node
     inner join day.state_snapshot as snapshot
         using (cluster, observed_at)
-    anti join covered
+    anti join merged_runs(instant, '^cluster$') as covered
         on
             node.cluster = covered.cluster
             and snapshot.observed_at < covered.end_at
@@ -65,7 +56,7 @@ step as (
     select
         columns('^(cluster|node_name|resource|start_at)$'),
         max(end_at) as end_at,
-        max(amount) as amount
+        max(amount) as allocatable_native
     from reported
     group by all
     union all by name
@@ -75,7 +66,7 @@ step as (
         entry.key as resource,
         start_at,
         end_at,
-        entry.value as amount
+        entry.value as allocatable_native
     from listed
     where contains(entry.key, '/') and entry.value is not null
 ),
@@ -91,10 +82,5 @@ marked as (
     )
 )
 
-select
-    columns('^(cluster|node_name|resource)$'),
-    min(start_at) as start_at,
-    max(end_at) as end_at,
-    amount as allocatable_native
-from numbered_runs(marked, (cluster, node_name, resource, amount))
-group by cluster, node_name, resource, amount, run_number
+select *
+from merged_runs(marked, '^(cluster|node_name|resource|allocatable_native)$')

@@ -51,16 +51,6 @@ series as (
             and series.quota = only_flavor.quota
             and series.resource = only_flavor.resource
     where series.field in ('delivered', 'demanded', 'pending', 'fair_share')
-),
-
--- Times in which a system has series of a field, for any quota.
-covered as (
-    select
-        columns('^(cluster|system|field)$'),
-        min(start_at) as start_at,
-        max(end_at) as end_at
-    from numbered_runs(series, (cluster, system, field))
-    group by cluster, system, field, run_number
 )
 
 select
@@ -74,7 +64,8 @@ select
     status.entry.amount as amount_native,
     'status' as source
 from status
-anti join covered
+-- Times in which a system has series of a field, for any quota.
+anti join merged_runs(series, '^(cluster|system|field)$') as covered
     on
         status.cluster = covered.cluster
         and status.system = covered.system

@@ -109,10 +109,5 @@ followed as (
     qualify row_number() over (partition by cluster, system, quota, resource, flavor, field, start_at order by parent desc) = 1
 )
 
-select
-    columns('^(cluster|system|quota|resource|flavor|field|parent|is_parent)$'),
-    min(start_at) as start_at,
-    max(end_at) as end_at,
-    amount_native
-from numbered_runs(followed, (cluster, system, quota, resource, flavor, field, parent, amount_native))
-group by cluster, system, quota, resource, flavor, field, parent, is_parent, amount_native, run_number
+select *
+from merged_runs(followed, '^(cluster|system|quota|resource|flavor|field|parent|is_parent|amount_native)$')

@@ -20,10 +20,5 @@ with step as (
     where kind in ('pods', 'workloads.kueue.x-k8s.io')
 )
 
-select
-    cluster,
-    watched,
-    min(start_at) as start_at,
-    max(end_at) as end_at
-from numbered_runs(step, (cluster, watched))
-group by cluster, watched, run_number
+select *
+from merged_runs(step, '^(cluster|watched)$')

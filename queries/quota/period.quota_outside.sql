@@ -57,12 +57,10 @@ allocated as (
     from outside
     union all by name
     select
-        columns('^(cluster|system)$'),
-        min(start_at) as start_at,
-        nullif(max(end_at), (select max(term.end_at) from day.quota_terms as term)) as end_at,
-        -any_value(outside_gpus) as amount
-    from numbered_runs(governed, (cluster, system, pod_uid))
-    group by cluster, system, pod_uid, run_number
+        columns('^(cluster|system|start_at)$'),
+        nullif(end_at, (select max(term.end_at) from day.quota_terms as term)) as end_at,
+        -outside_gpus as amount
+    from merged_runs(governed, '^(cluster|system|pod_uid|outside_gpus)$')
 )
 
 select
