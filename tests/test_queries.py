@@ -338,7 +338,7 @@ TABLE_CALLS = {
             "reported_units double, counted_units double"
         },
     ),
-    "between_edges": ("between_edges(given, (key))", {"given": "key varchar, start_at timestamp, end_at timestamp"}),
+    "between_edges": ("between_edges(given, '^key$')", {"given": "key varchar, start_at timestamp, end_at timestamp"}),
     "both_periods": (
         "both_periods(earlier, later)",
         {"earlier": "cluster varchar, size varchar", "later": "cluster varchar, size varchar"},
@@ -355,8 +355,8 @@ TABLE_CALLS = {
     "snapshot_intervals": (
         "snapshot_intervals(state, snapshot)",
         {
-            "state": "cluster varchar, pod varchar, run_number bigint, snapshot_numbers bigint[]",
-            "snapshot": "cluster varchar, snapshot_number bigint, observed_at timestamp, previous_at timestamp, "
+            "state": "cluster varchar, kind varchar, pod varchar, run_number bigint, snapshot_numbers bigint[]",
+            "snapshot": "cluster varchar, kind varchar, snapshot_number bigint, observed_at timestamp, previous_at timestamp, "
             "stands_until_at timestamp, is_followed boolean",
         },
     ),

@@ -9,31 +9,27 @@
 -- grain:  cluster, namespace, claim_uid, driver, pool, device, share_id, request, start_at
 -- reads:  day.label_end, day.state_snapshot, lake.claim, lake.claim_consumer, lake.claim_device, lake.pod
 -- source: ResourceClaim status.allocation; status.reservedFor and the pods' own times
-with snapshot as (
-    from day.state_snapshot
-    where kind = 'resourceclaims.resource.k8s.io'
-),
-
 -- Most allocations are the same in many snapshots: equal ones are grouped first, and only groups with other snapshots between are split.
-state as (
+with state as (
     select
         device.* similar to '^(cluster|namespace|claim|claim_uid|driver|pool|device|share_id|request|subrequest|is_admin_access)$',
         claim.is_extended_resource,
         claim.owner_uid,
         claim.allocated_at::timestamp as allocated_at,
-        snapshot.run_number,
+        snapshot.* similar to '^(kind|run_number)$',
         list(snapshot.snapshot_number order by snapshot.snapshot_number) as snapshot_numbers
     from lake.claim_device as device
     inner join lake.claim
         using (cluster, namespace, claim_uid, observed_at)
-    inner join snapshot
+    inner join day.state_snapshot as snapshot
         using (cluster, observed_at)
+    where snapshot.kind = 'resourceclaims.resource.k8s.io'
     group by all
 ),
 
 seen as (
     select * rename (start_at as observed_at, end_at as stands_until_at)
-    from snapshot_intervals(state, snapshot)
+    from snapshot_intervals(state, day.state_snapshot)
 ),
 
 opened as (

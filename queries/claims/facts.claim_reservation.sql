@@ -8,26 +8,22 @@
 -- source: ResourceClaim status.reservedFor and the pods' own times; kube_pod_resourceclaim_info
 -- columns: cluster, namespace, claim, claim_uid, consumer_resource, consumer, consumer_uid, start_at, end_at
 --   claim_uid          claim's uid; '' from kube-state-metrics, which has only the name
-with snapshot as (
-    from day.state_snapshot
-    where kind = 'resourceclaims.resource.k8s.io'
-),
-
 -- Most reservations are in many snapshots: equal ones are grouped first, and only groups that lack snapshots are split into runs.
-state as (
+with state as (
     select
         consumer.* similar to '^(cluster|namespace|claim|claim_uid|consumer_resource|consumer|consumer_uid)$',
-        snapshot.run_number,
+        snapshot.* similar to '^(kind|run_number)$',
         list(snapshot.snapshot_number order by snapshot.snapshot_number) as snapshot_numbers
     from lake.claim_consumer as consumer
-    inner join snapshot
+    inner join day.state_snapshot as snapshot
         using (cluster, observed_at)
+    where snapshot.kind = 'resourceclaims.resource.k8s.io'
     group by all
 ),
 
 seen as (
     select *
-    from snapshot_intervals(state, snapshot)
+    from snapshot_intervals(state, day.state_snapshot)
 ),
 
 step as (

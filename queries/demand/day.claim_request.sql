@@ -223,6 +223,7 @@ requested as (
         pod_step.* exclude (first_number, last_number),
         pod_step.device_class || '.deviceclass.resource.k8s.io/devices' as resource,
         generate_series(pod_step.first_number, pod_step.last_number) as snapshot_numbers,
+        'resourceclaims.resource.k8s.io' as kind,
         null as run_number,
         any_value(used.node_name) as node_name,
         any_value(used.phase) as phase,

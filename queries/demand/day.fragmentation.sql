@@ -33,18 +33,13 @@ refusal as (
     group by all
 ),
 
-bound as (
-    select columns('^(cluster|source|resource|start_at|end_at)$')
-    from refused
-),
-
 -- The smallest pending request: if it does not fit, no request fits. Runs of one size, because intervals by pod and node would be many times as many.
 wanted as (
     select
         run.*,
         min(refused.effective_units) as wanted_units,
         coalesce(arg_min(refusal.cause, (refused.effective_units, refused.pod_uid)), 'refused') as cause
-    from between_edges(bound, (cluster, source, resource)) as run
+    from between_edges(refused, '^(cluster|source|resource)$') as run
     inner join refused
         using (cluster, source, resource)
     left join refusal

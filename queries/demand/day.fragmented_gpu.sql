@@ -21,16 +21,11 @@ reported as (
     where not starts_with(fragmentation.resource, 'nvidia.com/mig-') and not starts_with(fragmentation.resource, 'mig.')
 ),
 
-bound as (
-    select columns('^(cluster|device_uuid|start_at|end_at)$')
-    from reported
-),
-
 caused as (
     select
         step.*,
         min(reported.cause) as cause
-    from between_edges(bound, (cluster, device_uuid)) as step
+    from between_edges(reported, '^(cluster|device_uuid)$') as step
     inner join reported
         using (cluster, device_uuid)
     where

@@ -50,7 +50,7 @@ valued as (
         part.*,
         max(advertised.value) filter (where advertised.signal = 'kube_node_status_allocatable') as allocatable_units,
         greatest(0, max(advertised.value) - allocatable_units) as unhealthy_units
-    from between_edges(bound, (cluster, node_name, resource)) as part
+    from between_edges(bound, '^(cluster|node_name|resource|is_opencosts)$') as part
     inner join advertised
         using (cluster, node_name, resource)
     where

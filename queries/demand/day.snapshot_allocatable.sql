@@ -8,13 +8,7 @@
 -- columns:
 --   node_name  node; '' for devices that do not belong to one node
 --   state      schedulable, cordoned, not_ready or tainted (by the device's own taint); null where unknown
-with snapshot as (
-    select * exclude (previous_at, is_followed)
-    from day.state_snapshot
-    where kind in ('nodes', 'resourceslices.resource.k8s.io')
-),
-
-node_state as (
+with node_state as (
     select
         cluster,
         observed_at::timestamp as observed_at,
@@ -44,7 +38,7 @@ advertised as (
     from node_entry
     inner join day.accelerator_resource as name
         using (cluster)
-    inner join snapshot
+    inner join day.state_snapshot as snapshot
         using (cluster, observed_at)
     where
         node_entry.entry.key = name.written_as
@@ -63,7 +57,7 @@ advertised as (
     from day.class_device as device
     left join node_state
         using (cluster, observed_at, node_name)
-    inner join snapshot
+    inner join day.state_snapshot as snapshot
         using (cluster, observed_at)
     -- Without a list of claims, their devices would seem to be free.
     semi join day.state_snapshot as listed
@@ -73,23 +67,13 @@ advertised as (
 ),
 
 -- Most nodes advertise the same in many snapshots: equal states are grouped first, and only states that came back are split into runs.
-run as (
+state as (
     select
-        columns('^(cluster|node_name|resource|is_opencosts|state|allocatable_units|unhealthy_units|kind)$'),
-        unnest(snapshot_runs(list(snapshot_number order by snapshot_number))) as run
+        * exclude (snapshot_number),
+        list(snapshot_number order by snapshot_number) as snapshot_numbers
     from advertised
-    group by cluster, node_name, resource, is_opencosts, state, allocatable_units, unhealthy_units, kind, run_number
+    group by all
 )
 
-select
-    run.* exclude (kind, run),
-    first_snapshot.observed_at as start_at,
-    last_snapshot.stands_until_at as end_at
-from run
-inner join snapshot as first_snapshot
-    using (cluster, kind)
-inner join snapshot as last_snapshot
-    using (cluster, kind)
-where
-    run.run.first = first_snapshot.snapshot_number
-    and run.run.last = last_snapshot.snapshot_number
+select * exclude (previous_at, last_at, is_followed)
+from snapshot_intervals(state, day.state_snapshot)

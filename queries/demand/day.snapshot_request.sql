@@ -7,12 +7,7 @@
 -- source: Pod spec and status; effective requests by the scheduler's rules
 -- columns:
 --   container_units  units that its app containers request: requests, else limits; null if they request none
-with snapshot as (
-    from day.state_snapshot
-    where kind = 'pods'
-),
-
-entry as (
+with entry as (
     select
         columns('^(cluster|observed_at|pod_uid)$'),
         unnest(map_entries(requests)) as requested
@@ -69,15 +64,16 @@ state as (
     select
         effective.* exclude (observed_at),
         container.units as container_units,
-        snapshot.run_number,
+        snapshot.* similar to '^(kind|run_number)$',
         list(snapshot.snapshot_number order by snapshot.snapshot_number) as snapshot_numbers
     from effective
-    inner join snapshot
+    inner join day.state_snapshot as snapshot
         using (cluster, observed_at)
     left join container
         using (cluster, observed_at, pod_uid, resource)
+    where snapshot.kind = 'pods'
     group by all
 )
 
 select * exclude (last_at, is_followed)
-from snapshot_intervals(state, snapshot)
+from snapshot_intervals(state, day.state_snapshot)

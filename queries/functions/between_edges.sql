@@ -1,19 +1,19 @@
 -- Intervals without changes: each from one start or end of the input intervals to the next start or end of the same key.
 --
 -- parameters:
---   intervals  name of a table or CTE that has the keys, columns that depend on the keys alone, start_at and end_at
---   keys       key columns, as a row; each combination is split separately
+--   intervals  name of a table or CTE that has the keys, start_at and end_at
+--   keys       key columns, and columns that depend on them alone, as a pattern; each combination is split separately
 -- source: intervals are [start, end) everywhere
 create macro between_edges(intervals, keys) as table
     select
         *,
         lead(start_at) over (
-            partition by keys
+            partition by row(*columns(keys))
             order by start_at
         ) as end_at
     from (
         select distinct
-            * exclude (start_at, end_at),
+            columns(keys),
             unnest([start_at, end_at]) as start_at
         from query_table(intervals)
     ) as edge

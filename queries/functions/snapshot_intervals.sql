@@ -1,12 +1,12 @@
 -- Intervals of states from snapshots: from the first snapshot of a run to the end of validity of the last one.
 --
 -- parameters:
---   states     name of a CTE with one row per state: its columns, cluster, run_number, and snapshot_numbers (snapshots with the state)
---   snapshots  name of a CTE with the snapshots of one kind (day.state_snapshot)
+--   states     name of a CTE with one row per state: its columns, cluster, kind, run_number, and snapshot_numbers (snapshots with the state)
+--   snapshots  day.state_snapshot, or a CTE with some of its rows
 -- source: day.state_snapshot; runs of snapshots by snapshot_runs
 create macro snapshot_intervals(states, snapshots) as table
     select
-        shown.* exclude (snapshot_run),
+        shown.* exclude (kind, snapshot_run),
         first_snapshot.observed_at as start_at,
         first_snapshot.previous_at,
         last_snapshot.observed_at as last_at,
@@ -21,8 +21,10 @@ create macro snapshot_intervals(states, snapshots) as table
     inner join query_table(snapshots) as first_snapshot
         on
             shown.cluster = first_snapshot.cluster
+            and shown.kind = first_snapshot.kind
             and shown.snapshot_run.first = first_snapshot.snapshot_number
     inner join query_table(snapshots) as last_snapshot
         on
             shown.cluster = last_snapshot.cluster
+            and shown.kind = last_snapshot.kind
             and shown.snapshot_run.last = last_snapshot.snapshot_number

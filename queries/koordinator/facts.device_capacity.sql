@@ -14,13 +14,8 @@
 --   free_core_percent  unallocated computing power; 0 for an unhealthy device
 --   start_at           UTC, first snapshot with this state
 --   end_at             UTC, end of this state
-with snapshot as (
-    from day.state_snapshot
-    where kind = 'devices.scheduling.koordinator.sh'
-),
-
 -- {"2": [{"minors": [0, 1], …}, …], …}: keys are numbers of devices.
-linked as (
+with linked as (
     select distinct
         gpu_partitions,
         unnest(try_cast(gpu_partitions as json) -> '$.*[*].minors')::bigint[] as minors
@@ -51,14 +46,15 @@ device as (
         coalesce(device.resources['koordinator.sh/gpu-core'], device.resources['koordinator.sh/' || device.device_type]) as core_percent,
         device.resources['koordinator.sh/gpu-memory'] as memory_bytes,
         device.resources['koordinator.sh/gpu-memory-ratio'] as memory_ratio_percent,
-        snapshot.* similar to '^(run_number|snapshot_number|observed_at)$'
+        snapshot.* similar to '^(kind|run_number|snapshot_number|observed_at)$'
     from lake.koordinator_device as device
-    inner join snapshot
+    inner join day.state_snapshot as snapshot
         using (cluster, observed_at)
     left join linkage
         using (gpu_partitions, minor)
     semi join day.state_snapshot as listed
         on device.cluster = listed.cluster and device.observed_at = listed.observed_at and listed.kind = 'pods'
+    where snapshot.kind = 'devices.scheduling.koordinator.sh'
 ),
 
 allocated as (
@@ -97,7 +93,7 @@ counted as (
             if(memory_bytes is null, null, coalesce(allocated_memory_bytes, 0)) as allocated_memory_bytes,
             if(memory_ratio_percent is null, null, coalesce(allocated_memory_ratio_percent, 0)) as allocated_memory_ratio_percent
         )
-    from snapshot_intervals(state, snapshot)
+    from snapshot_intervals(state, day.state_snapshot)
 )
 
 select

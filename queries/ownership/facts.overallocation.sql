@@ -95,17 +95,12 @@ unit as (
     where start_at < end_at and gpu_instance_id != ''
 ),
 
-bound as (
-    select columns('^(cluster|device_uuid|gpu_instance_id|start_at|end_at)$')
-    from unit
-),
-
 taken as (
     select
         slot.*,
         unit.* similar to '^(grant_key|grant_name|share_id)$',
         unnest(map_entries(unit.capacity_ratios), recursive := true)
-    from between_edges(bound, (cluster, device_uuid, gpu_instance_id)) as slot
+    from between_edges(unit, '^(cluster|device_uuid|gpu_instance_id)$') as slot
     inner join unit
         using (cluster, device_uuid, gpu_instance_id)
     where

@@ -130,7 +130,7 @@ bound as (
 
 slice as (
     select *
-    from between_edges(bound, (cluster, system, quota, resource, flavor))
+    from between_edges(bound, '^(cluster|system|quota|resource|flavor)$')
 ),
 
 reported as (
