@@ -100,24 +100,17 @@ named as (
         min(instance.gpu_instance_id) as gpu_instance_id
     from allocated
     inner join lake.claim_consumer as consumer
-        using (cluster, claim_uid)
+        using (cluster, namespace, claim_uid)
     inner join lake.owner_label as owner
-        on
-            allocated.cluster = owner.cluster
-            and allocated.device_uuid = owner.device_uuid
-            and allocated.namespace = owner.namespace
-            and consumer.consumer = owner.pod
-            and owner.pod_uid in ('', consumer.consumer_uid)
-            and owner.start_at < allocated.end_at
-            and owner.end_at > allocated.start_at
+        using (cluster, device_uuid, namespace)
     inner join instance
-        on
-            owner.cluster = instance.cluster
-            and owner.device_uuid = instance.device_uuid
-            and owner.gpu_instance_id = instance.gpu_instance_id
-            and allocated.profile = instance.profile
+        using (cluster, device_uuid, gpu_instance_id, profile)
     where
         consumer.consumer_resource = 'pods'
+        and consumer.consumer = owner.pod
+        and owner.pod_uid in ('', consumer.consumer_uid)
+        and owner.start_at < allocated.end_at
+        and owner.end_at > allocated.start_at
         and allocated.device_type = 'mig'
     group by allocated.cluster, allocated.claim_uid, allocated.device_uuid, allocated.profile
     having count(distinct instance.gpu_instance_id) = 1 and count(distinct allocated.device) = 1

@@ -141,16 +141,12 @@ bounded as (
             when board.last_at <= successor_at then successor_at
         end as gone_at
     from due
+    left join host
+        using (cluster, node_name)
+    left join node
+        using (cluster, node_name)
     inner join board
         using (cluster, device_uuid)
-    left join host
-        on
-            due.cluster = host.cluster
-            and due.node_name = host.node_name
-    left join node
-        on
-            due.cluster = node.cluster
-            and due.node_name = node.node_name
     left join listing
         using (cluster)
 )

@@ -46,14 +46,12 @@ series as (
         name.resource,
         count(*) over (partition by series.cluster, series.pod_uid, name.resource) as container_count
     from day.kube_series as series
+    anti join run
+        using (cluster, pod_uid)
     inner join day.accelerator_resource as name
         on
             series.cluster = name.cluster
             and series.resource = name.written_as
-    anti join run
-        on
-            series.cluster = run.cluster
-            and series.pod_uid = run.pod_uid
     where series.signal = 'kube_pod_container_resource_requests' and series.pod_uid != ''
     group by series.cluster, series.namespace, series.pod, series.pod_uid, series.container, name.resource
 ),

@@ -110,17 +110,12 @@ found as (
     left join configured as own on wanted.device_uuid = own.name
     left join configured as by_model on wanted.gpu_model = by_model.name
     left join configured as by_all on by_all.name = 'all'
+    left join alike
+        using (cluster, gpu_model, layout)
+    left join model
+        using (cluster, gpu_model)
     left join observed
         using (cluster, device_uuid, layout)
-    left join alike
-        on
-            wanted.cluster = alike.cluster
-            and wanted.gpu_model = alike.gpu_model
-            and wanted.layout = alike.layout
-    left join model
-        on
-            wanted.cluster = model.cluster
-            and wanted.gpu_model = model.gpu_model
     left join documented on wanted.gpu_model = documented.gpu_model
 )
 

@@ -19,12 +19,9 @@ create macro snapshot_intervals(states, snapshots) as table
         from query_table(states)
     ) as shown
     inner join query_table(snapshots) as first_snapshot
-        on
-            shown.cluster = first_snapshot.cluster
-            and shown.kind = first_snapshot.kind
-            and shown.snapshot_run.first = first_snapshot.snapshot_number
+        using (cluster, kind)
     inner join query_table(snapshots) as last_snapshot
-        on
-            shown.cluster = last_snapshot.cluster
-            and shown.kind = last_snapshot.kind
-            and shown.snapshot_run.last = last_snapshot.snapshot_number
+        using (cluster, kind)
+    where
+        shown.snapshot_run.first = first_snapshot.snapshot_number
+        and shown.snapshot_run.last = last_snapshot.snapshot_number

@@ -279,12 +279,8 @@ left join waiting
 left join report
     using (number, start_at)
 inner join day.quota_terms as term
-    on
-        governed.cluster = term.cluster
-        and governed.system = term.system
-        and governed.resource = term.resource
-        and governed.flavor = term.flavor
-        and governed.quota = term.quota
-        and summed.start_at >= term.start_at
-        and summed.start_at < term.end_at
-where if(governed.is_counted, summed.is_watched, report.delivered is not null)
+    using (cluster, system, resource, flavor, quota)
+where
+    summed.start_at >= term.start_at
+    and summed.start_at < term.end_at
+    and if(governed.is_counted, summed.is_watched, report.delivered is not null)

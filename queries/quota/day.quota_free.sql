@@ -60,9 +60,7 @@ step as (
     inner join gpus
         on pod.requests::text = gpus.requests
     semi join allocatable
-        on
-            pod.cluster = allocatable.cluster
-            and pod.node_name = allocatable.node_name
+        using (cluster, node_name)
     where pod.bound_at is not null and gpus.amount > 0
     union all by name
     select
