@@ -78,12 +78,9 @@ due as (
         coalesce(expected.gpu_model, hourly.seen_gpu_model) as gpu_model,
         coalesce(expected.driver_version, hourly.seen_driver_version) as driver_version,
         round(coalesce(hourly.observed_seconds, 0), 3) as observed_seconds,
-        round(greatest(
-            0,
-            epoch_ms(least(coalesce(expected.due_until_at, day + interval 1 day), $until_at::timestamp)) / 1000
-            - epoch_ms(greatest(coalesce(expected.due_from_at, hourly.first_hour_at), $since_at::timestamp)) / 1000
-            - coalesce(hourly.observed_seconds, 0)
-        ), 3) as unseen_seconds
+        round(greatest(0, overlap_ms(
+            coalesce(expected.due_from_at, hourly.first_hour_at), coalesce(expected.due_until_at, day + interval 1 day), $since_at::timestamp, $until_at::timestamp
+        ) / 1000 - coalesce(hourly.observed_seconds, 0)), 3) as unseen_seconds
     from facts.expected_device as expected
     full join hourly
         using (cluster, device_uuid, gpu_instance_id, day)

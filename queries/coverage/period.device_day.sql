@@ -91,9 +91,7 @@ measured as (
         filled.*,
         round(coalesce(hourly.observed_seconds, 0), 3) as seen_seconds,
         round(greatest(
-            0,
-            epoch_ms(least(filled.to_at, $until_at::timestamp)) / 1000 - epoch_ms(greatest(filled.from_at, $since_at::timestamp)) / 1000
-            - coalesce(hourly.observed_seconds, 0)
+            0, overlap_ms(filled.from_at, filled.to_at, $since_at::timestamp, $until_at::timestamp) / 1000 - coalesce(hourly.observed_seconds, 0)
         ), 3) as unseen_seconds
     from filled
     left join hourly

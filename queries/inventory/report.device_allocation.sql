@@ -66,8 +66,7 @@ claimed as (
     select
         used.* exclude (start_at, end_at) replace (coalesce(owner.pod_uid, used.pod_uid) as pod_uid),
         used.pool || '/' || used.device as name,
-        epoch_ms(least(used.end_at, owner.end_at, $until_at::timestamp))
-        - epoch_ms(greatest(used.start_at, owner.start_at, $since_at::timestamp)) as ms
+        overlap_ms(greatest(used.start_at, owner.start_at), least(used.end_at, owner.end_at), $since_at::timestamp, $until_at::timestamp) as ms
     from facts.claim_use as used
     left join facts.ownership as owner
         on

@@ -185,10 +185,7 @@ lost as (
     select
         outage_hour.* similar to '^(cluster|device_uuid|hour_start_at)$',
         outage_hour.cause as outage,
-        (
-            epoch_ms(least(outage_hour.end_at, outage_hour.hour_start_at + interval 1 hour))
-            - epoch_ms(greatest(outage_hour.start_at, outage_hour.hour_start_at))
-        ) / 1000 as outage_seconds,
+        overlap_ms(outage_hour.start_at, outage_hour.end_at, outage_hour.hour_start_at, outage_hour.hour_start_at + interval 1 hour) / 1000 as outage_seconds,
         coalesce(sum(gpu.seen_seconds), 0) as seen_seconds
     from outage_hour
     left join gpu
