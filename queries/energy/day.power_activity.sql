@@ -87,10 +87,7 @@ step as (
 power as (
     select
         interval_number,
-        sum((observed_seconds * 1e12)::hugeint) / 1e12 as observed_seconds,
-        sum((measured_seconds * 1e12)::hugeint) / 1e12 as measured_seconds,
-        sum((allocated_idle_joules * 1e12)::hugeint) / 1e12 as allocated_idle_joules,
-        sum((idle_joules * 1e12)::hugeint) / 1e12 as idle_joules,
+        sum((columns('^(observed_seconds|measured_seconds|allocated_idle_joules|idle_joules)$') * 1e12)::hugeint) / 1e12,
         sum((if(counts_active, measured_seconds, 0) * 1e12)::hugeint) / 1e12 as active_seconds,
         sum((if(is_active is null, measured_seconds, 0) * 1e12)::hugeint) / 1e12 as activity_unknown_seconds,
         sum((if(counts_active and not is_reported, measured_seconds, 0) * 1e12)::hugeint) / 1e12 as equal_seconds,

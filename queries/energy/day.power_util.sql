@@ -70,9 +70,7 @@ other_part as (
 ),
 
 other_reading as (
-    select
-        * exclude (step_at),
-        step_at as seen_at
+    select *
     from day.util_reading
     where holder_number in (select other_part.holder_number from other_part)
 ),
@@ -83,9 +81,7 @@ other as (
         if(reading.until_at > other_part.step_at, reading.weight, null) as weight
     from other_part
     asof left join other_reading as reading
-        on
-            other_part.holder_number = reading.holder_number
-            and other_part.step_at >= reading.seen_at
+        using (holder_number, step_at)
 ),
 
 other_whole as (
@@ -138,10 +134,8 @@ step as (
 power as (
     select
         interval_number,
-        sum((observed_seconds * 1e12)::hugeint) / 1e12 as observed_seconds,
-        sum((measured_seconds * 1e12)::hugeint) / 1e12 as measured_seconds,
+        sum((columns('^(observed_seconds|measured_seconds|idle_joules)$') * 1e12)::hugeint) / 1e12,
         sum(((above_joules - active_joules) * 1e12)::hugeint) / 1e12 as allocated_idle_joules,
-        sum((idle_joules * 1e12)::hugeint) / 1e12 as idle_joules,
         sum((if(counts_active, measured_seconds, 0) * 1e12)::hugeint) / 1e12 as active_seconds,
         sum((if(is_active is null, measured_seconds, 0) * 1e12)::hugeint) / 1e12 as activity_unknown_seconds,
         sum((if(counts_active and not is_reported, measured_seconds, 0) * 1e12)::hugeint) / 1e12 as equal_seconds,
