@@ -13,7 +13,19 @@
 --   reason                   most likely reason of unknown time, a code; '' where at most 1 % is unknown
 --   evidence                 evidence for the reason; for workload also pods of the cluster that labels name and that cannot hold a GPU
 --   source_metrics           source metrics; several are listed
-with part as (
+with gpu as (
+    select
+        cluster,
+        day,
+        max(columns('^(node_name|expected_seconds|observed_seconds|last_seen_at)$')),
+        max(expected_seconds) - max(observed_seconds) as unknown_seconds,
+        any_value(known_day) as known_day,
+        any_value(silent_hours) filter (where len(silent_hours) between 1 and 12) as silent_hours
+    from period.device_day
+    group by cluster, device_uuid, day
+),
+
+part as (
     select
         columns('^(cluster|signal|node_name|day|observed_seconds|unseen_seconds)$'),
         unseen_seconds + lacking_seconds as unknown_seconds,
@@ -30,17 +42,12 @@ with part as (
     from period.holder_day
     union all by name
     select
-        cluster,
+        columns('^(cluster|node_name|day|observed_seconds|unknown_seconds)$'),
         'any' as signal,
-        max(node_name) as node_name,
-        day,
-        max(observed_seconds) as observed_seconds,
-        max(expected_seconds) - max(observed_seconds) as unseen_seconds,
-        max(expected_seconds) - max(observed_seconds) as unknown_seconds,
+        unknown_seconds as unseen_seconds,
         1 as device_count,
-        (max(observed_seconds) > 0)::integer as observed_count
-    from period.device_day
-    group by cluster, device_uuid, day
+        (observed_seconds > 0)::integer as observed_count
+    from gpu
     union all by name
     select
         * exclude (reason, evidence),
@@ -63,20 +70,6 @@ total as (
         added_counts(coalesce(list(dropped) filter (where cardinality(dropped) > 0), [])) as dropped
     from part
     group by all
-),
-
-gpu as (
-    select
-        cluster,
-        max(node_name) as node_name,
-        day,
-        max(expected_seconds) as expected_seconds,
-        max(expected_seconds) - max(observed_seconds) as unknown_seconds,
-        max(last_seen_at) as last_seen_at,
-        any_value(known_day) as known_day,
-        any_value(silent_hours) filter (where len(silent_hours) between 1 and 12) as silent_hours
-    from period.device_day
-    group by cluster, device_uuid, day
 ),
 
 -- GPUs of a node that lost their data: all of them, or some while others had data.
