@@ -80,10 +80,8 @@ filled as (
         if(reported.day = reported.known_day, due.due_until_at, reported.day + interval 1 day) as to_at
     from reported
     inner join due
-        on
-            reported.cluster = due.cluster
-            and reported.known_day = due.day
-    where reported.known_day >= reported.day or not due.is_gone
+        using (cluster)
+    where reported.known_day = due.day and (reported.known_day >= reported.day or not due.is_gone)
 ),
 
 measured as (

@@ -78,10 +78,8 @@ requested as (
         ) / 3600000 as gpu_hours
     from facts.node_allocation as node
     inner join silent
-        on
-            node.cluster = silent.cluster
-            and node.node_name = silent.node_name
-            and node.start_at::date = silent.day
+        using (cluster, node_name)
+    where node.start_at::date = silent.day
 ),
 
 -- A GPU with several resource names on a node counts as several units: the total is limited to the node's GPUs.
