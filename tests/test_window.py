@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from lake_rows import arrow
 
 from gpureport.commands.work.reporting import _owners, default_window
+from gpureport.compute.look_back import window_before
 from gpureport.compute.query import connection
 from gpureport.config import load_config
 from gpureport.lake import open_lake
@@ -172,3 +173,21 @@ def test_the_team_of_a_namespace_is_that_of_the_end_of_the_period(tmp_path: Path
     with connection() as con:
         owners = _owners(con, config, open_lake(tmp_path), Window.of_day(NOON.date()))
     assert owners == {("lab", "ml"): "ana", ("lab", "new"): "cleo"}
+
+
+@pytest.mark.parametrize(
+    ("period", "zone", "start"),
+    [
+        ("2026-W43", "Europe/Berlin", "2026-10-11T22:00:00Z"),  # 169 hours, after 168: from Monday, 12 October
+        ("2026-W44", "Europe/Berlin", "2026-10-18T22:00:00Z"),
+        ("2026-10-25", "Europe/Berlin", "2026-10-23T22:00:00Z"),
+        ("2026-03-29", "Europe/Berlin", "2026-03-27T23:00:00Z"),
+        ("2026-11", "Europe/Berlin", "2026-10-01T22:00:00Z"),  # 30 days, as November has: from 2 October
+        ("2026-W43", "UTC", "2026-10-12T00:00:00Z"),
+        ("2026-10-25T12:00:00Z", "Europe/Berlin", "2026-10-24T12:00:00Z"),
+    ],
+)
+def test_the_previous_period_of_whole_local_days_has_as_many(period: str, zone: str, start: str) -> None:
+    window = parse_period(period, NOON, parse_zone(zone))
+    previous = window_before(window, zone)
+    assert (rfc3339(previous.start_at), previous.end_at) == (start, window.start_at)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from datetime import timedelta
+from datetime import time, timedelta
 from typing import Any
 
 import duckdb
@@ -18,7 +18,7 @@ from gpureport.compute.identity import MadeWith, recorded
 from gpureport.compute.query import Query, build, needed, of_life, ordered
 from gpureport.lake import Lake, Partition
 from gpureport.lake.views import views
-from gpureport.values.window import Window, day_start, plain
+from gpureport.values.window import Window, day_start, local, parse_zone, plain
 
 HISTORY = ("period.demand_day",)
 """Tables that cover half a year of days, up to the period's end."""
@@ -34,9 +34,12 @@ def compared_tables(queries: Mapping[str, Query]) -> list[str]:
     return sorted({read for table in of_life(queries, "previous") for read in queries[table].reads})
 
 
-def window_before(window: Window) -> Window:
-    """The window of the same length that ends where this one begins."""
-    return Window(window.start_at - (window.end_at - window.start_at), window.start_at)
+def window_before(window: Window, zone: str) -> Window:
+    """The window that ends where this one begins: as many local days as this one, also over a clock change, else as long."""
+    first, end = local(window.start_at, zone), local(window.end_at, zone)
+    start = day_start((first - (end - first)).date(), parse_zone(zone))
+    is_of_days = first.time() == end.time() == time()
+    return Window(start if is_of_days else window.start_at - (window.end_at - window.start_at), window.start_at)
 
 
 def parameters(window: Window, previous: Window) -> dict[str, Any]:

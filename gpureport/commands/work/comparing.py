@@ -34,9 +34,10 @@ def diff_windows(config: Config, window: Window, previous: Window | None, only: 
     """
     from gpureport.report.comparison import print_comparison, read_comparison
 
-    lake, before = reported_lake(config), previous or window_before(window)
+    lake, settings = reported_lake(config), report_settings(config)
+    before = previous or window_before(window, settings.timezone)
     with connection(config.compute.memory_limit, REPORT_THREADS) as con:
-        tables = WindowTables(con, lake, window, report_settings(config), facts_made_with(config), before, releases=True)
+        tables = WindowTables(con, lake, window, settings, facts_made_with(config), before, releases=True)
         if not tables.has_previous:
             raise LakeError(
                 f"{window} cannot be compared with {before}: give windows of whole hours with data from their beginning, and "

@@ -106,7 +106,7 @@ class WindowTables:
             _LOG.warning(note)
         if day_count > _CACHED_DAYS_MAX:
             self.con.execute("set parquet_metadata_cache = false")
-        self._compared = self.compared_with or window_before(self.window)
+        self._compared = self.compared_with or window_before(self.window, self.settings.timezone)
         self.queries = load()
         self._facts = Facts(self.con, self.lake, self.queries, self.window)
         self.kept, self.previous = of_life(self.queries, "facts"), of_life(self.queries, "previous")
