@@ -12,7 +12,8 @@ with summed as (
         columns('^(cluster|namespace|resource)$'),
         string_agg(distinct gpu_model, ', ' order by gpu_model) filter (where gpu_model != '') as gpu_model,
         count(*) as pod_count,
-        count(*) filter (where is_waiting) as waiting_count,
+        count(*) filter (where is_waiting and pending_until_at >= $until_at) as waiting_count,
+        count(*) filter (where is_waiting) - waiting_count as gone_count,
         quantile_cont(coalesce(waiting_seconds, placing_seconds) / 3600, 0.5) as wait_hours_p50,
         quantile_cont(coalesce(waiting_seconds, placing_seconds) / 3600, 0.95) as wait_hours_p95,
         sum(pending_gpu_hours) as pending_gpu_hours,
@@ -33,7 +34,7 @@ select
     format(
         '{} waited: median {:.1f} h, p95 {:.1f} h; {} still pending at the end',
         counted(pod_count, 'pod'), wait_hours_p50, wait_hours_p95, waiting_count
-    ) as evidence,
+    ) || if(gone_count > 0, format(', {} deleted or not listed any more', gone_count), '') as evidence,
     first_seen_at
 from summed
 where pod_count >= 3 and wait_hours_p95 >= $wait_hours_max
