@@ -75,6 +75,8 @@ def test_a_day_without_data_of_its_cluster_is_no_dip_in_the_course_of_a_team(con
     assert {each.name: each.spark for each in teams} == {
         "serving": spark([2, 2]), "research": spark([2, 2]), "vision": spark([1, 1, 1])
     }  # fmt: skip
+    # Of 72 hours, serving had 96 / 72 = 1.3 GPUs at least; research 24 x 2 in east and 24 x 3 in lab: 120 / 72 = 1.7.
+    assert {each.name: each.gpus for each in teams} == {"serving": "≥ 1.3", "research": "≥ 1.7", "vision": "1.0"}
 
 
 def test_findings_of_which_one_has_no_price_cost_as_much_at_least(con: duckdb.DuckDBPyConnection) -> None:

@@ -277,12 +277,12 @@ def _team(
     least = ["≥ " if each > UNMEASURED * use.of(*ALLOCATED) else "" for each in lacking]
     effective = formats.UNKNOWN if use.effective_share is None else least[0] + formats.percent(use.effective_share)
     measured = use.of(*ALLOCATED) if own["measured"] is None else own["measured"]
-    least.append("≥ " if measured < (1 - UNMEASURED) * use.of(*ALLOCATED) else "")
-    cost = "" if own["cost"] is None else f"{'≥ ' if own['unpriced'] else ''}{money(own['cost'])}"
+    least.append("≥ " if measured < (1 - UNMEASURED) * use.of(*ALLOCATED) or own["is_unknown"] else "")
+    cost = "" if own["cost"] is None else f"{'≥ ' if own['unpriced'] or own['is_unknown'] else ''}{money(own['cost'])}"
     findings = [(severity, own[severity]) for severity in ("critical", "warning", "info") if own[severity]]
     return Team(
-        name, _gpus(use.of(*ALLOCATED) / hours), drawings.bar(use), effective,
-        formats.rounded(use.of(*IDLE), 1, bool(least[1])) if lacking[1] < use.of(*ALLOCATED, *IDLE) else "",
+        name, ("≥ " if own["is_unknown"] else "") + _gpus(use.of(*ALLOCATED) / hours), drawings.bar(use), effective,
+        formats.rounded(use.of(*IDLE), 1, bool(least[1] or own["is_unknown"])) if lacking[1] < use.of(*ALLOCATED, *IDLE) else "",
         "" if own["pending"] is None else formats.rounded(own["pending"], 1, own["pending_is_least"]),
         cost, least[2] + formats.energy(own["joules"]) if own["joules"] else "",
         _change(own["before"], own["now"]), drawings.spark(trend), tuple(findings), file,
@@ -306,6 +306,10 @@ _BY_TEAM = {
         select team, true from page.team
         where cluster not in (select cluster from report.scheduler_pressure union select cluster from period.pod_wait)
     ) group by team""",
+    "is_unknown": f"""select team, bool_or(is_unknown) from page.use join (
+        select cluster, sum(gpu_hours) filter (bucket = 'unknown') > {UNMEASURED} * sum(gpu_hours) as is_unknown
+        from page.use group by all
+    ) using (cluster) where team != '' group by all""",
     "cost": "select team, sum(cost) from page.use where team != '' group by all",
     "unpriced": "select team, bool_or(cost is null) from page.use where team != '' group by all",
     "joules": f"select known.team, sum(energy_joules) from report.energy {_TEAM}",
@@ -318,7 +322,7 @@ _BY_TEAM = {
         for severity in ("critical", "warning", "info")
     },
 }
-"""Figures of teams from other tables: pending hours, cost, energy, the previous period, findings by severity."""
+"""Figures of teams from other tables: pending hours, hours of unknown holders, cost, energy, change, findings by severity."""
 
 
 def _by_team(tables: Tables) -> dict[str, dict[str, Any]]:
