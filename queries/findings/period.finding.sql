@@ -84,7 +84,8 @@ select
             ), null)
         ), ''),
         'most GPU-hours in ' || arg_min(if(pod = '', namespace, pod), (-round(coalesce(gpu_hours, 0), 9), namespace, pod, evidence))
-        || ': ' || arg_min(evidence, (-round(coalesce(gpu_hours, 0), 9), namespace, pod, evidence))
+        || ': ' || arg_min(evidence, (-round(coalesce(gpu_hours, 0), 9), namespace, pod, evidence)),
+        if(count(gpu_hours) between 1 and count(*) - 1, format('at least, because {} of {} have unknown GPU-hours', count(*) - count(gpu_hours), count(*)), null)
     )) as evidence,
     min(first_seen_at) as first_seen_at,
     max(severity) as severity
