@@ -1,7 +1,7 @@
 -- Findings: weak evidence, such as nodes without data, unnamed holders, implausible signals, effectiveness not measured.
 --
 -- grain:  code, cluster, namespace, pod, pod_uid, node_name, device_uuid, gpu_instance_id, detail
--- reads:  facts.device_power_day, facts.ownership, period.capacity, period.ledger, period.signal_day
+-- reads:  facts.device_power_day, facts.ownership, facts.refuted_holder, period.capacity, period.ledger, period.signal_day
 -- params: findings_gpu_hours, since_at, unseen_ratio, until_at
 -- columns:
 --   is_shared  whether other holders may have the same hours of the GPU
@@ -74,6 +74,14 @@ ambiguous as (
     group by cluster, namespace, pod, pod_uid, device_uuid, gpu_instance_id
 ),
 
+refuted as (
+    select
+        cluster,
+        format('; labels in the cluster also name {} that cannot hold a GPU', counted(count(distinct namespace || '/' || pod), 'pod')) as evidence
+    from facts.refuted_holder
+    group by cluster
+),
+
 -- A driver may rename the model within the window; a day without data may have none.
 place as (
     select
@@ -126,9 +134,11 @@ select
     'medium' as confidence,
     format(
         '{:,.1f} GPU-hours on {} without a pod', sum(gpu_hours), counted(count(distinct device_uuid), 'GPU')
-    ) as evidence,
+    ) || coalesce(any_value(refuted.evidence), '') as evidence,
     min(first_hour_at) as first_seen_at
 from period.ledger
+left join refuted
+    using (cluster)
 where bucket = 'unknown' and cause in ('no_pod_labels', 'no_permission')
 group by cluster, node_name, cause
 having sum(gpu_hours) >= $findings_gpu_hours
