@@ -8,6 +8,7 @@ import json
 import re
 import shutil
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -189,6 +190,30 @@ def test_only_the_lake_is_read_and_nothing_is_written_unless_files_are_allowed(
     assert not list(lake.glob("mine*"))
     assert main(["sql", "select count(*) from lake.source", "--lake", str(lake)], environ={}, now=NOW) == 0
     assert main([*command, "--allow-files"], environ={}, now=NOW) == 0
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "drop table lake.node",
+        "DROP VIEW IF EXISTS lake.source",
+        "drop schema lake cascade",
+        "select 1; /* all */ delete from facts.device_hour where true",
+        "update report.fleet set device_count = 9",
+        'insert into "lake".node from lake.node',
+        "insert or ignore into lake.node from lake.node",
+        "truncate lake.node",
+        "alter table facts.device_hour rename to mine",
+        "create or replace temp view lake.node as select 1",
+    ],
+)
+def test_no_table_of_the_lake_seems_to_change(con: duckdb.DuckDBPyConnection, statement: str) -> None:
+    asked, out = session(con)
+    for may_write in (False, True):
+        with pytest.raises(UsageError, match=r"only reads lake\.\*"):
+            replace(asked, may_write=may_write).answer(statement)
+    asked.answer("create table own as select 'drop table lake.node' as n; delete from own where n = 'b'; drop table own")
+    assert out.getvalue().startswith("Count\n1\n")
 
 
 def test_a_statement_that_only_speaks_of_writing_reads(demo: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -35,6 +35,11 @@ _DESCRIBE = re.compile(r"""\s*desc(?:ribe)?\s+"?(lake|facts|report)"?\."?(\w+)"?
 _ON_TERMINAL = 1000
 _WRITING = re.compile(r'\b(copy|export|import|attach)\b|\b(query|json_execute_serialized_sql)"?\s*\(', re.IGNORECASE)
 """Statements that write files, also within another statement, or that run a text which may write files."""
+_CHANGING = re.compile(
+    r"""\b(drop\s+\w+(\s+if\s+exists)?|delete\s+from|update|insert(\s+or\s+\w+)?\s+into|truncate(\s+table)?|alter\s+\w+(\s+if\s+exists)?
+    |create\s+(or\s+replace\s+)?(\w+\s+)?(table|view)(\s+if\s+not\s+exists)?)\s+"?(lake|facts|period|previous|report)\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
 
 
 @dataclass(frozen=True)
@@ -54,7 +59,9 @@ class Session:
     def answer(self, text: str) -> None:
         """Run statements and print the rows of each. UsageError, with DuckDB's message, for a statement that it refuses."""
         try:
-            if not self.may_write and _WRITING.search(_without_texts(text)):
+            if _CHANGING.search(bare := _without_texts(text)):
+                raise UsageError("SQL: gpureport sql only reads lake.*, facts.* and report.*; change a table of your own instead")
+            if not self.may_write and _WRITING.search(bare):
                 raise UsageError("SQL: gpureport sql only reads; give --allow-files to write files")
             for each in self.con.extract_statements(text):
                 self._answer(each.query.strip(), each)
