@@ -112,9 +112,12 @@ class _FolderObjects:
         self._server = "Kubernetes"
         self.pages: dict[Kind, list[Page]] = {}
         self._unread: dict[Kind, str] = {}
+        self._misnamed: dict[str, str] = {}
         self.has_kubelet_files = False
 
     def take(self, reply: FileReply) -> None:
+        if not any(reply.file.stem.startswith(page.kind.lower()) for page in reply.pages):
+            self._misnamed[reply.file.stem] = reply.file.name
         for page in reply.pages:
             if kind := _KIND_BY_NAME.get((page.kind, page.group)):
                 self._take_page(kind, page)
@@ -144,7 +147,9 @@ class _FolderObjects:
         if not pages:
             unread = self._unread.get(kind)
             reason = f"the folder has it as {unread}, which is not read" if unread else "the folder has no list of it"
-            return Listed(kind.name, self._server, reason=reason)
+            file = self._misnamed.get(kind.name.partition(".")[0])
+            warnings = (f"{file} has no {kind.kind}List; save that list there",) if file else ()
+            return Listed(kind.name, self._server, warnings=warnings, reason=reason)
         count = self._observation.count(kind)
         return Listed(kind.name, self._server, pages[0].api_version, count, _missing_page_warnings(pages, count))
 
