@@ -69,7 +69,7 @@ def read_openmetrics(path: Path) -> Iterator[SeriesBatch]:
 def _lines(path: Path) -> Iterator[str]:
     opener = gzip.open if path.suffix == ".gz" else open
     try:
-        with opener(path, "rt", encoding="utf-8", newline="\n") as file:  # a label may contain other line ends
+        with opener(path, "rt", encoding="utf-8-sig", newline="\n") as file:  # a label may contain other line ends
             yield from file
     except (OSError, EOFError, zlib.error) as error:
         raise SourceError(f"{path} cannot be read ({_reason(error)}); check the path, or export it again") from error

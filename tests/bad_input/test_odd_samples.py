@@ -58,3 +58,11 @@ def test_samples_out_of_order_and_twice_make_the_same_lake(tmp_path: Path) -> No
         file = write(tmp_path / "metrics.txt", metrics(*lines))
         assert main(["import", str(file), "--lake", str(lakes[-1])], environ={}, now=NOW) == 0
     assert seen(lakes[0]) == seen(lakes[1])
+
+
+def test_a_byte_order_mark_is_no_sample(tmp_path: Path) -> None:
+    plain, marked = (tmp_path / name for name in ("plain.txt", "marked.txt"))
+    plain.write_text(metrics(*GOOD), encoding="utf-8")
+    marked.write_text(metrics(*GOOD), encoding="utf-8-sig")
+    (found,), (expected,) = (list(read_openmetrics(each)) for each in (marked, plain))
+    assert found.labels == expected.labels

@@ -200,6 +200,33 @@ def test_kubelets_files_complete_the_pods_and_leave_koordinators_out(tmp_path: P
 # What is wrong with a folder
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "kind"),
+    [
+        ("pods.json", listed("Node", {"metadata": {"name": "n2"}}), "Pod"),
+        ("pods.json", '{"kind": "List", "items": []}', "Pod"),
+        ("resourceclaims.json", listed("Deployment"), "ResourceClaim"),
+    ],
+)
+def test_a_file_that_holds_another_list_than_its_name_says_is_named(
+    name: str, text: str, kind: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "nodes.json").write_text(listed("Node", {"metadata": {"name": "n1"}}))
+    (folder / "elasticquotas.json").write_text(listed("ElasticQuota", version="scheduling.x-k8s.io/v1alpha1"))
+    (folder / name).write_text(text)
+    import_state(tmp_path / "lake", folder)
+    told = [line for line in capsys.readouterr().err.splitlines() if "warning" in line]
+    assert len(told) == 1
+    assert f"{name} has no {kind}List" in told[0]
+
+
+def test_a_byte_order_mark_is_no_content(folder: Path, tmp_path: Path) -> None:
+    (folder / "observed_at.txt").write_text("2026-11-21T08:00:00Z\n", encoding="utf-8-sig")
+    (folder / "pods.json").write_text(listed("Pod", pod("a", "u1")), encoding="utf-8-sig")
+    import_state(tmp_path / "lake", folder)
+    assert query(tmp_path / "lake", "select pod from lake.pod") == [("a",)]
+
+
 def test_a_folder_that_is_not_there_is_a_source_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     sentence = failed(capsys, SOURCE, "--kubernetes", tmp_path / "nowhere", "--observed-at", DAY, "--lake", tmp_path / "lake")
     assert "nowhere" in sentence

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -192,7 +193,7 @@ def read_folder(folder: Path) -> Iterator[FileReply]:
 
 def _parsed(file: Path) -> Any:
     try:
-        return orjson.loads(file.read_bytes())
+        return orjson.loads(file.read_bytes().removeprefix(BOM_UTF8))
     except OSError as error:
         raise SourceError(f"{file} cannot be read ({error.strerror}); check the folder") from error
     except orjson.JSONDecodeError as error:
@@ -217,7 +218,7 @@ def read_observed_at(folder: Path) -> datetime:
     if not folder.is_dir():
         raise SourceError(_NO_FOLDER.format(folder))
     try:
-        written = file.read_text(encoding="utf-8").strip()
+        written = file.read_text(encoding="utf-8-sig").strip()
     except FileNotFoundError:
         raise UsageError(
             f"{folder} has no time of its snapshot; give --observed-at 2026-11-21T01:46:21Z, or write that into {OBSERVED_AT}"
