@@ -74,6 +74,16 @@ ambiguous as (
     group by cluster, namespace, pod, pod_uid, device_uuid, gpu_instance_id
 ),
 
+-- Of a UTC day partly in the window, the hours are not known: at most all of its time in the window.
+lacking as (
+    select
+        *,
+        overlap_ms(day, day + interval 1 day, $since_at::timestamp, $until_at::timestamp) as window_ms,
+        least(lacking_seconds, device_count * window_ms / 1000) as window_seconds,
+        0.99 * window_seconds > lacking_seconds - device_count * (86400 - window_ms / 1000) as is_most
+    from period.signal_day
+),
+
 refuted as (
     select
         cluster,
@@ -148,18 +158,19 @@ select
     signal as detail,
     cluster,
     array_to_string(list_sort(list_distinct(flatten(list(gpu_models)))), ', ') as gpu_model,
-    sum(lacking_seconds) / 3600 as gpu_hours,
+    sum(window_seconds) / 3600 as gpu_hours,
     'high' as confidence,
     format(
-        '{} of {} dropped: {}; no data for {:,.1f} GPU-hours on {} or instance{}',
+        '{} of {} dropped{}: {}; no data for {}{:,.1f} GPU-hours on {} or instance{}',
         counted(sum(left_out_count), 'value'),
         array_to_string(list_sort(list_distinct(flatten(list(source_metrics)))), ', '),
-        string_agg(distinct cause, ', ' order by cause), sum(lacking_seconds) / 3600,
+        if(min(window_ms) < 86400000, ' on whole UTC days', ''),
+        string_agg(distinct cause, ', ' order by cause), if(bool_or(is_most), 'at most ', ''), sum(window_seconds) / 3600,
         counted(len(list_distinct(flatten(list(left_out_devices)))), 'GPU'),
         if(len(list_distinct(flatten(list(left_out_devices)))) = 1, '', 's')
     ) as evidence,
     greatest(min(day)::timestamp, $since_at::timestamp) as first_seen_at
-from period.signal_day
+from lacking
 where cause in ('dead', 'out_of_range', 'over_total', 'ambiguous_unit')
 group by cluster, signal
 union all by name
