@@ -1,4 +1,4 @@
--- Labels of each namespace: the latest of the day, else of a neighboring day. One of them may name its team.
+-- Labels of each namespace: the latest of the day, else the nearest in time. One of them may name its team.
 --
 -- kube-state-metrics writes label_ before the name of a label, and '_' for characters other than letters and digits. Labels have both spellings.
 --
@@ -18,7 +18,11 @@ with telemetry as (
 listed as (
     select
         columns('^(cluster|namespace)$'),
-        max_by(labels, (coalesce(observed_at::date = telemetry.date, false), observed_at)) as labels
+        max_by(labels, (
+            -- A time after the day counts as one as long before it.
+            if(observed_at::date > telemetry.date, telemetry.date - (observed_at::timestamp - telemetry.date - interval 1 day), observed_at::timestamp),
+            observed_at
+        )) as labels
     from lake.namespace
     left join telemetry
         using (cluster)

@@ -3,7 +3,7 @@
 -- A ReplicaSet named after a Deployment and a hash counts as the Deployment. The workload is '' if no source has the pod. A holder without a uid is
 -- matched by pod name.
 --
--- revision: 3
+-- revision: 4
 -- grain:  cluster, namespace, pod, pod_uid
 -- reads:  day.namespace_label, day.pod_controller, facts.node_allocation, facts.ownership
 -- columns: cluster, namespace, pod, pod_uid, workload_kind, workload, namespace_labels
