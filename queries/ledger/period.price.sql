@@ -1,6 +1,6 @@
--- Price of a GPU-hour and of a kWh by model and day: the configured price in force on that day.
+-- Price of a GPU-hour and of a kWh by model and UTC day: the configured price in force on that day.
 --
--- A model without its own price has the price of the model all. Before its first date, a price is null.
+-- A model without its own price has the price of the model all. Before its first date (UTC), a price is null.
 --
 -- grain:  gpu_model, day
 -- reads:  facts.energy_hour, period.ledger
