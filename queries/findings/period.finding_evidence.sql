@@ -7,8 +7,7 @@
 --   is_shared  whether other holders may have the same hours of the GPU
 with capacity as (
     select
-        cluster,
-        node_name,
+        columns('^(cluster|node_name)$'),
         string_agg(distinct gpu_model, ', ' order by gpu_model) filter (where gpu_model != '') as gpu_model,
         sum(capacity_seconds) / 3600 as capacity_gpu_hours,
         count(*) over (partition by cluster) as node_count
@@ -17,9 +16,7 @@ with capacity as (
 ),
 
 of_containers as (
-    select
-        cluster,
-        node_name
+    select columns('^(cluster|node_name)$')
     from period.signal_day
     where source_metrics != []
     group by all
@@ -84,14 +81,6 @@ lacking as (
     from period.signal_day
 ),
 
-refuted as (
-    select
-        cluster,
-        format('; labels in the cluster also name {} that cannot hold a GPU', counted(count(distinct namespace || '/' || pod), 'pod')) as evidence
-    from facts.refuted_holder
-    group by cluster
-),
-
 -- A driver may rename the model within the window; a day without data may have none.
 place as (
     select
@@ -144,11 +133,14 @@ select
     'medium' as confidence,
     format(
         '{:,.1f} GPU-hours on {} without a pod', sum(gpu_hours), counted(count(distinct device_uuid), 'GPU')
-    ) || coalesce(any_value(refuted.evidence), '') as evidence,
+    ) || coalesce((
+        select format('; labels in the cluster also name {} that cannot hold a GPU', counted(count(distinct refuted.namespace || '/' || refuted.pod), 'pod'))
+        from facts.refuted_holder as refuted
+        where refuted.cluster = ledger.cluster
+        having count(*) > 0
+    ), '') as evidence,
     min(first_hour_at) as first_seen_at
-from period.ledger
-left join refuted
-    using (cluster)
+from period.ledger as ledger
 where bucket = 'unknown' and cause in ('no_pod_labels', 'no_permission')
 group by cluster, node_name, cause
 having sum(gpu_hours) >= $findings_gpu_hours
@@ -177,8 +169,7 @@ union all by name
 select
     'GR004' as code,
     gpu_model as detail,
-    cluster,
-    gpu_model,
+    columns('^(cluster|gpu_model)$'),
     'medium' as confidence,
     'the energy counter ' || concat_ws('; ', format(
         'grew by {:.2f}{} times the energy of the measured power on {}', min(counter_ratio),
@@ -193,8 +184,7 @@ union all by name
 select
     'GR005' as code,
     gpu_model as detail,
-    cluster,
-    gpu_model,
+    columns('^(cluster|gpu_model)$'),
     sum(gpu_hours) as gpu_hours,
     'high' as confidence,
     format(

@@ -26,8 +26,7 @@ with summed as (
 select
     'GR510' as code,
     resource as detail,
-    cluster,
-    namespace,
+    columns('^(cluster|namespace)$'),
     coalesce(gpu_model, '') as gpu_model,
     pending_gpu_hours as gpu_hours,
     'high' as confidence,
@@ -44,8 +43,7 @@ union all by name
 select
     'GR701' as code,
     gpu_model as detail,
-    cluster,
-    gpu_model,
+    columns('^(cluster|gpu_model)$'),
     short_gpu_hours as gpu_hours,
     -- A reliable forecast is close, and better than the last day's value by at least a tenth: a smaller difference may be chance.
     case

@@ -5,7 +5,7 @@
 --
 -- grain:  code, cluster, namespace, workload_kind, workload, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail
 -- reads:  period.finding, period.price
--- params: finding_rules, since_at, suppressions, timezone, until_at, xid_classes
+-- params: finding_rules, suppressions, timezone, until_at, xid_classes
 -- source: facts.finding_*; rules: queries/catalog/finding.csv
 -- columns: code, cluster, namespace, workload_kind, workload, pod, pod_uid, container, node_name, device_uuid, gpu_instance_id, detail,
 --          title, severity, confidence, evidence, gpu_hours, at_stake_cost, owner, gpu_model, rule, thresholds, action, first_seen_at,
@@ -36,21 +36,14 @@ numbered as (
     from period.finding
 ),
 
-price as (
-    select
-        *,
-        overlap_ms(day, day + interval 1 day, $since_at::timestamp, $until_at::timestamp) as window_ms
-    from period.price
-),
-
 -- Mean price of the days since the finding began, by their time in the window; unknown if one of them has no price.
 mean_price as (
     select
         found.number,
         len(found.models) as model_count,
-        if(count(*) = count(price.hour_cost), round(sum(price.hour_cost * price.window_ms) / sum(price.window_ms), 9), null) as hour_cost
+        if(count(*) = count(price.hour_cost), round(sum(price.hour_cost * price.window_seconds) / sum(price.window_seconds), 9), null) as hour_cost
     from numbered as found
-    inner join price
+    inner join period.price as price
         on list_contains(found.models, price.gpu_model) and price.day >= coalesce(found.first_seen_at::date, price.day)
     group by found.number, found.models, price.gpu_model
 ),

@@ -4,10 +4,11 @@
 --
 -- grain:  gpu_model, day
 -- reads:  facts.energy_hour, period.ledger
--- params: prices
+-- params: prices, since_at, until_at
 -- source: prices of the configuration
 -- columns:
---   gpu_model  '' where unknown
+--   gpu_model       '' where unknown
+--   window_seconds  s of the day within the window
 with wanted as (
     select
         coalesce(gpu_model, '') as gpu_model,
@@ -37,6 +38,7 @@ allocated as (
 select
     wanted.gpu_model,
     wanted.day,
+    overlap_ms(wanted.day, wanted.day + interval 1 day, $since_at::timestamp, $until_at::timestamp) / 1000 as window_seconds,
     coalesce(
         arg_max(allocated.cost, allocated.start_day) filter (where allocated.gpu_model = wanted.gpu_model),
         arg_max(allocated.cost, allocated.start_day) filter (where allocated.gpu_model = 'all')
