@@ -108,9 +108,6 @@ spread as (
 )
 
 select
-    columns('^(cluster|device_uuid|start_at|end_at|gap_joules)$'),
-    if(is_within_gap or is_silent or is_followed or not has_counter, power_joules * coalesce(reported_ratio, 1), null) as reported_joules,
-    is_within_gap,
-    is_active,
-    gap_count
+    columns('^(cluster|device_uuid|start_at|end_at|gap_joules|is_within_gap|is_active|gap_count)$'),
+    if(is_within_gap or is_silent or is_followed or not has_counter, power_joules * coalesce(reported_ratio, 1), null) as reported_joules
 from spread

@@ -65,10 +65,7 @@ free as (
 )
 
 select
-    cluster,
-    device_uuid,
-    hour_start_at,
-    bin_watts,
+    columns('^(cluster|device_uuid|hour_start_at|bin_watts)$'),
     sum(idle_ms) / 1000 as idle_seconds
 from free
 where idle_ms > 0

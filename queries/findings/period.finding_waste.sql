@@ -136,9 +136,7 @@ having sum(gpu_hours) >= $findings_gpu_hours
 union all by name
 select
     'GR105' as code,
-    cluster,
-    node_name,
-    device_uuid,
+    columns('^(cluster|node_name|device_uuid)$'),
     max(gpu_model) as gpu_model,
     sum(gpu_hours) filter (where cause = 'nobody_named') as gpu_hours,
     'medium' as confidence,
@@ -152,8 +150,7 @@ having sum(gpu_hours) filter (where cause = 'nobody_named') >= greatest($finding
 union all by name
 select
     case when bucket = 'unavailable' then 'GR604' when cause = 'unsliced' then 'GR601' else 'GR602' end as code,
-    cluster,
-    node_name,
+    columns('^(cluster|node_name)$'),
     string_agg(distinct gpu_model, ', ' order by gpu_model) as gpu_model,
     sum(gpu_hours) as gpu_hours,
     if(bucket = 'unavailable' or cause in ('unsliced', 'fragmented', 'larger_than_any_node'), 'high', 'medium') as confidence,

@@ -19,21 +19,15 @@ with figure as (
 measured as (
     select
         columns('^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$'),
-        node_name,
-        gpu_model,
-        sharing_mode,
-        device_seconds,
+        columns('^(node_name|gpu_model|sharing_mode|device_seconds)$'),
         device_seconds / 3600 * if(gpu_instance_id = '', 1, partition_ratio(gpu_instance_profile, gpu_model)) as gpu_hours,
         -- greatest leaves out nulls.
         greatest(gpu_usage_avg, gpu_util_ratio_avg) as busy_ratio,
-        gpu_usage_avg,
-        sm_active_avg,
-        dram_active_avg,
+        columns('^(gpu_usage_avg|sm_active_avg|dram_active_avg|memory_pressure_ratio)$'),
         pcie_tx_bytes_per_second_avg + pcie_rx_bytes_per_second_avg as pcie_bytes_per_second_avg,
         greatest(power_violation_ratio, sw_power_cap_ratio) as power_throttle_ratio,
         greatest(thermal_violation_ratio, sw_thermal_ratio, hw_thermal_ratio) as thermal_throttle_ratio,
         greatest(hw_slowdown_ratio, hw_power_brake_ratio) as hw_throttle_ratio,
-        memory_pressure_ratio,
         [code for code in xid_codes if code in (13, 31, 43)] as program_xid_codes
     from figure
 ),
