@@ -5,7 +5,7 @@
 -- same). A MIG instance or a request for one: mig. One holder: exclusive, unless the node or the request shows sharing and the exporter has no
 -- virtual GPUs. Then mps or time-sliced?, because other holders may be unnamed. Kubernetes and virtual GPUs name every holder.
 --
--- revision: 6
+-- revision: 7
 -- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at
 -- reads:  day.node_sharing, day.owner_interval, day.pod_request, lake.device_label, lake.series
 -- source: resource claims, Koordinator's annotation, the kubelet; exporter labels, corrected by kube-state-metrics;
@@ -94,10 +94,11 @@ node as (
 
 request as (
     select
-        columns('^(cluster|namespace|pod|container)$'),
+        columns('^(cluster|namespace|pod|pod_uid|container)$'),
         list_bool_or([resource = 'nvidia_com_gpu_shared' for resource in flatten(list(resources))]) as is_shared,
         list_bool_or([resource like 'nvidia\_com\_mig\_%' escape '\' for resource in flatten(list(resources))]) as is_mig
-    from day.pod_request
+    -- A holder without a uid may be any pod of its name.
+    from (select * replace (unnest(list_distinct([pod_uid, ''])) as pod_uid) from day.pod_request) as named
     group by all
 ),
 
@@ -121,7 +122,7 @@ judged as (
     left join node
         using (cluster, device_uuid)
     left join request
-        using (cluster, namespace, pod, container)
+        using (cluster, namespace, pod, pod_uid, container)
 ),
 
 certain as (
