@@ -44,8 +44,7 @@ seen as (
         gpu.* similar to '^(cluster|day)$',
         coalesce(nullif(placed.pod_node_name, ''), gpu.node_name) as node_name,
         case when ledger.pod != '' then 'allocated' when ledger.outage != '' then 'unavailable' else 'free' end as kind,
-        ledger.namespace,
-        ledger.pod,
+        ledger.* similar to '^(namespace|pod|pod_uid)$',
         sum(ledger.gpu_seconds) as gpu_seconds
     from facts.ledger_day as ledger
     inner join gpu
@@ -88,14 +87,26 @@ rest as (
         allocation.* exclude (kind, gpu_seconds),
         node.* similar to '^(covers_unnamed|unseen_seconds)$',
         coalesce(seen.gpu_seconds, 0) + if(allocation.kind = 'free', node.unexplained_seconds, 0) as seen_seconds,
-        allocation.gpu_seconds * greatest(0, 1 - seen_seconds / sum(allocation.gpu_seconds) over same_holder) as gpu_seconds
+        -- Time of a holder without a uid is of all pods of its name.
+        allocation.gpu_seconds * greatest(
+            0, 1 - seen_seconds / sum(allocation.gpu_seconds) over same_holder
+            - coalesce(named.gpu_seconds, 0) / sum(allocation.gpu_seconds) over same_name
+        ) as gpu_seconds
     from allocation
     inner join node
         using (cluster, node_name, day)
     left join seen
-        using (cluster, node_name, day, kind, namespace, pod)
-    window same_holder as (
+        using (cluster, node_name, day, kind, namespace, pod, pod_uid)
+    left join seen as named
+        on
+            (allocation.cluster, allocation.node_name, allocation.day, allocation.namespace, allocation.pod)
+            = (named.cluster, named.node_name, named.day, named.namespace, named.pod)
+            and named.pod != '' and named.pod_uid = '' and allocation.pod_uid != ''
+    window same_name as (
         partition by allocation.cluster, allocation.node_name, allocation.day, allocation.kind, allocation.namespace, allocation.pod
+    ), same_holder as (
+        partition by
+            allocation.cluster, allocation.node_name, allocation.day, allocation.kind, allocation.namespace, allocation.pod, allocation.pod_uid
     )
 )
 
