@@ -63,7 +63,7 @@ const openSql = async (name) => {
   openPanel(`SQL of ${name}`, make("p", { class: "soft" }, "The statement and its values. gpureport sql runs it over the lake.  ", copy), make("pre", { tabindex: "0" }, make("code", {}, text)));
 };
 
-const TREND_KEYS = { container: ["cluster", "namespace", "pod", "container"], device: ["cluster", "device_uuid", "gpu_instance_id"] };
+const TREND_KEYS = { container: ["cluster", "namespace", "pod", "container", "pod_uid"], device: ["cluster", "device_uuid", "gpu_instance_id"] };
 const LABELS = ["pod", "workload", "title", "node_name", "quota", "claim", "signal", "value", "namespace"];
 
 const openRow = async (grid, row) => {

@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import duckdb
+import polars as pl
 import pytest
 
 from gpureport.report.page.drawings import spark
-from gpureport.report.page.grids import grids
+from gpureport.report.page.grids import grids, trends
 from gpureport.report.page.overview import overview
 from gpureport.report.page.own_grids import BOUND, TOP, top
-from gpureport.report.page.tables import opened_tables
+from gpureport.report.page.tables import Tables, opened_tables
 from gpureport.report.page.words import Money
 from gpureport.values.window import Window, parse_instant
 
@@ -433,3 +434,31 @@ def test_a_table_of_the_page_with_rows_of_one_cluster_shows_it_where_there_are_s
             (found,) = [each for each in grids(tables, {}, 24, Money("$")) if each.name == "findings"]
         assert [each.is_hidden for each in found.columns if each.name == "cluster"] == [is_hidden]
         con.execute("insert into report.gpu_hour_ledger select * replace ('far' as cluster) from report.gpu_hour_ledger")
+
+
+def test_a_containers_trend_is_of_its_own_pod_where_several_have_its_name() -> None:
+    """web-0 was made again after two hours; its uids are told apart. The page has no uid of db-0, whose name is of one pod."""
+    hours = [("web-0", "old", 0, 10), ("web-0", "old", 1, 20), ("web-0", "new", 2, 30), ("web-0", "new", 3, 40)]
+    hours += [("db-0", "one", 0, 50), ("db-0", "one", 1, 60)]
+    with duckdb.connect() as con:
+        con.execute("create schema facts")
+        con.execute(f"""
+            create table facts.container_hour as select 'lab' as cluster, 'ns' as namespace, pod, 'main' as container, pod_uid,
+                timestamp '2026-11-18' + to_hours(hour) as hour_start_at,
+                36 * percent as sm_active_ratio_seconds, 3600 as sm_active_seen_seconds, null as gr_engine_active_ratio_seconds,
+                null as gr_engine_active_seen_seconds, null as memory_used_ratio_seconds, null as memory_seen_seconds
+            from (values {", ".join(map(str, hours))}) as listed(pod, pod_uid, hour, percent)
+        """)
+        pods = [("web-0", "old"), ("web-0", "new"), ("db-0", "")]
+        wanted = pl.DataFrame(
+            [("lab", "ns", pod, "main", uid) for pod, uid in pods],
+            schema=["cluster", "namespace", "pod", "container", "pod_uid"],
+            orient="row",
+        )
+        found = trends(Tables(con), "container", Window(*(datetime(2026, 11, day, tzinfo=UTC) for day in (18, 19))), wanted)
+    shown = {key: values[:2] for key, values in found["of"].items()}
+    assert shown == {
+        "lab\nns\nweb-0\nmain\nold": [0, [10, 20]],
+        "lab\nns\nweb-0\nmain\nnew": [2, [30, 40]],
+        "lab\nns\ndb-0\nmain\n": [0, [50, 60]],
+    }

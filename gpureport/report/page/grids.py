@@ -21,7 +21,10 @@ POINTS_MAX = 168
 """Points of a trend at most. In a longer window a point covers several hours, so that trends stay as small as a week's."""
 VALUES_MAX = 250_000
 """Values of all trends of a kind at most. Rows beyond that have no trend on the page; the facts have all of them."""
-KEYS = {"container": ("cluster", "namespace", "pod", "container"), "device": ("cluster", "device_uuid", "gpu_instance_id")}
+KEYS = {
+    "container": ("cluster", "namespace", "pod", "container", "pod_uid"),
+    "device": ("cluster", "device_uuid", "gpu_instance_id"),
+}
 _FIGURES = ("sm", "engine", "memory")
 
 
@@ -36,17 +39,19 @@ def trends(tables: Tables, kind: str, window: Window, wanted: pl.DataFrame) -> d
     if not tables.has(table):
         return {}
     count = max(1, VALUES_MAX // (3 * max(1, round(window.seconds / 3600 / step))))
-    keys = ", ".join(KEYS[kind])
+    keys, named = ", ".join(KEYS[kind]), ", ".join(name for name in KEYS[kind] if name != "pod_uid")
     chosen = wanted.select(KEYS[kind]).head(count)
     tables.con.register("page_wanted", chosen.to_arrow())
     rows = tables.con.execute(
         f"""
-        select {keys}, datediff('hour', date_trunc('hour', $since_at), hour_start_at) // {step} as step,
+        select {keys.replace("pod_uid", "page_wanted.pod_uid")},
+            datediff('hour', date_trunc('hour', $since_at), hour_start_at) // {step} as step,
             round(100 * sum(sm_active_ratio_seconds) / nullif(sum(sm_active_seen_seconds), 0))::integer as sm,
             round(100 * sum(gr_engine_active_ratio_seconds) / nullif(sum(gr_engine_active_seen_seconds), 0))::integer as engine,
             round(100 * sum(memory_used_ratio_seconds) / nullif(sum(memory_seen_seconds), 0))::integer as memory
-        from {table} inner join page_wanted using ({keys})
+        from {table} as hour inner join page_wanted using ({named})
         where hour_start_at < $until_at and hour_start_at + interval 1 hour > $since_at
+            {"and page_wanted.pod_uid in ('', hour.pod_uid)" if kind == "container" else ""}
         group by all order by all
         """,
         {"since_at": plain(window.start_at), "until_at": plain(window.end_at)},

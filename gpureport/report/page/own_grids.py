@@ -100,7 +100,8 @@ _CONTAINERS = f"""
         select cluster, namespace, pod, pod_uid, arg_min(title, number) as finding
         from page.finding where pod != '' group by all
     )
-    select container.*, page.pod.team, page.pod.workload, page.pod.kind,
+    select container.* replace (if(count(*) over name > 1, pod_uid, '') as pod_uid),
+        page.pod.team, page.pod.workload, page.pod.kind,
         hours.allocated_gpu_hours * container.device_seconds / weight.device_seconds as allocated_gpu_hours,
         hours.idle_gpu_hours * container.device_seconds / weight.device_seconds as idle_gpu_hours,
         hours.effective_gpu_hours * container.device_seconds / weight.device_seconds as effective_gpu_hours,
@@ -114,6 +115,7 @@ _CONTAINERS = f"""
     left join energy using (cluster, namespace, pod, pod_uid, container)
     left join found using (cluster, namespace, pod, pod_uid)
     left join {BOUND} from report.boundness group by all) using (cluster, namespace, pod, pod_uid, container)
+    window name as (partition by container.cluster, namespace, pod, container.container)
     order by {_LARGEST}
 """
 _DEVICES = """
