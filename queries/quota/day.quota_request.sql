@@ -212,6 +212,7 @@ object as (
             seen.cluster = pod.cluster
             and seen.namespace = pod.namespace
             and seen.name = pod.scheduling_group
+            and coalesce(pod.ended_at > seen.created_at, true)
     where seen.amounts is not null
     group by seen.cluster, seen.queue, seen.uid, seen.amounts, seen.pod_count, seen.created_at, seen.over_at, seen.gone_at
     union all by name
