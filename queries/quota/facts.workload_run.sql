@@ -45,7 +45,7 @@ ran as (
     inner join lake.pod as pod
         using (cluster, namespace, owner_name)
     where
-        pod.running_at >= run.reserved_at
+        pod.running_at >= run.reserved_at and pod.owner_name != ''
         and (run.ended_at is null or pod.running_at < run.ended_at)
     group by all
 )
