@@ -44,7 +44,9 @@ seen as (
         gpu.* similar to '^(cluster|day)$',
         coalesce(nullif(placed.pod_node_name, ''), gpu.node_name) as node_name,
         case when ledger.pod != '' then 'allocated' when ledger.outage != '' then 'unavailable' else 'free' end as kind,
-        ledger.* similar to '^(namespace|pod|pod_uid)$',
+        ledger.namespace,
+        ledger.pod,
+        if(placed.pod is null, '', ledger.pod_uid) as pod_uid,
         sum(ledger.gpu_seconds) as gpu_seconds
     from facts.ledger_day as ledger
     inner join gpu
@@ -82,36 +84,35 @@ node as (
     having unseen_seconds > 0
 ),
 
+-- Seen time without the uid of a known pod.
+of_name as (
+    select * exclude (pod_uid)
+    from seen
+    where pod_uid = ''
+),
+
+-- Such time counts for all pods of the name.
 rest as (
     select
         allocation.* exclude (kind, gpu_seconds),
         node.* similar to '^(covers_unnamed|unseen_seconds)$',
-        coalesce(seen.gpu_seconds, 0) + if(allocation.kind = 'free', node.unexplained_seconds, 0) as seen_seconds,
-        -- Time of a holder without a uid is of all pods of its name.
-        allocation.gpu_seconds * greatest(
-            0, 1 - seen_seconds / sum(allocation.gpu_seconds) over same_holder
-            - coalesce(named.gpu_seconds, 0) / sum(allocation.gpu_seconds) over same_name
-        ) as gpu_seconds
+        greatest(0, allocation.gpu_seconds - if(allocation.pod_uid = '', 0, coalesce(seen.gpu_seconds, 0))) as own_seconds,
+        coalesce(of_name.gpu_seconds, 0) + if(allocation.kind = 'free', node.unexplained_seconds, 0) as seen_seconds,
+        own_seconds * greatest(0, 1 - seen_seconds / nullif(sum(own_seconds) over same_holder, 0)) as gpu_seconds
     from allocation
     inner join node
         using (cluster, node_name, day)
     left join seen
         using (cluster, node_name, day, kind, namespace, pod, pod_uid)
-    left join seen as named
-        on
-            (allocation.cluster, allocation.node_name, allocation.day, allocation.namespace, allocation.pod)
-            = (named.cluster, named.node_name, named.day, named.namespace, named.pod)
-            and named.pod != '' and named.pod_uid = '' and allocation.pod_uid != ''
-    window same_name as (
+    left join of_name
+        using (cluster, node_name, day, kind, namespace, pod)
+    window same_holder as (
         partition by allocation.cluster, allocation.node_name, allocation.day, allocation.kind, allocation.namespace, allocation.pod
-    ), same_holder as (
-        partition by
-            allocation.cluster, allocation.node_name, allocation.day, allocation.kind, allocation.namespace, allocation.pod, allocation.pod_uid
     )
 )
 
 select
-    * exclude (seen_seconds, unseen_seconds) replace (gpu_seconds * least(1, unseen_seconds / sum(gpu_seconds) over same_node) as gpu_seconds),
+    * exclude (own_seconds, seen_seconds, unseen_seconds) replace (gpu_seconds * least(1, unseen_seconds / sum(gpu_seconds) over same_node) as gpu_seconds),
     gpu_seconds / greatest(unseen_seconds, sum(gpu_seconds) over same_node) as unseen_ratio
 from rest
 where gpu_seconds > 1e-6
