@@ -81,7 +81,7 @@ def con() -> Iterator[duckdb.DuckDBPyConnection]:
             create table day.claim_share (cluster varchar, claim_uid varchar, {device}, share_id varchar, request varchar,
                 share_ratio double);
             create table day.class_device (cluster varchar, device_class varchar, {device}, observed_at timestamp);
-            create table lake.device ({seen}, {device}, is_shareable boolean, {amounts});
+            create table lake.device ({seen}, {device}, node_name varchar, is_shareable boolean, {amounts});
             create table lake.pod ({seen}, pod varchar, pod_uid varchar, node_name varchar, phase varchar,
                 unschedulable_at timestamp, unschedulable_reason varchar default '', resource_claims map(varchar, varchar))"""
         )

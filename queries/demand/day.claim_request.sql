@@ -1,9 +1,9 @@
 -- Devices that each pod requests by resource claims, and its progress, from snapshots.
 --
 -- The resource has the name that quotas use for the class. Of alternatives (firstAvailable), the allocated one counts, before allocation the first
--- one. A claim of several pods counts for one of them, placed pods first. An allocated claim without pods has a row of its own. Claims with admin
--- access take nothing. Claims that the scheduler creates for extended resources count as extended resources. A pod has no row for a claim that does
--- not exist yet. A share counts as its part of the device (day.claim_share), before allocation as its part of the smallest device of the class.
+-- one. A claim of several pods counts for one of them, placed pods first. An allocated claim without pods has a row of its own, with the node of its
+-- devices. Claims with admin access take nothing. Claims that the scheduler creates for extended resources count as extended resources. A pod has no
+-- row for a claim that does not exist yet. A share counts as its part of the device (day.claim_share), before allocation of the smallest one.
 --
 -- grain:  cluster, pod_uid, resource, start_at
 -- reads:  day.claim_share, day.class_device, day.state_snapshot, lake.claim, lake.claim_device, lake.device, lake.pod
@@ -112,17 +112,28 @@ entry as (
     where step.first_number between claim_run.run.first and claim_run.run.last
 ),
 
+pool as (
+    select
+        columns('^(cluster|driver|pool)$'),
+        only_one(min(node_name), max(node_name)) as node_name
+    from lake.device
+    group by all
+),
+
 allocated as (
     select
         step.* similar to '^(cluster|claim_uid|first_number)$',
         device_run.request,
         device_run.subrequest,
+        max(pool.node_name) as node_name,
         if(bool_or(device_run.share_id != '' and share.share_ratio is null), null, sum(if(device_run.share_id != '', share.share_ratio, 1))) as units
     from device_run
     inner join step
         using (cluster, claim_uid)
     left join day.claim_share as share
         using (cluster, claim_uid, driver, pool, device, share_id, request)
+    left join pool
+        using (cluster, driver, pool)
     where step.first_number between device_run.run.first and device_run.run.last
     group by all
 ),
@@ -143,6 +154,7 @@ request as (
     select
         entry.* exclude (requested, number),
         entry.requested.device_class,
+        allocated.node_name,
         if(entry.is_allocated, allocated.units, entry.requested.device_count * if(
             class.cluster is null or cardinality(entry.requested.capacities) = 0, 1,
             list_max(flatten([
@@ -168,7 +180,8 @@ request as (
 
 sized as (
     select
-        * exclude (units),
+        * exclude (units, node_name),
+        max(node_name) as node_name,
         if(count(*) = count(units), sum(units), null) as units
     from request
     group by all
@@ -177,10 +190,10 @@ sized as (
 -- A pod group that reserved a claim is not a pod.
 used as (
     select
-        sized.*,
+        sized.* exclude (node_name),
         coalesce(pod_run.pod, '') as pod,
         coalesce(pod_run.pod_uid, sized.claim_uid) as pod_uid,
-        coalesce(pod_run.node_name, '') as node_name,
+        coalesce(pod_run.node_name, sized.node_name, '') as node_name,
         coalesce(pod_run.phase, '') as phase,
         coalesce(pod_run.stage, 'placed') as stage,
         row_number() over (
