@@ -10,7 +10,7 @@
 -- columns:
 --   resource                 extended resource, <class>.deviceclass.resource.k8s.io/devices, or gpu: GPUs under any name
 --   allocatable_units        units of all nodes
---   schedulable_units        units of nodes that are ready and accept pods, without tainted devices
+--   schedulable_units        units of nodes that are ready and accept pods, without unallocated tainted devices
 with request as (
     select * replace (counted_resource as resource, is_opencosts and resource = counted_resource as is_opencosts)
     from day.request

@@ -3,11 +3,11 @@
 -- A snapshot is valid until the next one, for 15 minutes at most.
 --
 -- grain:  cluster, node_name, resource, state, start_at
--- reads:  day.accelerator_resource, day.class_device, day.state_snapshot, lake.node
+-- reads:  day.accelerator_resource, day.class_device, day.state_snapshot, lake.claim_device, lake.node
 -- source: Node status.allocatable and .capacity, conditions and spec.unschedulable; ResourceSlices by class
 -- columns:
 --   node_name  node; '' for devices that do not belong to one node
---   state      schedulable, cordoned, not_ready or tainted (by the device's own taint); null where unknown
+--   state      schedulable, cordoned, not_ready or tainted (by the device's own taint, while no claim has it whole); null where unknown
 with node_state as (
     select
         cluster,
@@ -23,6 +23,12 @@ node_entry as (
         *,
         unnest(map_entries(allocatable)) as entry
     from node_state
+),
+
+held as (
+    select distinct columns('^(cluster|observed_at|driver|pool|device)$')
+    from lake.claim_device
+    where share_id = '' and not is_admin_access
 ),
 
 advertised as (
@@ -50,13 +56,15 @@ advertised as (
         device.node_name,
         device.device_class || '.deviceclass.resource.k8s.io/devices' as resource,
         false as is_opencosts,
-        if(device.is_tainted, 'tainted', node_state.state) as state,
+        if(device.is_tainted and held.device is null, 'tainted', node_state.state) as state,
         count(*)::double as allocatable_units,
         0 as unhealthy_units,
         snapshot.* similar to '^(kind|run_number|snapshot_number)$'
     from day.class_device as device
     left join node_state
         using (cluster, observed_at, node_name)
+    left join held
+        using (cluster, observed_at, driver, pool, device)
     inner join day.state_snapshot as snapshot
         using (cluster, observed_at)
     -- Without a list of claims, their devices would seem to be free.
