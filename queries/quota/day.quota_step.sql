@@ -178,6 +178,6 @@ select
         when cap_native is null then if(is_cap_known, false, null)
         when system = 'kubernetes' then coalesce(demanded_native, delivered_native) >= greatest(1, cap_native)
         when waiting_native is not null then delivered_native + waiting_native > cap_native
-        else delivered_native >= cap_native and coalesce(demanded_native > delivered_native, true)
+        when demanded_native is not null then delivered_native >= cap_native and demanded_native > delivered_native
     end as is_capped
 from covered

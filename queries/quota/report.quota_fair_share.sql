@@ -212,7 +212,7 @@ select
                 when shared.guaranteed_native_hours is null then shared.guarantee_reason
                 else 'nothing_due'
             end),
-            ('capped_seconds', if(shared.cap_known_seconds > 0, null, 'no_limit')),
+            ('capped_seconds', if(shared.cap_known_seconds > 0, null, if(shared.cap_seconds > 0, shared.demand_reason, 'no_limit'))),
             ('starved_seconds', shared.unmet_reason),
             ('violated_seconds', shared.violated_reason),
             ('longest_starvation_seconds', coalesce(shared.unmet_reason, if(shared.is_parent, 'contains_others', null))),
