@@ -5,7 +5,7 @@
 --
 -- grain:  cluster, namespace, workload_kind, workload, outcome
 -- reads:  facts.container_run, facts.node_allocation, facts.node_day, facts.ownership, facts.pod_outcome, period.ledger, period.workload
--- params: since_at, until_at
+-- params: figure_min_coverage_ratio, since_at, until_at
 -- source: facts.pod_outcome, facts.container_run; hours: period.ledger
 -- columns: cluster, namespace, workload_kind, workload, outcome, pod_count, allocated_gpu_hours, allocated_idle_gpu_hours, restart_count,
 --          restart_gpu_hours, unknown_reasons
@@ -58,7 +58,8 @@ used as (
     select
         columns('^(cluster|namespace|pod|pod_uid)$'),
         sum(gpu_hours) as allocated_gpu_hours,
-        if(bool_and(bucket = 'allocated_unmeasured'), null, coalesce(sum(gpu_hours) filter (where bucket = 'allocated_idle'), 0)) as allocated_idle_gpu_hours
+        sum(if(bucket = 'allocated_idle', gpu_hours, 0)) as idle_gpu_hours,
+        sum(if(bucket = 'allocated_unmeasured', 0, gpu_hours)) as measured_gpu_hours
     from period.ledger
     where bucket in ('allocated_idle', 'effective', 'underutilized', 'active_unmeasured', 'allocated_unmeasured')
     group by cluster, namespace, pod, pod_uid
@@ -97,11 +98,11 @@ select
     end as outcome,
     count(*) as pod_count,
     sum(used.allocated_gpu_hours) as allocated_gpu_hours,
-    sum(used.allocated_idle_gpu_hours) as allocated_idle_gpu_hours,
+    if(sum(measured_gpu_hours) >= $figure_min_coverage_ratio * sum(used.allocated_gpu_hours), sum(idle_gpu_hours), null) as allocated_idle_gpu_hours,
     if(count(*) = count(restarted.restarts), sum(restarted.restarts), null)::bigint as restart_count,
     if(count(*) = count(restarted.down_gpu_hours), sum(restarted.down_gpu_hours), null) as restart_gpu_hours,
     unknown_reasons([
-        ('allocated_idle_gpu_hours', if(sum(used.allocated_idle_gpu_hours) is null, 'not_collected', null)),
+        ('allocated_idle_gpu_hours', if(allocated_idle_gpu_hours is null, if(sum(measured_gpu_hours) > 0, 'low_coverage', 'not_collected'), null)),
         ('restart_count', if(restart_count is null, 'not_collected', null)), ('restart_gpu_hours', if(restart_gpu_hours is null, 'not_collected', null))
     ]) as unknown_reasons
 from used
