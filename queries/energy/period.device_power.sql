@@ -27,7 +27,7 @@ select
         else 'integral'
     end as energy_method,
     sum(measured_seconds) is null and sum(integral_joules) is not null as is_implausible,
-    coalesce(any_value(corrected.corrected_sample_count), 0)::bigint as corrected_sample_count,
+    coalesce(any_value(corrected.corrected_sample_count), if(coalesce(sum(measured_joules), sum(integral_joules)) is null, null, 0))::bigint as corrected_sample_count,
     if(count(corrected_joules) = count(measured_joules), sum(corrected_joules), null) as corrected_joules,
     sum(counter_joules) as counter_joules,
     sum(integral_joules) as integral_joules,
