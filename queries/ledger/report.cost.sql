@@ -95,7 +95,7 @@ summed as (
         sum(gpu_kwh) as energy_kwh,
         if(min(energy_method) < max(energy_method), 'mixed', min(energy_method)) as energy_method,
         min(accuracy_ratio) as sensor_ratio,
-        sensor_ratio + if(sum(gpu_kwh) > 0, sum(error_kwh) / sum(gpu_kwh), 0) as energy_accuracy_ratio,
+        if(energy_kwh is null, null, sensor_ratio + if(energy_kwh > 0, sum(error_kwh) / energy_kwh, 0)) as energy_accuracy_ratio,
         sum(whole_kwh) as facility_kwh,
         count(columns('^(kwh_cost|location_grams|market_grams)$')) = count(hour_start_at) as 'has_\1',
         if(has_kwh_cost, sum(whole_kwh * kwh_cost), null) as energy_cost,
@@ -118,7 +118,7 @@ select
         ('used_gpu_hours', if(used_gpu_hours is null, 'not_collected', null)),
         ('allocated_cost', if(allocated_cost is null, 'not_configured', null)),
         ('used_cost', if(used_cost is null, if(used_gpu_hours is null, 'not_collected', 'not_configured'), null)),
-        ('energy_accuracy_ratio', if(energy_accuracy_ratio is null, if(sensor_ratio is null, 'accuracy_unknown', 'older_facts'), null)),
+        ('energy_accuracy_ratio', if(energy_accuracy_ratio is null, if(sensor_ratio is null, 'accuracy_unknown', if(energy_kwh is null, 'not_collected', 'older_facts')), null)),
         ('energy_cost', if(energy_cost is null, if(has_kwh_cost, 'not_collected', 'not_configured'), null)),
         ('co2e_grams', if(co2e_grams is null, if(has_location_grams, 'not_collected', 'not_configured'), null)),
         ('co2e_market_grams', if(co2e_market_grams is null, if(has_market_grams, 'not_collected', 'not_configured'), null))
