@@ -215,7 +215,7 @@ reason_set as (
 select
     columns('^(subject|cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id|observed_seconds|device_seconds|lifetime_seconds)$'),
     columns('^f_(.*)$') as "\1",
-    fb_used_byte_seconds / fb_used_seen_seconds as memory_used_bytes,
+    if(fb_used_seen_seconds >= needed_seconds, fb_used_byte_seconds / fb_used_seen_seconds, null) as memory_used_bytes,
     columns('^(gpu_device|gpu_model|node_name|sharing_mode|sharing_evidence)$'),
     coalesce(gr_engine_active_seen_seconds, 0) as gpu_usage_seen_seconds,
     if(gpu_util_reason = 'board_scope', 0, coalesce(gpu_util_seen_seconds, 0)) as gpu_util_seen_seconds,
