@@ -167,8 +167,8 @@ const drawForecast = async (figure, data) => {
   }
   if (![...models.values()].some((rows) => rows.length > 1)) { figure.hidden = true; return; } // one day is no line
   const box = make("div", { class: "small" });
-  const at = (column, row) => { const found = row === null ? null : column?.values[row]; return found === null || found === undefined ? null : found / 24; };
   const isCounted = (row) => row !== null && raw(columns.kind, row) !== "left out"; // nor is it whole
+  const at = (column, row) => { const found = isCounted(row) ? column?.values[row] ?? null : null; return found === null ? null : found / 24; };
   if (!rowsOf(data).some(isCounted)) { figure.hidden = true; return; }
   const isForecast = rowsOf(data).some((row) => at(columns.expected_gpu_hours, row) !== null);
   if (!isForecast) figure.querySelector("figcaption").textContent = "Allocated GPUs by model, day by day";
@@ -176,7 +176,7 @@ const drawForecast = async (figure, data) => {
     const rows = daily(unordered, (row) => raw(columns.day, row));
     const series = ["low_gpu_hours", "expected_gpu_hours", "high_gpu_hours", "usable_gpu_hours"].map((name) => rows.map((row) => at(columns[name], row)));
     const [low, expected, high, usable] = series;
-    const past = rows.map((row) => (isCounted(row) ? at(held, row) : null));
+    const past = rows.map((row) => at(held, row));
     const top = ceiling(Math.max(...[...high, ...usable, ...past].map((value) => value ?? 0)));
     const width = widthOf(figure, models.size), height = 150;
     const svg = frame(width, height, top, `${model}: allocated GPUs${isForecast ? " and forecast" : ""}`);

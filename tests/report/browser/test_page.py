@@ -112,6 +112,26 @@ def test_a_chart_of_two_clusters_shows_both_and_a_day_without_data_is_blank(
     page.close()
 
 
+def test_the_line_of_schedulable_gpus_is_open_on_a_day_with_too_little_data(browser: Browser, tmp_path: Path) -> None:
+    """One GPU for five days, of the third for 6 h alone: there is 1 GPU before and after, not a quarter of one between."""
+    start, lake = int(datetime(2026, 11, 16, tzinfo=UTC).timestamp()), ("--lake", tmp_path / "lake")
+    seconds = [second for second in range(0, 5 * 86_400, 600) if not 194_400 <= second < 259_200]
+    labels = 'UUID="GPU-a",Hostname="n",modelName="M",pod="p",namespace="x"'
+    lines = [f"DCGM_FI_DEV_GPU_UTIL{{{labels}}} 50 {start + second}" for second in seconds]
+    (tmp_path / "text").write_text("\n".join(["# TYPE DCGM_FI_DEV_GPU_UTIL gauge", *lines, "# EOF\n"]))
+    gpureport("import", tmp_path / "text", *lake)
+    window = ("--since", "2026-11-16", "--until", "2026-11-21", *lake)
+    gpureport("compute", *window)
+    gpureport("report", *window, "--out", tmp_path / "out", "--only", "html")
+    page = new_page(browser)
+    page.goto((tmp_path / "out" / "report.html").as_uri() + "#capacity")
+    chart = page.locator("figure[data-chart=forecast] svg")
+    chart.wait_for()
+    lines = [str(chart.locator(f"path.{css}").get_attribute("d")) for css in ("line-c", "line-a")]
+    assert [line.count("M") for line in lines] == [2, 2]
+    page.close()
+
+
 def test_with_one_signal_and_no_model_every_tab_opens(browser: Browser, bare: Path, tmp_path: Path) -> None:
     """Columns without data are not in the page; a chart that would use one goes without."""
     page, complaints = new_page(browser), []
