@@ -441,6 +441,8 @@ def test_energy_is_told_with_its_range_where_that_is_known_of_all_of_it(con: duc
     assert _answers(con)["Cost"].headline == "Energy 2 kWh"
     con.execute("update report.energy_balance set measured_gpu_hours = 35 where value = 'edge'")
     assert _answers(con)["Cost"].headline == "Energy ≥ 2 kWh"  # 95 of 96 GPU-hours
+    con.execute("update report.energy_balance set measured_gpu_hours = 0")
+    assert _answers(con)["Cost"].headline == "Energy ≥ 2 kWh"  # a counter's growth over gaps, and no hour in which it is known
 
 
 def test_energy_of_a_team_is_a_lower_bound_where_its_hours_lack_it(con: duckdb.DuckDBPyConnection) -> None:

@@ -423,7 +423,7 @@ class _Answers:
             where dimension = if($team = '', 'cluster', 'namespace') and $team in ('', known.team)
         """)
         due = self.whole.of(*ALLOCATED) if self.team else self.whole.capacity - self.whole.of("unavailable")
-        least = "≥ " if (found.get("gpu_hours") or due) < (1 - UNMEASURED) * due else ""
+        least = "≥ " if (found.get("gpu_hours") or 0.0) < (1 - UNMEASURED) * due else ""
         within = f" ± {formats.percent(found['accuracy_ratio'])}" if found.get("accuracy_ratio") else ""
         parts = [f"{least}{formats.energy(joules)}{within}"] if joules else []
         if not emitted.get("grams"):
