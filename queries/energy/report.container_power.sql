@@ -93,8 +93,7 @@ judged as (
 select
     figure.* similar to '^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id)$',
     judged.energy_joules,
-    if(judged.above_reason is null, judged.active_joules, null) as active_joules,
-    if(judged.above_reason is null, judged.allocated_idle_joules, null) as allocated_idle_joules,
+    if(judged.above_reason is null, columns('^(active|allocated_idle)_joules$'), null) as "\0",
     judged.idle_joules,
     if(judged.above_reason is null, judged.active_joules_kepler, null) as active_joules_kepler,
     if(judged.watts_reason is null, judged.active_joules / judged.measured_seconds, null) as active_watts_avg,
@@ -112,12 +111,15 @@ select
     coalesce(judged.energy_method, 'none') as energy_method,
     judged.corrected_joules,
     if(judged.range_ratio > 1, 1, judged.range_ratio) as energy_accuracy_ratio,
-    coalesce(columns('^((active|held|activity_unknown|equal)_seconds|clamped_count)$'), 0) as "\0",
+    judged.* similar to '^(active|held|activity_unknown|equal)_seconds$',
+    coalesce(judged.clamped_count, 0) as clamped_count,
     unknown_reasons([
         (name, coalesce(judged.above_reason, if(judged.active_joules is null, 'not_collected', null)))
         for name in ['active_joules', 'allocated_idle_joules', 'active_joules_kepler', 'active_joules_unweighted']
     ] || [
-        ('energy_joules', if(judged.energy_joules is null, coalesce(judged.unmeasured_reason, 'not_collected'), null)),
+        (name, if(judged.energy_joules is null, coalesce(judged.unmeasured_reason, 'not_collected'), null))
+        for name in ['energy_joules', 'active_seconds', 'held_seconds', 'activity_unknown_seconds', 'equal_seconds']
+    ] || [
         ('idle_joules', if(judged.idle_joules is null, coalesce(judged.idle_reason, 'not_collected'), null)),
         ('active_watts_avg', coalesce(judged.watts_reason, if(judged.active_joules is null, 'not_collected', null))),
         ('idle_watts', if(judged.idle_watts is null, coalesce(judged.idle_reason, 'not_collected'), null)),
