@@ -13,9 +13,10 @@
 with idle as (
     select
         columns('^(cluster|namespace)$'),
-        coalesce(sum(gpu_hours) filter (where bucket = 'allocated_idle'), 0) as allocated_idle_gpu_hours,
+        bool_and(bucket = 'allocated_unmeasured') filter (where bucket != 'reserved_idle') as lacks_use,
+        coalesce(sum(gpu_hours) filter (where bucket = 'allocated_idle'), if(lacks_use, null, 0)) as allocated_idle_gpu_hours,
         coalesce(sum(gpu_hours) filter (where bucket = 'reserved_idle'), 0) as reserved_idle_gpu_hours,
-        allocated_idle_gpu_hours + reserved_idle_gpu_hours as idle_gpu_hours,
+        coalesce(allocated_idle_gpu_hours, 0) + reserved_idle_gpu_hours as idle_gpu_hours,
         bool_or(bucket like '%unmeasured') and not bool_or(bucket = 'effective') as lacks_sm,
         coalesce(sum(gpu_hours) filter (where bucket = 'underutilized'), if(lacks_sm, null, 0)) as underutilized_gpu_hours,
         -- If the hours of one model have no price, the sum is unknown.
@@ -39,6 +40,7 @@ select
     ) / sum(idle_gpu_hours) over (partition by cluster) as cumulative_idle_ratio,
     idle_cost,
     unknown_reasons([
+        ('allocated_idle_gpu_hours', if(allocated_idle_gpu_hours is null, 'not_collected', null)),
         ('idle_cost', if(idle_cost is null, 'not_configured', null)), ('underutilized_gpu_hours', if(underutilized_gpu_hours is null, 'not_collected', null))
     ]) as unknown_reasons
 from idle
