@@ -84,7 +84,7 @@ def rows_of(
     scenes = [found for found in _scenes(con, window, scenario.pods) if found[1].pods]
     if not scenes:
         raise LakeError(f"no pod on a GPU is known in {window}; this needs kube-state-metrics or snapshots, and computed days")
-    if scenario.pods.needs_activity and all(_lacks_activity(scene) for _, scene in scenes):
+    if scenario.pods.needs_activity and all(pod.use.ratio is None for _, scene in scenes for pod in scene.pods):
         raise LakeError(f"no pod's activity is known in {window}; this needs an exporter that names pods")
     fitting = [(cluster, scene, like) for cluster, scene in scenes if (like := _like(scene, scenario.like))]
     if not fitting:
@@ -93,10 +93,6 @@ def rows_of(
     for cluster, scene, like in fitting:
         costs = {model: _hourly(prices, model, window) for model in {node.gpu_model for node in scene.nodes}}
         yield from _rows(cluster, scene, like, scenario, costs)
-
-
-def _lacks_activity(scene: Scene) -> bool:
-    return all(pod.use.ratio is None for pod in scene.pods)
 
 
 def _rows(
@@ -125,7 +121,7 @@ def _rows(
     yield note, (cluster, "replayed", "", 0, 0, 0.0, None, *again, None)
     other, rates = scenario.pods.apply_to(held), costs[like.gpu_model]
     returned: tuple[Any, ...] = _returned(held, other, replayed_starts, costs)
-    if scenario.pods.needs_activity and not scenario.pods.slices and _lacks_activity(scene):
+    if scenario.pods.needs_activity and not scenario.pods.slices and all(pod.use.ratio is None for pod in scene.pods):
         returned = (None, None, None)
 
     def placed(count: int) -> Outcome:
