@@ -2,10 +2,10 @@
 --
 -- grain:  cluster, system, quota, resource, flavor
 -- reads:  facts.quota_hour, facts.quota_pod_hour, period.ledger
--- params: since_at, until_at
+-- params: figure_min_coverage_ratio, since_at, until_at
 -- columns:
 --   lost_gpu_hours           GPU-h allocated to evicted pods in the window; null where none
---   idle_gpu_hours           GPU-h allocated to its pods and idle; null where no GPU of its pods is known
+--   idle_gpu_hours           GPU-h allocated to its pods and idle; null where their use is known for too little of the time
 --   idle_borrowed_gpu_hours  the part of them that the quota borrowed on the same day
 --   over_quota_gpu_hours     GPU-h of its pods while over quota by nos' rules; null for other systems
 with pod as (
@@ -26,10 +26,11 @@ allocated as (
     select
         columns('^(cluster|namespace|pod|pod_uid|day)$'),
         coalesce(sum(gpu_hours) filter (where bucket = 'allocated_idle'), 0) as idle_gpu_hours,
-        sum(gpu_hours) as seen_gpu_hours,
+        sum(gpu_hours) filter (where bucket != 'allocated_unmeasured') as seen_gpu_hours,
+        sum(gpu_hours) as all_gpu_hours,
         min(first_hour_at) filter (where bucket = 'allocated_idle') as first_idle_at
     from period.ledger
-    where pod != '' and bucket in ('allocated_idle', 'effective', 'underutilized', 'active_unmeasured')
+    where pod != '' and bucket in ('allocated_idle', 'effective', 'underutilized', 'active_unmeasured', 'allocated_unmeasured')
     group by all
 ),
 
@@ -52,7 +53,7 @@ named as (
         pod.* similar to '^(cluster|system|quota|resource|flavor|pod_uid)$',
         allocated.idle_gpu_hours * least(1, pod.allocated_gpu_hours / nullif(allocated.seen_gpu_hours, 0)) as idle_gpu_hours,
         idle_gpu_hours * borrowed.borrowed_ratio as idle_borrowed_gpu_hours,
-        allocated.first_idle_at
+        allocated.* similar to '^((seen|all)_gpu_hours|first_idle_at)$'
     from allocated
     inner join pod
         using (cluster, namespace, pod, day)
@@ -69,7 +70,8 @@ select
     columns('^(cluster|system|quota|resource|flavor)$'),
     nullif(count(distinct pod_uid) filter (where is_evicted), 0) as evicted_pod_count,
     sum(allocated_gpu_hours) filter (where is_evicted) as lost_gpu_hours,
-    sum(columns('^(idle|idle_borrowed|over_quota)_gpu_hours$')),
+    sum(over_quota_gpu_hours) as over_quota_gpu_hours,
+    if(sum(seen_gpu_hours) >= $figure_min_coverage_ratio * sum(all_gpu_hours), sum(columns('^idle_(borrowed_)?gpu_hours$')), null) as "\0",
     min(first_idle_at) as first_idle_at
 from (
     from pod
