@@ -55,12 +55,12 @@ summed as (
         count(*) as hour_count,
         max(hour_count) over same_cluster >= $figure_min_coverage_ratio * date_diff('hour', $since_at::timestamp, $until_at::timestamp) as is_covered,
         avg(usable_gpus) as usable_gpus_avg,
-        if(is_covered and hour_count = max(hour_count) over same_cluster, min(greatest(0, usable_gpus - held_gpus)), null) as free_gpus_min,
         if(
             is_covered and coalesce(sum(unnamed_gpus), 0) <= (1 - $figure_min_coverage_ratio) * sum(usable_gpus),
             quantile_disc(if(coalesce(unnamed_gpus, 0) <= (1 - $figure_min_coverage_ratio) * usable_gpus, allocated_gpus, null), [0.5, 0.95, 1]),
             null
         ) as allocated,
+        if(allocated is not null and hour_count = max(hour_count) over same_cluster, min(greatest(0, usable_gpus - held_gpus)), null) as free_gpus_min,
         if(
             sum(known_gpus) >= $figure_min_coverage_ratio * sum(held_gpus) and allocated is not null,
             quantile_disc(active_gpus, [0.5, 0.95, 1]) filter (where known_gpus >= $figure_min_coverage_ratio * held_gpus), null
