@@ -3,6 +3,7 @@
 -- Allocated time without use is idle, reserved or not. A share counts as its part of the device, or as an equal part if its size is unknown. Parts
 -- above one device in total are reduced in proportion. A MIG instance counts as its compute slices of 7 (of 4 on an A30 or RTX PRO 6000). Admin
 -- access takes nothing. Before the first list of pods, and after the last one, use is unknown unless observed, known from labels, or (before) reserved.
+-- Before the first snapshot of claims, reservation is too.
 --
 -- revision: 4
 -- grain:  cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request, hour_start_at
@@ -17,6 +18,7 @@ with allocation as (
             from day.state_snapshot as snapshot
             where snapshot.kind = 'pods' and snapshot.cluster = holding.cluster and snapshot.observed_at <= holding.end_at
         ) as listed,
+        (select min(if(snapshot.cluster = holding.cluster and snapshot.kind like 'resourceclaims.%', snapshot.observed_at, null)) from day.state_snapshot as snapshot) as claims_from_at,
         date_trunc('hour', start_at) as first_hour_at,
         if(device_type = 'mig', partition_ratio(profile, gpu_model), 1) as part_ratio
     from facts.claim_device as holding
@@ -118,7 +120,7 @@ select
     columns('^(cluster|namespace|claim|claim_uid|driver|pool|device|share_id|request)$'),
     date_trunc('hour', cut_at) as hour_start_at,
     sum(seconds) as allocated_seconds,
-    coalesce(sum(seconds) filter (where is_reserved or is_used), 0) as reserved_seconds,
+    if(bool_and(is_reserved or is_use_known or coalesce(cut_at >= claims_from_at, false)), coalesce(sum(seconds) filter (where is_reserved or is_used), 0), null) as reserved_seconds,
     if(bool_and(is_use_known), coalesce(sum(seconds) filter (where is_used), 0), null) as used_seconds,
     if(bool_and(is_use_known), coalesce(sum(seconds * gpu_ratio) filter (where not is_used), 0), null) as idle_gpu_seconds,
     sum(seconds * gpu_ratio) as allocated_gpu_seconds,

@@ -47,7 +47,7 @@ hour as (
     select
         columns('^(cluster|namespace|claim|claim_uid|driver|pool|device|share_id|request)$'),
         sum(allocated_seconds) as allocated_seconds,
-        sum(reserved_seconds) as reserved_seconds,
+        if(count(reserved_seconds) = count(*), sum(reserved_seconds), null) as reserved_seconds,
         if(count(used_seconds) = count(*), sum(used_seconds), null) as used_seconds,
         sum(allocated_gpu_seconds) / 3600 as allocated_gpu_hours,
         if(count(idle_gpu_seconds) = count(*), sum(idle_gpu_seconds) / 3600, null) as reserved_idle_gpu_hours,
@@ -107,12 +107,15 @@ select
     end as use,
     -- A claim that is known from labels alone was reserved by the pods that used it.
     coalesce(consumer.consumers, container.pods, '') as consumers,
-    coalesce(consumer.pod_count, container.user_count, 0) as pod_count,
-    coalesce(consumer.podgroup_count, 0) as podgroup_count,
+    coalesce(consumer.pod_count, container.user_count, hour.reserved_seconds * 0)::bigint as pod_count,
+    coalesce(consumer.podgroup_count, hour.reserved_seconds * 0)::bigint as podgroup_count,
     coalesce(container.container_count, if(hour.used_seconds is null, null, 0)) as container_count,
     hour.claim_count > 1 or coalesce(consumer.pod_count + consumer.podgroup_count, container.user_count, 0) > 1 as is_shared,
     allocated.* similar to '^(is_(admin|ext).*|subrequest|device_uuid|gpu_.*|matched_by|node_name|profile|(start|end)_(at|source|uncertainty_seconds))$',
     unknown_reasons([(name, if(hour.used_seconds is null, 'pods_not_listed', null)) for name in ['used_seconds', 'idle_seconds']] || [
+        ('reserved_seconds', if(hour.reserved_seconds is null, 'pods_not_listed', null)),
+        ('pod_count', if(coalesce(consumer.pod_count, container.user_count, hour.reserved_seconds) is null, 'pods_not_listed', null)),
+        ('podgroup_count', if(coalesce(consumer.podgroup_count, hour.reserved_seconds) is null, 'pods_not_listed', null)),
         ('container_count', if(hour.used_seconds is null and container.container_count is null, 'pods_not_listed', null)),
         ('reserved_idle_gpu_hours', if(hour.reserved_idle_gpu_hours is null and not allocated.is_admin_access, 'pods_not_listed', null)),
         ('share_ratio', if(allocated.share_ratio is null, 'not_observed', null)),
