@@ -76,16 +76,12 @@ def _without_part_descriptions(runs: Mapping[DeviceLabels, Run]) -> dict[DeviceL
     """Merge a label set that is part of exactly one other set into it, for the time of either."""
     kept = dict(runs)
     for labels, run in runs.items():
-        fuller = [other for other in kept if other != labels and _is_part(labels, other)]
+        fuller = [other for other in kept if other != labels and all(a in ("", b) for a, b in zip(labels, other, strict=True))]
         if fuller:
             del kept[labels]
         if len(fuller) == 1:
             kept[fuller[0]] = Run(min(run.start_ms, kept[fuller[0]].start_ms), max(run.end_ms, kept[fuller[0]].end_ms))
     return kept
-
-
-def _is_part(labels: DeviceLabels, other: DeviceLabels) -> bool:
-    return all(mine in ("", theirs) for mine, theirs in zip(labels, other, strict=True))
 
 
 def _distinct_signals(series: Iterable[Prepared]) -> list[list[Prepared]]:
