@@ -107,12 +107,14 @@ def _rows(
     replayed_starts = replayed(held, policy)
     recorded = outcome(scene, [pod.start for pod in scene.pods], replayed_starts)
     again = outcome(held, replayed_starts, replayed_starts)
+    created = sum(not pod.is_wait_known for pod in scene.pods)
     error = again.allocated_gpu_hours / recorded.allocated_gpu_hours - 1 if recorded.allocated_gpu_hours else 0.0
     note = (
         f"{cluster}: replay error {100 * error:+.2f} % of allocated GPU-hours, "
         f"p95 wait {formats.duration(again.wait_seconds_p95)} (recorded {formats.duration(recorded.wait_seconds_p95)}); "
         f"placement {policy}; {formats.counted(len(held.held or ()), 'pod')} waited for another reason than capacity: same start"
         + (f"; {formats.counted(len(scene.gaps), 'day')} without data, left out of averages" if scene.gaps else "")
+        + (f"; {formats.counted(created, 'pod')} of unknown creation, left out of waits" if created else "")
     )
     unknown = sum(pod.use.is_unknown and pod.start is not None for pod in scene.pods)
     if unknown and scenario.pods.needs_activity:
@@ -130,6 +132,8 @@ def _rows(
 
     counts, wait = scenario.counts, scenario.wait_seconds
     if wait is not None:
+        if recorded.wait_seconds_p95 is None:
+            raise LakeError(f"{cluster}: the creation of no pod in the window is known, so waits are unknown; use --nodes")
         counts = (bisect_left(range(_MOST_ADDED), True, key=lambda count: (placed(count).wait_seconds_p95 or 0.0) < wait),)
         if counts == (_MOST_ADDED,):
             raise LakeError(
@@ -167,9 +171,10 @@ def _scenes(con: DuckDBPyConnection, window: Window, change: PodChange) -> Itera
     """).fetchall()
     use = ", null, null, [], false from period.pod_run" if change == PodChange() else _USE
     pods = con.execute(f"""
-        select cluster, requested_gpus, epoch(created_at), epoch(start_at), epoch(end_at), node_name, resource, wanted_model,
-            coalesce(cpu_cores, 0), coalesce(host_memory_bytes, 0) / {_GIB}, placed_gpus, coalesce(requested_units, 0), unit_gpus
-        {use} order by cluster, created_at, namespace, pod, pod_uid
+        select cluster, requested_gpus, epoch(coalesce(created_at, start_at)) as created, epoch(start_at), epoch(end_at),
+            node_name, resource, wanted_model, coalesce(cpu_cores, 0), coalesce(host_memory_bytes, 0) / {_GIB}, placed_gpus,
+            coalesce(requested_units, 0), unit_gpus, created_at is not null
+        {use} order by cluster, created, namespace, pod, pod_uid
     """).fetchall()
     places = con.execute("select * from period.pod_place order by all").fetchall()
     gaps, since, until = con.execute(_GAPS).fetchall(), window.start_at.timestamp(), window.end_at.timestamp()
@@ -183,9 +188,7 @@ def _scenes(con: DuckDBPyConnection, window: Window, change: PodChange) -> Itera
             if of == cluster:
                 there.setdefault((resource, wanted), []).append(name)
         of_pods = [
-            Pod(
-                row[1], row[2], row[3], row[4], row[5], row[6:8], Use(row[13] or "", *row[14:17]), row[8:10], Request(*row[10:13])
-            )
+            Pod._make([*row[1:6], row[6:8], Use(row[14] or "", *row[15:18]), row[8:10], Request(*row[10:13]), row[13]])
             for row in pods
             if row[0] == cluster
         ]

@@ -79,6 +79,8 @@ class Pod(NamedTuple):
     """Requested cores and GiB of the node."""
     requested: Request | None = None
     """None where only the GPUs are known."""
+    is_wait_known: bool = True
+    """False where ``created`` is its start, because its creation is unknown."""
 
     @property
     def request(self) -> Request:
@@ -330,13 +332,14 @@ class Outcome(NamedTuple):
     allocated_gpu_hours: float
     free_gpus: float
     """Average over the window."""
-    pending_gpu_hours: float
+    pending_gpu_hours: float | None
+    """None where no pod's creation is known."""
     placed_pod_count: int
     waiting_pod_count: int
     """Pods that were never placed."""
     wait_seconds_p50: float | None
     wait_seconds_p95: float | None
-    """Of pods created in the window; a pod that was never placed counts its wait so far, a lower bound."""
+    """Of pods known to be created in the window; a pod that was never placed counts its wait so far, a lower bound."""
     moved_pod_count: int
     """Pods whose start differs by more than a minute from the replay of the recorded pods."""
 
@@ -354,7 +357,7 @@ def outcome(scene: Scene, starts: Sequence[float | None], reference_starts: Sequ
             begin = pod.end
         without += start is None
         pending += pod.gpus * max(0.0, begin - max(pod.created, scene.since)) / 3600
-        if pod.created >= scene.since:
+        if pod.created >= scene.since and pod.is_wait_known:
             waits.append(max(0.0, begin - pod.created))
     waits.sort()
     moved = sum(
@@ -364,7 +367,8 @@ def outcome(scene: Scene, starts: Sequence[float | None], reference_starts: Sequ
     )
     total = sum(_gpu_seconds(node, scene) for node in scene.nodes) / 3600
     p50, p95 = (_quantile(waits, share) for share in (0.5, 0.95))
-    return Outcome(total / hours, allocated, (total - allocated) / hours, pending, len(there) - without, without, p50, p95, moved)
+    waited = pending if any(pod.is_wait_known for pod in scene.pods) else None
+    return Outcome(total / hours, allocated, (total - allocated) / hours, waited, len(there) - without, without, p50, p95, moved)
 
 
 def _gpu_seconds(node: Node, scene: Scene) -> float:

@@ -16,7 +16,7 @@
 --   requested_units  units of the resource where they alone make these GPUs; null where other resources determine more of them
 --   unit_gpus        GPUs in a unit; null where the node determines it
 --   node_name        its first node; '' for none
---   created_at       UTC, its creation; its start where unknown
+--   created_at       UTC, its creation; null where unknown
 --   start_at         UTC, start of its allocation, at the earliest the window's start; null for none
 --   end_at           UTC, end of its allocation, or of its wait; null where it reaches the window's end
 with requested as (
@@ -154,10 +154,10 @@ select
     coalesce(request.host_memory_bytes, run.host_memory_bytes) as host_memory_bytes,
     coalesce(run.node_name, '') as node_name,
     -- Where allocation is known only from some time after the placement (Kubernetes' data begins later), the wait stays as long as it was.
-    coalesce(if(
+    if(
         request.scheduled_at between $since_at::timestamp and run.start_at,
         run.start_at - (request.scheduled_at - request.created_at), request.created_at
-    ), run.start_at) as created_at,
+    ) as created_at,
     if(request.scheduled_at < $since_at, $since_at::timestamp, run.start_at) as start_at,
     nullif(least(coalesce(run.end_at, request.waiting_until_at), $until_at::timestamp), $until_at::timestamp) as end_at
 from run

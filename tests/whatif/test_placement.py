@@ -74,6 +74,26 @@ def test_as_few_nodes_more_as_it_takes() -> None:
         list(_rows("c", held, held.nodes[0], NodeScenario((0,), wait_seconds=60), {"H100": [None]}))
 
 
+def test_a_wait_since_an_unknown_creation_is_unknown_and_not_zero() -> None:
+    """Three pods run from an unknown creation on, the first from before the window; a fourth waits 300 s for 4 GPUs.
+
+    The only known wait is 300 s: at the median too, where three waits of 0 s would make it 0. Without it no wait is known.
+    """
+    pods = [Pod(2, start, start, 400, "a", KIND, is_wait_known=False) for start in (0, 50, 60)]
+    waiting = Pod(4, 100, 400, None, "a", KIND)
+    there = scene([*pods, waiting], [node("a", 8)])
+    found = [
+        outcome(each, [pod.start for pod in each.pods], [pod.start for pod in each.pods])
+        for each in (there, replace(there, pods=pods))
+    ]
+    assert [(each.wait_seconds_p50, each.wait_seconds_p95) for each in found] == [(300, 300), (None, None)]
+    assert [each.pending_gpu_hours for each in found] == [pytest.approx(4 * 300 / 3600), None]
+    note, _ = next(_rows("c", there, there.nodes[0], NodeScenario((0,)), {"H100": [None]}))
+    assert "3 pods of unknown creation, left out of waits" in note
+    with pytest.raises(LakeError, match="waits are unknown"):
+        list(_rows("c", replace(there, pods=pods), there.nodes[0], NodeScenario((0,), wait_seconds=60), {"H100": [None]}))
+
+
 def test_a_node_costs_what_is_in_force_in_each_hour() -> None:
     """8 GPUs for a day at 2 and a day at 4: 8 x 24 x 6. 24 GPU-hours that are returned cost 48 at 2, else unknown."""
     idle = scene([Pod(1, 0, 0, 86400.0, "a", KIND, Use("ns/w", 0.0))], [node("a", 8)], until=172_800)
