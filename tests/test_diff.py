@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from gpureport.cli import main
 from gpureport.compute.period import WindowTables
 from gpureport.compute.query import build, load
-from gpureport.report.comparison import _bridge, _findings, _namespaces, _print_summaries
+from gpureport.report.comparison import _bridge, _findings, _namespaces, _periods, _print_summaries
 from gpureport.report.results import Result
 
 QUERIES = load()
@@ -306,6 +306,19 @@ def test_a_sum_of_steps_is_unknown_where_those_of_a_model_are() -> None:
     names = ("gpu_model", "step", "position", "gpu_hours")
     frame = pl.DataFrame(steps, schema=names, orient="row").with_columns(measure=pl.lit("effective"))
     assert _bridge(result_of("gpu_hour_bridge", frame))[1] == [["effective", step, None] for step in ("before", "ended", "after")]
+
+
+@pytest.mark.parametrize(
+    ("resource", "pending"), [("gpu", [["unscheduled_unit_hours", 14.0, 22.0]]), ("nebuly.com/gpu-memory", [])]
+)
+def test_pending_units_of_unlike_resources_have_no_sum(resource: str, pending: list[Any]) -> None:
+    """10 and 20 GPU-h beside 4 and 2 GPU-h of another cluster are 14 and 22 GPU-h; beside GB-h of GPU memory they have no sum."""
+    rows = [("a", "before", "gpu", 10.0), ("a", "now", "gpu", 20.0), ("b", "before", resource, 4.0), ("b", "now", resource, 2.0)]
+    names = ("cluster", "period", "demanded_resource", "unscheduled_unit_hours")
+    frame = pl.DataFrame(rows, schema=names, orient="row").with_columns(
+        since_at=pl.datetime(2026, 11, 20), until_at=pl.datetime(2026, 11, 21)
+    )
+    assert _periods(result_of("period", frame))[1] == pending
 
 
 CHANGED = {

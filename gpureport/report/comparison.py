@@ -163,12 +163,10 @@ def _print_summaries(summaries: Mapping[str, _Rows], out: TextIO) -> None:
 
 
 def _periods(result: Result) -> _Rows:
-    """Return figures as rows and windows as columns, summed over clusters. Quantiles are only shown for a single cluster."""
+    """Return figures as rows and windows as columns, summed over clusters: quantiles of one cluster, units of one resource."""
     rows = result.rows
-    alone = ("_p95",) if rows["cluster"].n_unique() == 1 else ()
-    figures = [
-        name for name in rows.columns if name.endswith(("_count", "_gpu_hours", "_unit_hours", "_joules", "_cost", *alone))
-    ]
+    alike = [end for end, name in (("_p95", "cluster"), ("_unit_hours", "demanded_resource")) if rows[name].n_unique() == 1]
+    figures = [name for name in rows.columns if name.endswith(("_count", "_gpu_hours", "_joules", "_cost", *alike))]
     windows = {row["period"]: f"{_day(row['since_at'])} … {_day(row['until_at'])}" for row in rows.iter_rows(named=True)}
     names = ["figure", *(f"{period}: {windows[period]}" for period in ("before", "now") if period in windows)]
     by_period = {period: rows.filter(pl.col("period") == period) for period in windows}
