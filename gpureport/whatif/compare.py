@@ -35,6 +35,7 @@ with hour as (
     from facts.quota_hour
     where system = 'kai' and resource = 'gpu' and hour_start_at < $until and hour_start_at >= $since
     group by all
+    having bool_and(delivered_native_hours is not null)
 )
 
 select

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache, partial
 from pathlib import Path
@@ -18,6 +19,7 @@ from gpureport.compute.query import connection
 from gpureport.config import Config
 from gpureport.lake import open_lake
 from gpureport.schedulers.change import NO_CHANGE
+from gpureport.schedulers.model import DEFAULT_RULES
 from gpureport.values.window import Window, parse_instant
 from gpureport.whatif import Answer, Question, compare
 from gpureport.whatif.text import KEY, notes, verdict
@@ -231,6 +233,25 @@ def test_past_use_of_a_cluster_that_is_not_asked_about_is_no_known_use():
     assert [note for _, note in found if "recorded use" in note] == [
         "kai: recorded use before the window, as far as facts are computed: none."
     ]
+
+
+def test_an_hour_with_a_queue_of_unknown_use_is_no_known_past_use(monkeypatch):
+    """Of the two hours before noon y's use is unknown in the second; in the first x used 4 of 8 GPU-h, and y none."""
+    with connection(memory_limit="1GB", threads=1) as con:
+        con.execute("""
+            create schema facts;
+            create table facts.node_allocation as select 'c' as cluster, 8e0 as gpu_count,
+                timestamp '2026-11-20 10:00' as start_at, timestamp '2026-11-20 12:00' as end_at;
+            create table facts.quota_hour as
+                select 'c' as cluster, 'kai' as system, 'gpu' as resource, quota, used as delivered_native_hours,
+                    timestamp '2026-11-20' + to_hours(hour) as hour_start_at
+                from (values ('x', 10, 4e0), ('y', 10, 0e0), ('x', 11, 4e0), ('y', 11, null)) as _(quota, hour, used)
+        """)
+        monkeypatch.setattr(compare, "views", lambda *_, **__: ["facts.quota_hour", "facts.node_allocation"])
+        monkeypatch.setattr(compare, "drop_if_exists", lambda *_: None)
+        noon = Window(*map(parse_instant, ("2026-11-20T12:00:00Z", "2026-11-20T13:00:00Z")))
+        found = compare.past_use(con, None, noon, replace(DEFAULT_RULES, k_value=1.0))
+    assert found == {"c": [(datetime(2026, 11, 20, 11, tzinfo=UTC).timestamp() * 1000, {"x": 4, "y": 0}, 8)]}
 
 
 def test_json_holds_the_question_the_assumptions_and_all_outcomes_and_is_the_same_when_asked_again(run_whatif):
