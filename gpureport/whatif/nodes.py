@@ -98,7 +98,7 @@ def rows_of(
 def _rows(
     cluster: str, scene: Scene, like: Node, scenario: NodeScenario, costs: Mapping[str, Sequence[float | None]]
 ) -> Iterator[tuple[str, Sequence[Any]]]:
-    alike = [node for node in scene.nodes if (node.gpu_model, node.size) == (like.gpu_model, like.size)]
+    alike = [node for node in scene.nodes if node.kind == like.kind]
     if -min(scenario.counts) > len(alike):
         kind = f"{like.gpu_model} with {like.size:g} GPUs"
         raise UsageError(f"{cluster} has {formats.counted(len(alike), 'node')} of {kind}; --nodes can remove no more")
@@ -218,13 +218,13 @@ def _taken(pods: Sequence[Pod]) -> Mapping[tuple[str, str], tuple[float, float]]
 
 
 def _like(scene: Scene, name: str) -> Node | None:
-    """Return the node of that name, or one of the most common size (of the model, if given); None without any match."""
+    """Return the node of that name, or one of the most common kind (of the model, if given); None without any match."""
     chosen = [node for node in scene.nodes if name in ("", node.name, node.gpu_model)]
-    kinds = Counter((node.gpu_model, node.size) for node in chosen if node.size)
+    kinds = Counter(node.kind for node in chosen if node.size)
     if not kinds:
         return None
     [(kind, _)] = kinds.most_common(1)
-    return next(node for node in chosen if (node.gpu_model, node.size) == kind)
+    return next(node for node in chosen if node.kind == kind)
 
 
 def _hourly(prices: Prices, model: str, window: Window) -> list[float | None]:

@@ -106,6 +106,11 @@ class Node(NamedTuple):
         """Return the maximum number of GPUs."""
         return max(gpus for _, gpus in self.steps)
 
+    @property
+    def kind(self) -> tuple[object, ...]:
+        """Return what nodes of one kind have in common: model, GPUs, and resources with GPUs per unit."""
+        return self.gpu_model, self.size, self.unit_gpus, frozenset(name for name, units in self.units.items() if units)
+
 
 @dataclass(frozen=True)
 class Scene:
@@ -139,7 +144,7 @@ class Scene:
             names = [node.name for node in added]
             places = {kind: [*there, *names] if like.name in there else there for kind, there in self.places.items()}
             return replace(self, nodes=[*self.nodes, *added], places=places, is_changed=count > 0)
-        alike = [node.name for node in self.nodes if (node.gpu_model, node.size) == (like.gpu_model, like.size)]
+        alike = [node.name for node in self.nodes if node.kind == like.kind]
         gone = {*alike[count:]}
         places = {kind: [name for name in there if name not in gone] for kind, there in self.places.items()}
         return replace(self, nodes=[node for node in self.nodes if node.name not in gone], places=places, is_changed=True)

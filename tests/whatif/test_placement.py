@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from gpureport.values.errors import LakeError, UsageError
 from gpureport.values.window import Window
-from gpureport.whatif.nodes import NAMES, NodeScenario, _hourly, _rows, _scenes, parse_counts
+from gpureport.whatif.nodes import NAMES, NodeScenario, _hourly, _like, _rows, _scenes, parse_counts
 from gpureport.whatif.placement import Node, Pod, Request, Scene, Use, calibrated, outcome, replayed
 from gpureport.whatif.pods import PodChange, returned_gpu_hours
 
@@ -72,6 +72,24 @@ def test_as_few_nodes_more_as_it_takes() -> None:
     held = scene([Pod(8, 10, None, None, "", KIND, Use("ns/w"))], [node("a", 8)], until=2000)
     with pytest.raises(LakeError, match="even 1,000 more nodes do not reach"):
         list(_rows("c", held, held.nodes[0], NodeScenario((0,), wait_seconds=60), {"H100": [None]}))
+
+
+def test_nodes_of_another_resource_are_of_another_kind() -> None:
+    """Five H100 nodes of 8 GPUs: b, c and e have whole GPUs, a and d have MIG instances alone.
+
+    A pod of 8 GPUs waits until 400 s. An added node is like most nodes, like b: the pod starts at once. Nodes like a are a and d.
+    """
+    small = ("nvidia_com_mig_1g_10gb", "any")
+    units = {"a": {small[0]: 56, KIND[0]: 0}, "b": {KIND[0]: 8}, "c": {KIND[0]: 8}, "d": {small[0]: 56}, "e": {KIND[0]: 8}}
+    nodes = [node(name, 8)._replace(units=each) for name, each in units.items()]
+    pods = [Pod(8, 0, 0, 400, name, KIND) for name in "bce"] + [Pod(8, 10, 400, None, "b", KIND)]
+    there = Scene(0, 1000, pods, nodes, {KIND: ["b", "c", "e"], small: ["a", "d"]})
+    like = _like(there, "")
+    assert like
+    assert like.name == "b"
+    assert replayed(there.with_nodes(1, like), "spread")[3] == 10
+    assert [each.name for each in there.with_nodes(-1, nodes[0]).nodes] == ["a", "b", "c", "e"]
+    assert [each.name for each in there.with_nodes(-3, like).nodes] == ["a", "d"]
 
 
 def test_a_wait_since_an_unknown_creation_is_unknown_and_not_zero() -> None:
