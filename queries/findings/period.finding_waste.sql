@@ -155,8 +155,9 @@ select
     sum(gpu_hours) as gpu_hours,
     if(bucket = 'unavailable' or cause in ('unsliced', 'fragmented', 'larger_than_any_node'), 'high', 'medium') as confidence,
     format(
-        if(bucket = 'unavailable', '{2} for {0:,.1f} GPU-hours on {1}', '{0:,.1f} GPU-hours on {1}: {2}'),
-        sum(gpu_hours), counted(count(distinct device_uuid), 'GPU'), cause
+        if(bucket = 'unavailable', '{2} for {0:,.1f} GPU-hours{1}', '{0:,.1f} GPU-hours{1}: {2}'),
+        -- GPUs without telemetry have no UUID, so their number is unknown.
+        sum(gpu_hours), if(min(device_uuid) = '', '', ' on ' || counted(count(distinct device_uuid), 'GPU')), cause
     ) as evidence,
     min(first_hour_at) as first_seen_at,
     cause as detail
