@@ -32,7 +32,8 @@ numbered as (
     select
         *,
         row_number() over () as number,
-        list_distinct(string_split(gpu_model, ', ')) as models
+        -- A quota, and pods without a node, may concern any model.
+        list_distinct(if(gpu_model = '' and code between 'GR501' and 'GR510', (select list(gpu_model) from period.price), string_split(gpu_model, ', '))) as models
     from period.finding
 ),
 
