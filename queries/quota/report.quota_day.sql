@@ -48,17 +48,26 @@ select
     concat(
         quota,
         case
-            when demanded is null then format(': {:.4g} {} allocated, requests unknown', delivered, unit)
+            when demanded is null then format(': {} {} allocated, requests unknown', delivered_text, unit)
             -- Sums of seconds are exact to a millisecond, so a difference below half of one is 0.
-            when observed_seconds - demand_seconds < 0.0005 then format(': {:.4g} of {:.4g} requested {} allocated', delivered, demanded, unit)
-            else format(': {:.4g} {} allocated; {:.4g} requested (known for {:.4g} h)', delivered, unit, demanded, demand_seconds / 3600)
+            when observed_seconds - demand_seconds < 0.0005 then format(': {} of {} requested {} allocated', delivered_text, demanded_text, unit)
+            else format(': {} {} allocated; {} requested (known for {:.4g} h)', delivered_text, unit, demanded_text, demand_seconds / 3600)
         end,
-        if(guaranteed is null, '', format('; guaranteed {:.4g}', guaranteed)),
-        if(borrowed > 0, format('; borrowed {:.4g}', borrowed), ''),
-        if(lent > 0, format('; lent {:.4g}', lent), ''),
+        '; guaranteed ' || guaranteed_text,
+        if(borrowed > 0, '; borrowed ' || borrowed_text, ''),
+        if(lent > 0, '; lent ' || lent_text, ''),
         if(capped_seconds > 0, format('; {:.4g} h at its limit', capped_seconds / 3600), ''),
         if(starved_seconds > 0, format('; {:.4g} h short of its guarantee', starved_seconds / 3600) || coalesce(' while ' || borrowers || ' borrowed', ''), '')
     ) as sentence
-from day
+from (
+    select
+        *,
+        -- Four digits, or all before the point: no exponent.
+        format(
+            if(columns('^(delivered|demanded|guaranteed|borrowed|lent)$') < 999.95, '{:.4g}', '{:,.0f}'),
+            columns('^(delivered|demanded|guaranteed|borrowed|lent)$')
+        ) as "\0_text"
+    from day
+) as day
 left join behind
     using (cluster, system, quota, resource, flavor, day)
