@@ -78,14 +78,14 @@ select
         '; ',
         nullif(concat_ws(
             ', ',
-            if(min(pod) != '' and count(distinct pod || '/' || pod_uid) > 1, format('{} pods', count(distinct pod || '/' || pod_uid)), null),
+            if(min(pod) != '' and count(distinct pod || '/' || pod_uid) > 1, format('{:,} pods', count(distinct pod || '/' || pod_uid)), null),
             if(min(device_uuid) != '' and count(distinct device_uuid || '/' || gpu_instance_id) > 1, format(
                 '{} {}', count(distinct device_uuid || '/' || gpu_instance_id), if(max(gpu_instance_id) = '', 'GPUs', 'instances')
             ), null)
         ), ''),
         'most GPU-hours in ' || arg_min(if(pod = '', namespace, pod), (-round(coalesce(gpu_hours, 0), 9), namespace, pod, evidence))
         || ': ' || arg_min(evidence, (-round(coalesce(gpu_hours, 0), 9), namespace, pod, evidence)),
-        if(count(gpu_hours) between 1 and count(*) - 1, format('at least, because {} of {} have unknown GPU-hours', count(*) - count(gpu_hours), count(*)), null)
+        if(count(gpu_hours) between 1 and count(*) - 1, format('at least, because {:,} of {:,} have unknown GPU-hours', count(*) - count(gpu_hours), count(*)), null)
     )) as evidence,
     min(first_seen_at) as first_seen_at,
     max(severity) as severity

@@ -117,7 +117,7 @@ select
     format(
         'no data for {:,.1f} of {:,.1f} GPU-hours ({:.0f} %)', sum(silent.gpu_hours), sum(capacity_gpu_hours),
         100 * sum(silent.gpu_hours) / sum(capacity_gpu_hours)
-    ) || if(count(*) = 1, '', format(' on {} nodes', count(*))) as evidence,
+    ) || if(count(*) = 1, '', format(' on {:,} nodes', count(*))) as evidence,
     min(silent.first_seen_at) as first_seen_at
 from silent
 -- A cluster without an exporter is one finding; so is a cluster in which most nodes had no data.

@@ -102,7 +102,7 @@ select
     -- A model is judged by data sheets alone; on a MIG profile that is too small at peak times, those times get longer.
     case when profile = '' then 'low' when is_peak_within then 'high' else 'medium' end as confidence,
     concat(
-        if(pod_count = 1, '', format('{} pods for {:.0f} h; ', pod_count, allocated_gpu_hours)),
+        if(pod_count = 1, '', format('{:,} pods for {:,.0f} h; ', pod_count, allocated_gpu_hours)),
         format(
             'busiest hour: SM activity {:.0f} %, occupancy {:.0f} %, DRAM activity {:.0f} %; peak memory {:.1f} GB',
             100 * busiest_sm_active_ratio, 100 * busiest_sm_occupancy_ratio, 100 * busiest_dram_active_ratio, memory_used_bytes_max / 1e9

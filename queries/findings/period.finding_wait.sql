@@ -31,9 +31,9 @@ select
     pending_gpu_hours as gpu_hours,
     'high' as confidence,
     format(
-        '{} waited: median {:.1f} h, p95 {:.1f} h; {} still pending at the end',
+        '{} waited: median {:,.1f} h, p95 {:,.1f} h; {:,} still pending at the end',
         counted(pod_count, 'pod'), wait_hours_p50, wait_hours_p95, waiting_count
-    ) || if(gone_count > 0, format(', {} deleted or not listed any more', gone_count), '') as evidence,
+    ) || if(gone_count > 0, format(', {:,} deleted or not listed any more', gone_count), '') as evidence,
     first_seen_at
 from summed
 where pod_count >= 3 and wait_hours_p95 >= $wait_hours_max

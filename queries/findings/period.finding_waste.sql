@@ -93,17 +93,17 @@ idle as (
             'idle for {:,.1f} of {:,.1f} GPU-hours ({:.0f} %)', sum(idle_gpu_hours), sum(reported_gpu_hours),
             100 * sum(idle_gpu_hours) / sum(reported_gpu_hours)
         ), format(
-            'idle on {} of {}, for {:,.1f} GPU-hours; active on others', sum(idle_count), counted(sum(device_count), min(device)),
+            'idle on {:,} of {}, for {:,.1f} GPU-hours; active on others', sum(idle_count), counted(sum(device_count), min(device)),
             sum(idle_device_gpu_hours)
         )) as idleness,
         concat(
             idleness,
             case
-                when any_value(pod_count) > 1 then format(', in {} of {} pods', count(*) filter (where idle_gpu_hours > 0), any_value(pod_count))
+                when any_value(pod_count) > 1 then format(', in {:,} of {:,} pods', count(*) filter (where idle_gpu_hours > 0), any_value(pod_count))
                 when code = 'GR101' then ' on ' || counted(sum(device_count), min(device))
             end,
             if(any_value(pod_count) > 1 and bool_or(is_whole), format(
-                '; {} of them idle for {:.0f} % of their time or more', count(*) filter (where is_idle), 100 * $idle_ratio
+                '; {:,} of them idle for {:.0f} % of their time or more', count(*) filter (where is_idle), 100 * $idle_ratio
             ), '')
         ) as evidence
     from judged
