@@ -11,6 +11,7 @@ import duckdb
 import polars as pl
 import pytest
 
+from gpureport.report.page import ranked_teams
 from gpureport.report.page.drawings import spark
 from gpureport.report.page.grids import grids, trends
 from gpureport.report.page.overview import overview
@@ -143,6 +144,16 @@ def test_shares_of_a_team_are_lower_bounds_where_its_use_is_not_measured(con: du
             teams = {each.name: (each.effective, each.idle) for each in overview(tables, HEADER, Money("$"), {}).teams}
         assert teams == {"serving": ("≥ 20.0 %", idle), "research": ("0 %", "24")}
         con.execute("delete from report.gpu_hour_ledger where bucket = ?", [bucket])
+
+
+def test_a_team_page_has_the_rank_that_the_table_of_teams_has(con: duckdb.DuckDBPyConnection) -> None:
+    """Serving has 48 allocated hours, research 24 and 40 reserved, claims 30 reserved alone: reserved hours are not allocated."""
+    con.execute("""insert into report.gpu_hour_ledger values
+        ('lab', 'research', 'hold-0', '', 'M', '2026-11-20', 'reserved_idle', 40),
+        ('lab', 'claims', 'c', '', 'M', '2026-11-20', 'reserved_idle', 30)""")
+    with opened_tables(con, {}) as tables:
+        assert [each.name for each in overview(tables, HEADER, Money("$"), {}).teams] == ["serving", "research", "claims"]
+        assert ranked_teams(tables) == ["serving", "research", "claims"]
 
 
 def test_a_top_team_has_no_zero_and_no_sum_that_lacks_most_hours_or_prices(con: duckdb.DuckDBPyConnection) -> None:

@@ -77,7 +77,8 @@ def write_pages(
 
 def ranked_teams(tables: Tables) -> list[str]:
     """Return every team with an allocated or reserved GPU, the largest first."""
-    rows = tables.rows("select team from page.use where team != '' group by team order by sum(gpu_hours) desc, team")
+    hours = "coalesce(sum(gpu_hours) filter (where bucket != 'reserved_idle'), 0)"
+    rows = tables.rows(f"select team from page.use where team != '' group by team order by {hours} desc, team")
     return [row["team"] for row in rows]
 
 
