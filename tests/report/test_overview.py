@@ -232,7 +232,7 @@ def test_the_previous_hours_of_a_team_are_of_its_namespaces_that_ended_too(con: 
     with opened_tables(con, {}) as tables:
         changes = {each.name: each.change for each in overview(tables, HEADER, Money("$"), {}).teams}
         assert changes == {"science": "−40 %", "serving": ""}
-        for now, change in ((39.9, "−0.3 %"), (40.001, "0 %"), (40.2, "+0.5 %"), (95.8, "+140 %")):
+        for now, change in ((39.9, "−0.3 %"), (40.001, "0 %"), (40.2, "+0.5 %"), (95.8, "+140 %"), (4940, "+12,250 %")):
             con.execute("update report.namespace_change set allocated_gpu_hours = ? where namespace = 'research'", [now])
             assert {each.name: each.change for each in overview(tables, HEADER, Money("$"), {}).teams}["science"] == change
 

@@ -293,7 +293,7 @@ def _change(before: float | None, now: float | None) -> str:
     if not before or now is None:
         return "new" if now and before == 0 else ""
     percent = round((now / before - 1) * 100, 1)
-    return f"{percent:+.{0 if abs(percent) >= 1 else 1}f} %".replace("-", "−") if percent else "0 %"
+    return f"{percent:+,.{0 if abs(percent) >= 1 else 1}f} %".replace("-", "−") if percent else "0 %"
 
 
 _TEAM = "join page.team as known using (cluster, namespace) group by all"
