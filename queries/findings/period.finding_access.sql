@@ -64,7 +64,7 @@ select
     if(allocated.gpu_instance_id = '', sum(allocated.hours), null) as gpu_hours,
     'high' as confidence,
     format(
-        'allocated up to {:.1f} times, for {:,.1f} h: {}', max(allocated.granted_ratio), sum(allocated.hours),
+        'allocated up to {:.2f} times, for {:,.1f} h: {}', max(allocated.granted_ratio), sum(allocated.hours),
         string_agg(distinct allocated.grants, '; ' order by allocated.grants)
     ) as evidence,
     min(allocated.start_at) as first_seen_at

@@ -69,7 +69,7 @@ def test_claims_that_were_never_looked_at_are_known_by_the_exporters_labels_or_k
 def test_a_gpu_that_a_claim_and_the_kubelet_gave_out_is_a_finding_and_counts_once(report: Report) -> None:
     statement = "select device_uuid, gpu_hours, evidence from report.finding where code = 'GR108'"
     # Both surely had it until the last snapshot at 00:50.
-    evidence = "allocated up to 2.0 times, for 0.8 h: claim ns/twice, kubelet-checkpoint ns/plug-0"
+    evidence = "allocated up to 2.00 times, for 0.8 h: claim ns/twice, kubelet-checkpoint ns/plug-0"
     assert rows(report, statement) == [(uuid(5), pytest.approx(50 / 60), evidence)]
     hours = rows(
         report, f"select sum(gpu_hours) from report.gpu_hour_ledger where device_uuid = '{uuid(5)}' and bucket != 'unknown'"
