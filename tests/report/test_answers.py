@@ -94,6 +94,17 @@ def test_the_largest_waste_is_named_with_the_workload_of_its_pods_and_its_price(
     )
 
 
+def test_a_job_and_a_deployment_of_one_name_are_two_workloads() -> None:
+    """Idle: web of the Deployment for 30 h, web of the Job for 20 h, hold for 40 h: no workload has more than 40."""
+    pods = {"web-a": ("Deployment", "web", 30.0), "web-b": ("Job", "web", 20.0), "hold-0": ("StatefulSet", "hold", 40.0)}
+    with duckdb.connect() as con:
+        fill(con, [("a", pod, "allocated_idle", hours) for pod, (_, _, hours) in pods.items()])
+        for pod, (kind, workload, _) in pods.items():
+            con.execute("insert into period.workload values ('lab', 'a', ?, '', ?, ?, '')", [pod, kind, workload])
+        found = _answers(con)["Largest waste"]
+    assert (found.headline, found.detail) == ("a / hold", "40 GPU-h idle in 1 pod, $80. In all: 90 GPU-h idle.")
+
+
 def test_names_that_two_clusters_have_are_told_apart(con: duckdb.DuckDBPyConnection) -> None:
     """web has 36 underutilized hours here and 30 there; GPU 3 of node-1 is sick in both: two GPUs."""
     con.execute("update report.gpu_hour_ledger set bucket = 'underutilized' where namespace = 'research'")

@@ -174,10 +174,10 @@ class _Answers:
     def _worst(self, *buckets: str) -> Mapping[str, Any]:
         named = ", ".join(f"'{each}'" for each in buckets)
         return self.row(f"""
-            select cluster, team, namespace, workload, count(distinct (pod, pod_uid)) as pods, sum(gpu_hours) as gpu_hours,
+            select cluster, team, namespace, workload, kind, count(distinct (pod, pod_uid)) as pods, sum(gpu_hours) as gpu_hours,
                 sum(cost) as cost, bool_or(cost is null) as is_partial
             from page.use where bucket in ({named}) and namespace != '' and $team in ('', team)
-            group by all order by gpu_hours desc, cluster, namespace, workload limit 1
+            group by all order by gpu_hours desc, cluster, namespace, workload, kind limit 1
         """)
 
     def waste(self) -> Answer:
