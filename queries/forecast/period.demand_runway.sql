@@ -5,15 +5,21 @@
 -- Use and capacity are means of the days of the last week whose number of GPUs is within unseen_ratio of the last day's. A removed model has no row.
 --
 -- grain:  cluster, gpu_model
--- reads:  period.capacity, period.demand_backtest, period.demand_day, period.demand_forecast, period.pod_wait
+-- reads:  facts.node_allocation, period.capacity, period.demand_backtest, period.demand_day, period.demand_forecast, period.pod_wait
 -- params: since_at, unseen_ratio, until_at, wait_hours_max
 -- source: period.demand_forecast against what was usable in the last week
+-- columns:
+--   is_overdue_unknown  whether pods are not listed, or the GPUs of an overdue pod are unknown
 with past as (
     select
         *,
         max(day) over (partition by cluster) as latest_day,
         max(day) filter (where is_counted) over model as last_day,
         arg_max(device_count, day) filter (where is_counted) over model as last_count,
+        cluster in (
+            select node.cluster from facts.node_allocation as node
+            where node.start_at < $until_at and node.end_at > $since_at
+        ) as is_listed,
         is_counted and day > last_day - 7 and abs(device_count - last_count) <= $unseen_ratio * last_count as is_recent
     from period.demand_day
     window model as (partition by cluster, gpu_model)
@@ -23,6 +29,7 @@ recent as (
     select
         columns('^(cluster|gpu_model)$'),
         max(latest_day) as latest_day,
+        bool_or(is_listed) as is_listed,
         count(*) filter (where is_counted) as day_count,
         count(*) filter (where not is_counted) as left_out_count,
         avg(allocated_gpu_hours) filter (where is_recent) as daily_allocated_gpu_hours,
@@ -36,14 +43,25 @@ recent as (
     ), true)
 ),
 
+pending as (
+    select
+        *,
+        greatest(0, epoch_ms(pending_until_at - greatest(
+            pending_from_at, created_at + to_milliseconds(round($wait_hours_max * 3600000)::bigint)
+        ))) as overdue_ms
+    from period.pod_wait
+),
+
 level as (
     select
         recent.*,
-        sum(pod.requested_gpus * greatest(0, epoch_ms(pod.pending_until_at - greatest(
-            pod.pending_from_at, pod.created_at + to_milliseconds(round($wait_hours_max * 3600000)::bigint)
-        )))) / 3600000 / (epoch($until_at::timestamp - $since_at::timestamp) / 86400) as daily_overdue_gpu_hours
+        coalesce(bool_or(pod.requested_gpus is null and pod.overdue_ms > 0), bool_and(not recent.is_listed)) as is_overdue_unknown,
+        if(
+            is_overdue_unknown, null,
+            sum(pod.requested_gpus * pod.overdue_ms) / 3600000 / (epoch($until_at::timestamp - $since_at::timestamp) / 86400)
+        ) as daily_overdue_gpu_hours
     from recent
-    left join period.pod_wait as pod
+    left join pending as pod
         on
             recent.cluster = pod.cluster
             and pod.refusal = ''
@@ -89,7 +107,7 @@ backtest as (
 )
 
 select
-    recent.* exclude (latest_day),
+    recent.* exclude (latest_day, is_listed),
     backtest.weekly_change_gpu_hours,
     ahead.* exclude (cluster, gpu_model),
     coalesce(backtest.backtest_day_count, 0) as backtest_day_count,

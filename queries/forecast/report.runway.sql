@@ -38,12 +38,12 @@ select
                 horizon_day_count, counted(early_runway_day_count, 'day')
             )
         else format('not all GPUs are expected to be allocated within {} days', horizon_day_count)
-    end as sentence,
-    * exclude (cluster, gpu_model, no_forecast),
+    end || if(is_overdue_unknown and horizon_day_count > 0, '; GPUs of overdue pods are unknown', '') as sentence,
+    * exclude (cluster, gpu_model, no_forecast, is_overdue_unknown),
     unknown_reasons([
         ('daily_allocated_gpu_hours', if(daily_allocated_gpu_hours is null, 'too_few_days', null)),
         ('daily_usable_gpu_hours', if(daily_usable_gpu_hours is null, 'too_few_days', null)),
-        ('daily_overdue_gpu_hours', if(daily_overdue_gpu_hours is null, 'no_pod', null)),
+        ('daily_overdue_gpu_hours', if(daily_overdue_gpu_hours is null, if(is_overdue_unknown, 'not_collected', 'no_pod'), null)),
         ('weekly_change_gpu_hours', if(weekly_change_gpu_hours is null, 'too_few_days', null)),
         ('runway_day_count', if(runway_day_count is null, coalesce(no_forecast, 'beyond_horizon'), null)),
         ('early_runway_day_count', if(early_runway_day_count is null, coalesce(no_forecast, 'beyond_horizon'), null)),

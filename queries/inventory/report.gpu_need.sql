@@ -2,10 +2,11 @@
 --
 -- Half an active hour is half a GPU: a lower bound. GPU-hours are divided by the cluster's time with data. Left out are hours that the window cuts,
 -- unless all are cut, and hours with data for less than figure_min_coverage (with nodes known by requests alone, 0.99). A figure is unknown where the
--- whole window has too little data. GPUs to add are those of pods that wait longer than wait_hours_max, without pods that a quota holds back.
+-- whole window has too little data. GPUs to add are those of pods that wait longer than wait_hours_max, without pods that a quota holds back; unknown
+-- where the size of one of them is, or where pods are not listed.
 --
 -- grain:  cluster, gpu_model
--- reads:  facts.device_hour, period.capacity, period.pod_wait, period.unseen_allocation, report.gpu_hours_over_time
+-- reads:  facts.device_hour, facts.node_allocation, period.capacity, period.pod_wait, period.unseen_allocation, report.gpu_hours_over_time
 -- params: figure_min_coverage_ratio, since_at, until_at, wait_hours_max
 -- columns: cluster, gpu_model, hour_count, usable_gpus_avg, free_gpus_min, allocated_gpus_p50, allocated_gpus_p95, allocated_gpus_max,
 --          active_gpus_p50, active_gpus_p95, active_gpus_max, overdue_gpus_p95, unknown_reasons
@@ -79,7 +80,7 @@ waiting as (
         created_at + to_milliseconds(round($wait_hours_max * 3600000)::bigint) as due_at,
         coalesce(created_at + to_milliseconds(round(placing_seconds * 1000)::bigint), pending_until_at) as until_at
     from period.pod_wait
-    where (is_placed or is_waiting) and requested_gpus is not null and refusal not in ('gate', 'quota')
+    where (is_placed or is_waiting) and refusal not in ('gate', 'quota')
 ),
 
 edge as (
@@ -102,7 +103,8 @@ overdue as (
 missing as (
     select
         columns('^(cluster|gpu_model)$'),
-        quantile_disc(overdue_gpus, 0.95) filter (where is_due) as overdue_gpus_p95
+        count(gpus) < count(*) as is_unsized,
+        if(is_unsized, null, quantile_disc(overdue_gpus, 0.95) filter (where is_due)) as overdue_gpus_p95
     from overdue
     group by all
 )
@@ -118,7 +120,13 @@ select
     missing.overdue_gpus_p95,
     unknown_reasons(
         [(name, if(allocated is null, 'low_coverage', null)) for name in ['allocated_gpus_p50', 'allocated_gpus_p95', 'allocated_gpus_max']]
-        || [('free_gpus_min', if(free_gpus_min is null, 'low_coverage', null)), ('overdue_gpus_p95', if(overdue_gpus_p95 is null, 'no_pod', null))]
+        || [('free_gpus_min', if(free_gpus_min is null, 'low_coverage', null)), ('overdue_gpus_p95', case
+            when missing.is_unsized then 'not_collected'
+            when missing.cluster is null then if(summed.cluster in (
+                select node.cluster from facts.node_allocation as node
+                where node.start_at < $until_at and node.end_at > $since_at
+            ), 'no_pod', 'not_collected')
+        end)]
         || [(name, if(active is null, 'low_coverage', null)) for name in ['active_gpus_p50', 'active_gpus_p95', 'active_gpus_max']]
     ) as unknown_reasons
 from summed
