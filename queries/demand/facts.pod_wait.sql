@@ -1,11 +1,13 @@
 -- Wait of each pod that requested accelerators: created, placed, running.
 --
 -- Kubernetes reports these times in whole seconds. The first scrape of a running pod is not used. A pod with several resources waits for all
--- of them; resource names one. Time behind scheduling gates is part of the wait.
+-- of them; resource names one. Time behind scheduling gates is part of the wait. Claims that cannot be listed may be for GPUs or not: a pod with
+-- such claims alone has a row of unknown size, with the resource resourceclaims.resource.k8s.io.
 --
--- revision: 13
+-- revision: 14
 -- grain:  cluster, namespace, pod, pod_uid
--- reads:  day.gpu_node, day.gpu_request, day.host_amount, day.kube_request, day.kube_series, day.placement, day.request, lake.pod, lake.sample
+-- reads:  day.gpu_node, day.gpu_request, day.host_amount, day.kube_request, day.kube_series, day.placement, day.request,
+--         day.state_snapshot, lake.pod, lake.sample
 -- source: Pod status.conditions and containerStatuses; kube_pod_created, kube_pod_status_scheduled_time,
 --         kube_pod_status_phase, kube_pod_container_state_started
 -- columns: cluster, namespace, pod, pod_uid, resource, requested_units, requested_gpus, node_name, gpu_model, created_at, scheduled_at, running_at,
@@ -41,6 +43,26 @@ pod as (
         bool_or(coalesce(stage = 'refused', false)) as is_refused,
         max(source) as source
     from request
+    group by all
+    union all by name
+    select
+        pod.* similar to '^(cluster|namespace|pod|pod_uid)$',
+        'resourceclaims.resource.k8s.io' as resource,
+        max(pod.node_name) as node_name,
+        max(snapshot.stands_until_at) filter (where pod.node_name = '') as waiting_until_at,
+        coalesce(bool_or(pod.unschedulable_at is not null and pod.unschedulable_reason != 'SchedulingGated'), false) as is_refused,
+        'snapshot' as source
+    from lake.pod
+    inner join day.state_snapshot as snapshot
+        using (cluster, observed_at)
+    where
+        snapshot.kind = 'pods'
+        and cardinality(pod.resource_claims) > 0
+        and (pod.cluster, pod.pod_uid) not in (select (request.cluster, request.pod_uid) from request)
+        and pod.cluster not in (
+            select listed.cluster from day.state_snapshot as listed
+            where listed.kind = 'resourceclaims.resource.k8s.io'
+        )
     group by all
 ),
 
@@ -130,7 +152,7 @@ timed as (
         host.host_memory_bytes,
         pod.source
     from pod
-    inner join sized
+    left join sized
         using (cluster, pod_uid, resource)
     left join gpu
         using (cluster, pod_uid)
