@@ -3,7 +3,7 @@
 -- The rows add up to the measured energy. A row with the namespace '' is unallocated: energy of free GPUs and unattributed energy. Amounts and
 -- seconds are of GPUs with known energy, except gpu_seconds and used_gpu_seconds. The parts are unknown where the idle baseline is unknown.
 --
--- revision: 11
+-- revision: 12
 -- grain:  cluster, hour_start_at, namespace, is_allocated, node_name, gpu_model
 -- reads:  facts.container_hour, facts.device_hour, facts.device_power_hour, facts.power_hour
 -- params: since_at, until_at
@@ -104,7 +104,10 @@ part as (
         0 as active_joules,
         0 as allocated_idle_joules,
         -- A rounding error of a difference is not energy.
-        greatest(0, round(coalesce(board.idle_joules, 0) - coalesce(allocated.idle_joules, 0), 6)) as idle_joules,
+        if(
+            board.idle_joules is null and board.measured_seconds > 0, null,
+            greatest(0, round(board.idle_joules - coalesce(allocated.idle_joules, 0), 6))
+        ) as idle_joules,
         0 as never_active_joules,
         0 as share_error_joules,
         greatest(0, round(board.measured_seconds - coalesce(allocated.held_gpu_seconds, 0), 6)) as measured_gpu_seconds,
@@ -125,7 +128,7 @@ whole as (
         energy_joules * corrected_ratio as corrected_joules,
         if(sm_active_gpu_seconds is null, null, active_joules) as sm_active_joules
     from (
-        select * replace (coalesce(energy_joules, active_joules + allocated_idle_joules + idle_joules + unattributed_joules) as energy_joules)
+        select * replace (coalesce(energy_joules, active_joules + allocated_idle_joules + coalesce(idle_joules, 0) + unattributed_joules) as energy_joules)
         from part
     ) as energy
     order by all

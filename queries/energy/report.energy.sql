@@ -57,6 +57,7 @@ summed as (
         sensor_ratio + if(sum(part.energy_joules) > 0, sum(part.share_error_joules) / sum(part.energy_joules), 0) as energy_accuracy_ratio,
         coalesce(sum(columns('^(energy|active|allocated_idle|idle|unattributed|gap|never_active)_joules$')), 0) as "\0",
         count(part.unattributed_joules) as part_count,
+        if(max(part.energy_joules) > 0 and count(part.idle_joules) = 0, 'idle_unknown', null) as idle_reason,
         sum(part.reserved_joules) as seen_reserved_joules,
         coalesce(sum(part.measured_seconds), 0) as measured_seconds
     from part
@@ -82,12 +83,14 @@ select
     coalesce(summed.energy_method, 'none') as energy_method,
     summed.corrected_joules,
     if(summed.energy_accuracy_ratio > 1, 1, summed.energy_accuracy_ratio) as energy_accuracy_ratio,
-    if(summed.split_reason is null, columns(['active_joules', 'allocated_idle_joules', 'idle_joules']), null),
+    if(summed.split_reason is null, columns(['active_joules', 'allocated_idle_joules']), null),
+    if(summed.idle_reason is null, summed.idle_joules, null) as idle_joules,
     summed.* similar to '^(unattributed_joules|unsplit_joules|never_active_joules)$',
     if(listed.is_in_snapshot, summed.seen_reserved_joules, null) as reserved_joules,
     (summed.energy_joules - summed.gap_joules) / nullif(summed.measured_seconds, 0) as power_watts_avg,
     summed.measured_seconds,
-    unknown_reasons([(name, summed.split_reason) for name in ['active_joules', 'allocated_idle_joules', 'idle_joules']] || [
+    unknown_reasons([(name, summed.split_reason) for name in ['active_joules', 'allocated_idle_joules']] || [
+        ('idle_joules', summed.idle_reason),
         ('corrected_joules', case when summed.corrected_joules is null then if(summed.energy_joules > 0, 'older_facts', 'not_collected') end),
         ('energy_accuracy_ratio', if(summed.energy_accuracy_ratio is null, if(summed.sensor_ratio is null, 'accuracy_unknown', 'older_facts'), null)),
         ('reserved_joules', if(listed.is_in_snapshot, null, 'not_looked_at')),

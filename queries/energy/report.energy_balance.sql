@@ -180,7 +180,8 @@ select
     columns('^(unattributed_joules|unsplit_joules|never_active_joules|power_watts_avg|hour_power_watts_max)$'),
     if(sm_reason is null, sm_active_joules / sm_active_gpu_seconds, null) as sm_active_watts,
     measured_gpu_hours,
-    unknown_reasons([(name, split_reason) for name in ['active_joules', 'allocated_idle_joules', 'idle_joules']] || [
+    unknown_reasons([(name, split_reason) for name in ['active_joules', 'allocated_idle_joules']] || [
+        ('idle_joules', if(idle_joules is null, 'idle_unknown', split_reason)),
         ('corrected_joules', if(uncounted_count > 0, 'older_facts', null)),
         ('energy_accuracy_ratio', range_reason),
         ('power_watts_avg', watts_reason),
