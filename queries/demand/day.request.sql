@@ -1,12 +1,12 @@
 -- Accelerators that each pod requests, and its progress: extended resources by name, devices of claims by class.
 --
 -- An extended resource with a claim made by the scheduler counts as the claim's device class: it takes no device of the device plugin. Times from
--- snapshots are corrected by Kubernetes' times of binding and completion, except for claims of several pods, which may use them in turn. A pod waits
--- from its creation, even if the first snapshot shows it placed.
+-- snapshots are corrected by Kubernetes' times of binding and completion, or the end in kube-state-metrics if no later snapshot has the pod, except
+-- for claims of several pods, which may use them in turn. A pod waits from its creation, even if the first snapshot shows it placed.
 --
 -- grain:  cluster, source, is_claim, pod_uid, resource, start_at
--- reads:  day.claim_request, day.kube_request, day.snapshot_request, lake.claim, lake.device_class, lake.pod
--- source: day.snapshot_request, day.claim_request; day.kube_request; Pod status.extendedResourceClaimStatus
+-- reads:  day.claim_request, day.kube_request, day.pod_life, day.snapshot_request, lake.claim, lake.device_class, lake.pod
+-- source: day.snapshot_request, day.claim_request; day.kube_request; day.pod_life; Pod status.extendedResourceClaimStatus
 -- columns:
 --   container_units   units that its app containers request; null if they request none
 --   is_claim          whether its own resource claims request them
@@ -31,13 +31,15 @@ with class_request as (
 
 life as (
     select
-        columns('^(cluster|pod_uid)$'),
-        min(created_at)::timestamp as created_at,
-        min(scheduled_at)::timestamp as scheduled_at,
-        max(finished_at)::timestamp as finished_at,
-        min(observed_at)::timestamp as seen_from_at,
-        min(observed_at) filter (where node_name != '')::timestamp as placed_from_at
+        pod.* similar to '^(cluster|pod_uid)$',
+        min(pod.created_at)::timestamp as created_at,
+        min(pod.scheduled_at)::timestamp as scheduled_at,
+        coalesce(max(pod.finished_at)::timestamp, if(max(life.ended_at) >= max(pod.observed_at), max(life.ended_at), null)) as finished_at,
+        min(pod.observed_at)::timestamp as seen_from_at,
+        min(pod.observed_at) filter (where pod.node_name != '')::timestamp as placed_from_at
     from lake.pod
+    left join day.pod_life as life
+        using (cluster, pod_uid)
     group by all
 ),
 

@@ -4,7 +4,7 @@
 -- unavailable, and so are unhealthy GPUs. Time without a list of pods or of the node has no row. Requests and nodes each come from the source
 -- with more data on the day.
 --
--- revision: 18
+-- revision: 19
 -- grain:  cluster, node_name, state, pod_uid, is_claim, start_at
 -- reads:  day.gpu_node, day.gpu_request, day.host_amount, day.node_capacity, facts.device_capacity
 -- source: day.gpu_request, day.node_capacity; facts.device_capacity at the end of the interval
