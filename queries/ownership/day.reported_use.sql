@@ -63,9 +63,13 @@ assigned as (
 ),
 
 label as (
-    select distinct columns('^(cluster|device_uuid|node_name|gpu_device)$')
+    select
+        columns('^(cluster|device_uuid|node_name|gpu_device)$'),
+        min(start_at)::timestamp as first_at,
+        max(end_at)::timestamp as last_at
     from lake.device_label
     where gpu_device != ''
+    group by all
 ),
 
 seen as (
@@ -110,6 +114,11 @@ found as (
         on
             assigned.cluster = seen.cluster
             and assigned.device_id = seen.device_uuid
+    -- Of the GPUs that had a name in turn, the one of most of the run.
+    qualify row_number() over (
+        partition by assigned
+        order by overlap_ms(label.first_at, label.last_at, assigned.start_at, assigned.end_at) desc, label.last_at desc, label.device_uuid asc
+    ) = 1
 ),
 
 allocated as (
