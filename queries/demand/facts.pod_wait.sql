@@ -7,7 +7,7 @@
 -- revision: 14
 -- grain:  cluster, namespace, pod, pod_uid
 -- reads:  day.gpu_node, day.gpu_request, day.host_amount, day.kube_request, day.kube_series, day.placement, day.request,
---         day.state_snapshot, lake.pod, lake.sample
+--          day.state_snapshot, lake.pod, lake.sample
 -- source: Pod status.conditions and containerStatuses; kube_pod_created, kube_pod_status_scheduled_time,
 --         kube_pod_status_phase, kube_pod_container_state_started
 -- columns: cluster, namespace, pod, pod_uid, resource, requested_units, requested_gpus, node_name, gpu_model, created_at, scheduled_at, running_at,
