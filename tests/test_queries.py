@@ -352,10 +352,6 @@ TABLE_CALLS = {
         "running_amounts(held, (node))",
         {"held": "node varchar, start_at timestamp, end_at timestamp, amount double"},
     ),
-    "running_sums": (
-        "running_sums(given, '^node$')",
-        {"given": "node varchar, start_at timestamp, end_at timestamp, units double, pods bigint"},
-    ),
     "snapshot_intervals": (
         "snapshot_intervals(state, snapshot)",
         {
@@ -506,7 +502,7 @@ def test_every_cte_is_read() -> None:
     assert [
         f"{query.table}: {name}"
         for query, name in ctes
-        if not re.search(rf"(\b(from|join) |(runs|intervals|edges|agreement|amounts|sums)\((\w+, )?){name}\b", query.sql)
+        if not re.search(rf"(\b(from|join) |(runs|intervals|edges|agreement|amounts)\((\w+, )?){name}\b", query.sql)
     ] == []
 
 

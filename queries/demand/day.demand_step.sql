@@ -72,7 +72,8 @@ watch as (
 
 change as (
     select
-        columns('^(cluster|source|resource|start_at|end_at)$'),
+        columns('^(cluster|source|resource)$'),
+        unnest([{ 'changed_at': start_at, 'sign': 1 }, { 'changed_at': end_at, 'sign': -1 }], recursive := true),
         (phase = 'Pending' and (coalesce(container_units, 1) > 0 or is_claim))::bigint as pending_pods,
         if(phase = 'Pending', coalesce(container_units, 0), 0) as pending_units,
         if(phase in ('Pending', 'Running', ''), coalesce(container_units, 0), 0) as requested,
@@ -90,7 +91,8 @@ change as (
     from request
     union all by name
     select
-        columns('^(cluster|source|resource|start_at|end_at)$'),
+        columns('^(cluster|source|resource)$'),
+        unnest([{ 'changed_at': start_at, 'sign': 1 }, { 'changed_at': end_at, 'sign': -1 }], recursive := true),
         allocatable_units as allocatable,
         if(state = 'schedulable', allocatable_units, 0) as schedulable,
         if(state = 'cordoned', allocatable_units, 0) as cordoned,
@@ -103,8 +105,7 @@ change as (
         watch.cluster,
         watch.source,
         resource.resource,
-        watch.start_at,
-        watch.end_at,
+        unnest([{ 'changed_at': watch.start_at, 'sign': 1 }, { 'changed_at': watch.end_at, 'sign': -1 }], recursive := true),
         watch.is_of_pods::bigint as pod_watches,
         (not watch.is_of_pods)::bigint as node_watches
     from watch
@@ -113,12 +114,31 @@ change as (
     where watch.is_of_classes = ends_with(resource.resource, '.deviceclass.resource.k8s.io/devices')
 ),
 
+summed as (
+    select
+        columns('^(cluster|source|resource|changed_at)$'),
+        sum(sign * columns(* exclude (cluster, source, resource, changed_at, sign)))
+    from change
+    group by all
+),
+
+running as (
+    select
+        columns('^(cluster|source|resource)$'),
+        changed_at as start_at,
+        lead(changed_at) over in_order as end_at,
+        -- The sum of GPU fractions may be 1e-16 instead of 0.
+        coalesce(round(sum(columns(* exclude (cluster, source, resource, changed_at))) over in_order, 9) + 0, 0)
+    from summed
+    window in_order as (partition by cluster, source, resource order by changed_at)
+),
+
 -- A class without an allocatable device may be a class whose devices cannot be counted.
 known as (
     select
         *,
         node_watches > 0 and (advertised_count > 0 or not ends_with(resource, '.deviceclass.resource.k8s.io/devices')) as is_allocatable_known
-    from running_sums(change, '^(cluster|source|resource)$')
+    from running
 )
 
 select

@@ -102,14 +102,16 @@ watched as (
 
 change as (
     select
-        columns('^(cluster|source|node_name|resource|start_at|end_at)$'),
+        columns('^(cluster|source|node_name|resource)$'),
+        unnest([{ 'changed_at': start_at, 'sign': 1 }, { 'changed_at': end_at, 'sign': -1 }], recursive := true),
         effective_units as allocated,
         columns('^(cpu_cores|host_memory_bytes)$'),
         (effective_units is null and resource = 'gpu')::bigint as unsized
     from allocated
     union all by name
     select
-        columns('^(cluster|source|node_name|resource|start_at|end_at)$'),
+        columns('^(cluster|source|node_name|resource)$'),
+        unnest([{ 'changed_at': start_at, 'sign': 1 }, { 'changed_at': end_at, 'sign': -1 }], recursive := true),
         if(state = 'schedulable', allocatable_units, 0) as schedulable,
         allocatable_units + unhealthy_units as allocatable,
         (state = 'cordoned')::bigint as cordoned,
@@ -122,8 +124,7 @@ change as (
     select
         node.*,
         'gpu' as resource,
-        watch.start_at,
-        watch.end_at,
+        unnest([{ 'changed_at': watch.start_at, 'sign': 1 }, { 'changed_at': watch.end_at, 'sign': -1 }], recursive := true),
         1 as watches
     from (
         select distinct columns('^(cluster|source|node_name)$')
@@ -131,6 +132,24 @@ change as (
     ) as node
     inner join merged_runs(watched, '^(cluster|source)$') as watch
         using (cluster, source)
+),
+
+summed as (
+    select
+        columns('^(cluster|source|node_name|resource|changed_at)$'),
+        sum(sign * columns(* exclude (cluster, source, node_name, resource, changed_at, sign)))
+    from change
+    group by all
+),
+
+running as (
+    select
+        columns('^(cluster|source|node_name|resource)$'),
+        changed_at as start_at,
+        lead(changed_at) over in_order as end_at,
+        coalesce(round(sum(columns(* exclude (cluster, source, node_name, resource, changed_at))) over in_order, 9) + 0, 0)
+    from summed
+    window in_order as (partition by cluster, source, node_name, resource order by changed_at)
 )
 
 select
@@ -147,7 +166,7 @@ select
         when running.unhealthy > 0 then 'unhealthy'
         else ''
     end as unavailable_state
-from running_sums(change, '^(cluster|source|node_name|resource)$') as running
+from running
 left join doubled
     using (cluster, source, node_name, resource)
 where
