@@ -339,6 +339,10 @@ TABLE_CALLS = {
         },
     ),
     "between_edges": ("between_edges(given, '^key$')", {"given": "key varchar, start_at timestamp, end_at timestamp"}),
+    "both_capacities": (
+        "both_capacities(earlier, later)",
+        dict.fromkeys(("earlier", "later"), "cluster varchar, node_name varchar, device_uuid varchar"),
+    ),
     "both_periods": (
         "both_periods(earlier, later)",
         {"earlier": "cluster varchar, size varchar", "later": "cluster varchar, size varchar"},

@@ -107,14 +107,14 @@ def _rows(
     replayed_starts = replayed(held, policy)
     recorded = outcome(scene, [pod.start for pod in scene.pods], replayed_starts)
     again = outcome(held, replayed_starts, replayed_starts)
-    created = sum(not pod.is_wait_known for pod in scene.pods)
+    unwaited = sum(not pod.is_wait_known for pod in scene.pods)
     error = again.allocated_gpu_hours / recorded.allocated_gpu_hours - 1 if recorded.allocated_gpu_hours else 0.0
     note = (
         f"{cluster}: replay error {100 * error:+.2f} % of allocated GPU-hours, "
         f"p95 wait {formats.duration(again.wait_seconds_p95)} (recorded {formats.duration(recorded.wait_seconds_p95)}); "
         f"placement {policy}; {formats.counted(len(held.held or ()), 'pod')} waited for another reason than capacity: same start"
         + (f"; {formats.counted(len(scene.gaps), 'day')} without data, left out of averages" if scene.gaps else "")
-        + (f"; {formats.counted(created, 'pod')} of unknown creation, left out of waits" if created else "")
+        + (f"; {formats.counted(unwaited, 'pod')} of unknown wait, left out of quantiles" if unwaited else "")
     )
     unknown = sum(pod.use.is_unknown and pod.start is not None for pod in scene.pods)
     if unknown and scenario.pods.needs_activity:

@@ -19,7 +19,7 @@ listed as (
     select
         columns('^(cluster|namespace)$'),
         max_by(labels, (
-            -- A time after the day counts as one as long before it.
+            -- A time after the day counts as far as the same time before it.
             if(observed_at::date > telemetry.date, telemetry.date - (observed_at::timestamp - telemetry.date - interval 1 day), observed_at::timestamp),
             observed_at
         )) as labels

@@ -38,13 +38,7 @@ device as (
             when not bool_or(period = 'before') then 'added'
             else 'both'
         end as presence
-    from (
-        select
-            *,
-            bool_or(device_uuid = '' and period = 'now') over node != bool_or(device_uuid = '' and period = 'before') over node as is_of_node
-        from both_periods(previous.capacity, period.capacity)
-        window node as (partition by cluster, node_name)
-    ) as capacity
+    from both_capacities(previous.capacity, period.capacity)
     where cluster in (select known.cluster from known)
     group by cluster, device_uuid
 ),

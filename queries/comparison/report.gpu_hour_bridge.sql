@@ -73,13 +73,7 @@ capacity as (
         greatest(count(distinct nullif(device_uuid, '')), max(device_count))::bigint as gpu_count,
         coalesce(sum(capacity_seconds) filter (where period = 'before') / 3600, 0) * $window_ratio as previous_gpu_hours,
         coalesce(sum(capacity_seconds) filter (where period = 'now') / 3600, 0) as gpu_hours
-    from (
-        select
-            *,
-            bool_or(device_uuid = '' and period = 'now') over node != bool_or(device_uuid = '' and period = 'before') over node as is_of_node
-        from both_periods(previous.capacity, period.capacity)
-        window node as (partition by cluster, node_name)
-    ) as capacity
+    from both_capacities(previous.capacity, period.capacity)
     where cluster in (select before.cluster from previous.capacity as before)
     -- An exporter that begins or ends names the same GPUs of a node that Kubernetes alone lists in the other period.
     group by cluster, if(is_of_node or device_uuid = '', node_name, device_uuid)

@@ -71,7 +71,7 @@ ambiguous as (
     group by cluster, namespace, pod, pod_uid, device_uuid, gpu_instance_id
 ),
 
--- Of a UTC day partly in the window, the hours are not known: at most all of its time in the window.
+-- Hours of a UTC day that is partly in the window are unknown: at most its time in the window.
 lacking as (
     select
         *,

@@ -56,7 +56,7 @@ summed as (
         sum(unmet_native_hours * gpus_per_native) as unmet,
         sum(violated_native_hours * gpus_per_native) as violated,
         sum(demand_seconds) = sum(observed_seconds) as is_demand_known,
-        -- Hours of an unlimited guarantee have no guaranteed amount. A request beyond the guarantee uses no other time's.
+        -- Hours of an unlimited guarantee have no guaranteed amount. A request beyond the guarantee does not use the guarantee of another time.
         sum(least(honourable_native_hours, guaranteed_native_hours) * gpus_per_native) filter (where guaranteed_native_hours is not null) as requested,
         min(hour_start_at) filter (where guaranteed_native_hours is not null) as first_hour_at,
         min(hour_start_at) filter (where violated_native_hours > 0) as first_violated_at

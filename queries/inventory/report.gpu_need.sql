@@ -21,7 +21,7 @@ with seen as (
     group by all
 ),
 
--- Requests of nodes without telemetry are of whole hours: beside them, hours with data for a part are left out.
+-- Requests of nodes without telemetry are of whole hours: beside them, hours with data for only a part are left out.
 silent as (
     select distinct columns('^(cluster|day)$')
     from period.unseen_allocation

@@ -1,6 +1,6 @@
--- Cost of each team in the month of the window's last day, in the report's time zone, projected to the whole month, and its budget. Without prices the table is omitted.
+-- Cost of each team in the month of the window's last day, projected to the whole month, and its budget. Without prices the table is omitted.
 --
--- Costs are lower bounds unless all hours have a price (priced_gpu_hours). Of a UTC day partly in the month before, each hour costs the same.
+-- Costs are lower bounds unless all hours have a price (priced_gpu_hours). The month is in the report's time zone; of a UTC day partly in the month before, each hour costs the same.
 --
 -- grain:  team
 -- reads:  period.charge

@@ -114,7 +114,7 @@ found as (
         on
             assigned.cluster = seen.cluster
             and assigned.device_id = seen.device_uuid
-    -- Of the GPUs that had a name in turn, the one of most of the run.
+    -- Of several GPUs that had the name in turn, the one that had it for most of the run.
     qualify row_number() over (
         partition by assigned
         order by overlap_ms(label.first_at, label.last_at, assigned.start_at, assigned.end_at) desc, label.last_at desc, label.device_uuid asc

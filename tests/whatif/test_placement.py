@@ -107,7 +107,7 @@ def test_a_wait_since_an_unknown_creation_is_unknown_and_not_zero() -> None:
     assert [(each.wait_seconds_p50, each.wait_seconds_p95) for each in found] == [(300, 300), (None, None)]
     assert [each.pending_gpu_hours for each in found] == [pytest.approx(4 * 300 / 3600), None]
     note, _ = next(_rows("c", there, there.nodes[0], NodeScenario((0,)), {"H100": [None]}))
-    assert "3 pods of unknown creation, left out of waits" in note
+    assert "3 pods of unknown wait, left out of quantiles" in note
     with pytest.raises(LakeError, match="waits are unknown"):
         list(_rows("c", replace(there, pods=pods), there.nodes[0], NodeScenario((0,), wait_seconds=60), {"H100": [None]}))
 
