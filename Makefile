@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
-WORKERS ?= $(shell expr $$(nproc) + 1)
+WORKERS ?= $(shell expr $$(nproc) + 2)
 
 include tests/servers.mk
 include tests/browser.mk
@@ -46,10 +46,17 @@ PYTEST = LD_PRELOAD=$$(ls $(ALLOCATOR)/libjemalloc.so.2 2> /dev/null) $(PY) -m p
 allocator:
 	@sh tests/fetch-allocator.sh $(ALLOCATOR)
 
-test: $(VENV)/.installed-dev allocator servers browser deploy-tools release-tools ## Run all tests
+# Compiled loops are kept beside their source. Workers that begin without them would each compile the same ones.
+LOOPS := gpureport/compute/sums/loops.py gpureport/collect/shape/loops.py $(wildcard gpureport/collect/sources/prometheus/*.py)
+
+$(VENV)/.compiled: $(LOOPS) deploy/compile-loops.py | $(VENV)/.installed-dev
+	@$(PY) deploy/compile-loops.py > /dev/null
+	@touch $@
+
+test: $(VENV)/.installed-dev $(VENV)/.compiled allocator servers browser deploy-tools release-tools ## Run all tests
 	@$(PYTEST) -n $(WORKERS) --dist worksteal
 
-test-busy: $(VENV)/.installed-dev allocator servers browser deploy-tools release-tools ## Run all tests beside as many busy processes as there are cores
+test-busy: $(VENV)/.installed-dev $(VENV)/.compiled allocator servers browser deploy-tools release-tools ## Run all tests beside as many busy processes as there are cores
 	@hogs=; for core in $$(seq $$(nproc)); do $(PY) -c 'while True: pass' & hogs="$$hogs $$!"; done; trap "kill $$hogs" EXIT; \
 	$(PYTEST) -n $(WORKERS) --dist worksteal
 

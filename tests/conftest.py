@@ -3,6 +3,7 @@ demo and of the recordings)."""
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,6 +36,12 @@ settings.load_profile("the same examples")
 
 RETRIES = exchange.RETRIES
 exchange.RETRIES = 1  # a server that stops in a test stays down
+
+
+def pytest_collection_finish() -> None:
+    """Modules and collected tests live until the end; the garbage collector need not visit them hundreds of times."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

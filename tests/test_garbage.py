@@ -84,7 +84,7 @@ def printed(seed: int) -> Iterator[str]:
     random = Random(seed)
     for device in range(DEVICES):
         node = f"{seed}-{device // 4}"
-        step, model = random.choice([15, 30, 60, 300]), random.choice(list(LIMITS))
+        step, model = random.choice([30, 60, 120, 300]), random.choice(list(LIMITS))
         parts = random.choice(["", "", "", ',GPU_I_ID="1",GPU_I_PROFILE="3g.40gb" ,GPU_I_ID="2",GPU_I_PROFILE="3g.40gb"'])
         pods = random.choice([[""], ["p"], ["p", "q"], ["p", "q", ""]])
         for metric, target, part, pod in product({**GAUGES, **COUNTERS}, random.choice(["a", "ab"]), parts.split(" "), pods):

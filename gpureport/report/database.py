@@ -46,10 +46,11 @@ def move(
     With ``rows`` (SQL), those rows are written instead; no other code reads them. ``is_more`` adds them to the file's table.
     """
     table, source = query.table, rows or f"from {query.table}"
-    shape = con.execute(f"from ({source}) limit 0", dict(values)).description or ()
-    kinds = {name: str(kind) for name, kind, *_ in shape}
-    ordered = f"{rounded_rows(kinds, source, has_many)} order by {', '.join(query.grain)}"
-    made = ordered if rows or Result(query, con).row_count else source  # most tables of a small lake are empty
+    made = source
+    if rows or Result(query, con).row_count:  # most tables of a small lake are empty
+        shape = con.execute(f"from ({source}) limit 0", dict(values)).description or ()
+        kinds = {name: str(kind) for name, kind, *_ in shape}
+        made = f"{rounded_rows(kinds, source, has_many)} order by {', '.join(query.grain)}"
     making = f"insert into file.{table}" if is_more else f"create table file.{table} as"
     [[count]] = con.execute(f"{making} {made}", dict(values)).fetchall()
     if not is_more:

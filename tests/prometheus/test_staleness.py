@@ -82,9 +82,12 @@ def test_victoria_metrics_keeps_the_marker_and_gives_it_as_null(exporter: Replay
         shown.append(ONE)
         wait_until(lambda: bool(is_stale(read_now(url, "victoria-metrics", "ends").values).any()))
         ends, stays = read_now(url, "victoria-metrics", "ends"), read_now(url, "victoria-metrics", "stays")
-    assert ends.values[:-1].tolist() == [2.0] * (ends.sample_count - 1)
-    assert is_stale(ends.values).tolist() == [False] * (ends.sample_count - 1) + [True]
-    assert not is_stale(stays.values).any()
+    is_end, is_failure = is_stale(ends.values), is_stale(stays.values)
+    assert is_end[-1]
+    assert {*ends.values[~is_end].tolist()} == {2.0}
+    # A scrape that takes longer than its interval, on a busy machine, marks both.
+    assert {*ends.times_ms[is_end][:-1].tolist()} <= {*stays.times_ms[is_failure].tolist()}
+    assert not is_failure.all()
 
 
 UTF8 = Reply(body=b'gpu{"k8s.node.name"="a",zone="b"} 1\n', content_type="text/plain; version=1.0.0; escaping=allow-utf-8")

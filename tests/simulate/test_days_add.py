@@ -108,13 +108,13 @@ def test_days_computed_at_once_have_the_facts_of_each_alone(tmp_path: Path) -> N
     """
     plan = replace(demo_plan(10, 2, date(2026, 3, 1)), scenario="mixed", mig_share=0.25, sharing_share=0.25, dra_share=0.2)
     alone, at_once = tmp_path / "alone", tmp_path / "at-once"
-    for cluster in ("sim", "twin"):
-        fill_lake(plan, alone, cluster, workers=1)
+    first, second = plan.dates  # what is known of a device, and its idle power, goes on from the first
+    fill_lake(plan, alone, "sim", workers=1)
+    fill_lake(replace(plan, days=1, start_date=second), alone, "twin", workers=1)
     for observed_at, folder in write_states(plan, tmp_path / "states"):
         for cluster in ("sim", "twin"):
             import_folder(alone, folder, cluster, observed_at, datetime(2026, 4, 1, tzinfo=UTC))
     shutil.copytree(alone, at_once)
-    first, second = plan.dates  # what is known of a device, and its idle power, goes on from the first
     due = [("sim", first), ("sim", second), ("twin", second)]
     compute_days(open_lake(alone), [due[0], due[2]], ComputeSettings())  # no other cluster has facts of the twin's day
     compute_days(open_lake(alone), [due[1]], ComputeSettings())
