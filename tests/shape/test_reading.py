@@ -20,6 +20,8 @@ CATALOG = load_catalog()
 DCGM = {"__name__": "DCGM_FI_DEV_FB_USED", "UUID": "GPU-1", "job": "dcgm", "instance": "10.0.0.1:9400"}
 BARE = "01234567-89ab-cdef-0123-456789abcdef"
 
+NO_PART = "4294967295"
+
 CPX = {"__name__": "gpu_used_vram", "gpu_uuid": BARE, "hostname": "vm1", "serial_number": "", "gpu_compute_partition_type": "cpx"}
 
 
@@ -73,6 +75,13 @@ def signals(found: Shaped) -> dict[tuple[str, str, str], dict[str, Any]]:
         (CPX | {"gpu_id": "9" * 5000, "gpu_partition_id": "0"}, (f"vm1/{'9' * 5000}", "0")),
         (CPX | {"gpu_id": "15", "gpu_partition_id": "7"}, ("vm1/8", "7")),
         (CPX | {"gpu_id": "3", "gpu_partition_id": "0", "gpu_compute_partition_type": "spx"}, (BARE, "")),
+        # A card without partitions (353), and a later partition that does not show its card's mode.
+        (
+            CPX | {"serial_number": "s1", "gpu_uuid": "", "gpu_partition_id": "0", "gpu_compute_partition_type": "none"},
+            ("s1", ""),
+        ),
+        (CPX | {"gpu_id": "3", "gpu_uuid": "", "gpu_partition_id": NO_PART, "gpu_compute_partition_type": "none"}, ("vm1/3", "")),
+        (CPX | {"serial_number": "s1", "gpu_partition_id": "3", "gpu_compute_partition_type": "none"}, ("s1", "3")),
         ({"__name__": "hw_memory_usage_bytes", "hw_id": "card-1"}, ("card-1", "")),
         ({"__name__": "xpum_memory_used_bytes", "uuid": "u1", "sub_dev": "1"}, ("u1", "1")),
         ({"__name__": "memory_used", "accelerator_id": "GPU-1"}, ("GPU-1", "")),

@@ -72,7 +72,7 @@ def device_uuid(labels: Labels, meaning: Meaning) -> str:
     uuid = first(labels, UUID)
     if meaning.vendor == "amd":  # each AMD partition has its own UUID and the serial number of its card
         serial = first(labels, ("serial_number",))
-        if labels.get("gpu_compute_partition_type", "").lower() in _UNPARTITIONED:
+        if not _partition_mode(labels):
             return uuid or serial or _card_of_node(labels)
         return serial or (uuid if instance_id(labels, meaning) == "" else "") or _card_of_node(labels) or uuid
     if meaning.vendor == "aws" and not uuid:  # a Neuron core has only a number on its instance
@@ -80,6 +80,12 @@ def device_uuid(labels: Labels, meaning: Meaning) -> str:
     if meaning.vendor in ("nvidia", "") and (found := _NVIDIA_UUID.fullmatch(uuid)):
         return f"GPU-{found[1].lower()}"
     return uuid
+
+
+def _partition_mode(labels: Labels) -> str:
+    """Return the mode of AMD's card; '' where it has none. A later one of at most 8 partitions may show none, not its card's."""
+    mode, part = labels.get("gpu_compute_partition_type", "").lower(), labels.get("gpu_partition_id", "")
+    return "" if mode in _UNPARTITIONED or (mode == "none" and part not in tuple("1234567")) else mode
 
 
 def _card_of_node(labels: Labels) -> str:
@@ -92,8 +98,7 @@ def _card_of_node(labels: Labels) -> str:
 def instance_id(labels: Labels, meaning: Meaning) -> str:
     """Return the part: MIG GPU instance (``1/0``: one of several), AMD partition, Intel tile; '' for the whole device."""
     if meaning.vendor == "amd":
-        is_whole = labels.get("gpu_compute_partition_type", "").lower() in (*_UNPARTITIONED, "spx")
-        return "" if is_whole else labels.get("gpu_partition_id", "")
+        return "" if _partition_mode(labels) in ("", "spx") else labels.get("gpu_partition_id", "")
     instance, inner = first(labels, INSTANCE_ID), labels.get(COMPUTE_INSTANCE_ID)
     if instance.isdecimal() and float(instance) >= _NO_INSTANCE:
         return ""
