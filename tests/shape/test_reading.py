@@ -20,7 +20,7 @@ CATALOG = load_catalog()
 DCGM = {"__name__": "DCGM_FI_DEV_FB_USED", "UUID": "GPU-1", "job": "dcgm", "instance": "10.0.0.1:9400"}
 BARE = "01234567-89ab-cdef-0123-456789abcdef"
 
-NO_PART = "4294967295"
+NO_UUID, NO_PART = "00000000-0000-0000-0000-000000000000", "4294967295"
 
 CPX = {"__name__": "gpu_used_vram", "gpu_uuid": BARE, "hostname": "vm1", "serial_number": "", "gpu_compute_partition_type": "cpx"}
 
@@ -75,6 +75,11 @@ def signals(found: Shaped) -> dict[tuple[str, str, str], dict[str, Any]]:
         (CPX | {"gpu_id": "9" * 5000, "gpu_partition_id": "0"}, (f"vm1/{'9' * 5000}", "0")),
         (CPX | {"gpu_id": "15", "gpu_partition_id": "7"}, ("vm1/8", "7")),
         (CPX | {"gpu_id": "3", "gpu_partition_id": "0", "gpu_compute_partition_type": "spx"}, (BARE, "")),
+        # A VM's card has no UUID (device-metrics-exporter 233): four of them are not one.
+        (
+            CPX | {"gpu_id": "3", "gpu_uuid": NO_UUID, "gpu_partition_id": NO_PART, "gpu_compute_partition_type": "spx"},
+            ("vm1/3", ""),
+        ),
         # A card without partitions (353), and a later partition that does not show its card's mode.
         (
             CPX | {"serial_number": "s1", "gpu_uuid": "", "gpu_partition_id": "0", "gpu_compute_partition_type": "none"},
@@ -248,6 +253,13 @@ def test_amds_not_applicable_is_no_reading(amd: float, kept: int) -> None:
     row = signals(shaped((labels, [amd])))["s", "", "power_watts"]
     assert row["sample_count"] == kept
     assert row["dropped"] == ({} if kept else {"not_applicable": 1})
+
+
+def test_an_idle_card_without_a_partitions_number_is_idle() -> None:
+    """A VM's card has the largest number in place of its partition's (device-metrics-exporter 233)."""
+    card = {"__name__": "gpu_gfx_activity", "gpu_id": "0", "gpu_partition_id": NO_PART, "gpu_compute_partition_type": "spx"}
+    found = shaped(({**card, "hostname": "vm1", "gpu_uuid": NO_UUID}, [100.0, 0, 0, 0]))
+    assert found.device_sample["gpu_util_ratio"].to_pylist() == [1, 0, 0, 0]
 
 
 def test_partitions_of_an_amd_card_that_report_no_power_do_not_hide_the_one_that_does() -> None:

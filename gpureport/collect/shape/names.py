@@ -44,8 +44,16 @@ PROFILE = ("GPU_I_PROFILE", "profile", "gpu_compute_partition_type")
 PCI = ("pci_bus_id", "pci_bdf")
 DRIVER = ("DCGM_FI_DRIVER_VERSION", "DCGM_FI_SYSTEM_DRIVER_VERSION", "driver_version")
 
-_NO_LABEL = frozenset(f"<<<{reason}>>>" for reason in ("NULL", "NOT_FOUND", "NOT_SUPPORTED", "NOT_PERM")) | {"N/A", "[N/A]"}
-"""Texts of DCGM and nvidia-smi for a missing value. None of them is a valid Kubernetes name."""
+_NO_LABEL = {
+    "N/A",
+    "[N/A]",
+    "<<<NULL>>>",
+    "<<<NOT_FOUND>>>",
+    "<<<NOT_SUPPORTED>>>",
+    "<<<NOT_PERM>>>",
+    "00000000-0000-0000-0000-000000000000",
+}
+"""Texts of DCGM, nvidia-smi and AMD's exporter for a missing value. None of them is a Kubernetes name."""
 _NO_INSTANCE = 2_147_483_632
 """Smallest blank of 32 bits. For a GPU without instances NVML prints the largest number."""
 _NVIDIA_UUID = re.compile(r"(?:GPU-)?([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})", re.IGNORECASE)
