@@ -174,6 +174,19 @@ def test_a_power_limit_that_no_board_has_lifts_no_bound() -> None:
     assert dropped(shaped, "power_limit_watts") == {"implausible": 3}
 
 
+def test_a_model_on_a_series_of_its_own_bounds_power_and_knows_the_memory() -> None:
+    """nvidia_gpu_exporter shows the model on its info series alone. A T4 draws at most 1.5 × 70 W and has 16 GiB."""
+    smi = {"uuid": "01234567-89ab-cdef-0123-456789abcdef", "instance": "n1:9835"}
+    shaped = run(
+        ({**smi, "__name__": "nvidia_smi_power_draw_watts"}, every(STEP, [60, 200, 60])),
+        ({**smi, "__name__": "nvidia_smi_memory_used_bytes"}, every(STEP, [2**30] * 3)),
+        ({**smi, "__name__": "nvidia_smi_gpu_info", "name": "Tesla T4"}, every(STEP, [1] * 3)),
+    )
+    assert {row["power_watts"] for row in shaped.device_sample.to_pylist()} == {60}
+    assert dropped(shaped, "power_watts") == {"implausible": 1}
+    assert {row["fb_free_bytes"] for row in shaped.device_sample.to_pylist()} == {15 * 2**30}
+
+
 @pytest.mark.parametrize(
     ("metric", "value", "signal"),
     [("PROF_PCIE_TX_BYTES", 3.9e12, "pcie_tx_bytes_per_second"), ("DEV_XID_ERRORS", 1_000_000_007, "xid_code")],

@@ -18,7 +18,7 @@ from gpureport.collect.shape.identity import DeviceKey
 from gpureport.collect.shape.intervals import Flags, StepFallback, Times, Values, distinct, intervals, is_among, median_step_ms
 from gpureport.collect.shape.physics import can_be_power, drop_impossible, plausible
 from gpureport.collect.shape.prepare import Prepared, Tally
-from gpureport.values.catalog import PER_SECOND, Catalog, Meaning
+from gpureport.values.catalog import PER_SECOND, UNKNOWN_BOARD, Board, Catalog, Meaning
 from gpureport.values.tables import SIGNAL_BY_NAME
 
 _MARGIN = 1.05
@@ -94,6 +94,7 @@ class Origin:
 class DeviceSignals:
     """The signals of one device as points, and the series that are pods' values."""
 
+    board: Board
     points: dict[str, Points] = field(default_factory=dict)
     origin: dict[str, Origin] = field(default_factory=dict)
     fallback: dict[str, StepFallback] = field(default_factory=dict)
@@ -132,16 +133,17 @@ def devices(
     """Return the signals by device. A signal without a usable value has an origin and no points."""
     by_device: dict[DeviceKey, dict[str, list[Prepared]]] = defaultdict(lambda: defaultdict(list))
     xid_counters: dict[str, list[Prepared]] = defaultdict(list)
+    boards = _boards(series, catalog)
     for each in series:
         if each.identity.device is not None:
             by_device[each.identity.device][each.identity.meaning.signal].append(each)
         elif each.identity.meaning.signal == "xid_error_count" and each.identity.holder_device is not None:
             xid_counters[each.identity.holder_device.device_uuid].append(each)
     batch = _Batch(catalog, steps, tallies, CopyMerger())
-    found = {key: _signals(by_device[key], batch) for key in sorted(by_device)}
+    found = {key: _signals(by_device[key], boards[key.device_uuid], batch) for key in sorted(by_device)}
     for key, signals in found.items():
         is_whole = not key.gpu_instance_id
-        imply_memory(signals, catalog.board(model_of(by_device[key])).memory_bytes if is_whole else 0.0)
+        imply_memory(signals, signals.board.memory_bytes if is_whole else 0.0)
         if is_whole:
             imply_no_xid(signals, xid_counters[key.device_uuid], steps)
     return found
@@ -156,21 +158,24 @@ class _Batch(NamedTuple):
     merger: CopyMerger
 
 
-def _signals(by_signal: Mapping[str, list[Prepared]], batch: _Batch) -> DeviceSignals:
-    found = DeviceSignals()
+def _signals(by_signal: Mapping[str, list[Prepared]], board: Board, batch: _Batch) -> DeviceSignals:
+    found = DeviceSignals(board)
     for signal, candidates in sorted(by_signal.items()):
         chosen, pods = _without_pod_scope(signal, [_drop_unknown_under_mig(signal, each) for each in candidates])
         found.pod_series += pods
         if chosen and signal not in batch.catalog.divisors:
             _add(found, signal, _by_source(chosen, batch.catalog), by_signal, batch)
-    drop_impossible(found, batch.catalog.board(model_of(by_signal)))
+    drop_impossible(found, board)
     return found
 
 
-def model_of(by_signal: Mapping[str, list[Prepared]]) -> str:
-    """Return the first model in a device's labels; '' where there is none."""
-    models = (each.identity.device_labels.gpu_model for series in by_signal.values() for each in series)
-    return next((model for model in models if model), "")
+def _boards(series: list[Prepared], catalog: Catalog) -> Mapping[str, Board]:
+    """Return the data-sheet values by UUID. Some exporters show the model on a series of its own."""
+    boards: dict[str, Board] = defaultdict(lambda: UNKNOWN_BOARD)
+    for each in series:
+        if (key := each.identity.holder_device) and (board := catalog.board(each.identity.device_labels.gpu_model)).watts:
+            boards[key.device_uuid] = max(board, boards[key.device_uuid])
+    return boards
 
 
 def _drop_unknown_under_mig(signal: str, series: Prepared) -> Prepared:
@@ -210,8 +215,8 @@ def _add(
         if points.count:
             usable.append((series, points))
     if signal == "power_watts" and len(usable) > 1:
-        limit, watts = found.points.get("power_limit_watts"), batch.catalog.board(model_of(by_signal)).watts
-        usable = [each for each in usable if can_be_power(each[1], limit, watts)] or usable
+        limit = found.points.get("power_limit_watts")
+        usable = [each for each in usable if can_be_power(each[1], limit, found.board.watts)] or usable
     served = usable[0][0] if usable else sources[0]
     found.fallback[signal] = batch.steps.of(served[0])
     if usable:
