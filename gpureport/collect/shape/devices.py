@@ -133,18 +133,20 @@ def devices(
     """Return the signals by device. A signal without a usable value has an origin and no points."""
     by_device: dict[DeviceKey, dict[str, list[Prepared]]] = defaultdict(lambda: defaultdict(list))
     xid_counters: dict[str, list[Prepared]] = defaultdict(list)
-    boards = _boards(series, catalog)
+    boards: dict[str, Board] = defaultdict(lambda: UNKNOWN_BOARD)  # some exporters show the model on a series of its own
     for each in series:
-        if each.identity.device is not None:
-            by_device[each.identity.device][each.identity.meaning.signal].append(each)
-        elif each.identity.meaning.signal == "xid_error_count" and each.identity.holder_device is not None:
-            xid_counters[each.identity.holder_device.device_uuid].append(each)
+        identity, signal = each.identity, each.identity.meaning.signal
+        uuid = identity.holder_device.device_uuid if identity.holder_device else ""
+        boards[uuid] = max(boards[uuid], catalog.board(identity.device_labels.gpu_model))
+        if identity.device is not None:
+            by_device[identity.device][signal].append(each)
+        elif signal == "xid_error_count" and uuid:
+            xid_counters[uuid].append(each)
     batch = _Batch(catalog, steps, tallies, CopyMerger())
     found = {key: _signals(by_device[key], boards[key.device_uuid], batch) for key in sorted(by_device)}
     for key, signals in found.items():
-        is_whole = not key.gpu_instance_id
-        imply_memory(signals, signals.board.memory_bytes if is_whole else 0.0)
-        if is_whole:
+        imply_memory(signals, 0.0 if key.gpu_instance_id else signals.board.memory_bytes)
+        if not key.gpu_instance_id:
             imply_no_xid(signals, xid_counters[key.device_uuid], steps)
     return found
 
@@ -167,15 +169,6 @@ def _signals(by_signal: Mapping[str, list[Prepared]], board: Board, batch: _Batc
             _add(found, signal, _by_source(chosen, batch.catalog), by_signal, batch)
     drop_impossible(found, board)
     return found
-
-
-def _boards(series: list[Prepared], catalog: Catalog) -> Mapping[str, Board]:
-    """Return the data-sheet values by UUID. Some exporters show the model on a series of its own."""
-    boards: dict[str, Board] = defaultdict(lambda: UNKNOWN_BOARD)
-    for each in series:
-        if (key := each.identity.holder_device) and (board := catalog.board(each.identity.device_labels.gpu_model)).watts:
-            boards[key.device_uuid] = max(board, boards[key.device_uuid])
-    return boards
 
 
 def _drop_unknown_under_mig(signal: str, series: Prepared) -> Prepared:

@@ -44,15 +44,8 @@ PROFILE = ("GPU_I_PROFILE", "profile", "gpu_compute_partition_type")
 PCI = ("pci_bus_id", "pci_bdf")
 DRIVER = ("DCGM_FI_DRIVER_VERSION", "DCGM_FI_SYSTEM_DRIVER_VERSION", "driver_version")
 
-_NO_LABEL = {
-    "N/A",
-    "[N/A]",
-    "<<<NULL>>>",
-    "<<<NOT_FOUND>>>",
-    "<<<NOT_SUPPORTED>>>",
-    "<<<NOT_PERM>>>",
-    "00000000-0000-0000-0000-000000000000",
-}
+_NO_UUID = "00000000-0000-0000-0000-000000000000"
+_NO_LABEL = {f"<<<{reason}>>>" for reason in ("NULL", "NOT_FOUND", "NOT_SUPPORTED", "NOT_PERM")} | {"N/A", "[N/A]", _NO_UUID}
 """Texts of DCGM, nvidia-smi and AMD's exporter for a missing value. None of them is a Kubernetes name."""
 _NO_INSTANCE = 2_147_483_632
 """Smallest blank of 32 bits. For a GPU without instances NVML prints the largest number."""
@@ -63,8 +56,6 @@ _EXPORTER = re.compile(
 _GENERATED = re.compile(r"-([a-z0-9]{8,10}-)?[bcdfghjklmnpqrstvwxz2456789]{5}")  # suffix of a DaemonSet's or Deployment's pod
 _COMPUTE_INSTANCE = re.compile(r"^\d+c\.(?=\d+g\.)")
 _PORT = re.compile(r":[a-z0-9-]+$")
-_UNPARTITIONED = ("", "na", "n/a")
-"""Modes of cards without partitions. A card that supports partitions is whole in mode spx."""
 
 
 def first(labels: Labels, candidates: tuple[str, ...]) -> str:
@@ -91,9 +82,9 @@ def device_uuid(labels: Labels, meaning: Meaning) -> str:
 
 
 def _partition_mode(labels: Labels) -> str:
-    """Return the mode of AMD's card; '' where it has none. A later one of at most 8 partitions may show none, not its card's."""
+    """Return the mode of AMD's card: spx for one partition, '' for a card without. A later partition may show none instead."""
     mode, part = labels.get("gpu_compute_partition_type", "").lower(), labels.get("gpu_partition_id", "")
-    return "" if mode in _UNPARTITIONED or (mode == "none" and part not in tuple("1234567")) else mode
+    return "" if mode in ("", "na", "n/a") or (mode == "none" and part not in tuple("1234567")) else mode
 
 
 def _card_of_node(labels: Labels) -> str:

@@ -280,9 +280,8 @@ def _reasons(values: Values, identity: Identity, factor: float) -> dict[str, NDA
     if meaning.vendor == "nvidia":
         found["blank"] = np.logical_or.reduce([(values >= low) & (values <= high) for low, high in _BLANKS])
     if meaning.vendor == "amd":
-        part = identity.holder_device.gpu_instance_id if identity.holder_device else ""
-        # Later partitions print 0 for values of the whole card.
-        shows_0 = "partition 0 only" in meaning.needs and part.lstrip("0").isdecimal()
+        part = identity.holder_device.gpu_instance_id.lstrip("0") if identity.holder_device else ""
+        shows_0 = "partition 0 only" in meaning.needs and part.isdecimal()  # others print 0 for values of the whole card
         found["not_applicable"] = np.isin(values, (*_NOT_APPLICABLE, 0.0) if shows_0 else _NOT_APPLICABLE)
     if meaning.is_steady:
         found["outlier"] = _is_outlier(values, meaning.is_instant)

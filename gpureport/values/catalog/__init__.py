@@ -250,7 +250,8 @@ def _with_own(own: tuple[Meaning, ...], labels: tuple[tuple[str, str], ...]) -> 
 def _spellings(meaning: Meaning) -> Iterator[Meaning]:
     """Yield the row, with the OpenMetrics name of a DCGM counter and the OpenTelemetry name without unit suffixes."""
     yield meaning
-    if (meaning.kind in ("counter", "rate") or meaning.signal.endswith("_count")) and meaning.metric.startswith("DCGM"):
+    is_counted = meaning.is_device and meaning.signal.endswith("_count")
+    if (meaning.kind in ("counter", "rate") or is_counted) and meaning.metric.startswith("DCGM"):
         yield replace(meaning, metric=f"{meaning.metric}_total", source=RESPELLED)
     bare = re.sub("(_(ratio|joules|celsius|hertz|bytes|seconds))?(_total)?$", "", meaning.metric)
     if meaning.exporter == "opentelemetry-dcgm" and bare != meaning.metric:
