@@ -136,6 +136,9 @@ def test_a_text_that_is_not_there_is_no_device_and_no_model() -> None:
         ({"pod": "metrics-agent-6d5f7b8c9d-x7k2p", "namespace": "ops", "job": "metrics-agent"}, NO_WORKLOAD),
         # AMD's operator; its exporter's series of an idle GPU.
         ({"pod": "default-metrics-exporter-vvvkm", "namespace": "kube-amd-gpu", "job": "gpu-exporter"}, NO_WORKLOAD),
+        # Exporters that a job for annotated pods scrapes; their containers' names say nothing, or nothing that is known.
+        ({"pod": "npu-exporter-x7k2p", "namespace": "npu-exporter", "container": "npu-exporter"}, NO_WORKLOAD),
+        ({"pod": "intel-xpumanager-x7k2p", "namespace": "monitoring", "container": "python-exporter"}, NO_WORKLOAD),
         ({"pod": "train-7", "namespace": "ml", "job": "train"}, ("ml", "train-7", "", "")),
         ({"pod": "train-worker-x7k2p", "namespace": "ml", "service": "train"}, ("ml", "train-worker-x7k2p", "", "")),
         ({"pod": "agent-x7", "Hostname": "agent-x7"}, NO_WORKLOAD),
@@ -145,6 +148,13 @@ def test_a_workload_is_known_by_every_habit_and_the_exporter_is_nobody(labels: d
     found = identify({**DCGM, **labels}, CATALOG)
     assert found is not None
     assert found.workload == workload
+
+
+@pytest.mark.parametrize("labels", [{"__name__": "nvidia_smi_power_draw_watts"}, {"__name__": "gpu_dcgm_utilization_ratio"}])
+def test_exporters_that_never_name_a_workload_hold_nothing(labels: dict[str, str]) -> None:
+    """nvidia_gpu_exporter and OpenTelemetry's dcgmreceiver know no pods: a pod in their labels is the scraped one."""
+    scraped = {"job": "kubernetes-pods", "pod": "agent-x7k2p", "namespace": "ops", "container": "agent"}
+    assert shaped(({**labels, **scraped, "uuid": BARE}, [0.5] * 3)).owner_label.num_rows == 0
 
 
 @pytest.mark.parametrize(

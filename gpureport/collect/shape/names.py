@@ -51,7 +51,7 @@ _NO_INSTANCE = 2_147_483_632
 """Smallest blank of 32 bits. For a GPU without instances NVML prints the largest number."""
 _NVIDIA_UUID = re.compile(r"(?:GPU-)?([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})", re.IGNORECASE)
 _EXPORTER = re.compile(
-    r"(dcgm|gpu|metrics?|xpumd?|xpu-manager)[-_]?exporter((-[a-z0-9]+)?-[a-z0-9]{5})?$|^xpumd?(-|$)|^kepler(-|$)"
+    r"(dcgm|[gn]pu|metrics?|xpumd?|xpu-manager)[-_]?exporter((-[a-z0-9]+)?-[a-z0-9]{5})?$|^(intel-)?xpum(d|anager)?(-|$)|^kepler(-|$)"
 )
 _GENERATED = re.compile(r"-([a-z0-9]{8,10}-)?[bcdfghjklmnpqrstvwxz2456789]{5}")  # suffix of a DaemonSet's or Deployment's pod
 _COMPUTE_INSTANCE = re.compile(r"^\d+c\.(?=\d+g\.)")
