@@ -337,6 +337,23 @@ def test_more_memory_used_and_free_than_there_is_is_left_out() -> None:
     assert signals(found)["GPU-1", "", "fb_free_bytes"]["dropped"] == {"over_total": 1}
 
 
+def test_memory_of_a_card_with_tiles_is_that_of_all_its_tiles() -> None:
+    """xpumd shows each tile's memory; of power and utilization, the largest of several sensors is the card's."""
+    tiles = [{"hw_id": "card-1", "com_intel_subdevice_id": tile, "job": "xpumd"} for tile in "01"]
+    found = shaped(
+        *(({**each, "__name__": "hw_memory_size_bytes"}, [64e9] * 2) for each in tiles),
+        *(
+            ({**each, "__name__": "hw_memory_usage_bytes"}, used)
+            for each, used in zip(tiles, ([60e9, 1e9], [2e9, np.nan]), strict=True)
+        ),
+        *(({**each, "__name__": "hw_power_watts"}, [watts] * 2) for each, watts in zip(tiles, (150.0, 170.0), strict=True)),
+    )
+    rows = found.device_sample.to_pylist()
+    # One tile's memory alone is not the card's.
+    names = ("fb_used_bytes", "fb_free_bytes", "fb_total_bytes", "power_watts", "held_seconds")
+    assert [tuple(row[name] for name in names) for row in rows] == [(62e9, 66e9, 128e9, 170, 60), (None, None, 128e9, 170, 60)]
+
+
 def test_own_label_names_are_read_as_what_they_are_mapped_to() -> None:
     own = load_catalog(own_labels={"gpu_serial": "UUID", "workload_pod": "pod"})
     labels = {"__name__": "DCGM_FI_DEV_FB_USED", "gpu_serial": "GPU-7", "workload_pod": "train", "namespace": "ml"}

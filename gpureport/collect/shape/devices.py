@@ -44,13 +44,16 @@ def growth_ratio(counter: Points, divisor: Points, fallback_step_ms: StepFallbac
     return _gauge(shared, np.divide(change, base, out=np.zeros(change.size), where=base > 0), is_known)
 
 
-def mask_of(flags: Sequence[Points]) -> Points:
-    """Combine flags into one mask: the sum of the flags sampled at each time. A flag's value is 0 or its bit's value."""
-    times = distinct([each.times_ms for each in flags])
-    values = np.zeros(times.size)
-    for each in flags:
-        values[np.searchsorted(times, each.times_ms)] += each.values
-    return Points(times, values, distinct([each.stale_ms for each in flags]))
+def sum_of(parts: Sequence[Points], of_all: bool) -> Points:
+    """Return the sum of the parts sampled at each time (``of_all``: where all are): of flags, 0 or a bit's value, the mask."""
+    times = distinct([each.times_ms for each in parts])
+    values, counts = np.zeros(times.size), np.zeros(times.size)
+    for each in parts:
+        at = np.searchsorted(times, each.times_ms)
+        values[at] += each.values
+        counts[at] += 1
+    kept = counts >= (len(parts) if of_all else 1)
+    return Points(times[kept], values[kept], distinct([each.stale_ms for each in parts]))
 
 
 def _linked(counter: Points, fallback_step_ms: StepFallback) -> Flags:
@@ -219,11 +222,11 @@ def _add(
 
 def _points(series: list[Prepared], by_signal: Mapping[str, list[Prepared]], batch: _Batch, dropped: Counter[str]) -> Points:
     meaning = series[0].identity.meaning
-    if meaning.kind == "bit":
-        flags: dict[float, list[Prepared]] = defaultdict(list)  # by bit: drivers rename flags, and both names may exist
-        for each in series:
-            flags[each.identity.meaning.factor].append(each)
-        return mask_of([_merge_copies(found, batch, dropped) for found in flags.values()])
+    is_memory, parts = meaning.signal.startswith("fb_"), defaultdict[object, list[Prepared]](list)
+    for each in series:  # by bit: drivers rename flags, and both names may exist; by tile: in xpumd each has its own memory
+        parts[each.identity.labels.get("com_intel_subdevice_id") if is_memory else each.identity.meaning.factor].append(each)
+    if len(parts) > 1:
+        return sum_of([_merge_copies(found, batch, dropped) for found in parts.values()], is_memory)
     points = _merge_copies(series, batch, dropped)
     if not meaning.per or not points.count:
         return points
