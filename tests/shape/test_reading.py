@@ -257,6 +257,24 @@ def test_the_preferred_metric_serves_and_another_only_while_it_is_silent() -> No
     assert (row["source_metric"], row["other_metrics"]) == ("DCGM_FI_DEV_BOARD_POWER_WATTS", ["DCGM_FI_DEV_POWER_USAGE"])
 
 
+@pytest.mark.parametrize(
+    ("labels", "signal", "reason"),
+    [
+        (dcgm("DEV_MEMORY_TEMP", modelName="Tesla T4"), "memory_temp_celsius", "blank"),
+        ({"__name__": "nvidia_smi_temperature_memory", "uuid": "GPU-1"}, "memory_temp_celsius", "blank"),
+        (
+            {"__name__": "gpu_junction_temperature", "gpu_uuid": "GPU-1", "gpu_partition_id": "0"},
+            "gpu_temp_celsius",
+            "not_applicable",
+        ),
+    ],
+)
+def test_no_sensor_is_at_0_degrees(labels: dict[str, str], signal: str, reason: str) -> None:
+    """A T4 has no sensor in its memory, and DCGM prints 0; AMD's exporter prints 0 for what is not applicable."""
+    row = signals(shaped((labels, [0.0, 0, 41])))["GPU-1", "", signal]
+    assert (row["sample_count"], row["dropped"]) == (1, {reason: 2})
+
+
 @pytest.mark.parametrize(("amd", "kept"), [(255.0, 0), (65_535.0, 0), (240.0, 1)])
 def test_amds_not_applicable_is_no_reading(amd: float, kept: int) -> None:
     labels = {"__name__": "gpu_package_power", "serial_number": "s", "gpu_partition_id": "0", "hostname": "n1"}

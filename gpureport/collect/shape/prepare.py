@@ -223,6 +223,7 @@ def _is_plain(raw: Raw, meaning: Meaning, rule: _Rule) -> bool:
     if (
         meaning.vendor == "amd"
         or math.isnan(rule.factor)
+        or (meaning.signal.endswith("_celsius") and raw.lowest <= 0)
         or not raw.times.size
         or (meaning.is_steady and raw.lowest != raw.highest)
     ):
@@ -277,11 +278,13 @@ def _reasons(values: Values, identity: Identity, factor: float) -> dict[str, NDA
     meaning, found = identity.meaning, {"nan": np.isnan(values)}
     if not meaning.allows_infinite:
         found["infinite"] = np.isinf(values)
+    no_sensor = meaning.signal.endswith("_celsius")  # is printed as 0
     if meaning.vendor == "nvidia":
-        found["blank"] = np.logical_or.reduce([(values >= low) & (values <= high) for low, high in _BLANKS])
+        blanks = (*_BLANKS, (0, 0)) if no_sensor else _BLANKS
+        found["blank"] = np.logical_or.reduce([(values >= low) & (values <= high) for low, high in blanks])
     if meaning.vendor == "amd":
         part = identity.holder_device.gpu_instance_id.lstrip("0") if identity.holder_device else ""
-        shows_0 = "partition 0 only" in meaning.needs and part.isdecimal()  # others print 0 for values of the whole card
+        shows_0 = no_sensor or ("partition 0 only" in meaning.needs and part.isdecimal())  # others print 0 for the whole card
         found["not_applicable"] = np.isin(values, (*_NOT_APPLICABLE, 0.0) if shows_0 else _NOT_APPLICABLE)
     if meaning.is_steady:
         found["outlier"] = _is_outlier(values, meaning.is_instant)
