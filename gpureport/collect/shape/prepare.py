@@ -223,7 +223,6 @@ def _is_plain(raw: Raw, meaning: Meaning, rule: _Rule) -> bool:
     if (
         meaning.vendor == "amd"
         or math.isnan(rule.factor)
-        or (meaning.signal.endswith("_celsius") and raw.lowest <= 0)
         or not raw.times.size
         or (meaning.is_steady and raw.lowest != raw.highest)
     ):
@@ -232,14 +231,14 @@ def _is_plain(raw: Raw, meaning: Meaning, rule: _Rule) -> bool:
 
 
 def _range(meaning: Meaning, factor: float) -> tuple[float, float]:
-    """Return the range of a signal's raw values. Derived growth is checked separately."""
+    """Return the range of a signal's plain raw values. Derived growth is checked separately."""
     below_blanks = float(_BLANKS[0][0] - 1)
     if meaning.signal.startswith("kube_"):
         return _range_of_object(meaning)
     if meaning.signal not in SIGNAL_BY_NAME:
         return -below_blanks, below_blanks
     low, high = _bounds(meaning, factor)
-    return low, min(high, below_blanks)
+    return 1.0 if meaning.signal.endswith("_celsius") else low, min(high, below_blanks)
 
 
 def _range_of_object(meaning: Meaning) -> tuple[float, float]:

@@ -248,8 +248,10 @@ def _with_own(own: tuple[Meaning, ...], labels: tuple[tuple[str, str], ...]) -> 
 
 
 def _spellings(meaning: Meaning) -> Iterator[Meaning]:
-    """Yield the row, with the OpenMetrics name of a DCGM counter and the OpenTelemetry name without unit suffixes."""
+    """Yield the row; OpenMetrics' name of a DCGM counter, OpenTelemetry's name without units, AMD's newer name of a clock."""
     yield meaning
+    if "GPU_CLOCK_TYPE_" in meaning.labels:
+        yield replace(meaning, labels=meaning.labels.replace("GPU_CLOCK_TYPE_", "").lower(), source=RESPELLED)
     is_counted = meaning.is_device and meaning.signal.endswith("_count")
     if (meaning.kind in ("counter", "rate") or is_counted) and meaning.metric.startswith("DCGM"):
         yield replace(meaning, metric=f"{meaning.metric}_total", source=RESPELLED)
