@@ -75,12 +75,12 @@ def signals(found: Shaped) -> dict[tuple[str, str, str], dict[str, Any]]:
         (CPX | {"gpu_id": "9" * 5000, "gpu_partition_id": "0"}, (f"vm1/{'9' * 5000}", "0")),
         (CPX | {"gpu_id": "15", "gpu_partition_id": "7"}, ("vm1/8", "7")),
         (CPX | {"gpu_id": "3", "gpu_partition_id": "0", "gpu_compute_partition_type": "spx"}, (BARE, "")),
-        # A VM's card has no UUID (device-metrics-exporter 233): four of them are not one.
+        # A VM's card has no UUID: four of them are not one.
         (
             CPX | {"gpu_id": "3", "gpu_uuid": NO_UUID, "gpu_partition_id": NO_PART, "gpu_compute_partition_type": "spx"},
             ("vm1/3", ""),
         ),
-        # A card without partitions (353), and a later partition that does not show its card's mode.
+        # A card without partitions, and a later partition that does not show its card's mode.
         (
             CPX | {"serial_number": "s1", "gpu_uuid": "", "gpu_partition_id": "0", "gpu_compute_partition_type": "none"},
             ("s1", ""),
@@ -284,7 +284,7 @@ def test_amds_not_applicable_is_no_reading(amd: float, kept: int) -> None:
 
 
 def test_an_idle_card_without_a_partitions_number_is_idle() -> None:
-    """A VM's card has the largest number in place of its partition's (device-metrics-exporter 233)."""
+    """A VM's card has the largest number in place of its partition's."""
     card = {"__name__": "gpu_gfx_activity", "gpu_id": "0", "gpu_partition_id": NO_PART, "gpu_compute_partition_type": "spx"}
     found = shaped(({**card, "hostname": "vm1", "gpu_uuid": NO_UUID}, [100.0, 0, 0, 0]))
     assert found.device_sample["gpu_util_ratio"].to_pylist() == [1, 0, 0, 0]
