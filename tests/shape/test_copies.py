@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -43,3 +44,16 @@ def test_signals_that_share_instants_are_merged_as_each_alone(
     ranges = sorted((target, times[0], times[-1]) for target, times, _ in drawn)
     is_apart = all(one[0] != two[0] or one[2] < two[1] for one, two in pairwise(ranges))
     assert not is_apart or all(times is shared[0] for times in shared)
+
+
+@pytest.mark.parametrize("steps", [(120, 15), (15, 120)])
+def test_a_pause_is_measured_by_the_scrape_interval_of_its_hour(steps: tuple[int, int]) -> None:
+    """Five hours with one interval, five with another. A pause of 5 minutes in each is a gap at 15 s, and none at 120 s."""
+    times = np.concatenate([np.arange(0, 18_000, steps[0]), np.arange(18_000, 36_000, steps[1])])
+    pauses = {steps[0]: (7200, 7500), steps[1]: (28_800, 29_100)}
+    is_paused = np.logical_or.reduce([(times > start) & (times < end) for start, end in pauses.values()])
+    serving, other = (Points(each * 1000, each / 1.0, times[:0]) for each in (times[~is_paused], times[1:-60] + 7))
+    found = merge_targets([serving, other])
+    filled = found.times_ms[~np.isin(found.times_ms, serving.times_ms)] // 1000
+    start, end = pauses[15]
+    assert filled.tolist() == [*range(start + 7, end, 15)]

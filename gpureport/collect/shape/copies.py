@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpureport.collect.shape.identity import Provenance
-from gpureport.collect.shape.intervals import GAP_STEPS, Times, Values, distinct, is_among, is_same
+from gpureport.collect.shape.intervals import GAP_STEPS, Times, Values, distinct, hourly_steps, is_among, is_same
 
 _NOTHING: Times = np.empty(0, np.int64)
 
@@ -150,7 +150,7 @@ def _continuing_markers(targets: list[Points], times_ms: Times, target_numbers: 
 def _is_silent(reporting_ms: Times, times_ms: Times) -> NDArray[np.bool_]:
     """Whether each time is in a pause of ``reporting_ms`` longer than the gap limit, or as far outside its range."""
     steps = np.diff(reporting_ms)
-    limit = GAP_STEPS * float(np.median(steps)) if steps.size else 0.0
+    usual, _ = hourly_steps(reporting_ms, lambda: int(np.median(steps)) if steps.size else 0)
     after = np.searchsorted(reporting_ms, times_ms, side="left")
     pause = np.concatenate([[reporting_ms[0] - times_ms[0]], steps, [times_ms[-1] - reporting_ms[-1]]])
-    return np.asarray((pause[after] > limit) & ~is_among(times_ms, reporting_ms))
+    return np.asarray((pause[after] > GAP_STEPS * usual[np.maximum(after - 1, 0)]) & ~is_among(times_ms, reporting_ms))
