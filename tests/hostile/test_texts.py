@@ -62,6 +62,12 @@ def test_what_is_printed_has_no_control_character(text: str) -> None:
     assert list(csv.reader(StringIO(printed["csv"], newline="")))[1:] == [[csv_cell(text)] if text else []]
 
 
+@pytest.mark.parametrize(("text", "cell"), [("a|b", r"a\|b"), (r"a\|b", r"a\\\|b"), ("a\\", r"a\\"), ("\x1b", r"\\x1b")])
+def test_a_backslash_does_not_end_a_cell_of_markdown(text: str, cell: str) -> None:
+    print_rows(["name"], [[text]], "md", out := StringIO())
+    assert out.getvalue().splitlines()[2] == f"| {cell} |"
+
+
 def test_a_name_in_the_summary_is_short_enough_to_read() -> None:
     assert len(escaped("x" * 3000)) < 1100
 

@@ -89,7 +89,7 @@ def _print_table(names: Sequence[str], found: Iterator[Sequence[Any]], out: Text
 
 def _print_markdown(names: Sequence[str], rows: Iterator[Sequence[Any]], out: TextIO) -> None:
     for cells in chain([names, ["---"] * len(names)], rows):
-        texts = ("—" if cell is None else _line(cell).replace("|", "\\|") for cell in cells)
+        texts = ("—" if cell is None else _line(cell).replace("\\", r"\\").replace("|", r"\|") for cell in cells)
         out.write(f"| {' | '.join(texts)} |\n")
 
 
