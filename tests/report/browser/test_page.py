@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime
@@ -15,6 +16,7 @@ from kube.lake import RECORDING as RECORDED
 from playwright.sync_api import Browser, Page
 
 from gpureport.lake import open_lake
+from gpureport.values.text.safe import csv_cell
 
 from .conftest import Opened, new_page
 
@@ -412,6 +414,26 @@ def test_what_is_filtered_is_exported(page: Page) -> None:
     lines = Path(saved.value.path()).read_text().splitlines()
     assert lines[0].startswith("pod,container,team,")
     assert len(lines) - 1 == page.locator("#containers tbody tr[data-position]").count() > 0
+
+
+def test_an_exported_name_is_one_cell_of_text(page: Page) -> None:
+    """As in the report's own files, whatever a spreadsheet takes for the end of a row or the start of a formula."""
+    names = ["a\r=1+1", "\u00a0=1", "\uff1d1", "\x1b=1", "b\x1b\u202ec", "-5", 'd"e,f', "plain"]
+    page.goto(page.url.partition("#")[0] + "#containers")
+    page.locator("#containers tbody tr[data-position]").first.wait_for()
+    page.evaluate(
+        """async (names) => {
+        const texts = (await gridOf("containers")).all.filter(isText);
+        texts.forEach((column, at) => { column.words = column.words.map(() => names[at % names.length]); });
+    }""",
+        names,
+    )
+    with page.expect_download() as saved:
+        page.locator("#containers").get_by_role("button", name="Export CSV").click()
+    with Path(saved.value.path()).open(newline="", encoding="utf-8") as file:
+        head, *rows = csv.reader(file)
+    assert {len(row) for row in rows} == {len(head)}
+    assert {cell for row in rows for cell in row} >= {csv_cell(name) for name in names}
 
 
 def test_without_scripts_every_tab_is_there_one_after_the_other(browser: Browser, folder: Path) -> None:
