@@ -87,8 +87,11 @@ const raw = (column, row) => {
   const found = column?.values[row] ?? null;
   return found !== null && isText(column) ? column.words[found] : found;
 };
+// Pictures of control characters: a change of the writing direction in a name would turn the figures after it.
+const plain = (text) => text.replace(/[\0-\x08\x0b\f\x0e-\x1f]/g, (control) => String.fromCharCode(0x2400 + control.charCodeAt()))
+  .replace(/[\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "\ufffd");
 const written = (column, row) => {
   const found = raw(column, row);
   if (found === null) return UNKNOWN;
-  return isText(column) ? found : `${column.least?.[row] ? "≥ " : ""}${(WRITE[column.kind] ?? WRITE.number)(found)}`;
+  return isText(column) ? plain(found) : `${column.least?.[row] ? "≥ " : ""}${(WRITE[column.kind] ?? WRITE.number)(found)}`;
 };

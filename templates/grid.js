@@ -324,10 +324,8 @@ class Grid {
   }
 
   save() {
-    // As in the report's CSV files: no formula, also after blanks or with full-width signs; pictures of control characters.
-    const safe = (text) => text.replace(/^(?:[\t\r]|[\s\0- \x7f-\xa0\xad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f]*[=+\-@\uff0b\uff0d\uff1d\uff20])/, "'$&")
-      .replace(/[\0-\x08\x0b\f\x0e-\x1f]/g, (control) => String.fromCharCode(0x2400 + control.charCodeAt()))
-      .replace(/[\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "\ufffd");
+    // As in the report's CSV files: no formula, also after blanks or with full-width signs.
+    const safe = (text) => plain(text.replace(/^(?:[\t\r]|[\s\0- \x7f-\xa0\xad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f]*[=+\-@\uff0b\uff0d\uff1d\uff20])/, "'$&"));
     const quoted = (found) => {
       const text = typeof found === "string" ? safe(found) : String(found ?? "");
       return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;

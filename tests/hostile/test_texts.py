@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from gpureport.collect.file_import import read_openmetrics
 from gpureport.report.json_file import escaped
+from gpureport.report.page.embedded import environment
 from gpureport.values.quantity import amount
 from gpureport.values.text.rows import print_rows
 from gpureport.values.text.safe import csv_cell, csv_cell_sql, printable, to_json
@@ -66,6 +67,11 @@ def test_what_is_printed_has_no_control_character(text: str) -> None:
 def test_a_backslash_does_not_end_a_cell_of_markdown(text: str, cell: str) -> None:
     print_rows(["name"], [[text]], "md", out := StringIO())
     assert out.getvalue().splitlines()[2] == f"| {cell} |"
+
+
+def test_a_name_on_the_page_turns_no_figure() -> None:
+    page = environment().from_string("<i title='{{ name }}'>{{ name }}: {{ 12 }} {{ style | safe }}</i>")
+    assert page.render(name="a\u202eb<\x00", style="<b>") == "<i title='a\ufffdb&lt;␀'>a\ufffdb&lt;␀: 12 <b></i>"
 
 
 def test_a_name_in_the_summary_is_short_enough_to_read() -> None:

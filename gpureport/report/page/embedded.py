@@ -22,6 +22,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from gpureport.values.runtime.resources import TEMPLATES
 from gpureport.values.text import formats
+from gpureport.values.text.safe import PICTURES
 from gpureport.values.window import rfc3339
 
 _SCRIPTS = ("data.js", "grid.js", "charts.js", "page.js")
@@ -51,6 +52,8 @@ def environment() -> Environment:
     made = Environment(
         loader=FileSystemLoader(TEMPLATES), undefined=StrictUndefined, autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
+    # A change of the writing direction in a name would turn the figures after it: 12 would read 21.
+    made.finalize = lambda found: found.translate(PICTURES) if isinstance(found, str) else found
     made.filters.update(
         instant=rfc3339,
         count=lambda number: f"{number:,}",

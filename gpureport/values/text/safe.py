@@ -12,7 +12,8 @@ _FORMULA = f"^(?:[\\t\\r]|[{_BLANKS}]*[=+\\-@\uff1d\uff0b\uff0d\uff20])"
 _CODES = (*range(9), 11, 12, *range(14, 32), *range(127, 160), 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
 """Control characters other than tab and line ends, and characters that change the writing direction."""
 _PICTURES = "".join(chr(0x2400 + code) if code < 32 else "\ufffd" for code in _CODES)
-"""Unicode's pictures of these characters, or the replacement character."""
+PICTURES = dict(zip(_CODES, _PICTURES, strict=True))
+"""Unicode's pictures of these characters, or the replacement character, for ``str.translate``."""
 
 
 def printable(text: str) -> str:
@@ -28,7 +29,7 @@ def to_json(value: Any, indent: int | None = None) -> str:
 
 def csv_cell(text: str) -> str:
     """Return text for a CSV file: an apostrophe before a formula, pictures of control characters."""
-    return re.sub(_FORMULA, r"'\g<0>", text).translate(dict(zip(_CODES, _PICTURES, strict=True)))
+    return re.sub(_FORMULA, r"'\g<0>", text).translate(PICTURES)
 
 
 def csv_cell_sql(column: str) -> str:
