@@ -2,10 +2,11 @@
 --
 -- Figures in OpenCost's sense: all pending pods, requests of containers, all nodes, and here every resource. Figures in Kubernetes' sense: effective
 -- requests, with unscheduled pods separate from bound ones, and unavailable nodes separate. Never add sources or resources: the resource gpu is all
--- of them, in GPUs. A figure is null where its source has no data for it; phases alone show no requests. 0 is an observed 0.
+-- of them, in GPUs. A figure is null where its source has no data for it; phases alone show no requests. 0 is an observed 0. Claims that cannot be
+-- listed may be for GPUs: while a pod has one, demand and supply of GPUs are unknown.
 --
 -- grain:  cluster, source, resource, start_at
--- reads:  day.allocatable, day.gpu_allocatable, day.gpu_request, day.kube_series, day.request, day.state_snapshot, lake.sample
+-- reads:  day.allocatable, day.gpu_allocatable, day.gpu_request, day.kube_series, day.request, day.state_snapshot, lake.pod, lake.sample
 -- source: day.request, day.allocatable
 -- columns:
 --   resource                 extended resource, <class>.deviceclass.resource.k8s.io/devices, or gpu: GPUs under any name
@@ -47,6 +48,10 @@ watch as (
         'snapshot' as source,
         kind in ('pods', 'resourceclaims.resource.k8s.io') as is_of_pods,
         kind in ('resourceclaims.resource.k8s.io', 'resourceslices.resource.k8s.io') as is_of_classes,
+        not bool_or(kind = 'resourceclaims.resource.k8s.io') over (partition by cluster, observed_at) and (cluster, observed_at) in (
+            select (pod.cluster, pod.observed_at::timestamp) from lake.pod
+            where pod.phase in ('Pending', 'Running', 'Unknown') and cardinality(pod.resource_claims) > 0
+        ) as has_unlisted_claims,
         observed_at as start_at,
         stands_until_at as end_at
     from day.state_snapshot
@@ -107,7 +112,8 @@ change as (
         resource.resource,
         unnest([{ 'changed_at': watch.start_at, 'sign': 1 }, { 'changed_at': watch.end_at, 'sign': -1 }], recursive := true),
         watch.is_of_pods::bigint as pod_watches,
-        (not watch.is_of_pods)::bigint as node_watches
+        (not watch.is_of_pods)::bigint as node_watches,
+        (watch.has_unlisted_claims and resource.resource = 'gpu')::bigint as unlisted
     from watch
     inner join resource
         using (cluster, source)
@@ -137,7 +143,7 @@ running as (
 known as (
     select
         *,
-        node_watches > 0 and (advertised_count > 0 or not ends_with(resource, '.deviceclass.resource.k8s.io/devices')) as is_allocatable_known
+        node_watches > 0 and unlisted = 0 and (advertised_count > 0 or not ends_with(resource, '.deviceclass.resource.k8s.io/devices')) as is_allocatable_known
     from running
 )
 
@@ -146,16 +152,16 @@ select
     resource.is_opencosts,
     running.start_at,
     running.end_at,
-    if(running.pod_watches > 0, running.pending_pods, null)::bigint as pending_pod_count,
-    if(running.pod_watches > 0 and running.unsized = 0, running.pending_units, null)::double as pending_request_units,
-    if(running.pod_watches > 0 and running.unsized = 0, running.requested, null)::double as requested_units,
+    if(running.pod_watches > 0 and running.unlisted = 0, running.pending_pods, null)::bigint as pending_pod_count,
+    if(running.pod_watches > 0 and running.unsized + running.unlisted = 0, running.pending_units, null)::double as pending_request_units,
+    if(running.pod_watches > 0 and running.unsized + running.unlisted = 0, running.requested, null)::double as requested_units,
     if(running.is_allocatable_known, running.allocatable, null)::double as allocatable_units,
-    if(running.pod_watches > 0 and running.unstaged = 0, running.gated_pods, null)::bigint as gated_pod_count,
-    if(running.pod_watches > 0 and running.unstaged = 0, running.unscheduled_pods, null)::bigint as unscheduled_pod_count,
-    if(running.pod_watches > 0 and running.unstaged = 0 and running.unsized_unscheduled = 0, running.unscheduled, null)::double as unscheduled_units,
+    if(running.pod_watches > 0 and running.unstaged + running.unlisted = 0, running.gated_pods, null)::bigint as gated_pod_count,
+    if(running.pod_watches > 0 and running.unstaged + running.unlisted = 0, running.unscheduled_pods, null)::bigint as unscheduled_pod_count,
+    if(running.pod_watches > 0 and running.unstaged = 0 and running.unsized_unscheduled + running.unlisted = 0, running.unscheduled, null)::double as unscheduled_units,
     if(running.pod_watches > 0 and running.unstaged = 0, running.bound_pods, null)::bigint as bound_pending_pod_count,
-    if(running.pod_watches > 0 and running.unstaged = 0 and running.unsized_bound = 0, running.bound, null)::double as bound_pending_units,
-    if(running.pod_watches > 0 and running.unstaged = 0 and running.unsized_allocated = 0, running.allocated, null)::double as allocated_units,
+    if(running.pod_watches > 0 and running.unstaged = 0 and running.unsized_bound + running.unlisted = 0, running.bound, null)::double as bound_pending_units,
+    if(running.pod_watches > 0 and running.unstaged = 0 and running.unsized_allocated + running.unlisted = 0, running.allocated, null)::double as allocated_units,
     if(running.is_allocatable_known and running.unjudged = 0, running.schedulable, null)::double as schedulable_units,
     if(running.is_allocatable_known and running.unjudged = 0, running.cordoned, null)::double as cordoned_units,
     if(running.is_allocatable_known and running.unjudged = 0, running.not_ready, null)::double as not_ready_units
