@@ -59,7 +59,7 @@ seen as (
     select
         -- An object that is new since the previous snapshot has its terms from its creation.
         term.* replace (coalesce(term.changed_at, if(term.created_at > snapshot.previous_at, term.created_at, null)) as changed_at),
-        snapshot.stands_until_at,
+        snapshot.* similar to '^(stands_until|next)_at$',
         coalesce(scope.scopes, '') as scopes,
         (
             term.uid, parent, is_parent, tree, namespaces, scopes, priority, may_lend,
@@ -93,17 +93,18 @@ beside as (
     )
 ),
 
--- If a snapshot before has the same terms, the interval continues from there.
+-- If a snapshot before has the same terms, the interval continues from there. A snapshot without the object or the resource ends it.
 object as (
     select
         *,
         if(coalesce(is_as_before, false) or changed_at is null, snapshot_at, since_at) as start_at,
         case
+            when next_snapshot_at > next_at then stands_until_at
             when is_as_next then next_snapshot_at
             when next_since_at >= snapshot_at then next_since_at
             else stands_until_at
         end as end_at,
-        if(coalesce(is_as_next, false) and next_snapshot_at > stands_until_at, 'inferred', 'certain') as certainty
+        if(is_as_next and end_at > stands_until_at, 'inferred', 'certain') as certainty
     from beside
 ),
 
