@@ -60,6 +60,20 @@ def test_koordinator_says_its_fair_share_and_request_in_annotations() -> None:
     assert values_of(row, "parent", "is_parent", "may_lend", "namespaces") == ("koordinator-root-quota", False, True, None)
 
 
+@pytest.mark.parametrize(("written", "weight"), [('{"cpu": 2}', 0), ('{"nvidia.com/gpu": 3}', 3), ('{"cpu": 0}', 4), ("{}", 4)])
+def test_max_is_the_weight_only_where_koordinators_quota_has_no_weight_at_all(written: str, weight: float) -> None:
+    """A resource that the weights of a quota leave out has the weight 0: GetSharedWeight takes the annotation as a whole."""
+    metadata = {"name": "a", "annotations": {"quota.scheduling.koordinator.sh/shared-weight": written}}
+    (row, *_) = (
+        row
+        for row in quota_term_rows(
+            BY_NAME["elasticquotas.scheduling.sigs.k8s.io"], {"metadata": metadata, "spec": {"max": {"nvidia.com/gpu": 4}}}
+        )
+        if row["resource"] == "nvidia.com/gpu"
+    )
+    assert row["weight"] == weight
+
+
 @pytest.mark.parametrize("written", ["", "{", "5", "[" * 100_000], ids=["nothing", "cut off", "a number", "100,000 lists"])
 def test_an_annotation_of_koordinator_that_is_no_list_of_resources_says_nothing(written: str) -> None:
     named = {f"quota.scheduling.koordinator.sh/{name}": written for name in ("runtime", "namespaces")}

@@ -61,11 +61,11 @@ def _elastic(identity: Row, found: Object, namespaces: list[str]) -> Iterator[Ro
 
 
 def _koordinator(identity: Row, found: Object) -> Iterator[Row]:
-    """Yield Koordinator's terms. Its own figures are in annotations; without a weight, max is the weight."""
+    """Yield Koordinator's terms. Its own figures are in annotations; without any weight, max is the weight."""
     metadata = mapping(found.get("metadata"))
     labels, annotations = texts(metadata.get("labels")), texts(metadata.get("annotations"))
     least, most = _spec(found, "min"), _spec(found, "max")
-    reserved = _annotated(annotations, "guaranteed")
+    reserved, shared = _annotated(annotations, "guaranteed"), _annotated(annotations, "shared-weight")
     common = {
         "quota": identity["name"],
         "parent": labels.get(f"{_KOORDINATOR}parent", ""),
@@ -78,7 +78,7 @@ def _koordinator(identity: Row, found: Object) -> Iterator[Row]:
         common,
         guaranteed={name: _larger(least.get(name), reserved.get(name)) for name in {**least, **reserved}},
         cap=most,
-        weight={**most, **_annotated(annotations, "shared-weight")},
+        weight={**dict.fromkeys(most, 0.0), **shared} if any(shared.values()) else most,
         delivered=_status(found, "used"),
         demanded=_annotated(annotations, "request"),
         fair_share=_annotated(annotations, "runtime"),
