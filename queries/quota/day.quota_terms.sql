@@ -82,7 +82,7 @@ seen as (
 beside as (
     select
         *,
-        terms = lag(terms) over one as is_as_before,
+        terms = lag(terms) over one or since_at < lag(snapshot_at) over one as is_change_unknown,
         lead(snapshot_at) over one as next_snapshot_at,
         terms = lead(terms) over one as is_as_next,
         if(lead(changed_at) over one is null, null, lead(since_at) over one) as next_since_at
@@ -93,11 +93,12 @@ beside as (
     )
 ),
 
--- If a snapshot before has the same terms, the interval continues from there. A snapshot without the object or the resource ends it.
+-- If a snapshot before has the same terms, the interval continues from there. A snapshot without the object or the resource ends it. Terms that
+-- changed without a write since the snapshot before, such as those that Koordinator computes, changed at an unknown time.
 object as (
     select
         *,
-        if(coalesce(is_as_before, false) or changed_at is null, snapshot_at, since_at) as start_at,
+        if(coalesce(is_change_unknown, false) or changed_at is null, snapshot_at, since_at) as start_at,
         case
             when next_snapshot_at > next_at then stands_until_at
             when is_as_next then next_snapshot_at

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from gpureport.collect.sources.kubernetes.cluster import decode_list
 from gpureport.collect.state.fields import Row
 from gpureport.collect.state.kinds import KINDS, Kind
 from gpureport.collect.state.quota_terms import quota_term_rows
@@ -163,6 +164,18 @@ def test_the_last_change_of_the_spec_is_the_last_write_that_was_not_of_the_statu
     ]
     found = {"metadata": {"name": "q", "namespace": "n", "managedFields": managed}, "spec": {"min": {"nvidia.com/gpu": 1}}}
     (row,) = rows("elasticquotas.nos.nebuly.com", found)
+    assert row["changed_at"] == 1_795_168_800_000
+
+
+def test_koordinators_scheduler_changes_no_terms_where_it_writes_its_figures() -> None:
+    """It patches annotations and status of the object itself, not of the subresource, whenever use or runtime changes."""
+    managed = [
+        {"time": "2026-11-20T10:00:00Z", "manager": "kubectl", "operation": "Update"},
+        {"time": "2026-11-20T12:00:00Z", "manager": "koord-scheduler", "operation": "Update"},
+    ]
+    body = {"items": [{"metadata": {"name": "q", "managedFields": managed}, "spec": {"max": {"nvidia.com/gpu": 1}}}]}
+    (found,) = decode_list(json.dumps(body).encode(), "elasticquotas")["items"]
+    (row,) = rows("elasticquotas.scheduling.sigs.k8s.io", found)
     assert row["changed_at"] == 1_795_168_800_000
 
 

@@ -38,9 +38,11 @@ def quota_term_rows(kind: Kind, found: Object) -> Iterator[Row]:
 
 
 def _changed_at(metadata: Object) -> int | None:
-    """Return the time of the latest write, except writes of the status alone."""
+    """Return the time of the latest write, except writes of the status alone; Koordinator's scheduler writes its own figures."""
     written = [
-        instant(each.get("time")) for each in objects(metadata.get("managedFields")) if text(each.get("subresource")) != "status"
+        instant(each.get("time"))
+        for each in objects(metadata.get("managedFields"))
+        if text(each.get("subresource")) != "status" and text(each.get("manager")) != "koord-scheduler"
     ]
     return max((each for each in written if each is not None), default=None)
 

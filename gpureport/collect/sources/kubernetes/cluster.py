@@ -116,6 +116,7 @@ class _Pod(TypedDict, total=False):
 
 class _Managed(TypedDict, total=False):
     time: Any
+    manager: Any
     subresource: Any
 
 
