@@ -6,6 +6,7 @@ Source: KAI-Scheduler d5bc503 (2026-08), plugin proportion. Each call handles on
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,14 @@ from gpureport.schedulers.model import DEFAULT_RULES, Holding, Past, Rules, Shar
 from gpureport.schedulers.pods import Policy, Request, Situation
 
 DEFAULT_PRIORITY = 100
+_GPU = re.compile(r"(?:nvidia|amd)\.com/gpu|nvidia\.com/mig-(\d+)g\.\d+gb|[^/]*gpu[^/]*", re.IGNORECASE)
+"""Resources and device classes that count as GPUs; a name without a domain is a class, or a fraction."""
+
+
+def gpus(amounts: Mapping[str, float]) -> float | None:
+    """Return GPUs as KAI counts them, None where no resource is one: a MIG instance counts as one GPU for each of its slices."""
+    counted = [amount * int(found[1] or 1) for name, amount in sorted(amounts.items()) if (found := _GPU.fullmatch(name))]
+    return sum(counted) if counted else None
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 -- Free GPUs for a request of each size, over time: only nodes of its flavor with enough free GPUs count, and none that is not ready or cordoned.
 --
--- GPUs under Koordinator's and other names count once. Whole GPUs and instances of each MIG profile are apart. nos counts instances in GB.
+-- GPUs under Koordinator's and other names count once. Whole GPUs and instances of each MIG profile are apart. nos counts instances in GB, KAI as one
+-- GPU for each slice.
 --
 -- grain:  cluster, system, resource, flavor, part, request_gpus, start_at
 -- reads:  day.node_outage, day.quota_flavor_node, day.quota_native, day.quota_node, day.quota_pod, day.quota_request
@@ -10,21 +11,21 @@
 --   free_gpus     GPUs available for such requests
 with gpus as (
     select
-        system = 'nos' as is_memory,
+        system as counted_by,
         requests,
-        regexp_extract(if(system = 'nos', requests, resource), 'mig-[^=]*') as part,
+        regexp_extract(if(system = '', resource, requests), 'mig-[^=]*') as part,
         greatest(
             sum(amount_gpus) filter (where resource not like 'koordinator%'), max(amount_gpus) filter (where resource like 'koordinator%')
         )::decimal(38, 9) as amount
     from day.quota_native
-    where system = '' or resource = 'nos.nebuly.com/gpu-memory'
+    where system = '' or resource = 'nos.nebuly.com/gpu-memory' or system = 'kai' and resource = 'gpu'
     group by system, requests, part
 ),
 
 size as (
     select distinct
         columns('^(cluster|system|resource|flavor|part)$'),
-        resource = 'nos.nebuly.com/gpu-memory' as is_memory,
+        if(system = 'kai' or resource = 'nos.nebuly.com/gpu-memory', system, '') as counted_by,
         round(pod_gpus, 6) as request_gpus
     from day.quota_request
     where pod_gpus > 0 and (bound_at is null or bound_at > created_at)
@@ -54,7 +55,7 @@ step as (
         pod.* similar to '^(cluster|node_name)$',
         pod.bound_at as start_at,
         pod.ended_at as end_at,
-        gpus.* similar to '^(is_memory|part)$',
+        gpus.* similar to '^(counted_by|part)$',
         -gpus.amount as amount
     from day.quota_pod as pod
     inner join gpus
@@ -65,7 +66,7 @@ step as (
     union all by name
     select
         outage.* exclude (cause),
-        allocatable.* similar to '^(is_memory|part)$',
+        allocatable.* similar to '^(counted_by|part)$',
         -1000000000 as amount
     from day.node_outage as outage
     inner join allocatable
@@ -81,9 +82,9 @@ grown as (
             partition by node.cluster, node.node_name, node.part, size.system, size.resource, size.flavor, size.part, size.request_gpus
             order by node.start_at
         ), 0) as growth
-    from running_amounts(step, (cluster, node_name, is_memory, part)) as node
+    from running_amounts(step, (cluster, node_name, counted_by, part)) as node
     inner join size
-        using (cluster, is_memory)
+        using (cluster, counted_by)
     left join day.quota_flavor_node as of_flavor
         using (cluster, flavor, node_name)
 ),

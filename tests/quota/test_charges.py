@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpureport.compute.quotas.shares import gpu_units
+from gpureport.compute.quotas.shares import gpu_units, native_requests
 from quota.kueue_scene import FROM, GPU, amounts, at, flavor, named, node, pod, queue, rows, scene, workload
 
 
@@ -36,6 +36,21 @@ def test_devices_that_koordinators_percent_are_of_are_no_gpus_of_their_own(resou
 def test_quotas_count_the_accelerators_that_allocation_counts(resource, gpus):
     """A board of MI300X in CPX mode has eight parts."""
     assert gpu_units(resource, 32) == gpus
+
+
+@pytest.mark.parametrize(
+    ("requests", "gpus"),
+    [
+        ({"nvidia.com/mig-1g.10gb": 7.0}, 7),
+        ({"nvidia.com/mig-3g.40gb": 2.0, "nvidia.com/gpu": 1.0}, 7),
+        ({"nvidia.com/mig-1c.2g.10gb": 1.0, "nvidia.com/mig-1g.10gb.me": 1.0, "nvidia.com/gpu.shared": 1.0}, 0),
+        ({"amd.com/gpu": 2.0, "cpu": 1.0}, 2),
+        ({"gpu-fraction": 0.5, "koordinator.sh/gpu": 50.0}, 0.5),
+    ],
+)
+def test_kai_counts_a_mig_instance_as_one_gpu_for_each_slice(requests, gpus):
+    """As its GetGpusQuota: names that its pattern does not match as a whole count as none, and so do replicas."""
+    assert native_requests("kai", requests, 32)["gpu"] == gpus
 
 
 def claim(name, namespace, *requests, allocated=True):

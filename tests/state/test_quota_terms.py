@@ -145,6 +145,14 @@ def test_kai_says_minus_one_for_no_limit_and_nothing_for_a_limit_of_nothing() ->
     assert values_of(row, "guaranteed", "cap", "weight") == (inf, 0, 0)
 
 
+def test_kais_status_counts_devices_of_all_makers_and_claims_and_mig_instances_by_slices() -> None:
+    """As KAI's SumGpuAllocation: 1.5 + 2 + 1 + 2 x 3."""
+    amounts = {"nvidia.com/gpu": "1500m", "amd.com/gpu": "2", "gpu.nvidia.com": "1", "nvidia.com/mig-3g.40gb": "2", "cpu": "8"}
+    found = {"metadata": {"name": "c"}, "spec": {"resources": {"gpu": {"quota": 4}}}, "status": {"allocated": amounts}}
+    (row,) = rows("queues.scheduling.run.ai", found)
+    assert values_of(row, "delivered", "demanded") == (10.5, None)
+
+
 def test_a_resource_quota_is_a_cap_and_no_guarantee() -> None:
     quotas = recorded("resourcequotas", BY_NAME["resourcequotas"])
     names = ("guaranteed", "cap", "delivered", "namespaces")

@@ -10,6 +10,7 @@ from typing import Any
 from gpureport.collect.state.fields import Object, Row, condition, instant, listed, mapping, noted, objects, text, texts, whole
 from gpureport.collect.state.kinds import Kind
 from gpureport.collect.state.pods import effective_requests, placement
+from gpureport.schedulers.kai import gpus
 from gpureport.values.quantity import amount, amounts
 
 _KOORDINATOR = "quota.scheduling.koordinator.sh/"
@@ -197,12 +198,11 @@ def _kai_queue(identity: Row, found: Object) -> Iterator[Row]:
 
 
 def _kai_amount(quantities: Any, name: str) -> float | None:
-    """Return an amount in KAI units: cpu in thousandths, memory in 10^6 bytes. In status, gpu is nvidia.com/gpu."""
-    found = amounts(quantities)
-    keys = [key for key in found if key == name or (name == "gpu" and key.endswith("/gpu"))]
-    scale = {"gpu": 1.0, "cpu": 1e3, "memory": 1e-6}[name]
-    value = found[min(keys)] if keys else None
-    return None if value is None else value * scale
+    """Return an amount in KAI units: cpu in thousandths, memory in 10^6 bytes."""
+    found = {key: value for key, value in amounts(quantities).items() if value is not None}
+    if name == "gpu":
+        return gpus(found)
+    return found[name] * {"cpu": 1e3, "memory": 1e-6}[name] if name in found else None
 
 
 def _resource_quota(identity: Row, found: Object) -> Iterator[Row]:

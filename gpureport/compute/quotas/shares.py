@@ -11,6 +11,7 @@ import duckdb
 import pyarrow as pa
 
 from gpureport.compute.quotas.scene import STEP, QuotaRows, Row, step_of
+from gpureport.schedulers import kai
 from gpureport.schedulers.allocation import SHARING, fair_shares
 from gpureport.schedulers.model import Holding, Rules, Share
 from gpureport.schedulers.nos import GPU_MEMORY, with_gpu_memory
@@ -38,8 +39,8 @@ _KAI_CPU, _KAI_MEMORY = 1e3, 1e-6
 def native_requests(system: str, requests: Mapping[str, float | None], gb_per_gpu: float) -> dict[str, float]:
     """Return a request in base units, with the resource names that the system's quotas use.
 
-    nos adds gpu-memory in GB. A ResourceQuota prefixes names with ``requests.`` or ``limits.``. KAI has gpu (whole GPUs,
-    MIG instances by their slices, fractions), cpu in thousandths and memory in 10^6 bytes.
+    nos adds gpu-memory in GB. A ResourceQuota prefixes names with ``requests.`` or ``limits.``. KAI has gpu, cpu in
+    thousandths and memory in 10^6 bytes.
     """
     known = {name: amount for name, amount in requests.items() if amount is not None}
     if system == "nos":
@@ -47,15 +48,9 @@ def native_requests(system: str, requests: Mapping[str, float | None], gb_per_gp
     if system == "kubernetes":
         return {**known, **{f"{kind}{name}": amount for name, amount in known.items() for kind in (_OF_REQUESTS, "limits.")}}
     if system == "kai":
-        return _kai(known, gb_per_gpu)
+        cpu, memory = known.get("cpu", 0.0) * _KAI_CPU, known.get("memory", 0.0) * _KAI_MEMORY
+        return {KAI_GPU: kai.gpus(known) or 0.0, "cpu": cpu, "memory": memory}
     return known
-
-
-def _kai(known: Mapping[str, float], gb_per_gpu: float) -> dict[str, float]:
-    gpus = known.get(FRACTION, 0.0) + sum(
-        amount * (gpu_units(name, gb_per_gpu) or 0.0) for name, amount in sorted(known.items()) if name.startswith("nvidia.com/")
-    )
-    return {KAI_GPU: gpus, "cpu": known.get("cpu", 0.0) * _KAI_CPU, "memory": known.get("memory", 0.0) * _KAI_MEMORY}
 
 
 def gpu_units(resource: str, gb_per_gpu: float) -> float | None:
