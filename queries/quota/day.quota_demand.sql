@@ -269,7 +269,8 @@ select
     if(governed.is_counted, waiting.waiting_native, null) as waiting_native,
     if(governed.is_counted, waiting.waiting_pod_native, null) as waiting_pod_native,
     waiting.waiting_part,
-    report.fair_share as reported_share_native,
+    -- Volcano's share of a queue without requests is of an earlier time.
+    if(governed.system = 'volcano' and report.demanded = 0, null, report.fair_share) as reported_share_native,
     governed.amount_source
 from summed
 inner join governed
