@@ -1,5 +1,6 @@
 -- Pods that a ResourceQuota refused, by controller: at least one pod, from the first to the last known refusal.
 --
+-- revision: 2
 -- grain:  cluster, quota, resource, owner_kind, owner_name, start_at
 -- reads:  day.quota_unit, day.quota_watch, lake.quota
 -- source: Events FailedCreate, "exceeded quota: …, requested: …, used: …"
@@ -22,7 +23,7 @@ run as (
     select
         refusal.* similar to '^(cluster|quota|owner_kind|owner_name)$',
         unit.resource,
-        max(try_cast(split_part(refusal.requested, '=', 2) as integer) * unit.gpus_per_native) as refused_gpus,
+        max(try_cast(replace(split_part(refusal.requested, '=', 2), 'k', '000') as integer) * unit.gpus_per_native) as refused_gpus,
         min(refusal.first_at) as first_at,
         max(refusal.last_at) as last_at
     from refusal
