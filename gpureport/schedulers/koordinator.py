@@ -18,6 +18,8 @@ Rounding = Literal["nearest", "largest-remainder"]
 """Up to v1.8.0 ("nearest"), parts are rounded separately, so the sum may be too low or too high; later it is exact."""
 NOT_SHARED = ("koordinator-system-quota", "koordinator-default-quota")
 """Quotas whose use is subtracted before the remainder is shared."""
+_ROOT = "koordinator-root-quota"
+"""An object without terms that contains all others: its children share what there is."""
 
 
 @dataclass(frozen=True)
@@ -87,12 +89,12 @@ def shares(
 ) -> dict[str, Share]:
     """Return the runtime quota of every quota, parents included, in a cluster with ``capacity`` of the resource."""
     before = {each.quota.name: each.delivered for each in holdings if each.quota.name in NOT_SHARED}
-    shared = sorted((each for each in holdings if each.quota.name not in before), key=lambda each: each.quota.name)
-    runtime = _Tree(resource, shared, rounding, rules).runtime(roots(shared), _units(resource, capacity - sum(before.values())))
-    scale = _scale(resource)
-    return {name: Share(amount) for name, amount in before.items()} | {
-        name: Share(amount / scale) for name, amount in runtime.items()
-    }
+    rest = capacity - sum(before.values())
+    alone = before | {each.quota.name: rest for each in holdings if each.quota.name == _ROOT}
+    shared = sorted((each for each in holdings if each.quota.name not in alone), key=lambda each: each.quota.name)
+    runtime = _Tree(resource, shared, rounding, rules).runtime(roots(shared), _units(resource, rest))
+    parts = {name: part / _scale(resource) for name, part in runtime.items()}
+    return {name: Share(amount) for name, amount in {**alone, **parts}.items()}
 
 
 def _scale(resource: str) -> int:

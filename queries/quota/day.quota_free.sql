@@ -1,7 +1,6 @@
 -- Free GPUs for a request of each size, over time: only nodes of its flavor with enough free GPUs count, and none that is not ready or cordoned.
 --
--- GPUs under Koordinator's and other names count once. Whole GPUs and instances of each MIG profile are apart. nos counts instances in GB, KAI as one
--- GPU for each slice.
+-- GPUs under Koordinator's and other names count once. Whole GPUs and instances of each MIG profile are apart: nos counts GB, KAI slices.
 --
 -- grain:  cluster, system, resource, flavor, part, request_gpus, start_at
 -- reads:  day.node_outage, day.quota_flavor_node, day.quota_native, day.quota_node, day.quota_pod, day.quota_request

@@ -93,8 +93,7 @@ beside as (
     )
 ),
 
--- If a snapshot before has the same terms, the interval continues from there. A snapshot without the object or the resource ends it. Terms that
--- changed without a write since the snapshot before, such as those that Koordinator computes, changed at an unknown time.
+-- If a snapshot before has the same terms, the interval continues from there; one without the object ends it. A change without a write has no time.
 object as (
     select
         *,

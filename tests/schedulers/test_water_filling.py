@@ -158,6 +158,13 @@ def test_koordinators_children_share_what_their_parent_got():
     assert fair(koordinator.shares("gpu", TREE, 110)) == {"p": 60, "q": 40, "k1": 50, "k2": 10, "koordinator-system-quota": 10}
 
 
+def test_koordinators_root_has_what_the_system_and_default_quotas_leave_and_its_children_share_it():
+    """Its scheduler makes the object, without min, max or weight."""
+    root = holding("koordinator-root-quota", 0, is_parent=True, may_lend=False)
+    found = fair(koordinator.shares("gpu", [root, *TREE], 110))
+    assert found == {**fair(koordinator.shares("gpu", TREE, 110)), "koordinator-root-quota": 100}
+
+
 def test_koordinators_child_that_does_not_lend_keeps_its_min():
     stingy = [*TREE[:2], holding("k2", 10, guaranteed=20, cap=100, parent="p", may_lend=False), *TREE[3:]]
     assert fair(koordinator.shares("gpu", stingy, 110)) == {"p": 60, "q": 40, "k1": 40, "k2": 20, "koordinator-system-quota": 10}

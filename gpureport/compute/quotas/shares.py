@@ -33,7 +33,6 @@ _AMD_PARTS = {"s": 1, "d": 2, "t": 3, "q": 4, "c": 8}
 _PERCENT = re.compile(r"(?:koordinator\.sh|kubernetes\.io|scheduling\.koordinator\.sh)/gpu(?:-core|-memory-ratio)?")
 _NO_DEVICES = frozenset({"", "cpu", "memory", "pods", "storage", "ephemeral-storage"})
 _STORAGE = ".storageclass.storage.k8s.io/"
-_KAI_CPU, _KAI_MEMORY = 1e3, 1e-6
 
 
 def native_requests(system: str, requests: Mapping[str, float | None], gb_per_gpu: float) -> dict[str, float]:
@@ -48,8 +47,7 @@ def native_requests(system: str, requests: Mapping[str, float | None], gb_per_gp
     if system == "kubernetes":
         return {**known, **{f"{kind}{name}": amount for name, amount in known.items() for kind in (_OF_REQUESTS, "limits.")}}
     if system == "kai":
-        cpu, memory = known.get("cpu", 0.0) * _KAI_CPU, known.get("memory", 0.0) * _KAI_MEMORY
-        return {KAI_GPU: kai.gpus(known) or 0.0, "cpu": cpu, "memory": memory}
+        return {KAI_GPU: kai.gpus(known) or 0.0, "cpu": known.get("cpu", 0.0) * 1e3, "memory": known.get("memory", 0.0) * 1e-6}
     return known
 
 
