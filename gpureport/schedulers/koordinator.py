@@ -18,8 +18,7 @@ Rounding = Literal["nearest", "largest-remainder"]
 """Up to v1.8.0 ("nearest"), parts are rounded separately, so the sum may be too low or too high; later it is exact."""
 NOT_SHARED = ("koordinator-system-quota", "koordinator-default-quota")
 """Quotas whose use is subtracted before the remainder is shared."""
-_ROOT = "koordinator-root-quota"
-"""An object without terms that contains all others: its children share what there is."""
+_ROOT = "koordinator-root-quota"  # contains all others, without terms of its own: its children share what there is
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ seen as (
         arg_max(case
             when pod.phase in ('Running', 'Succeeded') then lower(pod.phase)
             when pod.status_reason = 'Evicted' then 'evicted'
-            when pod.status_reason in ('Preempting', 'Preempted') then 'preempted'
+            when pod.status_reason in ('Preempting', 'Preempted', 'PreemptionByScheduler') then 'preempted'
             when pod.status_reason in ('NodeLost', 'NodeShutdown', 'Shutdown', 'Terminated') then 'node_shutdown'
             when killed.pod_uid is not null then 'out_of_memory'
             else 'failed'

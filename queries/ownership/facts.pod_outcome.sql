@@ -2,7 +2,7 @@
 --
 -- A final state comes before running, every other final state before failed without a reason, and snapshots before kube-state-metrics.
 --
--- revision: 3
+-- revision: 4
 -- grain:  cluster, namespace, pod, pod_uid
 -- reads:  day.pod_life, day.snapshot_life, facts.pod_workload
 -- source: Pod status.phase, status.reason and containerStatuses; kube_pod_status_phase, kube_pod_status_reason,

@@ -27,6 +27,21 @@ def test_a_pod_of_nulls_is_a_row_of_unknowns() -> None:
     assert container_rows(pod({"containers": None})) == []
 
 
+@pytest.mark.parametrize(
+    ("reason", "is_true", "found"),
+    [
+        (None, "True", "PreemptionByScheduler"),
+        ("Evicted", "True", "Evicted"),
+        (None, "False", ""),
+        ("Evicted", "False", "Evicted"),
+    ],
+)
+def test_a_condition_names_the_reason_of_a_pod_that_the_scheduler_preempts(reason: Any, is_true: str, found: str) -> None:
+    """The scheduler writes DisruptionTarget and deletes the pod; status.reason is the kubelet's."""
+    conditions = [{"type": "DisruptionTarget", "status": is_true, "reason": "PreemptionByScheduler"}]
+    assert pod_row(pod(None, {"phase": "Running", "reason": reason, "conditions": conditions}))["status_reason"] == found
+
+
 def test_a_claim_is_named_by_the_spec_or_where_it_was_made_by_the_status() -> None:
     claims = [
         {"name": "own", "resourceClaimName": "shared"},

@@ -147,6 +147,7 @@ def pod_row(pod: Object) -> Row:
     """Return the row of a pod."""
     metadata, spec, status = mapping(pod.get("metadata")), mapping(pod.get("spec")), mapping(pod.get("status"))
     labels, annotations = texts(metadata.get("labels")), mapping(metadata.get("annotations"))
+    disrupted = condition(status.get("conditions"), "DisruptionTarget")
     return {
         **pod_identity(pod),
         "node_name": text(spec.get("nodeName")),
@@ -161,7 +162,7 @@ def pod_row(pod: Object) -> Row:
         "priority_class": text(spec.get("priorityClassName")),
         "scheduler": text(spec.get("schedulerName")),
         "scheduling_group": _group(spec, labels, annotations),
-        "status_reason": text(status.get("reason")),
+        "status_reason": text(status.get("reason") or (disrupted.get("status") == "True" and disrupted.get("reason"))),
         "effective_requests": effective_requests(spec),
         "quota_scopes": list(_quota_scopes(spec, text(status.get("qosClass")))),
         "resource_claims": claim_names(pod),
