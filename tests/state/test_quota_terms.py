@@ -61,6 +61,24 @@ def test_koordinator_says_its_fair_share_and_request_in_annotations() -> None:
     assert values_of(row, "parent", "is_parent", "may_lend", "namespaces") == ("koordinator-root-quota", False, True, None)
 
 
+@pytest.mark.parametrize(
+    ("child", "min_gpus", "demanded"),
+    [('{"nvidia.com/gpu": "1"}', 4, 1), ("null", 4, 0), (None, 4, 4), ('{"nvidia.com/gpu": "6"}', 4, 6), ("null", None, 4)],
+)
+def test_koordinators_demand_is_without_the_min_that_a_quota_does_not_lend(child: str, min_gpus: Any, demanded: float) -> None:
+    """The scheduler raises request to min where a quota does not lend; child-request is what its pods or children request.
+
+    Older versions do not write it. The root quota, without min, has only request.
+    """
+    written = {"request": f'{{"nvidia.com/gpu": "{max(4, demanded)}"}}'} | ({} if child is None else {"child-request": child})
+    annotations = {f"quota.scheduling.koordinator.sh/{name}": each for name, each in written.items()}
+    labels = {"quota.scheduling.koordinator.sh/allow-lent-resource": "false"}
+    spec = {"max": {"nvidia.com/gpu": 8}} | ({} if min_gpus is None else {"min": {"nvidia.com/gpu": min_gpus}})
+    found = {"metadata": {"name": "a", "labels": labels, "annotations": annotations}, "spec": spec}
+    (row,) = quota_term_rows(BY_NAME["elasticquotas.scheduling.sigs.k8s.io"], found)
+    assert row["demanded"] == demanded
+
+
 @pytest.mark.parametrize(("written", "weight"), [('{"cpu": 2}', 0), ('{"nvidia.com/gpu": 3}', 3), ('{"cpu": 0}', 4), ("{}", 4)])
 def test_max_is_the_weight_only_where_koordinators_quota_has_no_weight_at_all(written: str, weight: float) -> None:
     """A resource that the weights of a quota leave out has the weight 0: GetSharedWeight takes the annotation as a whole."""

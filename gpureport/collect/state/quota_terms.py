@@ -69,6 +69,9 @@ def _koordinator(identity: Row, found: Object) -> Iterator[Row]:
     labels, annotations = texts(metadata.get("labels")), texts(metadata.get("annotations"))
     least, most = _spec(found, "min"), _spec(found, "max")
     reserved, shared = _annotated(annotations, "guaranteed"), _annotated(annotations, "shared-weight")
+    requested = _annotated(annotations, "request")
+    if least and f"{_KOORDINATOR}child-request" in annotations:  # request is at least min where the quota does not lend
+        requested = {**dict.fromkeys(requested, 0.0), **_annotated(annotations, "child-request")}
     common = {
         "quota": identity["name"],
         "parent": labels.get(f"{_KOORDINATOR}parent", ""),
@@ -79,17 +82,13 @@ def _koordinator(identity: Row, found: Object) -> Iterator[Row]:
     }
     yield from _rows(
         common,
-        guaranteed={name: _larger(least.get(name), reserved.get(name)) for name in {**least, **reserved}},
+        guaranteed={name: max(least.get(name) or 0.0, reserved.get(name) or 0.0) for name in {**least, **reserved}},
         cap=most,
         weight={**dict.fromkeys(most, 0.0), **shared} if any(shared.values()) else most,
         delivered=_status(found, "used"),
-        demanded=_annotated(annotations, "request"),
+        demanded=requested,
         fair_share=_annotated(annotations, "runtime"),
     )
-
-
-def _larger(one: float | None, other: float | None) -> float | None:
-    return max((each for each in (one, other) if each is not None), default=None)
 
 
 def _annotated(annotations: Mapping[str, str], name: str) -> dict[str, float | None]:
