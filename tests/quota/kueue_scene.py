@@ -151,6 +151,8 @@ KINDS = {
     "resourceflavors": ("ResourceFlavor", ""),
     "workloads": ("Workload", ""),
     "elasticquotas": ("ElasticQuota", "nos.nebuly.com/v1alpha1"),
+    "kai-queues": ("Queue", "scheduling.run.ai/v2"),
+    "koordinator-quotas": ("ElasticQuota", "scheduling.sigs.k8s.io/v1alpha1"),
 }
 """Kind and version; '' for Kueue's, which a scene chooses."""
 

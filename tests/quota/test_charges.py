@@ -215,3 +215,55 @@ def of_both_kinds(_):
 def test_nos_free_mig_instances_cover_requests_for_instances_alone(found):
     """whole lacks 32 GB and small 5 x 10, for which 70 GB of instances are free."""
     assert amounts(found, "unmet", "violated", resource=MEMORY) == {("whole/q", ""): (32, 0), ("small/q", ""): (50, 50)}
+
+
+def labelled(label, quota, *more, **named):
+    found = pod(*more, **named)
+    found["metadata"]["labels"] = {label: quota}
+    return found
+
+
+def instances_of_kai(_):
+    """a has 2 of 7 instances by its quota and holds all; b has 5 and waits for one."""
+    queues = {"a": 2, "b": 5}
+    n0 = node("n0", 0)
+    n0["status"]["allocatable"] |= {SMALL: "7"}
+    terms = {name: {"gpu": {"quota": gpus, "overQuotaWeight": 1, "limit": -1}} for name, gpus in queues.items()}
+    held = [labelled("kai.scheduler/queue", "a", f"p{n}", "ns", 1, 0, 0, "n0", resource=SMALL) for n in range(7)]
+    waits = labelled("kai.scheduler/queue", "b", "w", "ns", 1, FROM, resource=SMALL)
+    return {
+        "kai-queues": [{"metadata": named(name), "spec": {"resources": each}} for name, each in terms.items()],
+        "nodes": [n0],
+        "pods": [*held, waits],
+    }
+
+
+@scene(instances_of_kai)
+def test_instances_of_kais_queues_are_gpus_by_their_slices(found):
+    """Of 7, a gets 2 and b its request of 1; the other 4 are a's too: 6, and one beyond. b could have what a borrows."""
+    figures = ("delivered", "borrowed", "fair_share", "over_entitlement", "unmet", "violated")
+    assert amounts(found, *figures, resource="gpu") == {("a", ""): (7, 5, 6, 1, 0, 0), ("b", ""): (0, 0, 1, 0, 1, 1)}
+
+
+def below_koordinators_root(_):
+    """The root's object has what its scheduler writes, and no terms. a holds 6 of 8 GPUs, and b waits for 6."""
+    own = "quota.scheduling.koordinator.sh/"
+    written = {f"{own}request": f'{{"{GPU}": "12"}}', f"{own}runtime": f'{{"{GPU}": "8"}}', f"{own}child-request": "null"}
+    labels = {f"{own}is-parent": "true", f"{own}allow-lent-resource": "false"}
+    root = {"metadata": named("koordinator-root-quota", "koordinator-system", annotations=written, labels=labels)}
+    below = {f"{own}parent": "koordinator-root-quota"}
+    spec = {"min": {GPU: "2"}, "max": {GPU: "8"}}
+    return {
+        "koordinator-quotas": [
+            root | {"spec": {}, "status": {"used": {GPU: "6"}}},
+            *({"metadata": named(name, "ns", labels=below), "spec": spec} for name in "ab"),
+        ],
+        "nodes": [node("n0")],
+        "pods": [labelled(f"{own}name", "a", "p", "ns", 6, 0, 0, "n0"), labelled(f"{own}name", "b", "w", "ns", 6, 0)],
+    }
+
+
+@scene(below_koordinators_root)
+def test_quotas_below_koordinators_root_share_the_capacity(found):
+    """2 of the 8 each by min, and the other 4 in halves by max."""
+    assert amounts(found, "fair_share", "delivered", "borrowed", "unmet") == {("a", ""): (4, 6, 4, 0), ("b", ""): (4, 0, 0, 2)}
