@@ -99,7 +99,8 @@ object as (
         *,
         if(coalesce(is_change_unknown, false) or changed_at is null, snapshot_at, since_at) as start_at,
         case
-            when next_snapshot_at > next_at then stands_until_at
+            -- Volcano's terms hold for a resource that a queue does not name.
+            when next_snapshot_at > next_at and not (is_as_next and system = 'volcano') then stands_until_at
             when is_as_next then next_snapshot_at
             when next_since_at >= snapshot_at then next_since_at
             else stands_until_at
