@@ -298,8 +298,9 @@ def test_what_cannot_be_asked_is_one_sentence(run_whatif, arguments, code, why):
 
 
 def test_the_recorded_cluster_of_all_systems(tmp_path, capsys):
-    # KAI's queues report 3 and 8 of 10 each, with quotas of 2 and weights 1:4: exactly KAI's share of 11. Of 4 more
-    # the second gets the 2 that it lacks, the first the rest. The demand of Kueue's and Volcano's queues is unknown.
+    # KAI's queues report 3 and 8 of 10 each, with quotas of 2 and weights 1:4. KAI counts 6 GPUs, 7 instances of one slice and
+    # 2 of three: of 19 the second gets its 10 and the first the other 9; with 4 more both have 10. The demand of Kueue's and
+    # Volcano's queues is unknown.
     window = ["--since", "2026-11-21", "--cluster", "rec", "--lake", str(tmp_path)]
     assert (
         main(["import", "--kubernetes", str(RECORDING), "--cluster", "rec", "--lake", str(tmp_path)], {}, NOW_OF_RECORDING) == 0
@@ -313,8 +314,8 @@ def test_the_recorded_cluster_of_all_systems(tmp_path, capsys):
         if row["figure"] == "delivered_gpu_hours"
     }
     quarter = 0.25  # one snapshot is valid for 15 minutes
-    assert delivered["kai", "kai-team-a"] == (3 * quarter, 3 * quarter, 5 * quarter)
-    assert delivered["kai", "kai-team-b"] == (8 * quarter, 8 * quarter, 10 * quarter)
+    assert delivered["kai", "kai-team-a"] == (3 * quarter, 9 * quarter, 10 * quarter)
+    assert delivered["kai", "kai-team-b"] == (8 * quarter, 10 * quarter, 10 * quarter)
     assert delivered["kueue", "cq-research"] == (7 * quarter, None, None)
     left_out = {(each["system"], each["reason"], each["seconds"]) for each in answer["left_out"]}
     assert {("kueue", "demand_unknown", 900), ("volcano", "demand_unknown", 900)} <= left_out
