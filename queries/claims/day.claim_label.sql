@@ -68,26 +68,23 @@ named as (
         run.pod_uid in ('', sole.pod_uid)
         and run.start_at < sole.end_at
         and run.end_at > sole.start_at
-),
-
-place as (
-    select
-        columns('^(cluster|device_uuid|gpu_instance_id)$'),
-        max(node_name) as node_name,
-        max(gpu_instance_profile) as profile,
-        max(gpu_model) as gpu_model
-    from day.device_run
-    group by cluster, device_uuid, gpu_instance_id
 )
 
+-- Ids of instances are used again, so only descriptions of the label's own time count.
 select
-    named.* exclude (start_at, end_at, device),
+    named.* exclude (device),
     coalesce(
         nullif(named.device, ''), named.device_uuid || if(named.gpu_instance_id = '', '', '/' || named.gpu_instance_id)
     ) as device,
-    coalesce(columns(place.* exclude (cluster, device_uuid, gpu_instance_id)), ''),
-    named.start_at,
-    named.end_at
+    coalesce(max(place.node_name), '') as node_name,
+    coalesce(max(place.gpu_instance_profile), '') as profile,
+    coalesce(max(place.gpu_model), '') as gpu_model
 from named
-left join place
-    using (cluster, device_uuid, gpu_instance_id)
+left join day.device_run as place
+    on
+        named.cluster = place.cluster
+        and named.device_uuid = place.device_uuid
+        and named.gpu_instance_id = place.gpu_instance_id
+        and named.start_at < place.end_at
+        and named.end_at > place.start_at
+group by all

@@ -34,11 +34,11 @@ described as (
 label as (
     select
         columns('^(cluster|device_uuid|gpu_instance_id)$'),
+        gpu_instance_profile as profile,
         max(node_name) as node_name,
-        max(gpu_instance_profile) as profile,
         max(right(lower(pci_bus_id), 12)) as pci_bus_id
     from lake.device_label
-    group by cluster, device_uuid, gpu_instance_id
+    group by all
 ),
 
 placed as (
@@ -125,7 +125,7 @@ ordered_instance as (
         ) as number
     from instance
     anti join named
-        using (cluster, device_uuid, gpu_instance_id)
+        using (cluster, device_uuid, gpu_instance_id, profile)
 ),
 
 -- A driver that makes instances on request advertises many more than are present.

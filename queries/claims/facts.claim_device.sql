@@ -3,7 +3,7 @@
 -- Claims disappear with their pods. Between snapshots, the exporter's labels (dra_*) and kube-state-metrics (from 2.20) may still name them.
 -- Snapshots take precedence over telemetry for the same claim and time.
 --
--- revision: 2
+-- revision: 3
 -- grain:  cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request, start_at
 -- reads:  day.claim_label, day.claim_match, day.claim_share
 -- columns: cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request, subrequest, is_admin_access, is_extended_resource,

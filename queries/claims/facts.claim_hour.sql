@@ -5,7 +5,7 @@
 -- access takes nothing. Before the first list of pods, and after the last one, use is unknown unless observed, known from labels, or (before) reserved.
 -- Before the first snapshot of claims, reservation is too.
 --
--- revision: 4
+-- revision: 5
 -- grain:  cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request, hour_start_at
 -- reads:  day.state_snapshot, facts.claim_device, facts.claim_reservation, facts.claim_use
 -- columns: cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request, hour_start_at, allocated_seconds, reserved_seconds,
