@@ -23,9 +23,13 @@ with allocated as (
 step as (
     select
         columns('^(cluster|device_uuid|gpu_instance_id|namespace|claim|claim_uid)$'),
-        if(count(share_ratio) = count(*), least(1, sum(share_ratio)), null) as share_ratio,
         min(start_at) as start_at,
-        max(end_at) as end_at
+        max(end_at) as end_at,
+        -- Shares at once add up, shares in turn do not.
+        if(
+            count(share_ratio) = count(*),
+            least(1, sum(share_ratio * epoch_ms(end_at - start_at)) / epoch_ms(max(end_at) - min(start_at))), null
+        ) as share_ratio
     from numbered_runs(allocated, (cluster, device_uuid, gpu_instance_id, namespace, claim_uid))
     group by cluster, device_uuid, gpu_instance_id, namespace, claim, claim_uid, run_number
 ),

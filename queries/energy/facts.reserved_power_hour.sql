@@ -3,6 +3,7 @@
 -- It is a part of unallocated energy. Several claims on one GPU share it in proportion to their parts of the GPU. Where the part of one claim is
 -- unknown, all have equal parts.
 --
+-- revision: 2
 -- grain:  cluster, device_uuid, namespace, claim_uid, hour_start_at
 -- reads:  day.power_interval, day.reservation
 -- source: day.power_interval within day.reservation

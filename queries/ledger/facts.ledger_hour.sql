@@ -5,7 +5,7 @@
 -- free remainder of a partly allocated unit, and time reserved beside a holder, are inactive, except time without data. Hours are split at
 -- changes of holders and of outages, so that each interval has one state. Activity is summed sample by sample (day.sample_sum).
 --
--- revision: 9
+-- revision: 10
 -- grain:  cluster, device_uuid, gpu_instance_id, hour_start_at, outage, is_reserved, is_unsliced, stranding, activity, namespace, pod, pod_uid, hours_method
 -- reads:  day.allocated_interval, day.device_outage, day.fragmented_gpu, day.interval_saturation, day.partition_interval, day.reservation, day.sample_sum, facts.claim_use
 -- source: day.sample_sum, day.interval_saturation; slices by GPU_I_PROFILE
