@@ -33,14 +33,20 @@ with total as (
     where subject = 'device'
 ),
 
--- Time with any holder, within the hours of the window, and at most the time with data of each day. Holders of a shared device are not added up.
+-- Time with any holder, within the hours of the window, and in proportion the time with data of each day. Holders of a shared device are not added up.
 owned as (
     select
-        * exclude (start_at, end_at),
+        columns('^(cluster|device_uuid|gpu_instance_id)$'),
         start_at::date as day,
-        greatest(start_at, date_trunc('hour', $since_at)) as start_at,
-        least(end_at, date_trunc('hour', $until_at - interval 1 millisecond) + interval 1 hour) as end_at
+        greatest(start_at, date_trunc('hour', $since_at)) as begun_at,
+        least(end_at, date_trunc('hour', $until_at - interval 1 millisecond) + interval 1 hour) as ended_at,
+        max(ended_at) over (
+            partition by cluster, device_uuid, gpu_instance_id, day
+            order by begun_at, ended_at
+            rows between unbounded preceding and 1 preceding
+        ) as covered_until_at
     from facts.ownership
+    where begun_at < ended_at
 ),
 
 seen as (
@@ -54,11 +60,11 @@ seen as (
 daily as (
     select
         columns('^(cluster|device_uuid|gpu_instance_id|day)$'),
-        least(sum(epoch_ms(run.end_at - run.start_at)) / 1000, any_value(seen.seconds)) as held_seconds
-    from merged_runs(owned, '^(cluster|device_uuid|gpu_instance_id|day)$') as run
+        sum(overlap_ms(begun_at, ended_at, coalesce(covered_until_at, begun_at), ended_at)) / 1000
+        * least(1, any_value(seen.seconds) / (sum(epoch_ms(ended_at - begun_at)) / 1000)) as held_seconds
+    from owned
     inner join seen
         using (cluster, device_uuid, gpu_instance_id, day)
-    where run.start_at < run.end_at
     group by all
 ),
 
