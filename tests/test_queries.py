@@ -3,8 +3,8 @@
 A case is a folder ``tests/queries/<schema>/<table>/<case>/``: one ``<schema>.<table>.csv`` per input and ``expect.csv``, whose
 first line says why and shows the arithmetic. Tables that are not given are built from those that are, or are empty;
 columns that are not given have the value in DEFAULTS, or null; columns that ``expect.csv`` leaves out are not compared.
-``params.csv`` (name,value) overrides PARAMS. Cases with the same parameters are built at once, each as a cluster of its own:
-what one is given and another builds is given once it is built.
+``params.csv`` (name,value) overrides PARAMS. Cases with the same parameters are built at once, each as two clusters with the same
+names: what one is given and another builds is given once it is built.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ class Case(NamedTuple):
     anew: Collection[str]
     """The tables that are built of those that are given."""
     is_alone: bool
-    """Whether it names clusters itself, or a table of it has none."""
+    """Whether it names clusters itself, or a table of it has none: then it does not stand twice."""
 
     @classmethod
     def of(cls, path: Path) -> Case:
@@ -197,7 +197,8 @@ class Case(NamedTuple):
         anew = {each.table for each in behind([table], inputs, params)}
         names = {name for file in path.glob("*.csv") for name in header(file)}
         is_of_clusters = all("cluster" in KEYS.get(each, "cluster") for each in (table, *inputs))
-        return cls(path, table, inputs, params, anew, not is_of_clusters or not ALONE.isdisjoint(names))
+        is_alone = not is_of_clusters or not ALONE.isdisjoint(names) or '"cluster"' in str(params)
+        return cls(path, table, inputs, params, anew, is_alone)
 
     def can_stand_with(self, other: Case) -> bool:
         """Whether one build makes both."""
@@ -213,11 +214,18 @@ def at_once(paths: Iterable[Path]) -> list[dict[str, Case]]:
             fitting = [[]]
             found += fitting
         min(fitting, key=lambda group: len(case.anew.difference(*(each.anew for each in group)))).append(case)
-    return [{case_name(case.path) if len(group) > 1 else "c": case for case in group} for group in found]
+    return [
+        {
+            (case_name(case.path) if len(group) > 1 else "c") + again: case
+            for case in group
+            for again in ([""] if case.is_alone else ["", " again"])
+        }
+        for group in found
+    ]
 
 
 def case_names(cases: dict[str, Case]) -> str:
-    return "; ".join(case_name(case.path) for case in cases.values())
+    return "; ".join(dict.fromkeys(case_name(case.path) for case in cases.values()))
 
 
 def expected(table: str) -> str:
