@@ -32,9 +32,6 @@ listed as (
 ),
 
 part as (
-    select
-        *,
-        0 as reserved_joules
     from facts.energy_hour
     where energy_joules is not null
     union all by name
@@ -58,7 +55,7 @@ summed as (
         coalesce(sum(columns('^(energy|active|allocated_idle|idle|unattributed|gap|never_active)_joules$')), 0) as "\0",
         count(part.unattributed_joules) as part_count,
         if(max(part.energy_joules) > 0 and count(part.idle_joules) = 0, 'idle_unknown', null) as idle_reason,
-        sum(part.reserved_joules) as seen_reserved_joules,
+        if(count(part.claim_uid) = 0, 0, sum(part.reserved_joules)) as seen_reserved_joules,
         coalesce(sum(part.measured_seconds), 0) as measured_seconds
     from part
     left join period.sensor_accuracy as accuracy
@@ -93,7 +90,7 @@ select
         ('idle_joules', summed.idle_reason),
         ('corrected_joules', case when summed.corrected_joules is null then if(summed.energy_joules > 0, 'older_facts', 'not_collected') end),
         ('energy_accuracy_ratio', if(summed.energy_accuracy_ratio is null, if(summed.sensor_ratio is null, 'accuracy_unknown', 'older_facts'), null)),
-        ('reserved_joules', if(listed.is_in_snapshot, null, 'not_looked_at')),
+        ('reserved_joules', if(listed.is_in_snapshot, if(summed.seen_reserved_joules is null, 'not_collected', null), 'not_looked_at')),
         ('power_watts_avg', if(summed.measured_seconds = 0, 'no_time', null))
     ]) as unknown_reasons
 from split as summed
