@@ -187,19 +187,16 @@ granted as (
 
 named_request as (
     select
-        columns('^(cluster|namespace|pod|container)$'),
-        arg_max(request_source, last_at) as request_source,
-        arg_max(requested, last_at) as requested
-    from request
-    semi join granted
-        on
-            granted.pod_uid = ''
-            and request.cluster = granted.cluster
-            and request.namespace = granted.namespace
-            and request.pod = granted.pod
-            and request.container = granted.container
-            and coalesce(granted.start_at < request.last_at and granted.end_at > request.first_at, true)
-    group by cluster, namespace, pod, container
+        granted.* similar to '^(cluster|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id|device)$',
+        arg_max(request.request_source, request.last_at) as request_source,
+        arg_max(request.requested, request.last_at) as requested
+    from granted
+    inner join request
+        using (cluster, namespace, pod, container)
+    where
+        granted.pod_uid = ''
+        and coalesce(granted.start_at < request.last_at and granted.end_at > request.first_at, true)
+    group by all
 ),
 
 place as (
@@ -253,12 +250,7 @@ joined as (
     left join request
         using (cluster, namespace, pod, pod_uid, container)
     left join named_request
-        on
-            granted.pod_uid = ''
-            and granted.cluster = named_request.cluster
-            and granted.namespace = named_request.namespace
-            and granted.pod = named_request.pod
-            and granted.container = named_request.container
+        using (cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, device)
     left join place
         using (cluster, device_uuid)
     left join period.power as power
