@@ -5,7 +5,7 @@
 --
 -- grain:  cluster, day, namespace, node_name, gpu_model
 -- reads:  facts.device_hour, facts.device_power_hour, facts.energy_hour, facts.reserved_power_hour, period.sensor_accuracy, period.team
--- params: timezone
+-- params: since_at, timezone, until_at
 -- columns: cluster, day, namespace, node_name, gpu_model, team, energy_joules, energy_kwh, energy_method, corrected_joules, energy_accuracy_ratio, active_joules, allocated_idle_joules,
 --          idle_joules, unattributed_joules, unsplit_joules, never_active_joules, reserved_joules, power_watts_avg, measured_seconds, unknown_reasons
 --   energy_joules        J in all: active, allocated idle, idle, unattributed and unsplit
@@ -42,6 +42,7 @@ part as (
     from facts.reserved_power_hour as reserved
     inner join place
         using (cluster, device_uuid, hour_start_at)
+    where is_in_period(reserved.hour_start_at, $since_at, $until_at)
 ),
 
 summed as (
