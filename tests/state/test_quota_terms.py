@@ -79,6 +79,24 @@ def test_koordinators_demand_is_without_the_min_that_a_quota_does_not_lend(child
     assert row["demanded"] == demanded
 
 
+@pytest.mark.parametrize(
+    ("least", "annotated", "guaranteed"),
+    [
+        ("two", "{}", None),
+        ("0", '{"nvidia.com/gpu": 2}', 2),
+        ("4", '{"nvidia.com/gpu": 2}', 4),
+        (None, '{"nvidia.com/gpu": 3}', 3),
+    ],
+)
+def test_koordinators_guarantee_is_the_larger_amount_and_unknown_where_min_is_no_quantity(
+    least: str | None, annotated: str, guaranteed: float | None
+) -> None:
+    metadata = {"name": "a", "annotations": {"quota.scheduling.koordinator.sh/guaranteed": annotated}}
+    spec = {"min": {} if least is None else {"nvidia.com/gpu": least}, "max": {"nvidia.com/gpu": 8}}
+    (row,) = quota_term_rows(BY_NAME["elasticquotas.scheduling.sigs.k8s.io"], {"metadata": metadata, "spec": spec})
+    assert row["guaranteed"] == guaranteed
+
+
 @pytest.mark.parametrize(("written", "weight"), [('{"cpu": 2}', 0), ('{"nvidia.com/gpu": 3}', 3), ('{"cpu": 0}', 4), ("{}", 4)])
 def test_max_is_the_weight_only_where_koordinators_quota_has_no_weight_at_all(written: str, weight: float) -> None:
     """A resource that the weights of a quota leave out has the weight 0: GetSharedWeight takes the annotation as a whole."""

@@ -45,7 +45,7 @@ def growth_ratio(counter: Points, divisor: Points, fallback_step_ms: StepFallbac
 
 
 def sum_of(parts: Sequence[Points], of_all: bool) -> Points:
-    """Return the sum of the parts sampled at each time (``of_all``: where all are): of flags, 0 or a bit's value, the mask."""
+    """Return the sum of the parts at each time; ``of_all``: only at times of all parts. The sum of a mask's flags is the mask."""
     times = distinct([each.times_ms for each in parts])
     values, counts = np.zeros(times.size), np.zeros(times.size)
     for each in parts:

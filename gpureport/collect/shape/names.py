@@ -82,7 +82,7 @@ def device_uuid(labels: Labels, meaning: Meaning) -> str:
 
 
 def _partition_mode(labels: Labels) -> str:
-    """Return the mode of AMD's card: spx for one partition, '' for a card without. A later partition may show none instead."""
+    """Return the mode of AMD's card: spx for one partition, '' for a card without. A later partition may show "none"."""
     mode, part = labels.get("gpu_compute_partition_type", "").lower(), labels.get("gpu_partition_id", "")
     return "" if mode in ("", "na", "n/a") or (mode == "none" and part not in tuple("1234567")) else mode
 

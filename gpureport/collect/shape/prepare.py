@@ -277,13 +277,13 @@ def _reasons(values: Values, identity: Identity, factor: float) -> dict[str, NDA
     meaning, found = identity.meaning, {"nan": np.isnan(values)}
     if not meaning.allows_infinite:
         found["infinite"] = np.isinf(values)
-    no_sensor = meaning.signal.endswith("_celsius")  # is printed as 0
+    may_lack_sensor = meaning.signal.endswith("_celsius")  # exporters then print 0
     if meaning.vendor == "nvidia":
-        blanks = (*_BLANKS, (0, 0)) if no_sensor else _BLANKS
+        blanks = (*_BLANKS, (0, 0)) if may_lack_sensor else _BLANKS
         found["blank"] = np.logical_or.reduce([(values >= low) & (values <= high) for low, high in blanks])
     if meaning.vendor == "amd":
         part = identity.holder_device.gpu_instance_id.lstrip("0") if identity.holder_device else ""
-        shows_0 = no_sensor or ("partition 0 only" in meaning.needs and part.isdecimal())  # others print 0 for the whole card
+        shows_0 = may_lack_sensor or ("partition 0 only" in meaning.needs and part.isdecimal())  # later ones print 0
         found["not_applicable"] = np.isin(values, (*_NOT_APPLICABLE, 0.0) if shows_0 else _NOT_APPLICABLE)
     if meaning.is_steady:
         found["outlier"] = _is_outlier(values, meaning.is_instant)

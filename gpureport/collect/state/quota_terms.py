@@ -68,7 +68,7 @@ def _koordinator(identity: Row, found: Object) -> Iterator[Row]:
     metadata = mapping(found.get("metadata"))
     labels, annotations = texts(metadata.get("labels")), texts(metadata.get("annotations"))
     least, most = _spec(found, "min"), _spec(found, "max")
-    reserved, shared = _annotated(annotations, "guaranteed"), _annotated(annotations, "shared-weight")
+    kept, shared = _annotated(annotations, "guaranteed"), _annotated(annotations, "shared-weight")
     requested = _annotated(annotations, "request")
     if least and f"{_KOORDINATOR}child-request" in annotations:  # request is at least min where the quota does not lend
         requested = {**dict.fromkeys(requested, 0.0), **_annotated(annotations, "child-request")}
@@ -82,7 +82,7 @@ def _koordinator(identity: Row, found: Object) -> Iterator[Row]:
     }
     yield from _rows(
         common,
-        guaranteed={name: max(least.get(name) or 0.0, reserved.get(name) or 0.0) for name in {**least, **reserved}},
+        guaranteed={**kept, **{name: own if own is None else max(own, kept.get(name) or own) for name, own in least.items()}},
         cap=most,
         weight={**dict.fromkeys(most, 0.0), **shared} if any(shared.values()) else most,
         delivered=_status(found, "used"),

@@ -35,8 +35,8 @@ def connection(memory_limit: str = "1GB", threads: int = 1, has_functions: bool 
     It has all shared functions; without ``has_functions``, only those that its queries call.
     """
     with spill_folder() as spill, duckdb.connect() as con:
-        named = f"select string_agg(name) from duckdb_optimizers() where regexp_full_match(name, '{_LEFT_OUT}')"
-        con.execute(f"set threads = {threads:d}; set disabled_optimizers = '{con.execute(named).fetchall()[0][0]}'")
+        left_out = f"select string_agg(name) from duckdb_optimizers() where regexp_full_match(name, '{_LEFT_OUT}')"
+        con.execute(f"set threads = {threads:d}; set disabled_optimizers = '{con.execute(left_out).fetchall()[0][0]}'")
         con.execute("set TimeZone = 'UTC'; set parquet_metadata_cache = true; set asof_loop_join_threshold = 0")
         try:
             con.execute("set memory_limit = $limit", {"limit": memory_limit})
