@@ -291,6 +291,12 @@ def test_any_label_is_a_short_plain_name(label: str) -> None:
     assert re.fullmatch(r"[a-z0-9][a-z0-9-]{0,68}", file_name(label))
 
 
+def test_a_chart_of_hours_says_what_a_gap_is_and_a_chart_of_days_has_none(simulated_demo: Path) -> None:
+    """Hours have no unknown time of nodes without data; days, as on pages of teams, come from the ledger, which has it."""
+    said = [(simulated_demo / file).read_text().count("gap below it: no data") for file in ("report.html", "by/research.html")]
+    assert said == [1, 0]
+
+
 def test_a_teams_page_has_its_quotas_and_the_sick_gpu_that_it_sat_on(simulated_demo: Path) -> None:
     found = rows_within(Page(simulated_demo / "by" / "research.html"))
     columns = {name: {each["name"]: each for each in found[name]["columns"]} for name in ("findings", "quota_fair_share")}
