@@ -1,6 +1,6 @@
 -- Pods that a ResourceQuota refused, by controller: at least one pod, from the first to the last known refusal.
 --
--- revision: 2
+-- revision: 3
 -- grain:  cluster, quota, resource, owner_kind, owner_name, start_at
 -- reads:  day.quota_unit, day.quota_watch, lake.quota
 -- source: Events FailedCreate, "exceeded quota: …, requested: …, used: …"
@@ -13,8 +13,8 @@ with refusal as (
         coalesce(spec ->> '$.involvedObject.name', '') as owner_name,
         unnest(string_split(regexp_extract(spec ->> '$.message', 'requested: (.*?), used: ', 1), ',')) as requested,
         created_at::timestamp as first_at,
-        -- Creators of events may write any time into them, so times of the API server and of the snapshot limit it.
-        least(coalesce(try_cast(spec ->> '$.lastTimestamp' as timestamp), first_at), observed_at::timestamp) as last_at
+        -- Creators of events may write any time into them, and write them before the API server: its time and the snapshot's limit it.
+        greatest(first_at, least(coalesce(try_cast(spec ->> '$.lastTimestamp' as timestamp), first_at), observed_at::timestamp)) as last_at
     from lake.quota
     where kind = 'events'
 ),
