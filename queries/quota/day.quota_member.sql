@@ -1,10 +1,10 @@
 -- Quotas that govern each pod by the rules of each system; the quotas that contain them (day.quota_above) also govern it.
 --
 -- nos, scheduler-plugins and ResourceQuota: the namespace's quota, for ResourceQuota within its scopes. A composite quota of nos replaces single
--- quotas of its namespaces. Koordinator: the quota that the pod names, else the quota in its namespace with the namespace's name, else a quota that
--- lists the namespace, else the default quota. Kueue, Volcano and KAI: the queue that the pod, its LocalQueue or its PodGroup names. Of several Kueue
--- flavors of a resource, a bound pod has the first whose node labels its node has; a waiting pod has the first that its node selector and affinity
--- allow.
+-- quotas of its namespaces. Koordinator: the quota that the pod names; if it names none, the quota in its namespace with the namespace's name, else a
+-- quota that lists the namespace; else, or without the named quota, the default quota. Kueue, Volcano and KAI: the queue that the pod, its LocalQueue
+-- or its PodGroup names. Of several Kueue flavors of a resource, a bound pod has the first whose node labels its node has; a waiting pod has the first
+-- that its node selector and affinity allow.
 --
 -- grain:  cluster, system, quota, flavor, pod_uid
 -- reads:  day.quota_flavor, day.quota_flavor_node, day.quota_placement, day.quota_pod, day.quota_terms, lake.quota, lake.quota_term
@@ -123,8 +123,8 @@ named_in_koordinator as (
         quota.quota,
         case
             when quota.quota = pod.koordinator_quota then 1
-            when quota.quota = pod.namespace and home.namespace is not null then 2
-            when list_contains(quota.namespaces, pod.namespace) then 3
+            when pod.koordinator_quota = '' and quota.quota = pod.namespace and home.namespace is not null then 2
+            when pod.koordinator_quota = '' and list_contains(quota.namespaces, pod.namespace) then 3
             when quota.quota = 'koordinator-default-quota' then 4
         end as place
     from day.quota_pod as pod
