@@ -29,12 +29,6 @@ reported as (
         using (cluster, series_id)
 ),
 
--- Times with series of any node.
-instant as (
-    select distinct columns('^(cluster|start_at|end_at)$')
-    from reported
-),
-
 listed as (
     select
         node.*,
@@ -44,7 +38,8 @@ listed as (
     from lake.node
     inner join day.state_snapshot as snapshot
         using (cluster, observed_at)
-    anti join merged_runs(instant, '^cluster$') as covered
+    -- Times with series of any node.
+    anti join merged_runs(reported, '^cluster$') as covered
         on
             node.cluster = covered.cluster
             and snapshot.observed_at < covered.end_at

@@ -14,10 +14,10 @@ with status as (
         term.cluster,
         columns('^(system|quota|resource|flavor)$'),
         unnest([
-            { 'field': 'delivered', 'amount': delivered },
-            { 'field': 'demanded', 'amount': demanded },
-            { 'field': 'fair_share', 'amount': fair_share }
-        ]) as entry,
+            { 'field': 'delivered', 'amount_native': delivered },
+            { 'field': 'demanded', 'amount_native': demanded },
+            { 'field': 'fair_share', 'amount_native': fair_share }
+        ], recursive := true),
         snapshot.observed_at as start_at,
         snapshot.stands_until_at as end_at
     from lake.quota_term as term
@@ -59,9 +59,7 @@ select
 from series
 union all by name
 select
-    status.* exclude (entry),
-    status.entry.field,
-    status.entry.amount as amount_native,
+    status.*,
     'status' as source
 from status
 -- Times in which a system has series of a field, for any quota.
@@ -69,7 +67,7 @@ anti join merged_runs(series, '^(cluster|system|field)$') as covered
     on
         status.cluster = covered.cluster
         and status.system = covered.system
-        and status.entry.field = covered.field
+        and status.field = covered.field
         and status.start_at < covered.end_at
         and status.end_at > covered.start_at
-where status.entry.amount is not null
+where status.amount_native is not null

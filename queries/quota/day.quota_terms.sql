@@ -131,7 +131,6 @@ bound as (
 ),
 
 slice as (
-    select *
     from between_edges(bound, '^(cluster|system|quota|resource|flavor)$')
 ),
 
@@ -188,11 +187,8 @@ put as (
     from slice
     left join object
         on
-            slice.cluster = object.cluster
-            and slice.system = object.system
-            and slice.quota = object.quota
-            and slice.resource = object.resource
-            and slice.flavor = object.flavor
+            (slice.cluster, slice.system, slice.quota, slice.resource, slice.flavor)
+            = (object.cluster, object.system, object.quota, object.resource, object.flavor)
             and slice.start_at >= object.start_at
             and slice.start_at < object.end_at
     left join reported

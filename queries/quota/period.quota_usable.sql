@@ -5,13 +5,8 @@
 -- grain:  cluster, system, resource, start_at
 -- reads:  day.quota_amount, day.quota_capacity, day.quota_unit, period.quota_outside
 -- params: added_gpus
-with allocatable as (
-    select distinct columns('^(cluster|system|resource)$')
-    from day.quota_capacity
-),
-
 -- Several ResourceQuotas with the same namespace and scopes count the same pods.
-allocated as (
+with allocated as (
     select
         columns('^(cluster|system|resource|flavor|start_at|end_at)$'),
         if(system = 'kubernetes', namespaces::text || coalesce(scopes, ''), quota) as holder,
@@ -24,13 +19,11 @@ allocated as (
 part as (
     from day.quota_capacity
     union all by name
-    select
-        allocatable.*,
-        outside.start_at,
-        outside.end_at,
-        outside.outside_gpus
-    from allocatable
-    inner join period.quota_outside as outside
+    select distinct
+        outside.*,
+        capacity.resource
+    from period.quota_outside as outside
+    inner join day.quota_capacity as capacity
         using (cluster, system)
     union all by name
     select
