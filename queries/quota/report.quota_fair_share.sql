@@ -207,8 +207,8 @@ select
         unknown_reasons([
             ('guarantee_honoured_ratio', if(guarantee_honoured_ratio is null, coalesce(shared.unmet_reason, 'nothing_due'), null)),
             ('over_quota_share_ratio', case
-                when over_quota_share_ratio is not null then null
                 when shared.is_parent then 'contains_others'
+                when shared.over_quota_share_ratio is not null then null
                 when shared.guaranteed_native_hours is null then shared.guarantee_reason
                 else 'nothing_due'
             end),
