@@ -218,12 +218,17 @@ def test_memory_in_all_without_a_sample_is_what_it_was() -> None:
     assert [row["fb_free_bytes"] for row in shaped.device_sample.to_pylist()] == [60 * 2**20] * 6
 
 
-def test_an_nvidia_board_never_draws_nothing_and_a_half_of_a_module_does() -> None:
-    """NVML prints 0 where it cannot read; of a module's two dies one sensor counts for both."""
-    shaped = run((gpu("DEV_POWER_USAGE"), every(STEP, [300, 300, 0, 0, 0, 0])))
+@pytest.mark.parametrize(
+    "metric", ["DCGM_FI_DEV_POWER_USAGE", "gpu_average_package_power", "xpum_power_watts", "npu_chip_info_power"]
+)
+def test_a_board_that_is_on_never_draws_nothing(metric: str) -> None:
+    """Exporters print 0 where they cannot read, or where another board's sensor counts the power of both."""
+    names = {"serial_number": "S", "gpu_partition_id": "0", "id": "0", "dev_name": "0", "uuid": "u"}
+    labels = {**gpu(""), **names, "__name__": metric}
+    shaped = run((labels, every(STEP, [300, 300, 0, 0, 0, 0])))
     assert [row["power_watts"] for row in shaped.device_sample.to_pylist()] == [300, 300]
-    amd = {"__name__": "gpu_package_power", "serial_number": "S", "gpu_partition_id": "0", "job": "amd"}
-    assert [row["power_watts"] for row in run((amd, every(STEP, [0, 0]))).device_sample.to_pylist()] == [0, 0]
+    assert dropped(shaped, "power_watts") == {"implausible": 4}
+    assert not run((labels, every(STEP, [0, 0]))).device_sample.num_rows
 
 
 def test_a_link_counter_that_reads_0_once_counts_no_traffic_twice() -> None:

@@ -217,6 +217,17 @@ def test_amd_the_largest_integers_mean_not_applicable(results: Results) -> None:
     assert (results.device("S1")["power_watts_avg"], results.device("S1")["gpu_temp_celsius_max"]) == (about(300), 60)
 
 
+@samples("""
+    gpu_average_package_power{$amd} 0x9
+    gpu_gfx_activity{$amd} 50x9
+""")
+def test_0_w_of_a_gpu_that_is_on_is_no_power(results: Results) -> None:
+    # Ten samples of a missing sensor: what the GPU drew is unknown, not 0 J.
+    row = results.device("S1")
+    assert (row["gpu_util_ratio_avg"], row["power_watts_avg"], row["energy_joules"]) == (about(0.5), None, None)
+    assert results.dropped("power_watts", "S1") == {"implausible": 10}
+
+
 @samples("DCGM_FI_DEV_POWER_USAGE{$gpu} 255x9")
 def test_255_watts_of_an_nvidia_gpu_are_255_watts(results: Results) -> None:
     assert results.device()["power_watts_avg"] == about(255)

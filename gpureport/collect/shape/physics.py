@@ -27,7 +27,6 @@ _UNKNOWN_BOUND_WATTS = 3000.0
 _LEAST_SHARE = 0.01
 """Share of a board's power below any idle power; also a share of power that a counter's growth always exceeds."""
 _HIGHEST_LIMIT = 2.0
-_NEVER_0 = ("dcgm-exporter", "nvidia_gpu_exporter", "opentelemetry-dcgm")
 _HIGHEST_RATE = {"seconds": 1.05, "count": 1e6}
 """Growth per second by unit. A clock is read some ms before or after its timestamp; no link repeats more packets."""
 _STUCK_MS = 600_000
@@ -69,15 +68,11 @@ def bound_watts(limit: Points | None, board_watts: float) -> float:
 
 
 def _drop_out_of_range(found: DeviceSignals, name: str, lowest: float, highest: float) -> None:
-    """Drop values outside of the range. A 0 stays, except from NVIDIA exporters: another board's sensor may count the power."""
+    """Drop values outside of the range. 0 W is a missing sensor, or another board's sensor counts the power of both."""
     points = found.points.get(name)
     if points is None or lowest <= points.values.min() <= points.values.max() <= highest:
         return
     kept = (points.values >= lowest) & (points.values <= highest)
-    if found.origin[name].exporter not in _NEVER_0:
-        kept |= points.values == 0
-    if kept.all():
-        return
     found.origin[name].dropped["implausible"] += int((~kept).sum())
     if kept.any():
         found.points[name] = Points(points.times_ms[kept], points.values[kept], points.stale_ms)
