@@ -18,19 +18,20 @@ with shown as (
     where is_in_period(hour_start_at, $since_at, $until_at)
 ),
 
--- The pod of a name and time, because gpureport may not know the uid.
+-- The pod of a name and time, because gpureport may not know the uid. The parts of several pods of that name in an hour are then unknown.
 ours as (
     select
         shown.* similar to '^(cluster|namespace|pod|pod_uid|hour_start_at)$',
         bool_or(power.idle_source = 'unknown' and power.active_joules is not null) as is_idle_unknown,
-        if(count(*) = count(power.active_joules), sum(power.active_joules + power.allocated_idle_joules), null) as above_idle_joules,
+        bool_or(power.pod_uid = '') and count(*) over (partition by shown.cluster, shown.namespace, shown.pod, shown.hour_start_at) > 1 as is_of_several,
+        if(count(*) = count(power.active_joules) and not is_of_several, sum(power.active_joules + power.allocated_idle_joules), null) as above_idle_joules,
         if(above_idle_joules is null, null, sum(power.active_joules_kepler)) as active_joules_kepler,
         if(above_idle_joules is null, null, max(power.measured_seconds)) as measured_seconds
     from shown
     inner join facts.power_hour as power
         using (cluster, namespace, pod, hour_start_at)
     where (shown.pod_uid in ('', power.pod_uid) or power.pod_uid = '')
-    group by all
+    group by shown.cluster, shown.namespace, shown.pod, shown.pod_uid, shown.hour_start_at
 ),
 
 summed as (
