@@ -1,19 +1,25 @@
--- Each quota with itself and the quotas that contain it, known or not, over time.
+-- Each quota with itself and the quotas that contain it, known or not, over time: a quota is in its parent until it is seen in another one.
 --
--- grain:  cluster, system, quota, above
+-- grain:  cluster, system, quota, above, start_at
 -- reads:  day.quota_terms
 -- source: parents that quota objects and series name
 -- columns:
 --   start_at  UTC, start of the containment; null for itself
 --   end_at    UTC, end of the containment; null for itself
-with recursive link as (
+with recursive moved as (
     select
-        columns('^(cluster|system|quota|parent)$'),
-        min(start_at) as start_at,
-        max(end_at) as end_at
+        columns('^(cluster|system|quota|parent|start_at)$'),
+        max(end_at) over (partition by cluster, system, quota) as last_at
     from day.quota_terms
     where parent != ''
-    group by all
+    qualify parent is distinct from lag(parent) over (partition by cluster, system, quota order by start_at, parent)
+),
+
+link as (
+    select
+        * exclude (last_at),
+        coalesce(lead(start_at) over (partition by cluster, system, quota order by start_at, parent), last_at) as end_at
+    from moved
 ),
 
 contained as (
@@ -47,5 +53,5 @@ select
     min(depth_count) as depth_count,
     min(start_at) as start_at,
     max(end_at) as end_at
-from contained
-group by all
+from numbered_runs(contained, (cluster, system, quota, above))
+group by cluster, system, quota, above, run_number

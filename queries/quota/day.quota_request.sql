@@ -6,7 +6,7 @@
 -- A claim counts for a ResourceQuota without scopes on its class and on the class's extended resource while it exists. Its amount is delivered from
 -- its allocation on. firstAvailable is charged by the API server's rule.
 --
--- grain:  cluster, system, quota, resource, flavor, request_uid
+-- grain:  cluster, system, quota, resource, flavor, request_uid, created_at
 -- reads:  day.quota_above, day.quota_placement, day.quota_pod, day.quota_pod_interval, day.quota_terms, day.quota_unit, day.quota_watch, day.state_snapshot, day.workload_run, lake.claim, lake.device_class, lake.quota, lake.workload
 -- source: day.quota_pod_interval; Workload, PodGroup, ResourceClaim and DeviceClass objects
 -- columns:

@@ -60,9 +60,7 @@ def can_be_power(points: Points, limit: Points | None, board_watts: float) -> bo
 
 def bound_watts(limit: Points | None, board_watts: float) -> float:
     """Return the board's largest possible power. The limit is its second largest sample, because a single one may be wrong."""
-    shown = 0.0
-    if limit is not None:
-        shown = float(np.partition(limit.values, -2)[-2]) if limit.count > 1 else float(limit.values[0])
+    shown = 0.0 if limit is None else float(np.sort(limit.values)[-2:][0])
     known = max(shown, board_watts)
     return _MARGIN * known if known > 0 else _UNKNOWN_BOUND_WATTS
 
@@ -145,9 +143,8 @@ def _refuse_stuck(
     watts = _in_force(power, times)
     growth = np.where(np.diff(values) < 0, values[1:], np.diff(values))  # after a reset, the value itself
     is_still = (growth >= 0) & (growth < _LEAST_SHARE / 1000 * watts * np.diff(times))
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], is_still, [False]])))
     joules, count = power_over(power, fallback), 0
-    for start, end in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
+    for start, end in _runs(is_still):
         if times[end] - times[start] < _STUCK_MS or joules(int(times[start]), int(times[end])) < _STUCK_JOULES:
             continue
         refused[start:end] = 0.0
