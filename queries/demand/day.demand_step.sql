@@ -2,8 +2,8 @@
 --
 -- Figures in OpenCost's sense: all pending pods, requests of containers, all nodes, and here every resource. Figures in Kubernetes' sense: effective
 -- requests, with unscheduled pods separate from bound ones, and unavailable nodes separate. Never add sources or resources: the resource gpu is all
--- of them, in GPUs. A figure is null where its source has no data for it; phases alone show no requests. 0 is an observed 0. Claims that cannot be
--- listed may be for GPUs: while a pod has one, demand and supply of GPUs are unknown.
+-- of them, in GPUs, where a pod with claims and requests is one pod. A figure is null where its source has no data for it; phases alone show no
+-- requests. 0 is an observed 0. Claims that cannot be listed may be for GPUs: while a pod has one, demand and supply of GPUs are unknown.
 --
 -- grain:  cluster, source, resource, start_at
 -- reads:  day.allocatable, day.gpu_allocatable, day.gpu_request, day.kube_series, day.request, day.state_snapshot, lake.pod, lake.sample
@@ -20,7 +20,8 @@ with request as (
         *,
         'gpu' as resource,
         false as is_opencosts,
-        effective_units as container_units
+        effective_units as container_units,
+        rank() over (partition by cluster, source, pod_uid order by is_claim) > 1 as is_repeated
     from day.gpu_request
 ),
 
@@ -79,13 +80,13 @@ change as (
     select
         columns('^(cluster|source|resource)$'),
         unnest([{ 'changed_at': start_at, 'sign': 1 }, { 'changed_at': end_at, 'sign': -1 }], recursive := true),
-        (phase = 'Pending' and (coalesce(container_units, 1) > 0 or is_claim))::bigint as pending_pods,
+        (phase = 'Pending' and (coalesce(container_units, 1) > 0 or is_claim) and is_repeated is not true)::bigint as pending_pods,
         if(phase = 'Pending', coalesce(container_units, 0), 0) as pending_units,
         if(phase in ('Pending', 'Running', ''), coalesce(container_units, 0), 0) as requested,
-        (stage = 'gated')::bigint as gated_pods,
-        (stage in ('unscheduled', 'refused'))::bigint as unscheduled_pods,
+        (stage = 'gated' and is_repeated is not true)::bigint as gated_pods,
+        (stage in ('unscheduled', 'refused') and is_repeated is not true)::bigint as unscheduled_pods,
         if(stage in ('unscheduled', 'refused'), effective_units, 0) as unscheduled,
-        (stage = 'bound')::bigint as bound_pods,
+        (stage = 'bound' and is_repeated is not true)::bigint as bound_pods,
         if(stage = 'bound', effective_units, 0) as bound,
         if(stage in ('bound', 'placed'), effective_units, 0) as allocated,
         (stage is null)::bigint as unstaged,
