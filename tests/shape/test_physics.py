@@ -147,6 +147,17 @@ def test_a_counter_that_stands_still_while_its_board_is_on_tells_nothing() -> No
     assert dropped(shaped, "energy_joules") == {"stuck": 60}
 
 
+def test_a_missing_sensor_of_an_unknown_model_is_no_energy() -> None:
+    """Power and energy are 0 for five hours, in which any board that is on draws 1 W: 18 kJ."""
+    amd = {"serial_number": "S", "gpu_partition_id": "0", "job": "amd"}
+    names = ("gpu_average_package_power", "gpu_energy_consumed", "gpu_gfx_activity")
+    values = ([0.0] * 61, [0.0] * 61, [50.0] * 61)
+    shaped = run(*(({**amd, "__name__": name}, every(300, each)) for name, each in zip(names, values, strict=True)))
+    found = shaped.device_sample.to_pylist()
+    assert {(row["power_watts"], row["energy_joules_increase"], row["gpu_util_ratio"]) for row in found} == {(None, None, 0.5)}
+    assert dropped(shaped, "energy_joules") == {"stuck": 60}
+
+
 def test_a_staircase_is_no_fault() -> None:
     """An exporter that refreshes every 2 minutes and is scraped every 30 s."""
     values = [MILLI * (2.6e9 + WATTS * STEP * 4 * (number // 4)) for number in range(COUNT)]

@@ -40,8 +40,8 @@ def drop_impossible(found: DeviceSignals, board: Board) -> None:
     """Remove impossible values from a device's signals."""
     _drop_out_of_range(found, "power_limit_watts", 1.0, _HIGHEST_LIMIT * board.watts or _UNKNOWN_BOUND_WATTS)
     bound = bound_watts(found.points.get("power_limit_watts"), board.watts)
-    least = _LEAST_SHARE * board.watts
-    _drop_out_of_range(found, "power_watts", least or 1.0, bound)
+    least = _LEAST_SHARE * board.watts or 1.0
+    _drop_out_of_range(found, "power_watts", least, bound)
     for name, points in list(found.points.items()):
         signal = SIGNAL_BY_NAME[name]
         if signal.kind == "counter":
@@ -78,10 +78,9 @@ def _drop_out_of_range(found: DeviceSignals, name: str, lowest: float, highest: 
         del found.points[name]
 
 
-def _power_to_compare(found: DeviceSignals, counter: Points, least: float) -> Points | None:
-    """Return the power for a check of energy; without exported power, the model's smallest power."""
-    power = found.points.get("power_watts")
-    return power if power or not least else Points(counter.times_ms, np.full(counter.count, least), counter.stale_ms)
+def _power_to_compare(found: DeviceSignals, counter: Points, least: float) -> Points:
+    """Return the power for a check of energy; without exported power, the smallest power of the model or of any board."""
+    return found.points.get("power_watts") or Points(counter.times_ms, np.full(counter.count, least), counter.stale_ms)
 
 
 def plausible(
