@@ -1,11 +1,12 @@
--- Time between two label runs of a holder in which it still held the device without a label.
+-- Time between two label runs of a holder, or after its last one, in which it still held the device without a label.
 --
 -- In turn: another pod is named in between, for at most three of the device's steps. Without copies per holder, the exporter names one of several
 -- holders at a time (dcgm-exporter 307, 340). After a longer absence, a holder without a uid may have left and returned. Node silent: for at most 15
 -- minutes, no pod is named on any device of the node, and then the same workload returns. The exporter could not query the kubelet (dcgm-exporter
 -- 342): a holder that left does not return, and labels on other devices would show that the kubelet was queried. Pod alive: the same uid before and
--- after, for any time, because a uid never returns and a pod keeps its devices for life. Only time with data of the device counts: an exporter that
--- is down shows no holder.
+-- after, for any time, because a uid never returns and a pod keeps its devices for life. A pod that outlives its last label by more than 15 minutes
+-- holds the device until its end, unless another pod is named on the device or labels name it elsewhere later. Only time with data of the device
+-- counts: an exporter that is down shows no holder.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at
 -- reads:  day.owner_label_run, day.owner_run, lake.device_label, lake.device_sample
@@ -18,13 +19,17 @@ with phase as (
         lead(start_at) over (
             partition by cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container
             order by start_at
-        ) as next_start_at
+        ) as named_again_at,
+        -- Labels of a pod's containers and devices end within 15 minutes of each other.
+        max(end_at) over (partition by cluster, namespace, pod, pod_uid) < end_at + interval 15 minutes
+        and end_at + interval 15 minutes < life_end_at as is_outlived,
+        coalesce(named_again_at, if(is_outlived, life_end_at, null)) as next_start_at
     from day.owner_label_run
 ),
 
 absence as (
     select
-        * exclude (start_at, end_at, next_start_at, source),
+        * exclude (start_at, end_at, next_start_at, is_outlived, source),
         end_at as start_at,
         next_start_at as end_at
     from phase
@@ -44,17 +49,14 @@ replaced as (
 
 -- Half an hour, because every exporter is scraped at least every ten minutes.
 alternating as (
-    select distinct
-        cluster,
-        device_uuid
+    select distinct columns('^(cluster|device_uuid)$')
     from replaced
     where end_at <= start_at + interval 30 minutes
 ),
 
 step as (
     select
-        sample.cluster,
-        sample.device_uuid,
+        sample.* similar to '^(cluster|device_uuid)$',
         to_milliseconds(3 * round(median(sample.held_seconds) * 1000)::bigint) as gap_limit
     from lake.device_sample as sample
     inner join alternating
@@ -115,7 +117,7 @@ allocated as (
         using (cluster, device_uuid)
     left join silence
         using (cluster, device_uuid, gpu_instance_id, start_at, end_at)
-    where source is not null
+    where source is not null and (absence.named_again_at is not null or replaced.start_at is null)
 ),
 
 -- Time with data of the device during the absence: its samples, or another name on it.
@@ -124,9 +126,7 @@ seen as (
         allocated.* exclude (start_at, end_at),
         allocated.start_at as absent_from_at,
         greatest(allocated.start_at, sample.seen_at::timestamp) as start_at,
-        least(
-            allocated.end_at, held_until(sample.seen_at, sample.held_seconds)
-        ) as end_at
+        least(allocated.end_at, held_until(sample.seen_at, sample.held_seconds)) as end_at
     from lake.device_sample as sample
     inner join allocated
         using (cluster, device_uuid)
