@@ -1,12 +1,12 @@
--- Time between two label runs of a holder, or after its last one, in which it still held the device without a label.
+-- Time between two label runs of a holder, before its first or after its last one, in which it held the device without a label.
 --
 -- In turn: another pod is named in between, for at most three of the device's steps. Without copies per holder, the exporter names one of several
 -- holders at a time (dcgm-exporter 307, 340). After a longer absence, a holder without a uid may have left and returned. Node silent: for at most 15
 -- minutes, no pod is named on any device of the node, and then the same workload returns. The exporter could not query the kubelet (dcgm-exporter
 -- 342): a holder that left does not return, and labels on other devices would show that the kubelet was queried. Pod alive: the same uid before and
--- after, for any time, because a uid never returns and a pod keeps its devices for life. A pod that outlives its last label by more than 15 minutes
--- holds the device until its end, unless another pod is named on the device or labels name it elsewhere later. Only time with data of the device
--- counts: an exporter that is down shows no holder.
+-- after, for any time, because a uid never returns and a pod keeps its devices for life. A pod that is more than 15 minutes older than its first label,
+-- or outlives its last one by as much, holds the device in that time, unless another pod is named on the device or labels name it elsewhere earlier
+-- or later. Only time with data of the device counts: an exporter that is down shows no holder.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at
 -- reads:  day.owner_label_run, day.owner_run, lake.device_label, lake.device_sample
@@ -16,24 +16,32 @@
 with phase as (
     select
         *,
-        lead(start_at) over (
-            partition by cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container
-            order by start_at
-        ) as named_again_at,
-        -- Labels of a pod's containers and devices end within 15 minutes of each other.
-        max(end_at) over (partition by cluster, namespace, pod, pod_uid) < end_at + interval 15 minutes
-        and end_at + interval 15 minutes < life_end_at as is_outlived,
+        lag(start_at) over holder is null as is_first,
+        lead(start_at) over holder as named_again_at,
+        -- Labels of a pod's containers and devices begin and end within 15 minutes of each other.
+        max(end_at) over of_pod < end_at + interval 15 minutes and end_at + interval 15 minutes < life_end_at as is_outlived,
+        min(start_at) over of_pod > start_at - interval 15 minutes and start_at - interval 15 minutes > life_start_at as is_late,
         coalesce(named_again_at, if(is_outlived, life_end_at, null)) as next_start_at
     from day.owner_label_run
+    window
+        of_pod as (partition by cluster, namespace, pod, pod_uid),
+        holder as (partition by cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container order by start_at)
 ),
 
 absence as (
     select
-        * exclude (start_at, end_at, next_start_at, is_outlived, source),
+        * exclude (is_first, start_at, end_at, next_start_at, is_outlived, is_late, source),
         end_at as start_at,
         next_start_at as end_at
     from phase
     where next_start_at > end_at
+    union all by name
+    select
+        * exclude (is_first, start_at, end_at, named_again_at, next_start_at, is_outlived, is_late, source),
+        life_start_at as start_at,
+        start_at as end_at
+    from phase
+    where is_first and is_late
 ),
 
 -- Absences during which another pod was named on the device.
@@ -74,12 +82,8 @@ node as (
 
 -- Uncut label runs: a label that outlived its pod also shows that the kubelet was queried.
 named_on_node as (
-    select distinct
-        node.cluster,
-        node.node_name,
-        run.start_at,
-        run.end_at
-    from day.owner_run as run
+    select distinct columns('^(cluster|node_name|start_at|end_at)$')
+    from day.owner_run
     inner join node
         using (cluster, device_uuid)
 ),
@@ -91,8 +95,7 @@ silence as (
         using (cluster, device_uuid)
     left join named_on_node as other
         on
-            node.cluster = other.cluster
-            and node.node_name = other.node_name
+            (node.cluster, node.node_name) = (other.cluster, other.node_name)
             and absence.start_at < other.end_at
             and absence.end_at > other.start_at
     where absence.end_at <= absence.start_at + interval 15 minutes
