@@ -255,8 +255,8 @@ def test_the_trend_has_active_hours_whose_sm_activity_is_not_measured(con: duckd
     with opened_tables(con, {}) as tables:
         drawn = str(overview(tables, HEADER, Money("$"), {}).trend)
     assert drawn.count("Effective 0.5, Active, SM activity not measured 2.5, Free 1") == 2
-    assert drawn.count("20 Nov 23:00 (GPUs on average): no data") == 1
-    assert drawn.count("no data") == 22  # of a day's hours; the room for them is left blank
+    assert drawn.count("20 Nov 23:00 (GPUs on average): Unknown 4<") == 1
+    assert drawn.count("(GPUs on average): Unknown 4<") == 22  # hours without data: 96 - 2 x 4 GPU-h
 
 
 def test_the_trend_has_underutilized_hours_from_the_day_on_which_sm_activity_is_measured(con: duckdb.DuckDBPyConnection) -> None:
@@ -278,6 +278,32 @@ def test_the_trend_has_underutilized_hours_from_the_day_on_which_sm_activity_is_
         drawn = str(overview(tables, replace(HEADER, window=window), Money("$"), {}).trend)
     assert drawn.count("Active, SM activity not measured 2") == 24
     assert drawn.count("Effective 1, Underutilized 1") == 10
+
+
+def test_hours_without_data_are_unknown_up_to_the_capacity_of_the_ledgers_day(con: duckdb.DuckDBPyConnection) -> None:
+    """Four GPUs are free for 10 hours with data. Of the 56 GPU-h of the other 14, the ledger's day has 14 as unavailable.
+
+    In Abidjan, which has UTC's time, days are sums of hours: 40, 14 and 42 of 96 GPU-h, as the ledger has them.
+    """
+    con.execute("""
+        delete from report.gpu_hour_ledger;
+        delete from report.scheduler_pressure;
+        insert into report.gpu_hour_ledger select 'lab', '', '', '', 'M', day, bucket, gpu_hours
+            from (values ('free', 40), ('unavailable', 14), ('unknown', 42)) as each (bucket, gpu_hours),
+            (select unnest(generate_series(timestamp '2026-11-20', timestamp '2026-11-23', interval 1 day))::date as day);
+        create table report.gpu_hours_over_time as select 'lab' as cluster, 'M' as gpu_model, 4e0 as usable_gpu_hours,
+            0e0 as allocated_gpu_hours, 0e0 as active_gpu_hours, 0e0 as effective_gpu_hours, 0e0 as unnamed_gpu_hours,
+            0e0 as allocated_idle_gpu_hours, day + to_hours(unnest(range(8, 18))) as hour_start_at
+                from (select distinct day from report.gpu_hour_ledger)
+    """)
+    drawn = {}
+    for zone, days in (("UTC", 1), ("UTC", 4), ("Africa/Abidjan", 4)):
+        window = Window(HEADER.window.start_at, HEADER.window.start_at + timedelta(days=days))
+        with opened_tables(con, {}) as tables:
+            header = replace(HEADER, window=window, settings={"timezone": zone})
+            drawn[zone, days] = re.findall(r"on average\): ([^<]+)", str(overview(tables, header, Money("$"), {}).trend))
+    assert drawn["UTC", 1] == ["Unavailable 1, Unknown 3"] * 8 + ["Free 4"] * 10 + ["Unavailable 1, Unknown 3"] * 6
+    assert drawn["UTC", 4] == drawn["Africa/Abidjan", 4] == ["Free 1.67, Unavailable 0.583, Unknown 1.75"] * 4
 
 
 def test_days_without_data_are_blank_and_a_days_part_is_no_drop(con: duckdb.DuckDBPyConnection) -> None:
@@ -329,11 +355,12 @@ def test_the_trend_judges_each_cluster_by_its_own_sm_activity(con: duckdb.DuckDB
     assert drawn.count("Effective 0.5, Underutilized 1.5, Active, SM activity not measured 4, Free 3") == 1
 
 
-def test_a_day_of_the_trend_adds_means_of_clusters_over_their_own_hours_with_data(con: duckdb.DuckDBPyConnection) -> None:
-    """lab has 4 free and 2 pending GPUs all day; far, known for 12 hours, 8 and 6: 12 and 8, not (96 + 96) / 24 and 5."""
+def test_a_day_of_the_trend_adds_clusters_and_their_time_without_data_is_unknown(con: duckdb.DuckDBPyConnection) -> None:
+    """lab has 4 free and 2 pending GPUs all day; far, known for 12 hours, 8 and 6: 8 free, 4 unknown, and 8 pending, not 5."""
     con.execute("""
         insert into report.gpu_hour_ledger select * replace (unnest(['2026-11-21', '2026-11-22', '2026-11-23'])::date as day)
         from report.gpu_hour_ledger;
+        insert into report.gpu_hour_ledger select 'far', '', '', '', 'M', '2026-11-20', unnest(['free', 'unknown']), 96;
         create or replace table report.scheduler_pressure as
         select cluster, 'gpu' as resource, hour_start_at, units as unscheduled_units_avg, gpus as usable_gpu_hours,
             3600e0 as observed_seconds, 3600e0 as demand_observed_seconds
@@ -344,7 +371,7 @@ def test_a_day_of_the_trend_adds_means_of_clusters_over_their_own_hours_with_dat
             0e0 as allocated_idle_gpu_hours from report.scheduler_pressure;
     """)
     window = Window(HEADER.window.start_at, HEADER.window.start_at + timedelta(days=4))
-    for zone, shown in (("UTC", "Pending requests 8<"), ("Africa/Abidjan", "Free 12, Pending requests 8<")):
+    for zone, shown in (("UTC", "Pending requests 8<"), ("Africa/Abidjan", "Free 8, Unknown 4, Pending requests 8<")):
         with opened_tables(con, {}) as tables:
             header = replace(HEADER, window=window, settings={"timezone": zone})
             drawn = str(overview(tables, header, Money("$"), {}).trend)

@@ -291,9 +291,11 @@ def test_any_label_is_a_short_plain_name(label: str) -> None:
     assert re.fullmatch(r"[a-z0-9][a-z0-9-]{0,68}", file_name(label))
 
 
-def test_a_chart_of_hours_says_what_a_gap_is_and_a_chart_of_days_has_none(simulated_demo: Path) -> None:
-    """Hours have no unknown time of nodes without data; days, as on pages of teams, come from the ledger, which has it."""
-    said = [(simulated_demo / file).read_text().count("gap below it: no data") for file in ("report.html", "by/research.html")]
+def test_a_chart_of_hours_says_where_unknown_time_is_drawn_and_a_chart_of_days_need_not(simulated_demo: Path) -> None:
+    """The ledger has unknown time by UTC day, as pages of teams have: within the day its hours are those with least data."""
+    said = [
+        (simulated_demo / file).read_text().count("its hours with the least data") for file in ("report.html", "by/research.html")
+    ]
     assert said == [1, 0]
 
 

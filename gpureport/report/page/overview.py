@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, timedelta
@@ -16,7 +17,7 @@ from gpureport.report.page.answers import UNMEASURED, Answer, answers, differenc
 from gpureport.report.page.tables import Tables
 from gpureport.report.page.words import ALLOCATED, BUCKETS, IDLE, Bucket, Hours, Money, hours_by
 from gpureport.values.text import formats
-from gpureport.values.window import day_start, local
+from gpureport.values.window import day_start, local, plain
 
 FINDINGS_SHOWN = 9
 _HOURLY_DAYS_MAX = 3
@@ -215,39 +216,55 @@ def _days(header: Header) -> dict[date, float]:
 
 
 def _from_hours(tables: Tables, header: Header, unit: str) -> list[drawings.Column]:
-    """Return columns from the hourly table, which has allocated, active, effective and idle GPU-hours."""
+    """Return columns from the hourly table. What the ledger's UTC day has beyond it is drawn in the hours with the least data."""
     zone = header.timezone
+    start = header.window.start_at.replace(minute=0, second=0, microsecond=0)
     rows = tables.rows(
         """
-        select cluster, date_trunc($unit, local_time(hour_start_at, $zone)) as at, count(distinct hour_start_at) as hours,
-            sum(effective_gpu_hours) as effective, sum(allocated_idle_gpu_hours) as allocated_idle,
-            sum(active_gpu_hours - effective_gpu_hours) filter (not is_unmeasured) as underutilized,
-            round(sum(active_gpu_hours) - coalesce(effective, 0) - coalesce(underutilized, 0), 9) as active_unmeasured,
-            round(sum(allocated_gpu_hours - coalesce(active_gpu_hours + allocated_idle_gpu_hours, 0)), 9) as allocated_unmeasured,
-            sum(unnamed) as unknown,
-            sum(usable_gpu_hours - allocated_gpu_hours - unnamed) as free
-        from (from report.gpu_hours_over_time select *, coalesce(unnamed_gpu_hours, 0) as unnamed,
-            (cluster, hour_start_at::date) in (
-                select (cluster, day) from page.use group by cluster, day
-                having sum(gpu_hours) filter (bucket = 'active_unmeasured')
-                    > coalesce(sum(gpu_hours) filter (bucket in ('effective', 'underutilized')), 0)
-            ) as is_unmeasured
-        ) group by all order by all
+        with daily as (
+            select cluster, day, sum(gpu_hours) as capacity, coalesce(sum(gpu_hours) filter (bucket = 'unavailable'), 0) as lost,
+                coalesce(sum(gpu_hours) filter (bucket = 'active_unmeasured'), 0)
+                    > coalesce(sum(gpu_hours) filter (bucket in ('effective', 'underutilized')), 0) as is_unmeasured
+            from page.use group by all
+        ),
+        clock as (
+            select *, unnest(generate_series(
+                greatest(day, $start::timestamp), least(day + 1, $end::timestamp) - interval 1 millisecond, interval 1 hour
+            )) as hour_start_at from daily
+        ),
+        hourly as (
+            select cluster, day, hour_start_at, capacity, lost, coalesce(sum(usable_gpu_hours), 0) as usable,
+                sum(effective_gpu_hours) as effective, sum(allocated_idle_gpu_hours) as allocated_idle,
+                sum(active_gpu_hours - effective_gpu_hours) filter (not is_unmeasured) as underutilized,
+                round(sum(active_gpu_hours) - coalesce(effective, 0) - coalesce(underutilized, 0), 9) as active_unmeasured,
+                round(sum(allocated_gpu_hours - coalesce(active_gpu_hours + allocated_idle_gpu_hours, 0)), 9)
+                    as allocated_unmeasured,
+                coalesce(sum(unnamed_gpu_hours), 0) as unnamed, usable - sum(allocated_gpu_hours) - unnamed as free
+            from clock left join report.gpu_hours_over_time using (cluster, hour_start_at)
+            group by all
+        )
+        select date_trunc($unit, local_time(hour_start_at, $zone)) as at, *, capacity - sum(usable) over whole as short,
+            greatest(max(usable) over whole, capacity / count(*) over whole) as top,
+            (top - usable) * greatest(0, short) / nullif(top * count(*) over whole - sum(usable) over whole, 0) as missing,
+            missing * least(1, lost / nullif(short, 0)) as unavailable,
+            round(unnamed + coalesce(missing - coalesce(unavailable, 0), 0), 9) as unknown
+        from hourly window whole as (partition by cluster, day)
+        order by hour_start_at, cluster
         """,
-        unit=unit, zone=zone,
+        unit=unit, zone=zone, start=plain(start), end=plain(header.window.end_at),
     )  # fmt: skip
     above = _pending(tables, "date_trunc($unit, local_time(hour_start_at, $zone))", unit=unit, zone=zone)
-    buckets = ("effective", "underutilized", "active_unmeasured", "allocated_unmeasured", "allocated_idle", "unknown", "free")
+    buckets = [each.name for each in BUCKETS if rows and each.name in rows[0]]
     found: dict[Any, dict[str, float]] = {}
-    for row in rows:  # a cluster's GPUs are its GPU-hours over its own hours with data
+    for row in rows:
         there = found.setdefault(row["at"], dict.fromkeys(buckets, 0.0))
-        there |= {bucket: there[bucket] + max(0.0, row[bucket] or 0.0) / row["hours"] for bucket in buckets}
-    start = header.window.start_at.replace(minute=0, second=0, microsecond=0)
-    hours = ceil((header.window.end_at - start).total_seconds() / 3600)
-    times = (local(start + timedelta(hours=number), zone) for number in range(hours))
+        there |= {bucket: there[bucket] + max(0.0, row[bucket] or 0.0) for bucket in buckets}
+    count = ceil((header.window.end_at - start).total_seconds() / 3600)
+    times = [local(start + timedelta(hours=number), zone) for number in range(count)]
+    hours = Counter(at.replace(hour=0) if unit == "day" else at for at in times)
     return [
-        _column(f"{at:{'%-d %b' if unit == 'day' else '%-d %b %H:%M'}}", found.get(at, {}), above.get(at), 1)
-        for at in dict.fromkeys(at.replace(hour=0) if unit == "day" else at for at in times)
+        _column(f"{at:{'%-d %b' if unit == 'day' else '%-d %b %H:%M'}}", found.get(at, {}), above.get(at), shown)
+        for at, shown in hours.items()
         if found
     ]
 
