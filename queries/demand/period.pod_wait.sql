@@ -18,7 +18,8 @@ with last_reported as (
     select
         *,
         coalesce(scheduled_at, waiting_until_at) as waited_until_at,
-        min(running_at) over (partition by cluster, namespace, pod, pod_uid) as first_running_at
+        min(running_at) over (partition by cluster, namespace, pod, pod_uid) as first_running_at,
+        source = 'snapshot' or count(running_at) over (partition by cluster) > 0 as has_starts
     from facts.pod_wait
     qualify row_number() over (partition by cluster, namespace, pod, pod_uid order by end_at desc, scheduled_at desc nulls last) = 1
 ),
@@ -28,9 +29,11 @@ judged as (
         *,
         if(waited_until_at > $until_at, $until_at::timestamp, waited_until_at) as pending_until_at,
         coalesce(scheduled_at >= $since_at and scheduled_at < $until_at, false) as is_placed,
-        coalesce(first_running_at >= $since_at and first_running_at < $until_at and scheduled_at is not null, false) as is_started,
         coalesce(pending_until_at > $since_at and created_at < $until_at, false)
-        and coalesce(scheduled_at >= $until_at, true) as is_waiting
+        and coalesce(scheduled_at >= $until_at, true) as is_waiting,
+        coalesce(
+            first_running_at >= $since_at and first_running_at < $until_at and scheduled_at is not null, if(has_starts or is_waiting, false, null)
+        ) as is_started
     from last_reported
 )
 

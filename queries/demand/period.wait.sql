@@ -24,7 +24,7 @@ select
     ) as at_least,
     max(waiting_seconds) as waiting_seconds_max,
     sum(pending_gpu_hours) as pending_gpu_hours,
-    count(*) filter (where is_started) as started_pod_count,
+    if(bool_or(is_started is null), null, count(*) filter (where is_started)) as started_pod_count,
     quantile_cont(starting_seconds, 0.5) filter (where is_started) as starting_seconds_p50,
     quantile_cont(starting_seconds, 0.9) filter (where is_started) as starting_seconds_p90,
     quantile_cont(starting_seconds, 0.95) filter (where is_started) as starting_seconds_p95,

@@ -17,11 +17,12 @@ select
         [
             ('placing_seconds_max', if(placing_seconds_max is null, 'no_pod', null)),
             ('waiting_seconds_max', if(waiting_seconds_max is null, 'no_pod', null)),
-            ('pending_gpu_hours', if(pending_gpu_hours is null, 'not_collected', null))
+            ('pending_gpu_hours', if(pending_gpu_hours is null, 'not_collected', null)),
+            ('started_pod_count', if(started_pod_count is null, 'not_collected', null))
         ]
         || [(name, if(placing_seconds_p50 is null, 'no_pod', null)) for name in ['placing_seconds_p50', 'placing_seconds_p90', 'placing_seconds_p95']]
         || [
-            (name, if(starting_seconds_p50 is null, 'not_collected', null))
+            (name, if(started_pod_count is null, 'not_collected', if(starting_seconds_p50 is null, 'no_pod', null)))
             for name in ['starting_seconds_p50', 'starting_seconds_p90', 'starting_seconds_p95', 'starting_seconds_max']
         ]
     ) as unknown_reasons
