@@ -4,7 +4,7 @@
 -- unavailable, and so are unhealthy GPUs. Time without a list of pods or of the node has no row. Requests and nodes each come from the source
 -- with more data on the day.
 --
--- revision: 19
+-- revision: 20
 -- grain:  cluster, node_name, state, pod_uid, is_claim, start_at
 -- reads:  day.gpu_node, day.gpu_request, day.host_amount, day.node_capacity, facts.device_capacity
 -- source: day.gpu_request, day.node_capacity; facts.device_capacity at the end of the interval
@@ -51,19 +51,20 @@ best_of_nodes as (
 
 advertised as (
     select
-        columns('^(cluster|node_name)$'),
-        regexp_replace(resource, '[^a-zA-Z0-9_]', '_', 'g') as resource,
-        max(schedulable_units) as units
-    from day.node_capacity
-    semi join best_of_nodes
+        step.* similar to '^(cluster|node_name)$',
+        best_of_nodes.day_at,
+        regexp_replace(step.resource, '[^a-zA-Z0-9_]', '_', 'g') as resource,
+        max(step.schedulable_units) as units
+    from day.node_capacity as step
+    inner join best_of_nodes
         using (cluster, source)
-    where resource != 'gpu'
+    where step.resource != 'gpu' and step.start_at < best_of_nodes.day_at + interval 1 day and step.end_at > best_of_nodes.day_at
     group by all
 ),
 
 unit as (
     select
-        columns('^(cluster|node_name)$'),
+        columns('^(cluster|node_name|day_at)$'),
         map_from_entries(list((resource, units) order by resource)) as resource_units
     from advertised
     group by all
@@ -135,7 +136,7 @@ from reported
 left join day.gpu_node as node
     using (cluster, node_name)
 left join unit
-    using (cluster, node_name)
+    on reported.cluster = unit.cluster and reported.node_name = unit.node_name and date_trunc('day', reported.start_at) = unit.day_at
 left join day.host_amount as host
     on reported.cluster = host.cluster and reported.node_name = host.node_name and host.pod_uid = ''
 left join day.host_amount as request
