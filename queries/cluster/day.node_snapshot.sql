@@ -43,6 +43,7 @@ listed as (
         max(until_at) as end_at,
         min(observed_at) filter (where cardinality(capacity) > 0) as allocatable_from_at,
         max(until_at) filter (where cardinality(capacity) > 0) as allocatable_until_at,
+        arg_max(capacity, observed_at) as capacity_at_end,
         map_from_entries(list_transform(
             map_entries(arg_max(labels, observed_at)),
             lambda entry: { 'k': 'label_' || regexp_replace(entry.key, '[^a-zA-Z0-9_]', '_', 'g'), 'v': entry.value }
@@ -151,6 +152,7 @@ select
     least(listed.allocatable_from_at, sliced.start_at)::timestamp as allocatable_from_at,
     greatest(listed.allocatable_until_at, sliced.end_at)::timestamp as allocatable_until_at,
     coalesce(allocatable.capacity, map { }) as capacity,
+    coalesce(listed.capacity_at_end, map { }) as capacity_at_end,
     coalesce(listed.labels, map { }) as labels,
     coalesce(sliced.drivers, '') as slice_drivers,
     sliced.device_count as slice_device_count,

@@ -5,7 +5,7 @@
 -- ResourceSlices show the number of devices. A node with devices allocated by claims advertises no extended resource: its accelerators are the
 -- devices of its slices, until a snapshot lacks these or the node is gone.
 --
--- revision: 9
+-- revision: 10
 -- grain:  cluster, node_name, day
 -- reads:  day.node_snapshot, lake.sample, lake.series
 -- source: kube-state-metrics: kube_node_*, kube_pod_container_resource_requests; labels of GPU and node feature discovery; snapshots
@@ -44,6 +44,7 @@ listed as (
     select
         reported.* exclude (series_id, target),
         max(sample.value) as value,
+        arg_max(sample.value, sample.seen_at) as value_at_end,
         min(sample.seen_at)::timestamp as start_at,
         max(sample.seen_at + to_milliseconds((1000 * sample.held_seconds)::bigint))::timestamp as end_at
     from reported
@@ -66,6 +67,7 @@ allocatable as (
         unnest(map_keys(capacity)) as resource,
         unnest(map_values(capacity)) as capacity,
         unnest(map_values(capacity)) as value,
+        coalesce(capacity_at_end, capacity)[resource] as value_at_end,
         allocatable_from_at as start_at,
         allocatable_until_at as end_at
     from day.node_snapshot
@@ -128,11 +130,17 @@ resource as (
         columns('^(cluster|day|node_name|resource)$'),
         coalesce(gpu_units(resource), 0.01) = 0.01 as is_percent,
         coalesce(max(capacity), max(value))::bigint as amount,
+        -- A resource whose series ended before the others' is gone.
+        if(
+            max(end_at) + interval 10 minute < max(max(end_at)) over (partition by cluster, day, node_name), 0,
+            coalesce(arg_max(value_at_end, end_at) filter (where capacity is not null), arg_max(value_at_end, end_at))
+        ) as amount_at_end,
         if(regexp_matches(resource, 'mig|px_nps'), coalesce(gpu_units(resource), 1 / 7), null) as part_ratio,
+        resource like '%gpu_shared' as is_shared,
         min(start_at) as start_at,
         max(end_at) as end_at
     from named
-    group by all
+    group by cluster, day, node_name, resource
 ),
 
 capacity as (
@@ -146,9 +154,12 @@ capacity as (
         min(start_at) as start_at,
         max(end_at) as end_at,
         count(part_ratio) > 0 as has_instances,
-        bool_or(resource like '%gpu_shared') as has_replicas,
-        coalesce(sum(amount) filter (where not is_percent and part_ratio is null and resource not like '%gpu_shared'), 0) as whole_count,
-        greatest(sum(amount * part_ratio), max(amount / floor(1 / part_ratio + 1e-9))) - 1e-9 as cut_count
+        bool_or(is_shared) as has_replicas,
+        -- The layout may change within the day: the most of one resource, or of all at its end, was there at a time.
+        max(if(is_shared, least(1, amount), ceil(amount / coalesce(floor(1 / part_ratio + 1e-9), 1) - 1e-9)))
+        filter (where not is_percent or part_ratio is not null) as least_count,
+        coalesce(sum(if(is_shared, least(1, amount_at_end), amount_at_end)) filter (where not is_percent and part_ratio is null), 0)
+        + ceil(coalesce(greatest(sum(amount_at_end * part_ratio), max(amount_at_end / floor(1 / part_ratio + 1e-9))), 0) - 1e-9) as count_at_end
     from resource
     group by all
 ),
@@ -207,7 +218,7 @@ select
     end as device_count,
     case
         when device_count is null and (capacity.has_instances or capacity.has_replicas)
-            then if(label.replica_count > 1, 1, capacity.whole_count + ceil(coalesce(capacity.cut_count, 0)) + capacity.has_replicas::integer)
+            then if(label.replica_count > 1, 1, greatest(capacity.least_count, capacity.count_at_end))
     end::bigint as device_count_min,
     coalesce(label.gpu_model, '') as gpu_model,
     if(watched.day is null, null, node.accelerator_pod_count) as accelerator_pod_count,
