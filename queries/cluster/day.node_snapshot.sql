@@ -23,13 +23,10 @@ node as (
     select
         node.* exclude (observed_at, capacity),
         snapshot.* exclude (cluster),
-        map_from_entries(list_transform(
-            list_filter(
-                map_entries(node.capacity),
-                lambda entry: entry.value > 0 and (gpu_units(entry.key) > 0 or entry.key in ('nvidia.com/gpucores', 'volcano.sh/vgpu-cores'))
-            ),
-            lambda entry: { 'k': regexp_replace(entry.key, '[^a-zA-Z0-9_]', '_', 'g'), 'v': entry.value }
-        )) as capacity
+        map_from_entries([
+            { 'k': regexp_replace(entry.key, '[^a-zA-Z0-9_]', '_', 'g'), 'v': entry.value } for entry in map_entries(node.capacity)
+            if entry.value > 0 and (gpu_units(entry.key) > 0 or entry.key in ('nvidia.com/gpucores', 'volcano.sh/vgpu-cores'))
+        ]) as capacity
     from lake.node
     inner join snapshot
         using (cluster, observed_at)
@@ -44,10 +41,9 @@ listed as (
         min(observed_at) filter (where cardinality(capacity) > 0) as allocatable_from_at,
         max(until_at) filter (where cardinality(capacity) > 0) as allocatable_until_at,
         arg_max(capacity, observed_at) as capacity_at_end,
-        map_from_entries(list_transform(
-            map_entries(arg_max(labels, observed_at)),
-            lambda entry: { 'k': 'label_' || regexp_replace(entry.key, '[^a-zA-Z0-9_]', '_', 'g'), 'v': entry.value }
-        )) as labels
+        map_from_entries([
+            { 'k': 'label_' || regexp_replace(entry.key, '[^a-zA-Z0-9_]', '_', 'g'), 'v': entry.value } for entry in map_entries(arg_max(labels, observed_at))
+        ]) as labels
     from node
     group by all
 ),
@@ -105,16 +101,6 @@ sliced as (
     group by all
 ),
 
-claiming as (
-    select distinct
-        consumer.cluster,
-        consumer.consumer_uid as pod_uid
-    from lake.claim_consumer as consumer
-    inner join lake.claim_device as device
-        using (cluster, claim_uid)
-    where regexp_matches(device.driver, '^(gpu|gaudi|tpu|npu|neuron)\.')
-),
-
 pod as (
     select
         pod.cluster,
@@ -122,31 +108,24 @@ pod as (
         pod.observed_at::date as day,
         list_sort(list(distinct pod.namespace || '/' || pod.pod)) as pods
     from lake.pod
-    left join claiming
-        using (cluster, pod_uid)
     where
         pod.node_name != ''
         and pod.phase not in ('Succeeded', 'Failed')
-        and (claiming.pod_uid is not null or len([name for name in map_keys(pod.effective_requests) if is_accelerator(name)]) > 0)
+        and (
+            len([name for name in map_keys(pod.effective_requests) if is_accelerator(name)]) > 0
+            or (pod.cluster, pod.pod_uid) in (
+                select (consumer.cluster, consumer.consumer_uid)
+                from lake.claim_consumer as consumer
+                inner join lake.claim_device as device
+                    using (cluster, claim_uid)
+                where regexp_matches(device.driver, '^(gpu|gaudi|tpu|npu|neuron)\.')
+            )
+        )
     group by all
-),
-
-watched as (
-    select distinct columns('^(cluster|day)$')
-    from snapshot
-    where kind = 'pods'
-),
-
-named as (
-    select columns('^(cluster|node_name|day)$')
-    from listed
-    union by name
-    select columns('^(cluster|node_name|day)$')
-    from sliced
 )
 
 select
-    named.*,
+    columns('^(cluster|node_name|day)$'),
     least(listed.start_at, sliced.start_at)::timestamp as start_at,
     greatest(listed.end_at, sliced.end_at)::timestamp as end_at,
     least(listed.allocatable_from_at, sliced.start_at)::timestamp as allocatable_from_at,
@@ -157,15 +136,11 @@ select
     coalesce(sliced.drivers, '') as slice_drivers,
     sliced.device_count as slice_device_count,
     coalesce(sliced.is_last, false) as has_slices_at_end,
-    if(watched.day is null, null, coalesce(pod.pods, [])) as accelerator_pods
-from named
-left join listed
+    if((cluster, day, 'pods') in (select (snapshot.cluster, snapshot.day, snapshot.kind) from snapshot), coalesce(pod.pods, []), null) as accelerator_pods
+from listed
+full join sliced
     using (cluster, node_name, day)
 left join allocatable
     using (cluster, node_name, day)
-left join sliced
-    using (cluster, node_name, day)
 left join pod
     using (cluster, node_name, day)
-left join watched
-    using (cluster, day)

@@ -17,13 +17,7 @@
 --   driver_version         GPU driver by label; '' without a label
 --
 -- A pod with a claim counts as a pod with a request: series of claims do not name devices.
-with claiming as (
-    select columns('^(cluster|pod_uid)$')
-    from lake.series
-    where metric = 'kube_pod_resourceclaim_info' and pod_uid != ''
-),
-
-reported as (
+with reported as (
     select
         cluster,
         date as day,
@@ -37,7 +31,11 @@ reported as (
             'kube_node_status_capacity', 'kube_node_status_allocatable', 'kube_node_info', 'kube_node_labels',
             'kube_pod_container_resource_requests', 'kube_pod_init_container_resource_requests'
         )
-        or (metric = 'kube_pod_info' and (cluster, pod_uid) in (select (claiming.cluster, claiming.pod_uid) from claiming))
+        or (metric = 'kube_pod_info' and (cluster, pod_uid) in (
+            select (pod.cluster, pod.pod_uid)
+            from lake.series as pod
+            where pod.metric = 'kube_pod_resourceclaim_info' and pod.pod_uid != ''
+        ))
 ),
 
 listed as (
@@ -73,12 +71,18 @@ allocatable as (
     from day.node_snapshot
 ),
 
-labelled as (
-    select columns('^(cluster|day|node_name|labels)$')
+reported_of as (
+    select
+        *,
+        if(
+            (is_accelerator(labels['resource']) or metric = 'kube_pod_info') and metric like 'kube_pod%' and value > 0,
+            [coalesce(labels['exported_namespace'], labels['namespace']) || '/' || coalesce(labels['exported_pod'], labels['pod'])], []
+        ) as pods
     from listed
-    where metric = 'kube_node_labels'
     union all by name
-    select * exclude (start_at, end_at, capacity, accelerator_pods)
+    select
+        * exclude (capacity),
+        accelerator_pods as pods
     from day.node_snapshot
 ),
 
@@ -109,7 +113,8 @@ label as (
             if entry.value = 'true'
             and regexp_matches(entry.key, '^label_feature_node_kubernetes_io_pci_([a-z0-9]+_)?(10de|1002)_present$')
         ]), ''))) as hardware_make
-    from labelled
+    from reported_of
+    where coalesce(metric, 'kube_node_labels') = 'kube_node_labels'
     group by all
 ),
 
@@ -176,21 +181,6 @@ watched as (
         day
     from day.node_snapshot
     where accelerator_pods is not null
-),
-
-reported_of as (
-    select
-        *,
-        if(
-            (is_accelerator(labels['resource']) or metric = 'kube_pod_info') and metric like 'kube_pod%' and value > 0,
-            [coalesce(labels['exported_namespace'], labels['namespace']) || '/' || coalesce(labels['exported_pod'], labels['pod'])], []
-        ) as pods
-    from listed
-    union all by name
-    select
-        * exclude (capacity),
-        accelerator_pods as pods
-    from day.node_snapshot
 ),
 
 node as (

@@ -52,6 +52,10 @@ node as (
 capacity as (
     select
         capacity.*,
+        '' as gpu_instance_id,
+        false as is_reserved,
+        false as is_unsliced,
+        '' as stranding,
         coalesce(holder_day.cause, '') as label_cause,
         if(label_cause != '' and node.covers_unnamed, node.known_ratio, 0) as named_ratio,
         if(named_ratio > 0, coalesce(lost.unnamed_seconds, 0), 0) as unnamed_seconds,
@@ -96,11 +100,7 @@ placed as (
     union all by name
     select
         *,
-        '' as gpu_instance_id,
         '' as outage,
-        false as is_reserved,
-        false as is_unsliced,
-        '' as stranding,
         'unseen' as activity,
         '' as namespace,
         '' as pod,
@@ -114,11 +114,7 @@ placed as (
             '' as label_cause,
             if(capacity.unnamed_seconds > capacity.unseen_seconds, capacity.label_cause, capacity.unseen_cause) as unseen_cause
         ),
-        '' as gpu_instance_id,
         if(reported.state in ('allocated', 'free'), '', reported.state) as outage,
-        false as is_reserved,
-        false as is_unsliced,
-        '' as stranding,
         if(reported.state = 'allocated', 'unseen', 'unreported') as activity,
         reported.namespace,
         -- A claim without a pod is the holder itself.

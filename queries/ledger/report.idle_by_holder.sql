@@ -10,21 +10,16 @@
 --   allocated_idle_gpu_hours  part of idle_gpu_hours, allocated to pods
 --   reserved_idle_gpu_hours   part of idle_gpu_hours, reserved by a claim and not allocated to a pod; null where claims are not listed
 --   idle_cost                 idle_gpu_hours x the model's price
-with unlisted as (
-    select distinct
-        cluster,
-        true as lacks_claims
-    from facts.pod_wait
-    where resource = 'resourceclaims.resource.k8s.io'
-),
-
-idle as (
+with idle as (
     select
         columns('^(cluster|namespace)$'),
         bool_and(bucket = 'allocated_unmeasured') filter (where bucket != 'reserved_idle') as lacks_use,
         coalesce(sum(gpu_hours) filter (where bucket = 'allocated_idle'), if(lacks_use, null, 0)) as allocated_idle_gpu_hours,
-        coalesce(sum(gpu_hours) filter (where bucket = 'reserved_idle'), if(any_value(lacks_claims), null, 0)) as reserved_idle_gpu_hours,
-        coalesce(allocated_idle_gpu_hours, 0) + coalesce(reserved_idle_gpu_hours, 0) as idle_gpu_hours,
+        coalesce(
+            sum(gpu_hours) filter (where bucket = 'reserved_idle'),
+            if(bool_or((cluster, 'resourceclaims.resource.k8s.io') in (select (pod.cluster, pod.resource) from facts.pod_wait as pod)), null, 0)
+        ) as reserved_idle_gpu_hours,
+        coalesce(sum(gpu_hours) filter (where bucket in ('allocated_idle', 'reserved_idle')), 0) as idle_gpu_hours,
         bool_or(bucket like '%unmeasured') and not bool_or(bucket = 'effective') as lacks_sm,
         coalesce(sum(gpu_hours) filter (where bucket = 'underutilized'), if(lacks_sm, null, 0)) as underutilized_gpu_hours,
         -- If the hours of one model have no price, the sum is unknown.
@@ -33,8 +28,6 @@ idle as (
             sum(hours_cost) filter (where bucket in ('allocated_idle', 'reserved_idle')), null
         ) as idle_cost
     from period.charge
-    left join unlisted
-        using (cluster)
     where namespace != ''
     group by all
     having idle_gpu_hours > 0

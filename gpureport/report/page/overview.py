@@ -200,12 +200,8 @@ def _daily(tables: Tables, header: Header, team: str) -> list[drawings.Column]:
         team=team,
     )
     above = {} if team else _pending(tables, "hour_start_at::date")
-    found = hours_by(rows, "day")
-    return [
-        _column(f"{day:%-d %b}", found.get(str(day), Hours({})).by_bucket, above.get(day), hours)
-        for day, hours in _days(header).items()
-        if found
-    ]
+    found = {date.fromisoformat(day): hours.by_bucket for day, hours in hours_by(rows, "day").items()}
+    return _columns("%-d %b", _days(header), found, above)
 
 
 def _days(header: Header) -> dict[date, float]:
@@ -262,16 +258,20 @@ def _from_hours(tables: Tables, header: Header, unit: str) -> list[drawings.Colu
     count = ceil((header.window.end_at - start).total_seconds() / 3600)
     times = [local(start + timedelta(hours=number), zone) for number in range(count)]
     hours = Counter(at.replace(hour=0) if unit == "day" else at for at in times)
+    return _columns("%-d %b" if unit == "day" else "%-d %b %H:%M", hours, found, above)
+
+
+def _columns(
+    label: str, hours: Mapping[Any, float], found: Mapping[Any, Mapping[str, float]], above: Mapping[Any, float | None]
+) -> list[drawings.Column]:
+    """Return columns, each of some hours: GPU-hours as GPUs on average, and pending GPUs above them."""
     return [
-        _column(f"{at:{'%-d %b' if unit == 'day' else '%-d %b %H:%M'}}", found.get(at, {}), above.get(at), shown)
+        drawings.Column(
+            f"{at:{label}}", Hours({name: part / shown for name, part in found.get(at, {}).items()}), above.get(at) or 0.0
+        )
         for at, shown in hours.items()
         if found
     ]
-
-
-def _column(label: str, buckets: Mapping[str, float], pending: float | None, hours: float) -> drawings.Column:
-    """Return a column: GPU-hours as GPUs on average, and pending GPUs above them."""
-    return drawings.Column(label, Hours({name: found / hours for name, found in buckets.items()}), pending or 0.0)
 
 
 def _teams(tables: Tables, header: Header, money: Money, files: Mapping[str, str]) -> list[Team]:
