@@ -299,10 +299,13 @@ class Grid {
     });
   }
 
+  // Whether a group's sum or maximum is a lower bound.
+  isLeast(column, members) { return ["sum", "max"].includes(column.total) && this.lacks(column, members); }
+
   groupRow(item) {
     const cells = this.shown.map((column, index) => {
       const found = item.cells[index];
-      const least = ["sum", "max"].includes(column.total) && this.lacks(column, item.members) ? "≥ " : "";
+      const least = this.isLeast(column, item.members) ? "≥ " : "";
       const text = found === null ? UNKNOWN : typeof found === "string" ? found : `${least}${(WRITE[column.kind] ?? WRITE.number)(found)}`;
       return make("td", { class: typeof found === "string" ? null : "number" }, text);
     });
@@ -330,8 +333,9 @@ class Grid {
       const text = typeof found === "string" ? safe(found) : String(found ?? "");
       return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
     };
+    const bounds = (item) => this.shown.filter((column, index) => item.cells[index] !== null && this.isLeast(column, item.members)).map((column) => column.name).join(", ");
     const lines = this.group
-      ? [this.shown.map((column) => column.name || "rows"), ...this.items.map((item) => item.cells)]
+      ? [[...this.shown.map((column) => column.name || "rows"), "at_least"], ...this.items.map((item) => [...item.cells, bounds(item)])]
       : [this.all.map((column) => column.name), ...this.items.map((row) => this.all.map((column) => raw(column, row)))];
     const text = `${lines.map((cells) => cells.map(quoted).join(",")).join("\n")}\n`;
     const link = make("a", { href: URL.createObjectURL(new Blob([text], { type: "text/csv" })), download: `${this.name}.csv` });

@@ -286,6 +286,12 @@ def test_a_group_says_where_its_sum_lacks_a_row_and_opens_its_rows(rich: Page) -
     rich.locator("#workload select").select_option("finding")
     row = rich.locator("#workload tbody tr").filter(has_text="≥ ")
     assert row.count() == 1
+    with rich.expect_download() as saved:
+        rich.locator("#workload").get_by_role("button", name="Export CSV").click()
+    with Path(saved.value.path()).open(newline="", encoding="utf-8") as file:
+        bounds = {each["finding"]: [*filter(None, each["at_least"].split(", "))] for each in csv.DictReader(file)}
+    assert "idle_gpu_hours" in bounds[""]
+    assert (len(bounds.pop("")), {*map(len, bounds.values())}) == (row.inner_text().count("≥ "), {0})
     row.click()
     assert rich.locator("#workload tbody tr[data-position]").count() == count
     rich.locator("#workload .chip", has_text="Finding: — ×").click()
