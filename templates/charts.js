@@ -139,14 +139,14 @@ const pendingByHour = async () => {
 const DAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 const drawWeek = async (figure, data) => {
   const columns = table(data);
-  const sums = summed(data, [columns.allocated_idle_gpu_hours, columns.usable_gpu_hours, columns.unnamed_gpu_hours], (row) => (raw(columns.allocated_idle_gpu_hours, row) === null ? "" : `${columns.weekday.values[row]} ${columns.hour_of_day.values[row]}`));
+  const sums = summed(data, [columns.allocated_idle_gpu_hours, columns.usable_gpu_hours, columns.unnamed_gpu_hours, columns.allocated_unmeasured_gpu_hours], (row) => (raw(columns.allocated_idle_gpu_hours, row) === null ? "" : `${columns.weekday.values[row]} ${columns.hour_of_day.values[row]}`));
   const shareOf = (idle, known) => (known > 0 && idle !== null ? idle / known : null);
   const shares = new Map([...sums].map(([key, [idle, usable, unnamed]]) => [key, shareOf(idle, usable - (unnamed ?? 0))]));
   if (![...shares.values()].some((share) => share !== null)) { figure.hidden = true; return; }
   const most = Math.max(...[...shares.values()].map((share) => share ?? 0), 0.01);
   const cells = (day) => Array.from({ length: 24 }, (_, hour) => {
     const share = shares.get(`${day + 1} ${hour}`);
-    const text = share === undefined || share === null ? "no data" : `${points(100 * share)} % idle`;
+    const text = share === undefined || share === null ? "no data" : `${sums.get(`${day + 1} ${hour}`)[3] > 0 ? "≥ " : ""}${points(100 * share)} % idle`;
     const color = share === undefined || share === null ? "transparent" : `color-mix(in srgb, var(--allocated_idle) ${Math.round(4 + (96 * share) / most)}%, var(--card))`;
     return make("td", { style: `background:${color}`, title: `${DAYS[day]} ${hour}:00: ${text}` }, make("span", { class: "spoken" }, text));
   });

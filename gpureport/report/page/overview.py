@@ -236,8 +236,7 @@ def _from_hours(tables: Tables, header: Header, unit: str) -> list[drawings.Colu
                 round(sum(allocated_gpu_hours - coalesce(active_gpu_hours + allocated_idle_gpu_hours, 0)), 9)
                     as allocated_unmeasured,
                 coalesce(sum(unnamed_gpu_hours), 0) as unnamed, usable - sum(allocated_gpu_hours) - unnamed as free
-            from clock left join report.gpu_hours_over_time using (cluster, hour_start_at)
-            group by all
+            from clock left join report.gpu_hours_over_time using (cluster, hour_start_at) group by all
         )
         select date_trunc($unit, local_time(hour_start_at, $zone)) as at, *, capacity - sum(usable) over whole as short,
             greatest(max(usable) over whole, capacity / count(*) over whole) as top,

@@ -298,6 +298,18 @@ def test_a_group_says_where_its_sum_lacks_a_row_and_opens_its_rows(rich: Page) -
     assert rich.locator("#workload .summary").inner_text() == ""
 
 
+def test_idle_hours_of_the_week_are_at_least_where_use_of_some_is_not_measured(page: Page) -> None:
+    """On Monday 1 of 10 GPU-h is idle at 5:00, beside 2 that are not measured; at 6:00, 1 of 4, and all are measured."""
+    drawn = """async () => {
+        const found = { weekday: [1, 1], hour_of_day: [5, 6], usable_gpu_hours: [11, 4], unnamed_gpu_hours: [1, 0],
+            allocated_idle_gpu_hours: [1, 1], allocated_unmeasured_gpu_hours: [2, 0] };
+        const figure = make("figure", {});
+        await drawWeek(figure, { rows: 2, columns: Object.entries(found).map(([name, values]) => ({ name, values })) });
+        return [...figure.querySelectorAll("td[title*=idle]")].map((cell) => cell.title);
+    }"""
+    assert page.evaluate(drawn) == ["Mon 5:00: ≥ 10.0 % idle", "Mon 6:00: 25.0 % idle"]
+
+
 @pytest.mark.parametrize(
     ("board", "first", "second", "lacks"),
     [(5, None, None, False), (None, 2, 3, False), (None, 2, None, True), (None, None, None, True)],
