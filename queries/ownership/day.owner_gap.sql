@@ -50,9 +50,7 @@ replaced as (
     from absence
     inner join day.owner_label_run as other
         using (cluster, device_uuid, gpu_instance_id)
-    where
-        absence.start_at < other.end_at
-        and absence.end_at > other.start_at
+    where absence.start_at < other.end_at and absence.end_at > other.start_at
 ),
 
 -- Half an hour, because every exporter is scraped at least every ten minutes.
