@@ -9,7 +9,7 @@ with day as (
     select
         columns('^(cluster|system|quota|resource|flavor)$'),
         local_time(hour_start_at, $timezone)::date as day,
-        any_value(if(native_unit = 'device', 'devices', native_unit)) as unit,
+        any_value(regexp_replace(native_unit, '(device|instance|unit)$', '\1s')) as unit,
         sum(delivered_native_hours) * 3600 / sum(observed_seconds) as delivered,
         sum(demanded_native_hours) * 3600 / nullif(sum(demand_seconds), 0) as demanded,
         sum(guaranteed_native_hours) * 3600 / nullif(sum(guaranteed_seconds), 0) as guaranteed,
