@@ -107,7 +107,7 @@ def test_percent_is_a_hundredth_of_a_gpu(report: duckdb.DuckDBPyConnection) -> N
 def test_the_page_says_so(out: Path) -> None:
     text = " ".join(re.sub("<[^>]+>", " ", (out / "report.html").read_text()).split())
     assert "Allocated, use not measured 50.0 % Unavailable 50.0 % use is not measured · 4 GPU-h of capacity" in text
-    assert "1 Jan 00:00 (GPUs on average): Allocated, use not measured 1, Pending requests 0.5" in text
+    assert "1 Jan 00:00 (GPUs on average): Allocated, use not measured 1, Unavailable 1, Pending requests 0.5" in text
 
 
 def test_a_period_that_cuts_an_hour_is_refused_without_an_exporter_too(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
