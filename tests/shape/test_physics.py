@@ -122,6 +122,25 @@ def test_energy_is_right_beside_a_counter_that_is_not(values: list[float], reaso
     assert dropped(shaped, "energy_joules") == reasons
 
 
+@pytest.mark.parametrize(
+    ("last_watts", "jump", "total"),
+    [
+        # 70 W all the time: 20 steps (42 kJ by power) without growth, then all of it in one step, which the board could draw.
+        pytest.param(70.0, 21 * 70 * STEP, 60 * 70 * STEP, id="caught up"),
+        # It goes on without what it missed.
+        pytest.param(70.0, 70 * STEP, 60 * 70 * STEP, id="as if nothing had been"),
+        # Work begins in the step after: 600 W x 30 s, of which 70 W at its start tell little.
+        pytest.param(600.0, 600 * STEP, (29 * 70 + 31 * 600) * STEP, id="work begins"),
+    ],
+)
+def test_a_stuck_counter_of_an_idle_board_adds_its_time_once(last_watts: float, jump: float, total: float) -> None:
+    before, after = [70 * STEP * min(number, 9) for number in range(30)], [last_watts * STEP * number for number in range(31)]
+    values = [MILLI * (1e6 + each) for each in [*before, *(before[-1] + jump + each for each in after)]]
+    shaped = energy(values, [70.0] * 30 + [last_watts] * 31)
+    assert joules(shaped) == pytest.approx(total, rel=1e-9)
+    assert dropped(shaped, "energy_joules")["stuck"] >= 20
+
+
 def test_copies_of_a_counter_that_differ_and_drop_out_are_no_steps_back() -> None:
     """dcgm-exporter 317: each MIG instance prints the board's counter, some of them 5.3 J behind."""
     high = [sample for number, sample in enumerate(every(STEP, counter(1e6))) if number not in (20, 40, 41)]

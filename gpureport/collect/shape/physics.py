@@ -100,7 +100,9 @@ def plausible(
     kept, refused, counts = check_counter(points.times_ms, in_one_unit, steps, rate, refill_steps)
     dropped.update({reason: int(count) for reason, count in zip(_REASONS, counts, strict=True) if count})
     times, values, refused = points.times_ms[kept], in_one_unit[kept], refused[kept]
-    if power is not None and (stuck := _refuse_stuck(times, values, refused, steps[kept], rate, power, fallback)):
+    if power is not None and (
+        stuck := _refuse_stuck(times, values, refused, steps[kept], rate, power, fallback, refill_steps > 0)
+    ):
         dropped["stuck"] += stuck
     return Points(times, values, points.stale_ms, refused)
 
@@ -133,22 +135,25 @@ def _in_one_unit(points: Points, rate: float, dropped: Counter[str]) -> Values:
 
 
 def _refuse_stuck(
-    times: Times, values: Values, refused: Values, steps: Times, rate: float, power: Points, fallback: StepFallback
+    times: Times, values: Values, refused: Values, steps: Times, rate: float, power: Points, step: StepFallback, has_power: bool
 ) -> int:
     """Refuse the growth of a counter that hardly changes while power is drawn. Return the number of its samples.
 
-    Its later jump is the energy of that time, which power already has.
+    A later jump by half of what the counter missed, or more, is the energy of that time, which exported power already has.
     """
     watts = _in_force(power, times)
     growth = np.where(np.diff(values) < 0, values[1:], np.diff(values))  # after a reset, the value itself
     is_still = (growth >= 0) & (growth < _LEAST_SHARE / 1000 * watts * np.diff(times))
-    joules, count = power_over(power, fallback), 0
+    joules, count = power_over(power, step), 0
     for start, end in _runs(is_still):
-        if times[end] - times[start] < _STUCK_MS or joules(int(times[start]), int(times[end])) < _STUCK_JOULES:
+        if times[end] - times[start] < _STUCK_MS or (missed := joules(int(times[start]), int(times[end]))) < _STUCK_JOULES:
             continue
         refused[start:end] = 0.0
-        if end + 1 < times.size and values[end + 1] - values[end] > rate * (times[end + 1] - times[end] + steps[end]):
-            refused[end] = values[end + 1] - values[end]
+        if end + 1 < times.size:
+            jump, step_ms = values[end + 1] - values[end], times[end + 1] - times[end]
+            own = watts[end : end + 2].max() * step_ms / 1000 + missed / 2 if has_power else np.inf
+            if jump > min(own, rate * (step_ms + steps[end])):
+                refused[end] = jump
         count += int((~np.isnan(refused[start : end + 1])).sum())
     is_below = _is_far_below(times, growth, power, np.isnan(refused[:-1]) & (np.diff(times) <= GAP_STEPS * steps[:-1]))
     refused[:-1][is_below] = 0.0
