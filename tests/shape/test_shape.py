@@ -230,6 +230,14 @@ def test_an_xid_series_that_appears_later_is_an_event() -> None:
     assert [(at, code) for at, code in rows(shaped, "seen_at", "xid_event_code") if code is not None] == [(60, 43)]
 
 
+def test_an_old_xid_is_no_event_where_another_exporter_was_scraped_before() -> None:
+    """The first scrape of dcgm-exporter, 7 s after that of nvidia_gpu_exporter, shows the code of an error before it."""
+    smi = {"__name__": "nvidia_smi_power_draw_watts", "uuid": "GPU-a", "job": "smi", "instance": "10.0.0.1:9835"}
+    dcgm = [(gpu("DEV_XID_ERRORS"), every(30, [43, 43, 0, 43], 7)), (gpu("DEV_GPU_UTIL"), every(30, [0, 0, 0, 0], 7))]
+    shaped = run((smi, every(30, [100, 100, 100, 100])), *dcgm)
+    assert [row for row in rows(shaped, "seen_at", "xid_event_code") if row[1] is not None] == [(97, 43)]
+
+
 def test_xid_codes_on_series_of_their_own_are_one_signal() -> None:
     shaped = run(
         (gpu("DEV_XID_ERRORS", err_code="0"), every(30, [0, 0])),

@@ -81,8 +81,9 @@ def reading_of(tallies: Mapping[str, Tally], pods: Reading) -> Reading:
 def _device_rows(signals: DeviceSignals, window: Window) -> DeviceRows | None:
     if not signals.points:
         return None
-    first_seen_ms = min(int(points.times_ms[0]) for points in signals.points.values())
-    rows = device_rows(signals.points, signals.fallback, window, first_seen_ms)
+    sources = {name: signals.origin[name].exporter for name in signals.points}
+    siblings = [int(signals.points[name].times_ms[0]) for name in sources if sources[name] == sources.get("xid_code")]
+    rows = device_rows(signals.points, signals.fallback, window, min(siblings, default=0))
     return rows if rows.count else None
 
 

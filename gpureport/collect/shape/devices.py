@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -108,21 +109,14 @@ class Steps:
     """Median step per metric, job and node: the fallback for hours with too few steps of a signal."""
 
     def __init__(self, series: list[Prepared]) -> None:
-        self._times: dict[tuple[str, str, str], list[Times]] = defaultdict(list)
-        self._found: dict[tuple[str, str, str], int | None] = {}
+        times: dict[tuple[str, str, str], list[Times]] = defaultdict(list)
         for each in series:
-            self._times[_step_key(each)].append(each.points.times_ms)
+            times[_step_key(each)].append(each.points.times_ms)
+        self._found = {key: cache(partial(median_step_ms, found)) for key, found in times.items()}
 
     def of(self, series: Prepared) -> StepFallback:
         """Return the fallback of a series' signal, computed at its first call."""
-        key = _step_key(series)
-
-        def found() -> int | None:
-            if key not in self._found:
-                self._found[key] = median_step_ms(self._times[key])
-            return self._found[key]
-
-        return found
+        return self._found[_step_key(series)]
 
 
 def _step_key(series: Prepared) -> tuple[str, str, str]:
@@ -344,17 +338,7 @@ def imply_no_xid(found: DeviceSignals, counters: Sequence[Prepared], steps: Step
     seen = [each for each in counters if each.points.count]
     if "xid_code" in found.points or not seen:
         return
-    identity = seen[0].identity
     times = distinct([each.points.times_ms for each in seen])
     found.points["xid_code"] = Points(times, np.zeros(times.size), distinct([each.points.stale_ms for each in seen]))
     found.fallback["xid_code"] = steps.of(seen[0])
-    found.origin["xid_code"] = Origin(
-        metrics=(identity.meaning.metric,),
-        exporter=identity.meaning.exporter,
-        node_name=identity.device_labels.node_name,
-        first_ms=int(times[0]),
-        last_ms=int(times[-1]),
-        series_count=len(seen),
-        dropped=Counter(),
-        other_metrics=(),
-    )
+    found.origin["xid_code"] = replace(_origin(seen[:1], [seen], Counter()), dropped=Counter(), other_metrics=())

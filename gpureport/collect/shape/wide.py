@@ -163,8 +163,8 @@ def _subtract_growth_before_window(
 def _xid_events(points: Points, rows: DeviceRows, first_seen_ms: int) -> Values:
     """Return the code at each row where a new non-zero code appears.
 
-    A code at the device's first sample is not an event. A code that first appears later is: DCGM 4.5.3 and later show no series
-    until the first XID (dcgm-exporter 700).
+    A code at its exporter's first sample is not an event. A code that first appears later is: DCGM 4.5.3 and later show no
+    series until the first XID (dcgm-exporter 700).
     """
     codes = points.values
     before = np.append(codes[0] if points.times_ms[0] <= first_seen_ms else 0.0, codes[:-1])
