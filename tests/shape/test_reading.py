@@ -345,6 +345,28 @@ def test_power_well_above_idle_shows_work_too() -> None:
         assert (None in found.device_sample["gr_engine_active_ratio"].to_pylist()) == is_dead
 
 
+@pytest.mark.parametrize(("refresh", "share"), [(2, 0.8), (2, 1.0), (3, 0.9), (2, 0.25)])
+def test_time_counted_by_an_exporter_that_refreshes_late_keeps_its_share(refresh: int, share: float) -> None:
+    """Scraped every 15 s, refreshed every second or third time: of 180 s, the counter shows the share, in some of its steps."""
+    nanoseconds = [share * 15e9 * (number - number % refresh) for number in range(13)]
+    found = shaped((dcgm("DEV_CLOCKS_EVENT_REASON_SW_POWER_CAP_NS"), nanoseconds), step_seconds=15).device_sample.to_pylist()
+    known = [row for row in found if row["sw_power_cap_active_ratio"] is not None]
+    assert sum(row["held_seconds"] for row in known) == 180
+    assert sum(row["held_seconds"] * row["sw_power_cap_active_ratio"] for row in known) == pytest.approx(180 * share)
+
+
+def test_cycles_counted_by_an_exporter_that_refreshes_late_are_known_all_the_time() -> None:
+    """Scraped every 15 s, refreshed every 30 s: active for 80 % of the cycles of 180 s."""
+    elapsed = [1e9 * 15 * (number - number % 2) for number in range(13)]
+    cycles = (
+        (dcgm("PROF_SM_CYCLES_ACTIVE_TOTAL"), [0.8 * each for each in elapsed]),
+        (dcgm("PROF_SM_CYCLES_ELAPSED_TOTAL"), elapsed),
+    )
+    known = [row for row in shaped(*cycles, step_seconds=15).device_sample.to_pylist() if row["sm_active_ratio"] is not None]
+    assert sum(row["held_seconds"] for row in known) == 180
+    assert {row["sm_active_ratio"] for row in known} == {0.8}
+
+
 def test_more_memory_used_and_free_than_there_is_is_left_out() -> None:
     found = shaped(
         (dcgm("DEV_FB_USED"), [600.0, 600, 502]),

@@ -26,21 +26,26 @@ _MARGIN = 1.05
 """Tolerance: a counter is read some ms before or after its timestamp."""
 
 
-def growth_per_second(counter: Points, fallback_step_ms: StepFallback, highest: float) -> Points:
-    """Convert a counter to its growth per second until the next sample. A rate above ``highest`` is dropped."""
+def growth_per_second(counter: Points, fallback_step_ms: StepFallback) -> Points:
+    """Convert a counter to its growth per second until the next sample; where growth is refused, it is unknown.
+
+    A counter that is refreshed later than it is scraped shows more in one step than it can gain, and nothing in another.
+    """
     rate = np.diff(counter.values) / (np.diff(counter.times_ms) / 1000)
-    is_known = _linked(counter, fallback_step_ms) & (rate >= 0) & (rate <= highest * _MARGIN)
-    return _gauge(counter, rate, is_known)
+    is_known = _linked(counter, fallback_step_ms) & (rate >= 0)
+    return _gauge(counter, rate, is_known if counter.refused is None else is_known & np.isnan(counter.refused[:-1]))
 
 
 def growth_ratio(counter: Points, divisor: Points, fallback_step_ms: StepFallback, highest: float) -> Points:
-    """Return the ratio of two counters' growth between common sample times. A ratio above ``highest`` is dropped."""
+    """Return the ratio of two counters' growth between common times of a new divisor. A ratio above ``highest`` is dropped."""
     mine = is_among(counter.times_ms, divisor.times_ms)
-    is_common = is_among(divisor.times_ms, counter.times_ms)
-    shared = Points(counter.times_ms[mine], counter.values[mine], distinct([counter.stale_ms, divisor.stale_ms]))
+    bases = divisor.values[is_among(divisor.times_ms, counter.times_ms)]
+    is_fresh = np.append(True, bases[1:] != bases[:-1])[: bases.size]
+    times, values = counter.times_ms[mine][is_fresh], counter.values[mine][is_fresh]
+    shared = Points(times, values, distinct([counter.stale_ms, divisor.stale_ms]))
     if not shared.count:
         return shared
-    change, base = np.diff(shared.values), np.diff(divisor.values[is_common])
+    change, base = np.diff(values), np.diff(bases[is_fresh])
     is_known = _linked(shared, fallback_step_ms) & (change >= 0) & (base > 0) & (change <= highest * _MARGIN * base)
     return _gauge(shared, np.divide(change, base, out=np.zeros(change.size), where=base > 0), is_known)
 
@@ -226,7 +231,7 @@ def _points(series: list[Prepared], by_signal: Mapping[str, list[Prepared]], bat
         return points
     step, highest = batch.steps.of(series[0]), SIGNAL_BY_NAME[meaning.signal].highest
     if meaning.per == PER_SECOND:
-        derived = growth_per_second(plausible(points, highest / 1000, step, dropped), step, highest)
+        derived = growth_per_second(plausible(points, highest * _MARGIN / 1000, step, dropped), step)
     else:
         divisor = [each for each in by_signal.get(meaning.per, []) if each.points.count]
         derived = growth_ratio(points, _merge_copies(divisor, batch, dropped), step, highest) if divisor else _no_points()
