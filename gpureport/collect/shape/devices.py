@@ -83,6 +83,8 @@ _UNKNOWN_UNDER_MIG = frozenset({"gpu_util_ratio", "mem_copy_util_ratio"})
 # A counter in whole units can be this much below the same counter in a finer unit.
 _ROUNDING = 1.0
 
+_NO_POINTS = Points(np.empty(0, np.int64), np.empty(0), np.empty(0, np.int64))
+
 
 @dataclass
 class Origin:
@@ -180,7 +182,7 @@ def _drop_unknown_under_mig(signal: str, series: Prepared) -> Prepared:
     if signal not in _UNKNOWN_UNDER_MIG or not is_instance or identity.meaning.exporter != "dcgm-exporter":
         return series
     dropped = Counter({**series.dropped, "mig": series.points.count})
-    return replace(series, points=_no_points(), dropped=dropped)
+    return replace(series, points=_NO_POINTS, dropped=dropped)
 
 
 def _by_source(series: list[Prepared], catalog: Catalog) -> list[list[Prepared]]:
@@ -234,14 +236,10 @@ def _points(series: list[Prepared], by_signal: Mapping[str, list[Prepared]], bat
         derived = growth_per_second(plausible(points, highest * _MARGIN / 1000, step, dropped), step)
     else:
         divisor = [each for each in by_signal.get(meaning.per, []) if each.points.count]
-        derived = growth_ratio(points, _merge_copies(divisor, batch, dropped), step, highest) if divisor else _no_points()
+        derived = growth_ratio(points, _merge_copies(divisor, batch, dropped), step, highest) if divisor else _NO_POINTS
     if points.count == 1:
         dropped["single_sample"] += 1
     return derived
-
-
-def _no_points() -> Points:
-    return Points(np.empty(0, np.int64), np.empty(0), np.empty(0, np.int64))
 
 
 def _merged(sources: Sequence[Points], meaning: Meaning) -> Points:
@@ -299,7 +297,7 @@ def _merge_copies(series: list[Prepared], batch: _Batch, dropped: Counter[str]) 
     """Merge all copies of one device signal."""
     found = [(each.identity.provenance, each.points) for each in series if each.points.count]
     if not found:
-        return _no_points()
+        return _NO_POINTS
     merged = batch.merger.merge(found)
     copies = sum(each.points.count for each in series) - merged.count
     if copies:

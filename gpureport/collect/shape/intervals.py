@@ -79,12 +79,8 @@ def hourly_steps(times_ms: Times, fallback_step_ms: StepFallback) -> tuple[Times
     medians = hourly_medians(times_ms, HOUR_MS, MIN_STEPS)
     steps = steps_in_force(times_ms, medians, HOUR_MS)
     known = steps > 0
-    if known.all():
-        return steps, np.zeros(times_ms.size, np.bool_)
-    fallback = fallback_step_ms()
-    if fallback is None:
-        return np.where(known, steps, GUESSED_STEP_MS), ~known
-    return np.where(known, steps, fallback), np.zeros(times_ms.size, np.bool_)
+    fallback = None if known.all() else fallback_step_ms()
+    return np.where(known, steps, GUESSED_STEP_MS if fallback is None else fallback), ~known & (fallback is None)
 
 
 def median_step_ms(step_lists: list[Times]) -> int | None:

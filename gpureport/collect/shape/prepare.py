@@ -308,13 +308,8 @@ def _is_outlier(values: Values, is_two_sided: bool) -> NDArray[np.bool_]:
 
 def _is_out_of_range(values: Values, meaning: Meaning, factor: float) -> NDArray[np.bool_]:
     low, high = _bounds(meaning, factor)
-    with np.errstate(invalid="ignore"):  # an unknown unit has no bound
+    with np.errstate(invalid="ignore"):  # an unknown unit has no bound, and a staleness marker is a signaling NaN
         outside: NDArray[np.bool_] = (values < low) | (values > high)
-    return outside | _is_no_code(values) if meaning.is_whole else outside
-
-
-def _is_no_code(values: Values) -> NDArray[np.bool_]:
-    """Whether each value cannot be a code or bits: not whole, or wider than the lake's 32 bits."""
-    with np.errstate(invalid="ignore"):  # a staleness marker is a signaling NaN
-        found: NDArray[np.bool_] = (values != np.floor(values)) | (values > _BLANKS[0][1])
-    return found
+        if meaning.is_whole:  # a code or bits, at most as wide as the lake's 32 bits
+            outside |= (values != np.floor(values)) | (values > _BLANKS[0][1])
+    return outside
