@@ -45,7 +45,7 @@ silent as (
     from unseen
     inner join capacity
         using (cluster, node_name)
-    where gpu_hours >= $findings_gpu_hours and gpu_hours >= $unseen_ratio * capacity_gpu_hours
+    where round(gpu_hours, 9) >= $findings_gpu_hours and round(gpu_hours - $unseen_ratio * capacity_gpu_hours, 9) >= 0
 ),
 
 -- Containers of a pod have the GPU at the same time.
@@ -143,7 +143,7 @@ select
 from period.ledger as ledger
 where bucket = 'unknown' and cause in ('no_pod_labels', 'no_permission')
 group by cluster, node_name, cause
-having sum(gpu_hours) >= $findings_gpu_hours
+having round(sum(gpu_hours), 9) >= $findings_gpu_hours
 union all by name
 select
     'GR003' as code,
@@ -194,7 +194,7 @@ select
 from period.ledger
 where bucket = 'active_unmeasured'
 group by cluster, gpu_model
-having sum(gpu_hours) >= $findings_gpu_hours
+having round(sum(gpu_hours), 9) >= $findings_gpu_hours
 union all by name
 select
     'GR106' as code,
@@ -206,4 +206,4 @@ select
     first_seen_at,
     true as is_shared
 from ambiguous
-qualify sum(hours) over (partition by cluster, namespace, pod, pod_uid) >= $findings_gpu_hours
+qualify round(sum(hours) over (partition by cluster, namespace, pod, pod_uid), 9) >= $findings_gpu_hours

@@ -76,7 +76,7 @@ found as (
         ) as evidence,
         first_violated_at as first_seen_at
     from summed
-    where violated >= $findings_gpu_hours and violated > 0
+    where round(violated, 9) >= $findings_gpu_hours and violated > 0
     union all by name
     select
         'GR502' as code,
@@ -90,7 +90,7 @@ found as (
     from summed
     inner join period.quota_pod as pod
         using (cluster, system, quota, resource, flavor)
-    where pod.idle_borrowed_gpu_hours >= $findings_gpu_hours and pod.idle_borrowed_gpu_hours > 0
+    where round(pod.idle_borrowed_gpu_hours, 9) >= $findings_gpu_hours and pod.idle_borrowed_gpu_hours > 0
     union all by name
     select
         'GR503' as code,
@@ -100,7 +100,7 @@ found as (
         format('{:,.1f} GPU-hours guaranteed, {:,.1f} of them requested', guaranteed, requested) as evidence,
         first_hour_at as first_seen_at
     from summed
-    where is_demand_known and guaranteed - requested >= $findings_gpu_hours and requested <= (1 - $idle_ratio) * guaranteed
+    where is_demand_known and round(guaranteed - requested, 9) >= $findings_gpu_hours and round(requested - (1 - $idle_ratio) * guaranteed, 9) <= 0
 )
 
 select

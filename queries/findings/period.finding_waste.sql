@@ -16,9 +16,9 @@ with allocated as (
         max(gpu_model) as gpu_model,
         coalesce(sum(gpu_hours) filter (where bucket = 'allocated_idle'), 0) as idle_gpu_hours,
         coalesce(sum(gpu_hours) filter (where bucket = 'allocated_unmeasured'), 0) as unknown_gpu_hours,
-        coalesce(sum(gpu_hours) filter (where bucket in (
-            'allocated_idle', 'effective', 'underutilized', 'active_unmeasured'
-        )), 0) as reported_gpu_hours,
+        coalesce(sum(gpu_hours) filter (where bucket in ('allocated_idle', 'effective', 'underutilized', 'active_unmeasured')), 0) as reported_gpu_hours,
+        -- Sums of parts of GPUs differ in the last digits; limits include themselves.
+        round(idle_gpu_hours - $idle_ratio * reported_gpu_hours, 9) >= 0 as is_device_idle,
         min(first_hour_at) filter (where bucket = 'allocated_idle') as first_seen_at
     from period.ledger
     where pod != '' and bucket != 'reserved_idle'
@@ -42,9 +42,9 @@ holder as (
         if(bool_or(allocated.gpu_instance_id = ''), 'GPU', 'GPU instance') as device,
         sum(allocated.idle_gpu_hours) as idle_gpu_hours,
         sum(allocated.reported_gpu_hours) as reported_gpu_hours,
-        sum(allocated.idle_gpu_hours) >= $idle_ratio * sum(allocated.reported_gpu_hours) as is_idle,
-        count(*) filter (where allocated.idle_gpu_hours > 0 and allocated.idle_gpu_hours >= $idle_ratio * allocated.reported_gpu_hours) as idle_count,
-        sum(allocated.idle_gpu_hours) filter (where allocated.idle_gpu_hours >= $idle_ratio * allocated.reported_gpu_hours) as idle_device_gpu_hours,
+        round(sum(allocated.idle_gpu_hours) - $idle_ratio * sum(allocated.reported_gpu_hours), 9) >= 0 as is_idle,
+        count(*) filter (where allocated.idle_gpu_hours > 0 and allocated.is_device_idle) as idle_count,
+        sum(allocated.idle_gpu_hours) filter (where allocated.is_device_idle) as idle_device_gpu_hours,
         min(allocated.first_seen_at) as first_seen_at,
         coalesce(bool_or(sure.is_unsure), false) as is_unsure
     from allocated
@@ -61,7 +61,7 @@ judged as (
         coalesce(workload.workload_kind, 'by name') as workload_kind,
         coalesce(workload.workload, workload_by_name(holder.pod)) as workload,
         count(*) over whole > 1
-        and sum(holder.idle_gpu_hours) over whole >= $workload_idle_ratio * sum(holder.reported_gpu_hours) over whole as is_whole,
+        and round(sum(holder.idle_gpu_hours) over whole - $workload_idle_ratio * sum(holder.reported_gpu_hours) over whole, 9) >= 0 as is_whole,
         count(*) over whole as pod_count,
         case
             when is_whole or holder.is_idle then 'GR101'
@@ -116,7 +116,7 @@ select
     if(len(node_names) <= 3, array_to_string(node_names, ', '), '') as node_name,
     array_to_string(gpu_models, ', ') as gpu_model
 from idle
-where gpu_hours >= $findings_gpu_hours
+where round(gpu_hours, 9) >= $findings_gpu_hours
 union all by name
 select
     'GR103' as code,
@@ -132,7 +132,7 @@ select
 from period.ledger
 where bucket = 'reserved_idle'
 group by cluster, namespace, pod, pod_uid
-having sum(gpu_hours) >= $findings_gpu_hours
+having round(sum(gpu_hours), 9) >= $findings_gpu_hours
 union all by name
 select
     'GR105' as code,
@@ -146,7 +146,7 @@ select
     min(first_hour_at) filter (where cause = 'nobody_named') as first_seen_at
 from period.ledger
 group by cluster, node_name, device_uuid
-having sum(gpu_hours) filter (where cause = 'nobody_named') >= greatest($findings_gpu_hours, 0.01 * sum(gpu_hours))
+having round(sum(gpu_hours) filter (where cause = 'nobody_named'), 9) >= greatest($findings_gpu_hours, 0.01 * sum(gpu_hours))
 union all by name
 select
     case when bucket = 'unavailable' then 'GR604' when cause = 'unsliced' then 'GR601' else 'GR602' end as code,
@@ -164,4 +164,4 @@ select
 from period.ledger
 where bucket in ('fragmented', 'unavailable')
 group by cluster, node_name, bucket, cause
-having sum(gpu_hours) >= $findings_gpu_hours
+having round(sum(gpu_hours), 9) >= $findings_gpu_hours
