@@ -15,7 +15,7 @@
 --          memory_clock_hertz_max, pcie_replay_count, memory_total_bytes, power_seen_seconds, energy_seen_seconds, unallocated_seconds, source_metrics
 --   kind                                gpu, or mig for an instance
 --   observed_seconds                    s in which the device was observed
---   coverage_ratio                      time with data over the window's length; whole hours count, so it may exceed 1 where the window cuts one
+--   coverage_ratio                      time with data over the window's length, at most 1: in an hour that the window cuts, all data counts
 --   nvlink_source                       source of the NVLink capacity: configuration or data sheet (of all links); '' for neither
 --   energy_joules                       J, growth of the energy counter, gaps included; else power integrated over time
 --   idle_joules                         J of the idle baseline, allocated or not
