@@ -106,12 +106,12 @@ pool as (
     group by cluster, system, resource, flavor, pool, start_at
 ),
 
--- Free capacity is looked up only where requests are unmet.
+-- Free capacity is looked up only where requests are unmet. It is whole requests: their rounded size in GPUs (1/7 is 0.142857) is only a key.
 short as (
     select
         owned.* similar to '^(cluster|system|resource|flavor|quota|start_at)$',
         coalesce(
-            if(owned.start_at < free.end_at, free.free_gpus, null) / owned.gpus_per_native,
+            if(owned.start_at < free.end_at, round(free.free_gpus / free.request_gpus) * owned.waiting_pod_native, null),
             if(owned.start_at < capacity.end_at, greatest(0, capacity.capacity_native - pool.allocated_native), null)
         ) as free_native
     from owned
