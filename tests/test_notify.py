@@ -89,7 +89,7 @@ def test_a_report_that_fails_the_run_too_sends_its_answers_to_the_chat_and_the_m
         capsys.readouterr()
         assert main([*map(str, asked)], environ={}, now=NOW) == CoverageError.exit_code
     said = capsys.readouterr()
-    assert "but data coverage is" in said.err
+    assert f"{tmp_path / 'out' / 'summary.md'} is written, but data coverage is" in said.err
     printed = said.out.splitlines()
     assert printed[0].startswith("Capacity use: ")
     title, *block = bodies[0]["text"].splitlines()

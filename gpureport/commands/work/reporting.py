@@ -222,7 +222,7 @@ def report(config: Config, window: Window, out: Place, now: datetime, salt: str 
 
         title = f"GPU usage report: {', '.join(header.clusters)}, {window}"
         unsent = notify(config.report.notify, title, [*answers, str(written[0])])
-    return Reported(written, tuple(answers), (*unmatched, *unsent), _failure(config, out, header.coverage_ratio or 0.0, failing))
+    return Reported(written, tuple(answers), (*unmatched, *unsent), _failure(config, written[0], header.coverage_ratio, failing))
 
 
 def input_digest(config: Config, window: Window) -> str:
@@ -249,15 +249,15 @@ def _begin_database(con: DuckDBPyConnection, lake: Lake, window: Window) -> Make
     return partial(move, con, has_many)
 
 
-def _failure(config: Config, out: Place, ratio: float, failing: Mapping[str, int]) -> CoverageError | FindingError | None:
-    if ratio < config.report.min_coverage_ratio:
+def _failure(config: Config, first: Place, seen: float | None, failing: Mapping[str, int]) -> CoverageError | FindingError | None:
+    if (ratio := seen or 0.0) < config.report.min_coverage_ratio:
         return CoverageError(
-            f"{out / 'report.html'} is written, but data coverage is {ratio:.1%} "
-            f"(required: {config.report.min_coverage_ratio:.1%}); see its tab Data quality"
+            f"{first} is written, but data coverage is {ratio:.1%} "
+            f"(required: {config.report.min_coverage_ratio:.1%}); report.coverage has the reasons"
         )
     listed = ", ".join(f"{code} ({count})" for code, count in failing.items())
     if failing:
-        return FindingError(f"{out / 'report.html'} is written, and has findings that fail the run (--fail-on): {listed}")
+        return FindingError(f"{first} is written, and has findings that fail the run (--fail-on): {listed}")
     return None
 
 
