@@ -370,6 +370,20 @@ def test_reserved_hours_are_no_allocated_ones_in_the_cost_either(con: duckdb.Duc
     assert _answers(con, "research")["Cost"].detail.startswith("$48 allocated ($48 idle) · $10 reserved, idle.")
 
 
+def test_what_a_claim_reserves_without_a_pod_says_so(con: duckdb.DuckDBPyConnection) -> None:
+    """90 hours at $2 are reserved: the most idle hours, and of no pod."""
+    con.execute("insert into report.gpu_hour_ledger values ('lab', 'research', '', '', 'M', '2026-11-20', 'reserved_idle', 90)")
+    found = _answers(con)["Largest waste"]
+    assert found.headline == "research / (no pod)"
+    assert found.detail.startswith("90 GPU-h idle, $180. ")
+    with opened_tables(con, {}) as tables:
+        [row] = tables.rows(
+            "select workload, kind, pods from (select workload, kind, count(*) filter (where pod != '') as pods "
+            "from page.use where bucket = 'reserved_idle' group by all)"
+        )
+    assert row == {"workload": "(no pod)", "kind": "", "pods": 0}
+
+
 def test_hours_without_a_price_make_the_cost_a_lower_bound(con: duckdb.DuckDBPyConnection) -> None:
     con.execute("insert into report.gpu_hour_ledger values ('lab', 'a', 'p', '', 'N', '2026-11-20', 'effective', 32)")
     found = _answers(con)["Cost"]

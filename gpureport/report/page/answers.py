@@ -174,8 +174,8 @@ class _Answers:
     def _worst(self, *buckets: str) -> Mapping[str, Any]:
         named = ", ".join(f"'{each}'" for each in buckets)
         return self.row(f"""
-            select cluster, team, namespace, workload, kind, count(distinct (pod, pod_uid)) as pods, sum(gpu_hours) as gpu_hours,
-                sum(cost) as cost, bool_or(cost is null) as is_partial
+            select cluster, team, namespace, workload, kind, count(distinct (pod, pod_uid)) filter (where pod != '') as pods,
+                sum(gpu_hours) as gpu_hours, sum(cost) as cost, bool_or(cost is null) as is_partial
             from page.use where bucket in ({named}) and namespace != '' and $team in ('', team)
             group by all order by gpu_hours desc, cluster, namespace, workload, kind limit 1
         """)
@@ -206,7 +206,7 @@ class _Answers:
             return Answer("Largest waste", headline, detail, tab="workloads", link="Workloads")
         worst.sort(key=lambda each: -each[0])
         first, rest = worst[0][1], worst[1:]
-        pods = f" in {formats.counted(first['pods'], 'pod')}"
+        pods = f" in {formats.counted(first['pods'], 'pod')}" if first["pods"] else ""
         named = [f"{each['team']} / {each['workload']}{self.where(each)}" for _, each, _ in worst]
         second = f" {'Also' if named[-1] == named[0] else f'Next: {named[1]},'} {rest[0][2]}." if rest else ""
         detail = f"{worst[0][2]}{pods}{self.money.tail(first['cost'], is_least=first['is_partial'])}.{second} In all: {sums}."

@@ -36,7 +36,7 @@ _ENERGY = f"""
 _WORKLOADS = f"""
     with hours as (
         select
-            cluster, team, namespace, workload, kind, count(distinct (pod, pod_uid)) as pod_count,
+            cluster, team, namespace, workload, kind, count(distinct (pod, pod_uid)) filter (where pod != '') as pod_count,
             string_agg(distinct gpu_model, ', ' order by gpu_model) as gpu_model,
             if(bool_or(cost is null and bucket like '%idle'), null, sum(cost) filter (where bucket like '%idle')) as idle_cost,
             {_SUMS}

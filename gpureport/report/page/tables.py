@@ -19,8 +19,8 @@ _POD = """
     with namespace as (select cluster, namespace, max(team) as team from period.workload group by all)
     select
         pod.*,
-        coalesce(known.workload, workload_by_name(pod.pod)) as workload,
-        coalesce(known.workload_kind, 'by name') as kind,
+        coalesce(known.workload, if(pod.pod = '', '(no pod)', workload_by_name(pod.pod))) as workload,
+        coalesce(known.workload_kind, if(pod.pod = '', '', 'by name')) as kind,
         coalesce(nullif(owner.owner, ''), nullif(namespace.team, ''), pod.namespace) as team
     from (
         select distinct cluster, namespace, pod, pod_uid from report.gpu_hour_ledger where namespace != ''
