@@ -22,12 +22,14 @@ with gpus as (
 ),
 
 size as (
-    select distinct
+    select
         columns('^(cluster|system|resource|flavor|part)$'),
         if(system = 'kai' or resource = 'nos.nebuly.com/gpu-memory', system, '') as counted_by,
-        round(pod_gpus, 6) as request_gpus
+        round(pod_gpus, 6) as request_gpus,
+        min(pod_gpus) as exact_gpus
     from day.quota_request
     where pod_gpus > 0 and (bound_at is null or bound_at > created_at)
+    group by all
 ),
 
 -- Koordinator's resource names count only where the node has no other names.
@@ -76,7 +78,7 @@ grown as (
     select
         node.* similar to '^(cluster|start_at)$',
         size.* similar to '^(system|resource|flavor|part|request_gpus)$',
-        if(of_flavor.cluster is null or node.part != size.part, 0, floor(greatest(0, node.amount)::double / size.request_gpus + 1e-6) * size.request_gpus) as fit,
+        if(of_flavor.cluster is null or node.part != size.part, 0, floor(greatest(0, node.amount)::double / size.exact_gpus + 1e-6) * size.request_gpus) as fit,
         fit - coalesce(lag(fit) over (
             partition by node.cluster, node.node_name, node.part, size.system, size.resource, size.flavor, size.part, size.request_gpus
             order by node.start_at
@@ -92,18 +94,16 @@ grown as (
 instant as (
     select
         columns('^(cluster|system|resource|flavor|part|request_gpus|start_at)$'),
-        sum(growth::decimal(38, 9)) as growth
+        sum(growth::decimal(38, 9)) as all_growth
     from grown
     group by cluster, system, resource, flavor, part, request_gpus, start_at
-    qualify
-        sum(growth::decimal(38, 9)) != 0
-        or start_at = min(start_at) over (partition by cluster, system, resource, flavor, part, request_gpus)
+    qualify all_growth != 0 or start_at = min(start_at) over (partition by cluster, system, resource, flavor, part, request_gpus)
 )
 
 select
-    * exclude (growth),
+    * exclude (all_growth),
     coalesce(lead(start_at) over one, 'infinity'::timestamp) as end_at,
-    (sum(growth) over one)::double as free_gpus
+    (sum(all_growth) over one)::double as free_gpus
 from instant
 window one as (
     partition by cluster, system, resource, flavor, part, request_gpus
