@@ -506,6 +506,9 @@ def test_emissions_of_a_team_say_how_idle_energy_is_in_them_and_are_lower_bounds
         assert " · 2 kWh · 1.5 t CO₂e. " in whole
     con.execute("insert into report.cost values ('lab', 'research', null, 1), ('lab', 'research', null, 0)")
     assert " · 2 kWh · ≥ 1.5 t CO₂e." in _answers(con)["Cost"].detail
+    for grams, amount in ((999_000, "999 kg"), (231.2, "231 g")):
+        con.execute("update report.cost set co2e_grams = $1 where co2e_grams is not null", [grams])
+        assert f" · 2 kWh · ≥ {amount} CO₂e." in _answers(con)["Cost"].detail
 
 
 def test_a_team_has_its_own_answers(con: duckdb.DuckDBPyConnection) -> None:

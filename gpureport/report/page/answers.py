@@ -430,7 +430,7 @@ class _Answers:
             return parts
         at_least = "≥ " if emitted["is_partial"] else least
         basis = _IDLE_ENERGY.get(self.header.settings.get("idle_policy", ""), "") if self.team else ""
-        return [*parts, f"{at_least}{formats.significant(emitted['grams'] / 1e6)} t CO₂e{within}{basis}"]
+        return [*parts, f"{at_least}{formats.scaled(emitted['grams'], ((1e6, 't'), (1e3, 'kg'), (1, 'g')))} CO₂e{within}{basis}"]
 
 
 def difference(tables: Tables) -> str:
