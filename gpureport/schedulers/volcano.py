@@ -189,5 +189,7 @@ class VolcanoPolicy(Policy):
         return [*own, *(each for each in now.least_important() if each.quota != request.quota)]
 
     def is_preemptible(self, now: Situation, victim: Request, request: Request) -> bool:
-        """Return whether the victim's queue is the request's own or uses more than it deserves."""
-        return victim.quota == request.quota or now.used[victim.quota] > self._deserved.get(victim.quota, 0.0) + _NEGLIGIBLE
+        """Return whether the victim's queue is the request's own, or is reclaimable and uses more than it deserves."""
+        is_reclaimable = now.quotas[victim.quota].policy.get("reclaimable") != "False"
+        is_over = now.used[victim.quota] > self._deserved.get(victim.quota, 0.0) + _NEGLIGIBLE
+        return victim.quota == request.quota or (is_reclaimable and is_over)

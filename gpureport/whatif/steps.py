@@ -73,9 +73,11 @@ semi join (from day.recorded_demand where amount_source in ('pods', 'workloads')
     using (terms_id)
 """
 _QUEUES = """
-select cluster, name, arg_max(spec, observed_at), arg_max(status ->> '$.fairSharing' is not null, observed_at)
+select
+    if(kind = 'clusterqueues.kueue.x-k8s.io', 'kueue', 'volcano'), cluster, name,
+    arg_max(spec, observed_at), arg_max(status ->> '$.fairSharing' is not null, observed_at)
 from lake.quota
-where kind = 'clusterqueues.kueue.x-k8s.io'
+where kind in ('clusterqueues.kueue.x-k8s.io', 'queues.scheduling.volcano.sh')
 group by all
 """
 _PUT_BACK = """
@@ -113,8 +115,8 @@ class Inputs:
     rules: Rules
     requests: Mapping[Pool, Mapping[str, Sequence[Request]]]
     """By pool and scope, for pools that are replayed pod by pod."""
-    policies: Mapping[str, Mapping[str, Mapping[str, str]]]
-    """Policies of Kueue's ClusterQueues, by cluster and name."""
+    policies: Mapping[tuple[str, str], Mapping[str, Mapping[str, str]]]
+    """Policies of Kueue's and Volcano's queues, by system and cluster, then by name."""
     past: Mapping[str, Sequence[Past]]
     """Use of GPUs before the window, for KAI, by cluster."""
 
@@ -125,9 +127,9 @@ def read_inputs(con: duckdb.DuckDBPyConnection, rules: Rules, past: Mapping[str,
     for *key, scope, uid, quota, amount, priority, created_ms, bound_ms, ended_ms in con.execute(_REQUESTS).fetchall():
         if (pool := Pool(*key)) in known:
             known[pool][scope].append(Request(uid, quota, amount, priority, created_ms, bound_ms, ended_ms))
-    policies: dict[str, dict[str, Mapping[str, str]]] = defaultdict(dict)
-    for cluster, name, spec, is_fair in con.execute(_QUEUES).fetchall():
-        policies[cluster][name] = policy_of(json.loads(spec), is_fair)
+    policies: dict[tuple[str, str], dict[str, Mapping[str, str]]] = defaultdict(dict)
+    for system, cluster, name, spec, is_fair in con.execute(_QUEUES).fetchall():
+        policies[system, cluster][name] = policy_of(json.loads(spec), is_fair)
     few = {pool: found for pool, found in known.items() if pool.system in POLICIES and sum(map(len, found.values())) <= MOST_PODS}
     con.execute(_SCOPES)
     scopes = {number: (Pool(*pool), str(scope), quotas) for number, *pool, scope, quotas in con.execute(_NUMBERS).fetchall()}
@@ -180,8 +182,7 @@ class Replayed:
             self.held["delivered_native"].extend([each.delivered for each in step.holdings])
 
     def _quota(self, row: Row) -> Quota:
-        policies = self._inputs.policies.get(row["cluster"]) if row["system"] == "kueue" else None
-        return QuotaRows(policies).quota(row)
+        return QuotaRows(self._inputs.policies.get((row["system"], row["cluster"]))).quota(row)
 
     def _steps(self, pool: Pool, rows: Iterable[_Recorded]) -> Iterator[Step]:
         """Yield the steps of one pool; steps with unknown capacity or demand are left out, and their seconds counted."""

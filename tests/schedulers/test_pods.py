@@ -172,6 +172,8 @@ def test_volcano_takes_back_what_is_deserved():
     requests = [*(request(f"a{n}", "a", 2, bound=0) for n in range(4)), request("b1", "b", 3, 1), request("b2", "b", 3, 2)]
     # b1 takes two of a's 2; b2 would make 6 of 4, and takes none.
     assert replayed("volcano", queues, requests, 3, capacity=8) == [{"a": 8}, {"a": 4, "b": 3}, {"a": 4, "b": 3}]
+    kept = [quota("a", policy={"reclaimable": False}, deserved=4), quota("b", policy={"reclaimable": True}, deserved=4)]
+    assert replayed("volcano", kept, requests, 3, capacity=8) == [{"a": 8}, {"a": 8}, {"a": 8}]
 
 
 def test_kai_takes_back_the_fair_share_and_leaves_its_part_to_the_other():

@@ -482,6 +482,18 @@ def test_kai_counts_what_was_used_before_the_window(tmp_path, capsys):
     assert main(["whatif", *before_all_facts], environ={}, now=NOW_OF_RECORDING) == 0
 
 
+@pytest.mark.parametrize(("may_reclaim", "delivered"), [(True, {"a": 2, "b": 2}), (False, {"a": 4, "b": 0})])
+def test_nothing_is_taken_from_a_queue_of_volcano_that_is_not_reclaimable(tmp_path, capsys, may_reclaim, delivered):
+    """a has all 8 GPUs and deserves 4; b deserves 4 and waits for them. Half an hour."""
+    spec = {"weight": 1, "deserved": {GPU: "4"}, "reclaimable": may_reclaim}
+    held = [pod("a", f"a{n}", GPU, amount=4, **{"volcano.sh__queue-name": "a"}) for n in range(2)]
+    waiting = pod("b", "b", GPU, bound=None, amount=4, **{"volcano.sh__queue-name": "b"})
+    quotas = ("Queue", "scheduling.volcano.sh/v1beta1", [{"metadata": named(name), "spec": spec} for name in "ab"])
+    lake = imported(tmp_path, (0, 15), [node(**{"nvidia.com__gpu": 8})], quotas, lambda minute: [*held, waiting])
+    found = figures(capsys, *WINDOW, "--set", "quota.b.weight=2", *lake)["delivered_gpu_hours"]
+    assert {name: replayed for name, (_, replayed, _) in found.items()} == delivered
+
+
 def test_two_days_of_kube_state_metrics_are_the_sum_of_the_days(tmp_path, capsys):
     """Of four GPUs a holds two until 03:30, when no snapshot is near, and from noon until 03:00; b waits for three from 18:00 on.
 
