@@ -9,7 +9,7 @@
 --   claims      resource claims that Kubernetes names
 with labelled as (
     select
-        *,
+        * exclude (listed_until_at),
         false as is_absence
     from day.owner_label_run
     union all by name

@@ -8,7 +8,8 @@
 -- reads:  day.owner_run, day.pod_life, day.snapshot_life, facts.refuted_holder
 -- source: exporter labels; kube-state-metrics, else snapshots of Kubernetes' state, for the pod's uid, start and end
 -- columns:
---   source  labels, labels+kube-state where kube-state-metrics knows the pod, or labels+snapshot where snapshots do
+--   source           labels, labels+kube-state where kube-state-metrics knows the pod, or labels+snapshot where snapshots do
+--   listed_until_at  UTC, end of the pod's last listing; it ended by life_end_at, which is later if the next list came after a gap
 with claimed as (
     select run.*
     from day.owner_run as run
@@ -114,7 +115,7 @@ unexplained as (
 ),
 
 found as (
-    select columns('^(cluster|device_uuid|gpu_instance_id|namespace|pod|pod_uid|container|start_at|end_at|source|started_at|known_until_at)$')
+    select columns('^(cluster|device_uuid|gpu_instance_id|namespace|pod|pod_uid|container|start_at|end_at|source|started_at|known_until_at|listed_until_at)$')
     from cut
     where start_at < end_at
     union all by name
@@ -126,11 +127,7 @@ found as (
 
 select
     * exclude (started_at, known_until_at),
-    if(
-        known_until_at is null,
-        null,
-        least(started_at, if(started_at is null, null, min(start_at) over holder))
-    ) as life_start_at,
+    if(known_until_at is null or started_at is null, null, least(started_at, min(start_at) over holder)) as life_start_at,
     if(life_start_at is null, null, greatest(known_until_at, max(end_at) over holder)) as life_end_at
 from found
 window holder as (partition by cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container)

@@ -5,7 +5,7 @@
 -- same). A MIG instance or a request for one: mig. One holder: exclusive, unless the node or the request shows sharing and the exporter has no
 -- virtual GPUs. Then mps or time-sliced?, because other holders may be unnamed. Kubernetes and virtual GPUs name every holder.
 --
--- revision: 9
+-- revision: 10
 -- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at
 -- reads:  day.node_sharing, day.owner_interval, day.pod_request, lake.device_label, lake.series
 -- source: resource claims, Koordinator's annotation, the kubelet; exporter labels, corrected by kube-state-metrics;
