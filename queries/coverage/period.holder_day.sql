@@ -11,7 +11,7 @@
 -- columns:
 --   observed_seconds       s in which its allocation is known: a holder, or unallocated
 --   lacking_seconds        s in which it had data and its allocation is unknown
---   active_seconds         s x activity in lacking_seconds
+--   active_seconds         s x activity in lacking_seconds; of a MIG instance, times its part of the GPU
 --   cause                  no_pod_labels; no_permission where no series of the cluster names a pod; '' for none
 with gpu as (
     select
@@ -27,6 +27,10 @@ activity as (
     select
         columns('^(cluster|device_uuid|day)$'),
         sum(active_seconds) as active_seconds,
+        greatest(
+            sum(active_seconds) filter (where gpu_instance_id = ''),
+            sum(active_seconds * partition_ratio(gpu_instance_profile, gpu_model)) filter (where gpu_instance_id != '')
+        ) as active_gpu_seconds,
         sum(unreported_seconds) >= 0.99 * sum(observed_seconds) as is_unreported
     from facts.device_day
     group by all
@@ -81,7 +85,7 @@ unlisted as (
 judged as (
     select
         gpu.*,
-        coalesce(activity.active_seconds, 0) as active_seconds,
+        coalesce(activity.active_gpu_seconds, 0) as active_seconds,
         if(unlisted.day is null, coalesce(node.accelerator_pod_count, 0), null) as accelerator_pod_count,
         coalesce(named_cluster.named_node_count, 0) as named_node_count,
         named.device_uuid is null and gpu.device_seconds > 0 and (
