@@ -5,7 +5,7 @@
 -- minutes, no pod is named on any device of the node, and then the same workload returns. The exporter could not query the kubelet (dcgm-exporter
 -- 342): a holder that left does not return, and labels on other devices would show that the kubelet was queried. Pod alive: the same uid before and
 -- after, for any time, because a uid never returns and a pod keeps its devices for life. A pod that is more than 15 minutes older than its first label,
--- or outlives its last one by as much and is listed, holds the device in that time, unless another pod is named on the device or labels name it
+-- or outlives its last one by as much and is listed, holds the device in that time, unless another pod is named on the device or labels name it only
 -- elsewhere earlier or later. Only time with data of the device counts: an exporter that is down shows no holder.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at
@@ -18,10 +18,12 @@ with phase as (
         *,
         lag(start_at) over holder is null as is_first,
         lead(start_at) over holder as named_again_at,
-        -- Labels of a pod's containers and devices begin and end within 15 minutes of each other.
+        -- A pod that moved was never named on both devices at once. Labels of its containers and devices begin and end within 15 minutes of each other.
         if(listed_until_at < life_end_at, listed_until_at, life_end_at) as alive_until_at,
-        max(end_at) over of_pod < end_at + interval 15 minutes and end_at + interval 15 minutes < alive_until_at as is_outlived,
-        min(start_at) over of_pod > start_at - interval 15 minutes and start_at - interval 15 minutes > life_start_at as is_late,
+        least(max(start_at) over of_pod, max(end_at) over of_pod - interval 15 minutes) < end_at
+        and end_at + interval 15 minutes < alive_until_at as is_outlived,
+        greatest(min(end_at) over of_pod, min(start_at) over of_pod + interval 15 minutes) > start_at
+        and start_at - interval 15 minutes > life_start_at as is_late,
         coalesce(named_again_at, if(is_outlived, alive_until_at, null)) as next_start_at
     from day.owner_label_run
     window

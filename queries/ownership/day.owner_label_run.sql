@@ -91,11 +91,6 @@ matched as (
         )
 ),
 
-cut as (
-    select * replace (if(end_at > ended_at + interval 1 minute, ended_at, end_at) as end_at)
-    from matched
-),
-
 -- Label time before the first known pod with the name stays as the labels report it.
 explained as (
     select
@@ -116,7 +111,7 @@ unexplained as (
 
 found as (
     select columns('^(cluster|device_uuid|gpu_instance_id|namespace|pod|pod_uid|container|start_at|end_at|source|started_at|known_until_at|listed_until_at)$')
-    from cut
+    from (select * replace (if(end_at > ended_at + interval 1 minute, ended_at, end_at) as end_at) from matched) as cut
     where start_at < end_at
     union all by name
     select
