@@ -18,14 +18,21 @@ with phase as (
         *,
         lag(start_at) over holder is null as is_first,
         lead(start_at) over holder as named_again_at,
-        -- A pod that moved was never named on both devices at once. Labels of its containers and devices begin and end within 15 minutes of each other.
+        -- A pod that moved left one device before the other. Labels of its containers and devices begin and end within 15 minutes of each other.
         if(listed_until_at < life_end_at, listed_until_at, life_end_at) as alive_until_at,
-        least(max(start_at) over of_pod, max(end_at) over of_pod - interval 15 minutes) < end_at
+        least(max(first_named_at) over of_pod, max(end_at) over of_pod - interval 15 minutes) < end_at
         and end_at + interval 15 minutes < alive_until_at as is_outlived,
-        greatest(min(end_at) over of_pod, min(start_at) over of_pod + interval 15 minutes) > start_at
+        greatest(min(last_named_at) over of_pod, min(start_at) over of_pod + interval 15 minutes) > start_at
         and start_at - interval 15 minutes > life_start_at as is_late,
         coalesce(named_again_at, if(is_outlived, alive_until_at, null)) as next_start_at
-    from day.owner_label_run
+    from (
+        select
+            *,
+            min(start_at) over of_device as first_named_at,
+            max(end_at) over of_device as last_named_at
+        from day.owner_label_run
+        window of_device as (partition by cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid)
+    ) as run
     window
         of_pod as (partition by cluster, namespace, pod, pod_uid),
         holder as (partition by cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container order by start_at)
@@ -56,22 +63,20 @@ replaced as (
     where absence.start_at < other.end_at and absence.end_at > other.start_at
 ),
 
--- Half an hour, because every exporter is scraped at least every ten minutes.
-alternating as (
-    select distinct columns('^(cluster|device_uuid)$')
-    from replaced
-    where end_at <= start_at + interval 30 minutes
-),
-
 step as (
     select
         sample.* similar to '^(cluster|device_uuid)$',
         to_milliseconds(3 * round(median(sample.held_seconds) * 1000)::bigint) as gap_limit
     from lake.device_sample as sample
-    inner join alternating
-        using (cluster, device_uuid)
     -- Rows of signals that were scraped at other times are shorter than a step.
-    where not sample.is_carried and coalesce(sample.joined_count, 0) = 0
+    where
+        not sample.is_carried and coalesce(sample.joined_count, 0) = 0
+        -- Half an hour, because every exporter is scraped at least every ten minutes.
+        and (sample.cluster, sample.device_uuid) in (
+            select (cluster, device_uuid)
+            from replaced
+            where end_at <= start_at + interval 30 minutes
+        )
     group by sample.cluster, sample.device_uuid
 ),
 
@@ -147,9 +152,7 @@ seen as (
     from allocated
     inner join day.owner_label_run as other
         using (cluster, device_uuid, gpu_instance_id)
-    where
-        allocated.start_at < other.end_at
-        and allocated.end_at > other.start_at
+    where allocated.start_at < other.end_at and allocated.end_at > other.start_at
 )
 
 select * exclude (absent_from_at)

@@ -68,12 +68,10 @@ open_end as (
 )
 
 select
-    labelled.* exclude (life_start_at, life_end_at),
+    labelled.*,
     false as is_authoritative,
     false as is_ambiguous,
-    cast([] as varchar[]) as claims,
-    labelled.life_start_at,
-    labelled.life_end_at
+    cast([] as varchar[]) as claims
 from labelled
 anti join met
     using (cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at, is_absence)
