@@ -4,9 +4,9 @@
 -- holders at a time (dcgm-exporter 307, 340). After a longer absence, a holder without a uid may have left and returned. Node silent: for at most 15
 -- minutes, no pod is named on any device of the node, and then the same workload returns. The exporter could not query the kubelet (dcgm-exporter
 -- 342): a holder that left does not return, and labels on other devices would show that the kubelet was queried. Pod alive: the same uid before and
--- after, for any time, because a uid never returns and a pod keeps its devices for life. A pod that is more than 15 minutes older than its first label,
--- or outlives its last one by as much and is listed, holds the device in that time, unless another pod is named on the device or labels name it only
--- elsewhere earlier or later. Only time with data of the device counts: an exporter that is down shows no holder.
+-- after, for any time, because a uid never returns and a pod keeps its devices for life. A pod that is more than 15 minutes older than its first label
+-- of a day, or outlives its last one by as much and is listed, holds the device in that time, unless another pod is named on the device or labels name
+-- it only elsewhere earlier or later. Only time with data of the device counts: an exporter that is down shows no holder.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at
 -- reads:  day.owner_label_run, day.owner_run, lake.device_label, lake.device_sample
@@ -18,13 +18,13 @@ with phase as (
         *,
         lag(start_at) over holder is null as is_first,
         lead(start_at) over holder as named_again_at,
+        if(life_start_at < date_trunc('day', start_at), date_trunc('day', start_at), life_start_at) as alive_from_at,
+        if(life_end_at is null, null, least(listed_until_at, life_end_at, date_trunc('day', start_at) + interval 1 day)) as alive_until_at,
         -- A pod that moved left one device before the other. Labels of its containers and devices begin and end within 15 minutes of each other.
-        if(listed_until_at < life_end_at, listed_until_at, life_end_at) as alive_until_at,
         least(max(first_named_at) over of_pod, max(end_at) over of_pod - interval 15 minutes) < end_at
         and end_at + interval 15 minutes < alive_until_at as is_outlived,
         greatest(min(last_named_at) over of_pod, min(start_at) over of_pod + interval 15 minutes) > start_at
-        and start_at - interval 15 minutes > life_start_at as is_late,
-        coalesce(named_again_at, if(is_outlived, alive_until_at, null)) as next_start_at
+        and start_at - interval 15 minutes > alive_from_at as is_late
     from (
         select
             *,
@@ -39,19 +39,17 @@ with phase as (
 ),
 
 absence as (
-    select
-        * exclude (is_first, start_at, end_at, next_start_at, is_outlived, is_late, source),
-        end_at as start_at,
-        next_start_at as end_at
-    from phase
-    where next_start_at > end_at
-    union all by name
-    select
-        * exclude (is_first, start_at, end_at, named_again_at, next_start_at, is_outlived, is_late, source),
-        life_start_at as start_at,
-        start_at as end_at
-    from phase
-    where is_first and is_late
+    select *
+    from (
+        select
+            phase.* similar to '^(cluster|device_uuid|gpu_instance_id|namespace|pod|pod_uid|container|life_.*)$',
+            unnest([
+                { 'start_at': if(is_first and is_late, alive_from_at, null), 'end_at': phase.start_at, 'is_between': false },
+                { 'start_at': phase.end_at, 'end_at': coalesce(named_again_at, if(is_outlived, alive_until_at, null)), 'is_between': named_again_at is not null }
+            ], recursive := true)
+        from phase
+    ) as gap
+    where start_at < end_at
 ),
 
 -- Absences during which another pod was named on the device.
@@ -126,7 +124,7 @@ allocated as (
         using (cluster, device_uuid)
     left join silence
         using (cluster, device_uuid, gpu_instance_id, start_at, end_at)
-    where source is not null and (absence.named_again_at is not null or replaced.start_at is null)
+    where source is not null and (absence.is_between or replaced.start_at is null)
 ),
 
 -- Time with data of the device during the absence: its samples, or another name on it.
