@@ -243,6 +243,8 @@ def test_the_trend_has_active_hours_whose_sm_activity_is_not_measured(con: duckd
     That of the other two is unknown, also where the whole is mostly measured; where it is not, the other half may be too.
     """
     con.execute("""
+        update report.gpu_hour_ledger set gpu_hours = 2 where bucket = 'free';
+        update report.gpu_hour_ledger set gpu_hours = 22, bucket = 'unknown' where bucket = 'fragmented';
         create or replace table report.gpu_hours_over_time as select 'lab' as cluster, *, 0e0 as unnamed_gpu_hours,
             0e0 as allocated_idle_gpu_hours from (values ('M', 3e0, 2e0, 2e0, null), ('N', 1e0, 1e0, 1e0, 5e-1))
                 as trend(gpu_model, usable_gpu_hours, allocated_gpu_hours, active_gpu_hours, effective_gpu_hours),
@@ -306,6 +308,56 @@ def test_hours_without_data_are_unknown_up_to_the_capacity_of_the_ledgers_day(co
     assert drawn["UTC", 4] == drawn["Africa/Abidjan", 4] == ["Free 1.67, Unavailable 0.583, Unknown 1.75"] * 4
 
 
+def test_the_hours_of_a_day_add_up_to_the_categories_of_the_ledger(con: duckdb.DuckDBPyConnection) -> None:
+    """Of four GPUs 18 hours have data; 0.75 GPUs are unallocated in each: of 13.5 GPU-h, 9 are free, 3 fragmented, 1.5 reserved.
+
+    Of the 24 GPU-h of the other six hours, pods are known to hold 6; 6 are unavailable.
+    """
+    con.execute("""
+        delete from report.gpu_hour_ledger;
+        delete from report.scheduler_pressure;
+        insert into report.gpu_hour_ledger select 'lab', '', '', '', 'M', day, bucket, gpu_hours
+            from (values ('effective', 9), ('underutilized', 27), ('allocated_idle', 9), ('allocated_unmeasured', 15),
+                ('reserved_idle', 1.5), ('fragmented', 3), ('free', 9), ('unavailable', 6), ('unknown', 16.5))
+                as each (bucket, gpu_hours),
+            (select unnest(generate_series(timestamp '2026-11-20', timestamp '2026-11-23', interval 1 day))::date as day);
+        create table report.gpu_hours_over_time as select 'lab' as cluster, 'M' as gpu_model, 4e0 as usable_gpu_hours,
+            3e0 as allocated_gpu_hours, 2e0 as active_gpu_hours, 5e-1 as effective_gpu_hours, 25e-2 as unnamed_gpu_hours,
+            5e-1 as allocated_idle_gpu_hours, day + to_hours(unnest(range(0, 18))) as hour_start_at
+                from (select distinct day from report.gpu_hour_ledger)
+    """)
+    drawn = {}
+    for zone, days in (("UTC", 1), ("Africa/Abidjan", 4)):
+        window = Window(HEADER.window.start_at, HEADER.window.start_at + timedelta(days=days))
+        with opened_tables(con, {}) as tables:
+            header = replace(HEADER, window=window, settings={"timezone": zone})
+            drawn[zone] = re.findall(r"on average\): ([^<]+)", str(overview(tables, header, Money("$"), {}).trend))
+    held = "Effective 0.5, Underutilized 1.5, Allocated, use not measured 0.5, Allocated, idle 0.5"
+    known = f"{held}, Reserved, idle 0.0833, Fragmented (unschedulable) 0.167, Free 0.5, Unknown 0.25"
+    missing = "Allocated, use not measured 1, Unavailable 1, Unknown 2"
+    assert drawn["UTC"] == [known] * 18 + [missing] * 6
+    held = "Effective 0.375, Underutilized 1.12, Allocated, use not measured 0.625, Allocated, idle 0.375"
+    left = "Reserved, idle 0.0625, Fragmented (unschedulable) 0.125, Free 0.375, Unavailable 0.25, Unknown 0.688"
+    assert drawn["Africa/Abidjan"] == [f"{held}, {left}"] * 4
+
+
+def test_an_hour_that_the_window_cuts_is_no_drop_of_the_trend(con: duckdb.DuckDBPyConnection) -> None:
+    """Four free GPUs from 10:30 to 12:15 are 2, 4 and 1 GPU-h: four GPUs at any time."""
+    con.execute("""
+        delete from report.gpu_hour_ledger;
+        delete from report.scheduler_pressure;
+        insert into report.gpu_hour_ledger values ('lab', '', '', '', 'M', '2026-11-20', 'free', 7);
+        create table report.gpu_hours_over_time as select 'lab' as cluster, 'M' as gpu_model, usable as usable_gpu_hours,
+            0e0 as allocated_gpu_hours, 0e0 as active_gpu_hours, 0e0 as effective_gpu_hours, 0e0 as unnamed_gpu_hours,
+            0e0 as allocated_idle_gpu_hours, timestamp '2026-11-20' + to_hours(hour) as hour_start_at
+                from (values (10, 2e0), (11, 4e0), (12, 1e0)) as each (hour, usable)
+    """)
+    window = Window(parse_instant("2026-11-20T10:30:00Z"), parse_instant("2026-11-20T12:15:00Z"))
+    with opened_tables(con, {}) as tables:
+        drawn = str(overview(tables, replace(HEADER, window=window), Money("$"), {}).trend)
+    assert re.findall(r"on average\): ([^<]+)", drawn) == ["Free 4"] * 3
+
+
 def test_days_without_data_are_blank_and_a_days_part_is_no_drop(con: duckdb.DuckDBPyConnection) -> None:
     """Of five days and a half two have data; research has one GPU on the whole one and on the half one."""
     con.execute("insert into report.gpu_hour_ledger select * replace (date '2026-11-21' as day, gpu_hours / 2 as gpu_hours)"
@@ -344,7 +396,9 @@ def test_pending_requests_of_a_day_are_the_mean_of_the_time_in_which_they_are_kn
 def test_the_trend_judges_each_cluster_by_its_own_sm_activity(con: duckdb.DuckDBPyConnection) -> None:
     """Of lab's two active GPUs a half is effective, and the rest is underutilized; of far's four no SM activity is known."""
     con.execute("""
-        insert into report.gpu_hour_ledger values ('far', 'web', 'w', '', 'M', '2026-11-20', 'active_unmeasured', 96);
+        update report.gpu_hour_ledger set bucket = 'free' where bucket = 'fragmented';
+        insert into report.gpu_hour_ledger values ('far', 'web', 'w', '', 'M', '2026-11-20', 'active_unmeasured', 96),
+            ('far', '', '', '', 'M', '2026-11-20', 'free', 24);
         create table report.gpu_hours_over_time as select *, 0e0 as unnamed_gpu_hours, 0e0 as allocated_idle_gpu_hours,
             timestamp '2026-11-20 05:00:00' as hour_start_at
             from (values ('lab', 4e0, 2e0, 2e0, 5e-1), ('far', 5e0, 4e0, 4e0, null))
@@ -358,6 +412,7 @@ def test_the_trend_judges_each_cluster_by_its_own_sm_activity(con: duckdb.DuckDB
 def test_a_day_of_the_trend_adds_clusters_and_their_time_without_data_is_unknown(con: duckdb.DuckDBPyConnection) -> None:
     """lab has 4 free and 2 pending GPUs all day; far, known for 12 hours, 8 and 6: 8 free, 4 unknown, and 8 pending, not 5."""
     con.execute("""
+        update report.gpu_hour_ledger set bucket = 'free';
         insert into report.gpu_hour_ledger select * replace (unnest(['2026-11-21', '2026-11-22', '2026-11-23'])::date as day)
         from report.gpu_hour_ledger;
         insert into report.gpu_hour_ledger select 'far', '', '', '', 'M', '2026-11-20', unnest(['free', 'unknown']), 96;

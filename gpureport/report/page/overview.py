@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, timedelta
-from math import ceil
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from markupsafe import Markup
@@ -17,7 +16,7 @@ from gpureport.report.page.answers import UNMEASURED, Answer, answers, differenc
 from gpureport.report.page.tables import Tables
 from gpureport.report.page.words import ALLOCATED, BUCKETS, IDLE, Bucket, Hours, Money, hours_by
 from gpureport.values.text import formats
-from gpureport.values.window import day_start, local, plain
+from gpureport.values.window import day_start, full_hour, local, plain
 
 FINDINGS_SHOWN = 9
 _HOURLY_DAYS_MAX = 3
@@ -206,57 +205,74 @@ def _daily(tables: Tables, header: Header, team: str) -> list[drawings.Column]:
 
 def _days(header: Header) -> dict[date, float]:
     """Return the days of the window, each with its hours within the window."""
-    start, end = header.window.start_at, header.window.end_at
-    hours = {day: min(end, day_start(day) + timedelta(days=1)) - max(start, day_start(day)) for day in header.window.days()}
-    return {day: part.total_seconds() / 3600 for day, part in hours.items()}
+    return {day: _within(header, day_start(day), timedelta(days=1)) for day in header.window.days()}
+
+
+def _within(header: Header, start: datetime, length: timedelta) -> float:
+    """Return the hours of an interval that are within the window."""
+    return (min(header.window.end_at, start + length) - max(header.window.start_at, start)).total_seconds() / 3600
 
 
 def _from_hours(tables: Tables, header: Header, unit: str) -> list[drawings.Column]:
-    """Return columns from the hourly table. What the ledger's UTC day has beyond it is drawn in the hours with the least data."""
+    """Return columns from the hourly table. What the ledger's UTC day has beyond it is drawn in the hours with the least data.
+
+    The hourly table does not divide unallocated hours: they are divided as in the ledger's UTC day.
+    """
     zone = header.timezone
-    start = header.window.start_at.replace(minute=0, second=0, microsecond=0)
+    of_day = ", ".join(f"coalesce(sum(gpu_hours) filter (bucket = '{each.name}'), 0) as day_{each.name}" for each in BUCKETS)
     rows = tables.rows(
-        """
+        f"""
         with daily as (
-            select cluster, day, sum(gpu_hours) as capacity, coalesce(sum(gpu_hours) filter (bucket = 'unavailable'), 0) as lost,
-                coalesce(sum(gpu_hours) filter (bucket = 'active_unmeasured'), 0)
-                    > coalesce(sum(gpu_hours) filter (bucket in ('effective', 'underutilized')), 0) as is_unmeasured
+            select cluster, day, sum(gpu_hours) as capacity, {of_day},
+                day_active_unmeasured > day_effective + day_underutilized as is_unmeasured,
+                day_free + day_fragmented + day_reserved_idle as day_vacant
             from page.use group by all
         ),
         clock as (
-            select *, unnest(generate_series(
-                greatest(day, $start::timestamp), least(day + 1, $end::timestamp) - interval 1 millisecond, interval 1 hour
-            )) as hour_start_at from daily
+            select *, epoch(least(hour_start_at + interval 1 hour, $end) - greatest(hour_start_at, $start)) / 3600 as length
+            from (select *, unnest(generate_series(greatest(day, date_trunc('hour', $start::timestamp)),
+                least(day + 1, $end::timestamp) - interval 1 millisecond, interval 1 hour)) as hour_start_at from daily)
         ),
         hourly as (
-            select cluster, day, hour_start_at, capacity, lost, coalesce(sum(usable_gpu_hours), 0) as usable,
+            select clock.*, coalesce(sum(usable_gpu_hours), 0) as usable,
                 sum(effective_gpu_hours) as effective, sum(allocated_idle_gpu_hours) as allocated_idle,
                 sum(active_gpu_hours - effective_gpu_hours) filter (not is_unmeasured) as underutilized,
                 round(sum(active_gpu_hours) - coalesce(effective, 0) - coalesce(underutilized, 0), 9) as active_unmeasured,
-                round(sum(allocated_gpu_hours - coalesce(active_gpu_hours + allocated_idle_gpu_hours, 0)), 9)
-                    as allocated_unmeasured,
-                coalesce(sum(unnamed_gpu_hours), 0) as unnamed, usable - sum(allocated_gpu_hours) - unnamed as free
+                coalesce(sum(allocated_gpu_hours - coalesce(active_gpu_hours + allocated_idle_gpu_hours, 0)), 0) as unmeasured,
+                coalesce(sum(unnamed_gpu_hours), 0) as unnamed,
+                greatest(0, usable - coalesce(sum(allocated_gpu_hours), 0) - unnamed) as vacant
             from clock left join report.gpu_hours_over_time using (cluster, hour_start_at) group by all
+        ),
+        lacking as (
+            select *, capacity - sum(usable) over whole as short,
+                greatest(max(usable / length) over whole, capacity / sum(length) over whole) as top,
+                greatest(0, day_allocated_unmeasured - sum(unmeasured) over whole) as more_unmeasured,
+                greatest(0, day_vacant - sum(vacant) over whole) as more_vacant,
+                top * sum(length) over whole - sum(usable) over whole as room,
+                coalesce((top * length - usable) * greatest(0, short) / nullif(room, 0), 0) as missing,
+                missing / nullif(greatest(short, more_unmeasured + more_vacant + day_unavailable), 0) as part
+            from hourly window whole as (partition by cluster, day)
         )
-        select date_trunc($unit, local_time(hour_start_at, $zone)) as at, *, capacity - sum(usable) over whole as short,
-            greatest(max(usable) over whole, capacity / count(*) over whole) as top,
-            (top - usable) * greatest(0, short) / nullif(top * count(*) over whole - sum(usable) over whole, 0) as missing,
-            missing * least(1, lost / nullif(short, 0)) as unavailable,
-            round(unnamed + coalesce(missing - coalesce(unavailable, 0), 0), 9) as unknown
-        from hourly window whole as (partition by cluster, day)
-        order by hour_start_at, cluster
+        select date_trunc($unit, local_time(hour_start_at, $zone)) as at, *,
+            round(unmeasured + coalesce(part * more_unmeasured, 0), 9) as allocated_unmeasured,
+            (vacant + coalesce(part * more_vacant, 0)) / nullif(day_vacant, 0) as of_vacant,
+            of_vacant * day_reserved_idle as reserved_idle, of_vacant * day_fragmented as fragmented,
+            of_vacant * day_free as free, part * day_unavailable as unavailable,
+            round(unnamed + missing - coalesce(part * (more_unmeasured + more_vacant + day_unavailable), 0), 9) as unknown
+        from lacking order by hour_start_at, cluster
         """,
-        unit=unit, zone=zone, start=plain(start), end=plain(header.window.end_at),
+        unit=unit, zone=zone, start=plain(header.window.start_at), end=plain(header.window.end_at),
     )  # fmt: skip
     above = _pending(tables, "date_trunc($unit, local_time(hour_start_at, $zone))", unit=unit, zone=zone)
-    buckets = [each.name for each in BUCKETS if rows and each.name in rows[0]]
     found: dict[Any, dict[str, float]] = {}
     for row in rows:
-        there = found.setdefault(row["at"], dict.fromkeys(buckets, 0.0))
-        there |= {bucket: there[bucket] + max(0.0, row[bucket] or 0.0) for bucket in buckets}
-    count = ceil((header.window.end_at - start).total_seconds() / 3600)
-    times = [local(start + timedelta(hours=number), zone) for number in range(count)]
-    hours = Counter(at.replace(hour=0) if unit == "day" else at for at in times)
+        there = found.setdefault(row["at"], {each.name: 0.0 for each in BUCKETS})
+        there |= {bucket: there[bucket] + max(0.0, row[bucket] or 0.0) for bucket in there}
+    start, hours = full_hour(header.window.start_at), Counter[datetime]()
+    while start < header.window.end_at:
+        at = local(start, zone)
+        hours[at.replace(hour=0) if unit == "day" else at] += _within(header, start, timedelta(hours=1))
+        start += timedelta(hours=1)
     return _columns("%-d %b" if unit == "day" else "%-d %b %H:%M", hours, found, above)
 
 
