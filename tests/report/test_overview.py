@@ -22,6 +22,8 @@ from gpureport.values.window import Window, parse_instant
 
 from .answer_tables import HEADER, LEDGER, add_device, add_finding, fill
 
+USE = ("effective_gpu_hours", "underutilized_gpu_hours", "idle_gpu_hours")
+
 
 @pytest.fixture
 def con() -> Iterator[duckdb.DuckDBPyConnection]:
@@ -178,6 +180,40 @@ def test_idle_hours_of_a_workload_are_unknown_where_most_use_is_not_measured(con
         with opened_tables(con, {}) as tables:
             found = {row["team"]: row["idle_gpu_hours"] for row in tables.rows(TOP["teams"][0], hours=48)}
         assert found == {"serving": idle, "research": 24}
+
+
+def test_hours_of_use_are_lower_bounds_beside_hours_whose_use_is_not_measured(con: duckdb.DuckDBPyConnection) -> None:
+    """Of web 12 h are active with unknown SM activity; of hold's 36 h no use of 12 is measured, so 24 are idle at least.
+
+    0.1 h without data, of 24, change nothing.
+    """
+    con.execute("""
+        insert into report.gpu_hour_ledger values
+        ('lab', 'serving', 'web-7d4b9c8f6d-x2x4z', '', 'M', '2026-11-20', 'active_unmeasured', 12),
+        ('lab', 'research', 'hold-0', '', 'M', '2026-11-20', 'allocated_unmeasured', 12),
+        ('lab', 'data', 'etl-0', '', 'M', '2026-11-20', 'effective', 23.9),
+        ('lab', 'data', 'etl-0', '', 'M', '2026-11-20', 'allocated_unmeasured', 0.1);
+        create or replace table report.container as select distinct cluster, namespace, pod, pod_uid, 'main' as container,
+            24e0 as device_seconds, 0.5 as sm_active_avg, 1e0 as sm_active_seen_seconds, 0.5 as gpu_usage_avg,
+            1e0 as gpu_usage_seen_seconds, 0.5 as memory_used_ratio_max from report.gpu_hour_ledger where namespace != '';
+        create table report.container_power as select *, 0e0 as observed_seconds, 0e0 as measured_seconds, 0e0 as energy_joules,
+            0e0 as idle_watts, '' as idle_source from report.container;
+        create table report.boundness as select *, '' as bound_by from report.container;
+        create or replace table report.device as select *, 'node-1' as node_name, 'M' as gpu_model, 3.6e6 as energy_joules
+            from report.device;
+        create or replace table report.gpu_hour_ledger as select *, 'GPU-1' as device_uuid, '' as gpu_instance_id
+            from report.gpu_hour_ledger;
+    """)
+    with opened_tables(con, {}) as tables:
+        found = {each.name: each for each in grids(tables, {}, 24, Money("$"))}
+    shown = {name: [each.name for each in grid.columns if not each.is_hidden] for name, grid in found.items()}
+    cells = {
+        name: {row[0][0]: [row[at][0] for at, column in enumerate(shown[name]) if column in USE] for row in found[name].first}
+        for name in ("workload", "containers", "devices")
+    }
+    assert cells["workload"] == {"web": ["≥ 12", "≥ 36", "0"], "hold": ["≥ 0", "≥ 0", "≥ 24"], "etl": ["23.9", "0", "0"]}
+    assert cells["containers"] == {"web-7d4b9c8f6d-x2x4z": ["0"], "hold-0": ["≥ 24"], "etl-0": ["0"]}
+    assert cells["devices"] == {"node-1": ["≥ 24"]}  # 24 idle, 12.1 not measured
 
 
 def test_energy_of_a_workload_is_unknown_where_that_of_a_container_is(con: duckdb.DuckDBPyConnection) -> None:

@@ -97,7 +97,9 @@ def packed(columns: Sequence[Column], frame: pl.DataFrame, **more: Any) -> str:
 
 
 def lower_bounds(column: Column, frame: pl.DataFrame) -> list[bool]:
-    """Return for each row whether its cost, or its part of a budget, lacks hours without a price."""
+    """Return for each row whether it is a lower bound: named in ``least_hours``, or a cost or budget ratio that lacks a price."""
+    if "least_hours" in frame.columns:
+        return frame["least_hours"].list.contains(column.name).fill_null(False).to_list()
     hours = "gpu_hours" if "gpu_hours" in frame.columns else "allocated_gpu_hours"
     is_cost = column.name.endswith(("_cost", "budget_ratio")) and column.name != "budget_cost"
     if not is_cost or not {hours, "priced_gpu_hours"} <= {*frame.columns}:

@@ -213,7 +213,7 @@ def _own_grid(tables: Tables, name: str, words: Words, hours: float) -> Grid | N
     if not tables.can(sql):
         return None
     params, shown = {"hours": hours} if "$hours" in sql else {}, own_columns()[name]
-    names = ", ".join(quoted(each) for each in (*(each.name for each in shown), _CONCERNED))
+    names = ", ".join(quoted(each) for each in (*(each.name for each in shown), _CONCERNED, "least_hours"))
     frame = tables.frame(f"select columns(lambda name: name in ({names})) from ({sql} limit {ROWS_MAX})", **params)
     columns = [each for each in shown if _has_data(frame, each.name)]
     count = frame.height

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -268,7 +268,7 @@ def _from_hours(tables: Tables, header: Header, unit: str) -> list[drawings.Colu
     for row in rows:
         there = found.setdefault(row["at"], {each.name: 0.0 for each in BUCKETS})
         there |= {bucket: there[bucket] + max(0.0, row[bucket] or 0.0) for bucket in there}
-    start, hours = full_hour(header.window.start_at), Counter[datetime]()
+    start, hours = full_hour(header.window.start_at), defaultdict[datetime, float](float)
     while start < header.window.end_at:
         at = local(start, zone)
         hours[at.replace(hour=0) if unit == "day" else at] += _within(header, start, timedelta(hours=1))

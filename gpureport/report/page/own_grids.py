@@ -13,7 +13,7 @@ from gpureport.report.page.tables import opened_tables
 ROWS_MAX = 100_000
 """Rows of a table at most; of more containers, the largest."""
 _FINDINGS = "select *, at_stake_cost as cost from page.finding order by number"
-_SUMS = """
+_SUMS = f"""
             sum(if(bucket like '%unmeasured', -gpu_hours, gpu_hours)) filter (where bucket != 'reserved_idle') as measured,
             if(measured >= 0, 0, null) as known,
             if(sum(if(bucket = 'allocated_unmeasured', -gpu_hours, gpu_hours)) >= 0, 0, null) as known_idle,
@@ -21,9 +21,16 @@ _SUMS = """
             coalesce(sum(gpu_hours) filter (where bucket = 'effective'), known) as effective_gpu_hours,
             coalesce(sum(gpu_hours) filter (where bucket = 'underutilized'), known) as underutilized_gpu_hours,
             coalesce(sum(gpu_hours) filter (where bucket in ('allocated_idle', 'reserved_idle')), known_idle) as idle_gpu_hours,
+            case when sum(gpu_hours) filter (bucket = 'allocated_unmeasured') > {UNMEASURED} * allocated_gpu_hours
+                then ['effective_gpu_hours', 'underutilized_gpu_hours', 'idle_gpu_hours']
+                when sum(gpu_hours) filter (bucket like '%unmeasured') > {UNMEASURED} * allocated_gpu_hours
+                then ['effective_gpu_hours', 'underutilized_gpu_hours'] end as least_hours,
             if(bool_and(cost is not null), sum(cost), null) as cost
 """
-"""GPU-hours by use; unknown, not 0, where most use is not measured. A cost is unknown where some hours have no price."""
+"""GPU-hours by use; unknown, not 0, where most use is not measured. A cost is unknown where some hours have no price.
+
+``least_hours`` names the columns that are lower bounds, because some use is not measured.
+"""
 _TEAMS = f"""
     select team, {_SUMS}, allocated_gpu_hours / $hours as gpus
     from page.use where team != '' group by team order by allocated_gpu_hours desc nulls last, team
@@ -106,7 +113,7 @@ _CONTAINERS = f"""
         hours.idle_gpu_hours * container.device_seconds / weight.device_seconds as idle_gpu_hours,
         hours.effective_gpu_hours * container.device_seconds / weight.device_seconds as effective_gpu_hours,
         hours.cost * container.device_seconds / weight.device_seconds as cost,
-        energy_kwh, idle_watts, idle_source, bound_by, finding
+        energy_kwh, idle_watts, idle_source, bound_by, finding, least_hours
     from report.container as container
     inner join chosen using (cluster, namespace, pod, pod_uid, container)
     left join page.pod using (cluster, namespace, pod, pod_uid)
@@ -118,7 +125,7 @@ _CONTAINERS = f"""
     window name as (partition by container.cluster, namespace, pod, container.container)
     order by {_LARGEST}
 """
-_DEVICES = """
+_DEVICES = f"""
     with hours as (
         select cluster, device_uuid, gpu_instance_id, sum(gpu_hours) as hours,
             sum(gpu_hours) filter (where bucket != 'unknown') as known,
@@ -127,6 +134,8 @@ _DEVICES = """
                 filter (where bucket not in ('free', 'fragmented', 'unavailable')) >= 0 as is_measured,
             coalesce(sum(gpu_hours) filter (where bucket in ('allocated_idle', 'reserved_idle')), 0) as idle,
             if(idle > 0 or coalesce(is_measured, true), idle, null) as idle_gpu_hours,
+            if(sum(gpu_hours) filter (bucket in ('allocated_unmeasured', 'unknown')) > {UNMEASURED} * hours,
+                ['idle_gpu_hours'], null) as least_hours,
             string_agg(distinct nullif(namespace, ''), ', ' order by nullif(namespace, '')) as namespaces
         from report.gpu_hour_ledger group by all
     ),
@@ -142,7 +151,7 @@ _DEVICES = """
         if(device.gpu_instance_id = '', whole.allocated_ratio, allocated / nullif(known, 0)) as allocated_ratio,
         if(device.gpu_instance_id = '', whole.hours, hours.hours) as gpu_hours,
         if(device.gpu_instance_id = '' and has_instances, null, idle_gpu_hours) as idle_gpu_hours,
-        energy_joules / 3.6e6 as energy_kwh, finding
+        energy_joules / 3.6e6 as energy_kwh, finding, least_hours
     from report.device as device
     left join hours using (cluster, device_uuid, gpu_instance_id)
     left join whole using (cluster, device_uuid)
