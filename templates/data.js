@@ -33,7 +33,8 @@ const drawn = (tag, attributes = {}, ...children) => {
   return element;
 };
 
-const grouped = (number, places) => number.toLocaleString("en-US", { minimumFractionDigits: places, maximumFractionDigits: places });
+// A half, but for a trace, is rounded up, as in the report's other forms.
+const grouped = (number, places) => (number * (1 + 1e-14)).toLocaleString("en-US", { minimumFractionDigits: places, maximumFractionDigits: places });
 
 const significant = (number, digits = 3) => {
   if (number === 0) return "0";
@@ -64,7 +65,7 @@ const lasting = (seconds) => {
 
 const currency = document.body.dataset.currency;
 const money = (number) => {
-  const text = Math.abs(number) >= 100 ? grouped(Math.round(number), 0) : significant(number);
+  const text = Math.abs(number) >= 100 ? grouped(number, 0) : significant(number);
   return /[$€£¥]$/.test(currency) ? `${currency}${text}` : `${text} ${currency}`.trim();
 };
 

@@ -558,9 +558,9 @@ def test_hours_of_which_nobody_knows_the_holder_are_neither_unallocated_nor_with
 
 
 def test_money_goes_with_a_symbol_before_and_a_code_behind() -> None:
-    assert [Money(each)(1234.5) for each in ("$", "EUR", "")] == ["$1,234", "1,234 EUR", "1,234"]
+    assert [Money(each)(1234.5) for each in ("$", "EUR", "")] == ["$1,235", "1,235 EUR", "1,235"]
     assert Money("$")(None) == "—"
-    assert [Money(each).tail(1234.5) for each in ("$", "")] == [", $1,234", ", cost 1,234"]
+    assert [Money(each).tail(1234.5) for each in ("$", "")] == [", $1,235", ", cost 1,235"]
 
 
 def test_an_empty_report_has_answers_that_say_so() -> None:

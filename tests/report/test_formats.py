@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpureport.report.page.words import Money
 from gpureport.values.text import formats
 
 
@@ -54,8 +55,17 @@ def test_a_duration_has_two_units_at_most(seconds: float | None, shown: str) -> 
 
 def test_a_trace_is_not_rounded_to_nothing() -> None:
     found = [formats.rounded(each, 2) for each in (0.0, 1e-17, 0.004, 0.006, 1.234, 1_234.5)]
-    assert found == ["0", "0", "< 0.01", "0.01", "1.23", "1,234"]
+    assert found == ["0", "0", "< 0.01", "0.01", "1.23", "1,235"]
     assert formats.rounded(0.004, 2, is_least=True) == "≥ 0"
+
+
+def test_a_half_is_rounded_up_as_the_script_of_the_page_does() -> None:
+    """Of sums too, whose last digits are noise; 2.675 itself is a trace less in memory."""
+    found = [formats.significant(each) for each in (100.5, 12.25, 2.675, 100.49999999999999, 1_234.5, -100.5, 2.6749)]
+    assert found == ["101", "12.3", "2.68", "101", "1,235", "-101", "2.67"]
+    assert [formats.percent(each) for each in (0.0125, 0.1225)] == ["1.3 %", "12.3 %"]
+    assert (formats.duration(100.5), formats.rounded(2.25, 1)) == ("1 min 41 s", "2.3")
+    assert (Money("$")(100.5), Money()(12.25)) == ("$101", "12.3")
 
 
 def test_headings_spell_names_as_the_field_does() -> None:

@@ -372,7 +372,7 @@ def test_the_hours_of_a_day_add_up_to_the_categories_of_the_ledger(con: duckdb.D
     known = f"{held}, Reserved, idle 0.0833, Fragmented (unschedulable) 0.167, Free 0.5, Unknown 0.25"
     missing = "Allocated, use not measured 1, Unavailable 1, Unknown 2"
     assert drawn["UTC"] == [known] * 18 + [missing] * 6
-    held = "Effective 0.375, Underutilized 1.12, Allocated, use not measured 0.625, Allocated, idle 0.375"
+    held = "Effective 0.375, Underutilized 1.13, Allocated, use not measured 0.625, Allocated, idle 0.375"
     left = "Reserved, idle 0.0625, Fragmented (unschedulable) 0.125, Free 0.375, Unavailable 0.25, Unknown 0.688"
     assert drawn["Africa/Abidjan"] == [f"{held}, {left}"] * 4
 

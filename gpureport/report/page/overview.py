@@ -105,7 +105,7 @@ def overview(tables: Tables, header: Header, money: Money, files: Mapping[str, s
 
 
 def _gpus(found: float) -> str:
-    return f"{found:,.1f}" if found >= 0.05 or found == 0 else formats.significant(found)
+    return formats.grouped(found, 1) if found >= 0.05 or found == 0 else formats.significant(found)
 
 
 def _reconciled(tables: Tables, team: str) -> str:

@@ -80,7 +80,7 @@ class Money:
         """Return the amount; a dash where it is unknown."""
         if amount is None:
             return formats.UNKNOWN
-        text = f"{amount:,.0f}" if abs(amount) >= 100 else formats.significant(amount)
+        text = formats.grouped(amount, 0) if abs(amount) >= 100 else formats.significant(amount)
         if self.currency and self.currency[-1] in _BEFORE:
             return f"{self.currency}{text}"
         return f"{text} {self.currency}".rstrip()

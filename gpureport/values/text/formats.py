@@ -65,9 +65,13 @@ def significant(found: float) -> str:
         return f"{abs(found):g}"
     if abs(found) < 0.001:
         return "< 0.001" if found > 0 else "> -0.001"
-    places = max(0, 2 - math.floor(math.log10(abs(found))))
-    text = f"{found:,.{places}f}"
+    text = grouped(found, max(0, 2 - math.floor(math.log10(abs(found)))))
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def grouped(found: float, places: int) -> str:
+    """Format with decimal places and grouped thousands. A half, but for a trace, is rounded up, as by the page's script."""
+    return f"{float(found) * (1 + 1e-14):,.{places}f}"
 
 
 def rounded(found: float, places: int, is_least: bool = False) -> str:
@@ -75,7 +79,7 @@ def rounded(found: float, places: int, is_least: bool = False) -> str:
     last = 10.0**-places
     if not is_least and 1e-9 < found < last / 2:
         return f"< {last:g}"
-    return f"{'≥ ' if is_least else ''}{significant(round(found, places))}"
+    return f"{'≥ ' if is_least else ''}{significant(round(float(found) * (1 + 1e-14), places))}"
 
 
 def percent_points(found: float) -> str:
@@ -84,7 +88,7 @@ def percent_points(found: float) -> str:
         return f"{abs(found):g}"
     if 0 < found < 0.05:
         return "< 0.1"
-    return "> 99.9" if 99.95 <= found < 100 - 1e-9 else f"{found:,.1f}"  # closer to 100 is a rounding error
+    return "> 99.9" if 99.95 <= found < 100 - 1e-9 else grouped(found, 1)  # closer to 100 is a rounding error
 
 
 def scaled(found: float, steps: Sequence[tuple[float, str]]) -> str:
@@ -119,7 +123,7 @@ def duration(seconds: float | None) -> str:
     """Format seconds in two units: 8 min, 1 d 2 h."""
     if seconds is None:
         return UNKNOWN
-    whole = round(seconds)
+    whole = math.floor(seconds + 0.5)
     parts = [(whole // 86400, "d"), (whole % 86400 // 3600, "h"), (whole % 3600 // 60, "min"), (whole % 60, "s")]
     shown = [f"{count} {name}" for count, name in parts if count]
     return " ".join(shown[:2]) or "0 s"

@@ -16,6 +16,7 @@ from kube.lake import RECORDING as RECORDED
 from playwright.sync_api import Browser, Page
 
 from gpureport.lake import open_lake
+from gpureport.values.text import formats
 from gpureport.values.text.safe import csv_cell
 
 from .conftest import Opened, new_page
@@ -383,6 +384,14 @@ def test_a_number_is_filtered_as_it_is_written(page: Page, text: str, found: flo
     """Of what is no number there is no row, and not every."""
     told = page.evaluate("([text, found, said]) => numberTest(text)?.(found, () => said) ?? null", [text, found, said])
     assert told is passes
+
+
+def test_a_number_is_written_as_in_the_other_forms(page: Page) -> None:
+    """Halves are rounded up: 100.5 is 101 in a sentence, so it is no 100 in the table below it."""
+    found = [100.5, 12.25, 2.675, 1_234.5, 0.0125, 0.6565, 99.95, 2.6749, 0.0004]
+    told = page.evaluate("(found) => found.map((each) => [significant(each), WRITE.share(each), lasting(each)])", found)
+    assert told == [[formats.significant(each), formats.percent(each), formats.duration(each)] for each in found]
+    assert [told[0][0], told[1][0], told[4][1]] == ["101", "12.3", "1.3 %"]
 
 
 def test_names_are_whole_in_quotes_and_sorted_by_their_numbers(page: Page) -> None:
