@@ -22,7 +22,7 @@ from gpureport.values.window import Window, parse_instant
 
 from .answer_tables import HEADER, LEDGER, add_device, add_finding, fill
 
-USE = ("effective_gpu_hours", "underutilized_gpu_hours", "idle_gpu_hours")
+USE = ("effective_gpu_hours", "underutilized_gpu_hours", "idle_gpu_hours", "idle_cost")
 
 
 @pytest.fixture
@@ -211,7 +211,9 @@ def test_hours_of_use_are_lower_bounds_beside_hours_whose_use_is_not_measured(co
         name: {row[0][0]: [row[at][0] for at, column in enumerate(shown[name]) if column in USE] for row in found[name].first}
         for name in ("workload", "containers", "devices")
     }
-    assert cells["workload"] == {"web": ["≥ 12", "≥ 36", "0"], "hold": ["≥ 0", "≥ 0", "≥ 24"], "etl": ["23.9", "0", "0"]}
+    assert cells["workload"] == {
+        "web": ["≥ 12", "≥ 36", "0", "$0"], "hold": ["≥ 0", "≥ 0", "≥ 24", "≥ $48"], "etl": ["23.9", "0", "0", "$0"]
+    }  # fmt: skip
     assert cells["containers"] == {"web-7d4b9c8f6d-x2x4z": ["0"], "hold-0": ["≥ 24"], "etl-0": ["0"]}
     assert cells["devices"] == {"node-1": ["≥ 24"]}  # 24 idle, 12.1 not measured
 

@@ -22,14 +22,14 @@ _SUMS = f"""
             coalesce(sum(gpu_hours) filter (where bucket = 'underutilized'), known) as underutilized_gpu_hours,
             coalesce(sum(gpu_hours) filter (where bucket in ('allocated_idle', 'reserved_idle')), known_idle) as idle_gpu_hours,
             case when sum(gpu_hours) filter (bucket = 'allocated_unmeasured') > {UNMEASURED} * allocated_gpu_hours
-                then ['effective_gpu_hours', 'underutilized_gpu_hours', 'idle_gpu_hours']
+                then ['effective_gpu_hours', 'underutilized_gpu_hours', 'idle_gpu_hours', 'idle_cost']
                 when sum(gpu_hours) filter (bucket like '%unmeasured') > {UNMEASURED} * allocated_gpu_hours
                 then ['effective_gpu_hours', 'underutilized_gpu_hours'] end as least_hours,
             if(bool_and(cost is not null), sum(cost), null) as cost
 """
-"""GPU-hours by use; unknown, not 0, where most use is not measured. A cost is unknown where some hours have no price.
+"""GPU-hours by use; unknown, not 0, where most use is not measured; lower bounds where some is not: ``least_hours`` names these.
 
-``least_hours`` names the columns that are lower bounds, because some use is not measured.
+A cost is unknown where some hours have no price.
 """
 _TEAMS = f"""
     select team, {_SUMS}, allocated_gpu_hours / $hours as gpus
@@ -45,8 +45,9 @@ _WORKLOADS = f"""
         select
             cluster, team, namespace, workload, kind, count(distinct (pod, pod_uid)) filter (where pod != '') as pod_count,
             string_agg(distinct gpu_model, ', ' order by gpu_model) as gpu_model,
-            if(bool_or(cost is null and bucket like '%idle'), null, sum(cost) filter (where bucket like '%idle')) as idle_cost,
-            {_SUMS}
+            {_SUMS},
+            if(bool_or(cost is null and bucket like '%idle') or count(cost) = 0, null,
+                coalesce(sum(cost) filter (where bucket like '%idle'), known_idle)) as idle_cost
         from page.use where namespace != '' group by all
     ),
     figures as (
