@@ -164,16 +164,13 @@ def _print_summaries(summaries: Mapping[str, _Rows], out: TextIO) -> None:
 
 def _periods(result: Result) -> _Rows:
     """Return figures as rows and windows as columns, summed over clusters: quantiles of one cluster, units of one resource."""
-    rows = result.rows
+    rows = result.rows.sort("period")
     alike = [end for end, name in (("_p95", "cluster"), ("_unit_hours", "demanded_resource")) if rows[name].n_unique() == 1]
     figures = [name for name in rows.columns if name.endswith(("_count", "_gpu_hours", "_joules", "_cost", *alike))]
     windows = {row["period"]: f"{_day(row['since_at'])} … {_day(row['until_at'])}" for row in rows.iter_rows(named=True)}
-    names = ["figure", *(f"{period}: {windows[period]}" for period in ("before", "now") if period in windows)]
-    by_period = {period: rows.filter(pl.col("period") == period) for period in windows}
-    summed = [
-        [figure, *(_sum(by_period[period][figure]) for period in ("before", "now") if period in windows)] for figure in figures
-    ]
-    return names, summed
+    parts = [rows.filter(pl.col("period") == period) for period in windows]
+    names = ["figure", *(f"{period}: {days}" for period, days in windows.items())]
+    return names, [[figure, *(_sum(part[figure]) for part in parts)] for figure in figures]
 
 
 def _bridge(result: Result) -> _Rows:

@@ -159,14 +159,17 @@ def read_header(
     # Without a GPU, take the clusters of the sources.
     clusters = con.execute(found).fetchall() or con.execute("select distinct cluster from lake.source order by all").fetchall()
     catalogs = con.execute("select distinct catalog_version from lake.source order by all").fetchall()
-    expected, observed = _device_time(con)
+    timed = "select sum(expected_device_seconds), sum(observed_device_seconds) from report.coverage where signal = 'any'"
+    ((expected, observed),) = con.execute(timed).fetchall()
+    named = f"select count(distinct signal) from report.coverage where signal not in {_NO_SIGNALS}"
+    ((signal_count,),) = con.execute(named).fetchall()
     return Header(
         window=window,
         generated_at=generated_at,
         clusters=tuple(row[0] for row in clusters),
         device_count=int(device_count),
-        expected_seconds=expected,
-        observed_seconds=observed,
+        expected_seconds=float(expected or 0),
+        observed_seconds=float(observed or 0),
         config_hash=config_hash,
         sources=_sources(con),
         failures=failures,
@@ -174,20 +177,9 @@ def read_header(
         catalog_versions=tuple(filter(None, (row[0] for row in catalogs))),
         unseen=_unseen(con),
         absent=_absent(con),
-        signal_count=_signal_count(con),
+        signal_count=int(signal_count),
         agreements=_agreements(con),
     )
-
-
-def _device_time(con: duckdb.DuckDBPyConnection) -> tuple[float, float]:
-    """Return expected and observed device-seconds of the whole report."""
-    ((expected, observed),) = con.execute(
-        """
-        select coalesce(sum(expected_device_seconds), 0), coalesce(sum(observed_device_seconds), 0)
-        from report.coverage where signal = 'any'
-        """
-    ).fetchall()
-    return float(expected), float(observed)
 
 
 def _unseen(con: duckdb.DuckDBPyConnection) -> tuple[Unseen, ...]:
@@ -214,11 +206,6 @@ def _absent(con: duckdb.DuckDBPyConnection) -> tuple[Absent, ...]:
         """
     ).fetchall()
     return tuple(Absent(reason, tuple(signals)) for reason, signals in rows)
-
-
-def _signal_count(con: duckdb.DuckDBPyConnection) -> int:
-    ((count,),) = con.execute(f"select count(distinct signal) from report.coverage where signal not in {_NO_SIGNALS}").fetchall()
-    return int(count)
 
 
 def _agreements(con: duckdb.DuckDBPyConnection) -> tuple[str, ...]:

@@ -102,11 +102,9 @@ def _allocation(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _saturation(row: Mapping[str, Any]) -> dict[str, Any]:
-    violations = _known({name: row[f"{name}_violation_ratio"] for name in _VIOLATIONS})
-    throttles = _known({name: row[f"{name}_ratio"] for name in _REASONS})
     return {
-        "throttleViolationRatios": violations or None,
-        "throttleReasonRatios": throttles or None,
+        "throttleViolationRatios": _known({name: row[f"{name}_violation_ratio"] for name in _VIOLATIONS}) or None,
+        "throttleReasonRatios": _known({name: row[f"{name}_ratio"] for name in _REASONS}) or None,
         **{name: row[column] for name, column in _FIGURES.items()},
     }
 
@@ -117,7 +115,6 @@ def _known(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _accelerator(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return cAdvisor's fields and the scope of each figure: a figure of a shared device must not be summed over containers."""
-    duty_cycle = row["duty_cycle_percent"]
     fields = {
         "make": row["make"] or None,
         "model": row["model"] or None,
@@ -125,7 +122,7 @@ def _accelerator(row: Mapping[str, Any]) -> dict[str, Any]:
         "gpu_instance_id": row["gpu_instance_id"] or None,
         "memory_total": row["memory_total_bytes"],
         "memory_used": row["memory_used_bytes"],
-        "duty_cycle": None if duty_cycle is None else round(duty_cycle),
+        "duty_cycle": None if row["duty_cycle_percent"] is None else round(row["duty_cycle_percent"]),
         "memory_total_scope": row["memory_total_scope"],
         "memory_scope": row["memory_scope"],
         "duty_cycle_scope": row["duty_cycle_scope"],

@@ -132,9 +132,8 @@ class _Page:
 
 def _has(tab: str, found: Sequence[Grid], first: Overview, team: str) -> bool:
     """Return whether a tab has content."""
-    if tab in ("overview", "about") or any(grid.words.tab == tab for grid in found):
-        return True
-    return not team and (tab == "data" or (tab == "teams" and bool(first.teams)))
+    is_whole = not team and (tab == "data" or (tab == "teams" and bool(first.teams)))
+    return is_whole or tab in ("overview", "about") or any(grid.words.tab == tab for grid in found)
 
 
 def _charts(tab: str, found: Sequence[Grid]) -> list[tuple[str, str, str]]:

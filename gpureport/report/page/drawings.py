@@ -83,13 +83,10 @@ def _column(column: Column, left: float, width: float, top: float) -> list[str]:
     title = escape(f"{column.label} (GPUs on average): {', '.join(parts) or 'no data'}")
     parts, height = [], 0.0
     gap = width * 0.07
-    for bucket in BUCKETS:
-        gpus = column.gpus.of(bucket.name)
+    for css, gpus in [*((f"c-{each.name}", column.gpus.of(each.name)) for each in BUCKETS), ("pending", column.pending)]:
         if gpus > 0:
-            parts.append(_rect(f"c-{bucket.name}", left + gap, width - 2 * gap, height, gpus, top))
+            parts.append(_rect(css, left + gap, width - 2 * gap, height, gpus, top))
             height += gpus
-    if column.pending > 0:
-        parts.append(_rect("pending", left + gap, width - 2 * gap, height, column.pending, top))
     return [f"<g><title>{title}</title>{''.join(parts)}</g>"]
 
 

@@ -53,12 +53,9 @@ class Overview:
     reconciled: str
     trend: Markup
     trend_unit: str
-    trend_zone: str
     teams: tuple[Team, ...]
     rest: Sequence[tuple[str, str, str]]
     """GPU-hours of no team: title, GPUs and cost."""
-    has_cost: bool
-    has_change: bool
     findings: Sequence[Mapping[str, Any]]
     finding_count: int
     models: str
@@ -89,14 +86,11 @@ def overview(tables: Tables, header: Header, money: Money, files: Mapping[str, s
         reconciled=_reconciled(tables, team),
         trend=drawn,
         trend_unit=unit,
-        trend_zone="UTC" if team else header.timezone,
         teams=tuple(teams),
         rest=[
             (each["title"], _gpus(each["hours"] / hours), each["least"] + money(each["cost"]) if each["cost"] else "")
             for each in rest
         ],
-        has_cost=any(each.cost for each in teams),
-        has_change=any(each.change for each in teams),
         findings=[{**each, "where": _where(each), "impact": _impact(each, money)} for each in findings[:FINDINGS_SHOWN]],
         finding_count=sum(each["times"] for each in findings),
         models=_models(tables),
@@ -194,12 +188,9 @@ def _pending(tables: Tables, at: str, **params: Any) -> dict[Any, float | None]:
 
 
 def _daily(tables: Tables, header: Header, team: str) -> list[drawings.Column]:
-    rows = tables.rows(
-        "select day, bucket, sum(gpu_hours) as gpu_hours from page.use where $team in ('', team) group by all order by day",
-        team=team,
-    )
+    use = "select day, bucket, sum(gpu_hours) as gpu_hours from page.use where $team in ('', team) group by all order by day"
     above = {} if team else _pending(tables, "hour_start_at::date")
-    found = {date.fromisoformat(day): hours.by_bucket for day, hours in hours_by(rows, "day").items()}
+    found = {date.fromisoformat(day): hours.by_bucket for day, hours in hours_by(tables.rows(use, team=team), "day").items()}
     return _columns("%-d %b", _days(header), found, above)
 
 
@@ -218,7 +209,6 @@ def _from_hours(tables: Tables, header: Header, unit: str) -> list[drawings.Colu
 
     The hourly table does not divide unallocated hours: they are divided as in the ledger's UTC day.
     """
-    zone = header.timezone
     of_day = ", ".join(f"coalesce(sum(gpu_hours) filter (bucket = '{each.name}'), 0) as day_{each.name}" for each in BUCKETS)
     rows = tables.rows(
         f"""
@@ -248,8 +238,8 @@ def _from_hours(tables: Tables, header: Header, unit: str) -> list[drawings.Colu
                 greatest(max(usable / length) over whole, capacity / sum(length) over whole) as top,
                 greatest(0, day_allocated_unmeasured - sum(unmeasured) over whole) as more_unmeasured,
                 greatest(0, day_vacant - sum(vacant) over whole) as more_vacant,
-                top * sum(length) over whole - sum(usable) over whole as room,
-                coalesce((top * length - usable) * greatest(0, short) / nullif(room, 0), 0) as missing,
+                (top * length - usable) / nullif(top * sum(length) over whole - sum(usable) over whole, 0) as of_room,
+                coalesce(of_room * greatest(0, short), 0) as missing,
                 missing / nullif(greatest(short, more_unmeasured + more_vacant + day_unavailable), 0) as part
             from hourly window whole as (partition by cluster, day)
         )
@@ -258,19 +248,20 @@ def _from_hours(tables: Tables, header: Header, unit: str) -> list[drawings.Colu
             (vacant + coalesce(part * more_vacant, 0)) / nullif(day_vacant, 0) as of_vacant,
             of_vacant * day_reserved_idle as reserved_idle, of_vacant * day_fragmented as fragmented,
             of_vacant * day_free as free, part * day_unavailable as unavailable,
-            round(unnamed + missing - coalesce(part * (more_unmeasured + more_vacant + day_unavailable), 0), 9) as unknown
+            round(unnamed + if(day_vacant = 0, vacant, 0) + missing
+                - coalesce(part * (more_unmeasured + more_vacant + day_unavailable), 0), 9) as unknown
         from lacking order by hour_start_at, cluster
         """,
-        unit=unit, zone=zone, start=plain(header.window.start_at), end=plain(header.window.end_at),
+        unit=unit, zone=header.timezone, start=plain(header.window.start_at), end=plain(header.window.end_at),
     )  # fmt: skip
-    above = _pending(tables, "date_trunc($unit, local_time(hour_start_at, $zone))", unit=unit, zone=zone)
+    above = _pending(tables, "date_trunc($unit, local_time(hour_start_at, $zone))", unit=unit, zone=header.timezone)
     found: dict[Any, dict[str, float]] = {}
     for row in rows:
         there = found.setdefault(row["at"], {each.name: 0.0 for each in BUCKETS})
         there |= {bucket: there[bucket] + max(0.0, row[bucket] or 0.0) for bucket in there}
     start, hours = full_hour(header.window.start_at), defaultdict[datetime, float](float)
     while start < header.window.end_at:
-        at = local(start, zone)
+        at = local(start, header.timezone)
         hours[at.replace(hour=0) if unit == "day" else at] += _within(header, start, timedelta(hours=1))
         start += timedelta(hours=1)
     return _columns("%-d %b" if unit == "day" else "%-d %b %H:%M", hours, found, above)
