@@ -105,7 +105,12 @@ def test_a_findings_place_is_no_code(con: duckdb.DuckDBPyConnection) -> None:
         con.execute("update report.finding set detail = evidence, node_name = '', device_uuid = '' where code = ?", [code])
     with opened_tables(con, {}) as tables:
         lines = overview(tables, HEADER, Money("$"), {}).findings
+        add_finding(con, "GR401", "critical", "XID 48")
+        con.execute("update report.finding set detail = '48' where code = 'GR401'")
+    with opened_tables(con, {}) as tables:
+        subjects = dict(con.execute("select code, subject from page.finding").fetchall())
     assert {each["code"]: each["where"] for each in lines} == {"GR001": "lab", "GR701": "NVIDIA H200"}
+    assert subjects == {"GR001": "lab", "GR701": "NVIDIA H200", "GR401": "lab"}
 
 
 def test_errors_that_ask_for_other_actions_are_lines_of_their_own(con: duckdb.DuckDBPyConnection) -> None:
