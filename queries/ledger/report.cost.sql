@@ -9,7 +9,7 @@
 -- source: facts.energy_hour; without telemetry: period.charge; prices: period.price; carbon of the configuration
 -- columns: cluster, day, namespace, gpu_model, team, allocated_gpu_hours, used_gpu_hours, allocated_cost, used_cost, energy_kwh,
 --          energy_method, energy_accuracy_ratio, facility_kwh, energy_cost, co2e_grams, co2e_market_grams, unmeasured_gpu_hours, unknown_reasons
---   allocated_gpu_hours   allocated GPU-hours
+--   day                   day of the report's time zone
 --   used_gpu_hours        allocated GPU-hours x their activity; null if activity is unknown in any hour
 --   allocated_cost        allocated_gpu_hours x the model's price
 --   unmeasured_gpu_hours  allocated GPU-hours of unknown energy, excluded from energy, its cost and emissions

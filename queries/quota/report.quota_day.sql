@@ -4,6 +4,7 @@
 -- reads:  facts.quota_hour, facts.quota_pair_hour
 -- params: since_at, timezone, until_at
 -- columns: cluster, scheduler, quota, resource, flavor, day, sentence
+--   day       day of the report's time zone
 --   sentence  means over known time in the resource's own unit, and causes of a shortage
 with day as (
     select

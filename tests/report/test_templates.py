@@ -32,4 +32,9 @@ def test_hours_of_schedulable_gpus_and_of_unknown_allocation_have_one_name() -> 
     words = {"usable_gpu_hours": "Schedulable", "unnamed_gpu_hours": "Allocation unknown"}
     named = {own[table].get(name, name) for name in words for table, columns in shown.items() if name in columns}
     assert named == {f"{title}, GPU\u2011h" for title in words.values()}
-    assert own["idle_by_holder"]["idle_ratio"] == "Share of all idle"
+    for table, columns in shown.items():  # days of the report's time zone, or of UTC
+        query = queries[f"report.{table}"]
+        has_zone = "timezone" in query.params
+        assert own[table].get("day") in (None, "Day" if has_zone else "Day (UTC)"), table
+        assert not has_zone or "day" not in columns or "time zone" in query.columns["day"], table
+    assert own["idle_by_holder"]["idle_ratio"] == "Share of the cluster's idle"

@@ -28,9 +28,7 @@ _SUMS = f"""
             if(bool_and(cost is not null), sum(cost), null) as cost
 """
 """GPU-hours by use; unknown, not 0, where most use is not measured; lower bounds where some is not: ``least_hours`` names these.
-
-A cost is unknown where some hours have no price.
-"""
+A cost is unknown where some hours have no price."""
 _TEAMS = f"""
     select team, {_SUMS}, allocated_gpu_hours / $hours as gpus
     from page.use where team != '' group by team order by allocated_gpu_hours desc nulls last, team

@@ -41,7 +41,7 @@ _FINDING = """
         gpu_index,
         coalesce(team.team, owner) as team,
         concat_ws('/', nullif(namespace, ''), coalesce(nullif(pod, ''), nullif(workload, ''))) as holder,
-        coalesce(nullif(holder, ''), nullif(regexp_replace(detail, '^([a-z_]+|[0-9]+)$', ''), ''), cluster) as subject, -- not a code
+        coalesce(nullif(holder, ''), nullif(regexp_replace(detail, '^([a-z_]+|[0-9]+)$', ''), ''), cluster) as subject, -- no code
         -- Only the evidence names the pods on the GPU.
         array(select distinct own.team from page.team as own
             where own.cluster = finding.cluster and position(' ' || own.namespace || '/' in finding.evidence) > 0) as concerned
