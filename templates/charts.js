@@ -278,17 +278,36 @@ const drawCost = async (figure, data) => {
   if (rows.length > 20) figure.append(make("p", { class: "soft" }, `20 of ${rows.length} teams; all are in the table below.`));
 };
 
+// GPU-hours whose energy is due, by day of the report's time zone and by GPU model: those of the ledger without unavailable ones.
+const dueEnergy = async () => {
+  const template = templateOf("gpu_hour_balance"), due = new Map(), times = hoursOf();
+  if (!template) return due;
+  const data = await payload(template), columns = table(data);
+  const hours = summed(data, [columns.capacity_gpu_hours, columns.unavailable_gpu_hours], (row) => `${raw(columns.dimension, row)}\n${raw(columns.value, row)}`);
+  for (const [key, [capacity, unavailable]] of hours) due.set(key, (capacity ?? 0) - (unavailable ?? 0));
+  const dayOfUtc = (time) => `day\n${new Date(time).toISOString().slice(0, 10)}`, counts = new Map(), days = new Map();
+  for (const time of times) counts.set(dayOfUtc(time), (counts.get(dayOfUtc(time)) ?? 0) + 1);
+  for (const time of times) {
+    const day = `day\n${local(time).slice(0, 10)}`;
+    days.set(day, (days.get(day) ?? 0) + (due.get(dayOfUtc(time)) ?? 0) / counts.get(dayOfUtc(time)));
+  }
+  return new Map([...due, ...days]);
+};
+
 const ENERGIES = [["c-active_unmeasured", "Active", "active_joules"], ["c-allocated_idle", "Allocated, idle", "allocated_idle_joules"], ["c-free", "Idle baseline", "idle_joules"], ["c-allocated_unmeasured", "Active or idle", "unsplit_joules"], ["c-unknown", "Unattributed", "unattributed_joules"]];
 const drawEnergy = async (figure, data) => {
   const columns = table(data);
-  const sums = summed(data, ENERGIES.map(([, , name]) => columns[name]), (row) => `${raw(columns.dimension, row)}\n${raw(columns.value, row)}`);
+  const keyOf = (row) => `${raw(columns.dimension, row)}\n${raw(columns.value, row)}`;
+  const sums = summed(data, ENERGIES.map(([, , name]) => columns[name]), keyOf);
+  const due = await dueEnergy(), measured = summed(data, [columns.measured_gpu_hours], keyOf);
+  const signOf = (dimension, value) => ((measured.get(`${dimension}\n${value}`)?.[0] ?? 0) < 0.995 * (due.get(`${dimension}\n${value}`) ?? 0) ? "≥ " : "");
   const of = (dimension) => [...sums].map(([key, joules]) => [...key.match(/(.*?)\n(.*)/s).slice(1), joules.some((each) => each !== null) ? joules.map((each) => (each ?? 0) / 3.6e6) : null]).filter(([each]) => each === dimension).sort();
   const isDaily = of("day").length > 1, rows = of(isDaily ? "day" : "GPU model");
   if (!rows.length) { figure.hidden = true; return; }
   const start = instant(`${rows[0][1]}T00:00`);
   const found = isDaily
-    ? daily(rows, ([, day]) => day).map((row, number) => [dayOf(new Date(start + number * 86400e3).toISOString()), row === null ? null : row[2]])
-    : rows.map(([, model, parts]) => [MODEL(model), parts]);
+    ? daily(rows, ([, day]) => day).map((row, number) => [dayOf(new Date(start + number * 86400e3).toISOString()), row === null ? null : row[2], row === null ? "" : signOf("day", row[1])])
+    : rows.map(([dimension, model, parts]) => [MODEL(model), parts, signOf(dimension, model)]);
   if (!isDaily) figure.querySelector("figcaption").textContent = "Energy by GPU model";
   bars(figure, "Energy", found, ENERGIES, WRITE.kwh);
 };

@@ -115,6 +115,29 @@ def test_a_chart_of_two_clusters_shows_both_and_a_day_without_data_is_blank(
     page.close()
 
 
+def test_energy_of_a_day_is_a_lower_bound_where_a_cluster_has_no_power(browser: Browser, tmp_path: Path) -> None:
+    """A GPU draws 360 W for two days: 8.64 kWh a day. That of the other cluster is not known; alone, the first is known whole."""
+    start, lake = int(datetime(2026, 11, 17, tzinfo=UTC).timestamp()), ("--lake", tmp_path / "lake")
+    for cluster, values in (("one", {"POWER_USAGE": 360, "GPU_UTIL": 0}), ("two", {"GPU_UTIL": 0})):
+        lines = []
+        for name, value in values.items():
+            labels = f'UUID="GPU-{cluster}",Hostname="n",modelName="M",pod="p",namespace="x"'
+            lines.append(f"# TYPE DCGM_FI_DEV_{name} gauge")
+            lines += [f"DCGM_FI_DEV_{name}{{{labels}}} {value} {start + second}" for second in range(0, 172_800, 300)]
+        (tmp_path / cluster).write_text("\n".join([*lines, "# EOF\n"]))
+        gpureport("import", tmp_path / cluster, "--cluster", cluster, *lake)
+    window = ("--since", "2026-11-17", "--until", "2026-11-19", *lake)
+    gpureport("compute", *window)
+    page, shown = new_page(browser), {}
+    for name, more in (("both", ()), ("one", ("--cluster", "one"))):
+        gpureport("report", *window, "--out", tmp_path / f"report-{name}", "--only", "html", *more)
+        page.goto((tmp_path / f"report-{name}" / "report.html").as_uri() + "#energy")
+        page.locator("figure[data-chart=energy] table.bars").wait_for()
+        shown[name] = page.locator("figure[data-chart=energy] td.number").all_inner_texts()
+    assert shown == {"both": ["≥ 8.64 kWh", "≥ 8.64 kWh"], "one": ["8.64 kWh", "8.64 kWh"]}
+    page.close()
+
+
 def test_the_line_of_schedulable_gpus_is_open_on_a_day_with_too_little_data(browser: Browser, tmp_path: Path) -> None:
     """One GPU for five days, of the third for 6 h alone: there is 1 GPU before and after, not a quarter of one between."""
     start, lake = int(datetime(2026, 11, 16, tzinfo=UTC).timestamp()), ("--lake", tmp_path / "lake")
