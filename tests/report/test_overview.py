@@ -233,6 +233,7 @@ def test_energy_of_a_workload_is_unknown_where_that_of_a_container_is(con: duckd
             ('serving', 'web-7d4b9c8f6d-x2x4z', 3600), ('research', 'hold-0', 10)
         ) as container (namespace, pod, lacking_seconds);
         alter table report.container add column pod_uid varchar default '';
+        alter table report.container add column device_seconds double default 3600;
         create table report.container_power as
             select * exclude (lacking_seconds), unnest([3600, lacking_seconds]) as observed_seconds,
                 unnest([3590, 0]) as measured_seconds, unnest([3.6e6, null]) as energy_joules from report.container;
@@ -245,6 +246,26 @@ def test_energy_of_a_workload_is_unknown_where_that_of_a_container_is(con: duckd
         con.execute("update report.container_power set measured_seconds = 1800, energy_joules = 1 where namespace = 'serving'")
         found = {row["namespace"]: row["energy_kwh"] for row in tables.rows(TOP["workloads"][0], hours=24)}
         assert found == {"serving": None, "research": 1}
+
+
+def test_the_activity_of_a_workload_is_weighed_by_gpu_hours(con: duckdb.DuckDBPyConnection) -> None:
+    """An hour of 0.8 on a GPU and one of 0.1 on a seventh of a GPU: (0.8 + 0.1 / 7) / (1 + 1 / 7) = 0.7125."""
+    con.execute("""
+        insert into report.gpu_hour_ledger values
+            ('lab', 'ml', 'train-0', '', 'M', '2026-11-20', 'effective', 1),
+            ('lab', 'ml', 'train-1', '', 'M', '2026-11-20', 'effective', 1 / 7);
+        create or replace table report.container as select
+            'lab' as cluster, 'ml' as namespace, *, '' as pod_uid, 'main' as container, 3600e0 as device_seconds,
+            3600e0 as sm_active_seen_seconds, sm_active_avg as gpu_usage_avg, 3600e0 as gpu_usage_seen_seconds,
+            0.5 as memory_used_ratio_max from (values ('train-0', 0.8), ('train-1', 0.1)) as pod (pod, sm_active_avg);
+        create table report.container_power as select *, 0e0 as observed_seconds, 0e0 as measured_seconds, 0e0 as energy_joules
+            from report.container;
+    """)
+    with opened_tables(con, {}) as tables:
+        found = {
+            row["workload"]: (row["sm_active_avg"], row["gpu_usage_avg"]) for row in tables.rows(TOP["workloads"][0], hours=24)
+        }
+    assert found["train"] == (pytest.approx(0.7125), pytest.approx(0.7125))
 
 
 def test_limits_of_a_container_on_several_gpus_are_listed_once_each(con: duckdb.DuckDBPyConnection) -> None:

@@ -51,12 +51,18 @@ _WORKLOADS = f"""
     figures as (
         select
             cluster, namespace, workload, kind,
-            sum(sm_active_avg * sm_active_seen_seconds) / sum(sm_active_seen_seconds) filter (where sm_active_avg is not null)
-                as sm_active_avg,
-            sum(gpu_usage_avg * gpu_usage_seen_seconds) / sum(gpu_usage_seen_seconds) filter (where gpu_usage_avg is not null)
-                as gpu_usage_avg,
+            sum(sm_active_avg * sm_active_seen_seconds * gpus)
+                / sum(sm_active_seen_seconds * gpus) filter (where sm_active_avg is not null) as sm_active_avg,
+            sum(gpu_usage_avg * gpu_usage_seen_seconds * gpus)
+                / sum(gpu_usage_seen_seconds * gpus) filter (where gpu_usage_avg is not null) as gpu_usage_avg,
             max(memory_used_ratio_max) as memory_used_ratio_max
-        from report.container inner join page.pod using (cluster, namespace, pod, pod_uid) group by all
+        from (
+            select *, gpu_hours / device_seconds as gpus -- a MIG instance and a share are parts of a GPU
+            from report.container inner join page.pod using (cluster, namespace, pod, pod_uid)
+            inner join (
+                select cluster, namespace, pod, pod_uid, sum(gpu_hours) as gpu_hours from page.use group by all
+            ) using (cluster, namespace, pod, pod_uid)
+        ) group by all
     ),
     energy as (
         select cluster, namespace, workload, kind, {_ENERGY}
