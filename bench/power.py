@@ -23,13 +23,6 @@ from gpureport.compute.day import ComputeSettings, compute_days
 from gpureport.compute.query import Query, build, load, needed, of_life
 from gpureport.lake import open_lake
 
-OF_ENERGY = (
-    "facts.idle_power_hour",
-    "facts.power_hour",
-    "facts.device_power_hour",
-    "facts.reserved_power_hour",
-    "facts.kepler_hour",
-)
 READ = (
     "energy_joules",
     "energy_joules_increase",
@@ -71,10 +64,11 @@ def _run(what: str, lake: Path) -> dict[str, float]:
 
 
 def of_energy_alone() -> set[str]:
-    """The queries that are there for energy's tables and for no other that is kept."""
+    """The queries that are there for the kept tables of energy and for no other that is kept."""
     queries = load()
-    others = {query.table for query in needed(queries, [table for table in of_life(queries, "facts") if table not in OF_ENERGY])}
-    return {query.table for query in needed(queries, OF_ENERGY)} - others
+    own = [table for table in of_life(queries, "facts") if queries[table].subject == "energy"]
+    others = {query.table for query in needed(queries, [*{*of_life(queries, "facts")} - {*own}], own)}
+    return {query.table for query in needed(queries, own)} - others
 
 
 def scan(lake: Path) -> None:
