@@ -23,4 +23,4 @@ with counter as (
 select *
 from counter
 -- As in period.figure.
-where violation_seconds > 1.001 * seen_seconds + 60
+where violation_seconds > 1.001 * seen_seconds + 30

@@ -1,6 +1,6 @@
 -- Saturation figures of every subject of period.sum; each null figure has its reason.
 --
--- Violation time above the observed time and a minute, and more bytes than a link can carry, are implausible. A figure known for less than
+-- Violation time above the observed time and half a minute, and more bytes than a link can carry, are implausible. A figure known for less than
 -- $figure_min_coverage_ratio of the observed time is null (low_coverage).
 --
 -- grain:  subject, cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id
@@ -20,14 +20,14 @@ with split as (
 
 placed as (
     select
-        -- A counter is read some ms before or after its timestamp, and shows up to a minute from before it: exporters refresh it late.
+        -- A counter is read some ms before or after its timestamp, and shows up to half a minute from before it: exporters refresh it late.
         total.* replace (
-            believed(power_violation_seconds, 1.001 * power_violation_seen_seconds + 60) as power_violation_seconds,
-            believed(thermal_violation_seconds, 1.001 * thermal_violation_seen_seconds + 60) as thermal_violation_seconds,
-            believed(sync_boost_violation_seconds, 1.001 * sync_boost_violation_seen_seconds + 60) as sync_boost_violation_seconds,
-            believed(board_limit_violation_seconds, 1.001 * board_limit_violation_seen_seconds + 60) as board_limit_violation_seconds,
-            believed(low_util_violation_seconds, 1.001 * low_util_violation_seen_seconds + 60) as low_util_violation_seconds,
-            believed(reliability_violation_seconds, 1.001 * reliability_violation_seen_seconds + 60) as reliability_violation_seconds,
+            believed(power_violation_seconds, 1.001 * power_violation_seen_seconds + 30) as power_violation_seconds,
+            believed(thermal_violation_seconds, 1.001 * thermal_violation_seen_seconds + 30) as thermal_violation_seconds,
+            believed(sync_boost_violation_seconds, 1.001 * sync_boost_violation_seen_seconds + 30) as sync_boost_violation_seconds,
+            believed(board_limit_violation_seconds, 1.001 * board_limit_violation_seen_seconds + 30) as board_limit_violation_seconds,
+            believed(low_util_violation_seconds, 1.001 * low_util_violation_seen_seconds + 30) as low_util_violation_seconds,
+            believed(reliability_violation_seconds, 1.001 * reliability_violation_seen_seconds + 30) as reliability_violation_seconds,
             believed(pcie_tx_bytes, pcie_tx_seen_seconds * link.pcie_bytes_per_second) as pcie_tx_bytes,
             believed(pcie_rx_bytes, pcie_rx_seen_seconds * link.pcie_bytes_per_second) as pcie_rx_bytes,
             believed(nvlink_tx_bytes, nvlink_tx_seen_seconds * link.nvlink_bytes_per_second) as nvlink_tx_bytes,
