@@ -57,7 +57,7 @@ _WORKLOADS = f"""
                 / sum(gpu_usage_seen_seconds * gpus) filter (where gpu_usage_avg is not null) as gpu_usage_avg,
             max(memory_used_ratio_max) as memory_used_ratio_max
         from (
-            select *, gpu_hours / device_seconds as gpus -- a MIG instance and a share are parts of a GPU
+            select *, gpu_hours / nullif(device_seconds, 0) as gpus -- a MIG instance and a share are parts of a GPU
             from report.container inner join page.pod using (cluster, namespace, pod, pod_uid)
             inner join (
                 select cluster, namespace, pod, pod_uid, sum(gpu_hours) as gpu_hours from page.use group by all
