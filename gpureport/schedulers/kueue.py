@@ -445,7 +445,7 @@ class _CurrentUsage(Mapping[FlavorResource, float]):
 
 
 def policy_of(spec: Mapping[str, Any], is_fair: bool = False) -> dict[str, str]:
-    """Return the policy of a ClusterQueue, or of Volcano's queue; ``is_fair`` where its status shows fair sharing."""
+    """Return the queueing and preemption policy of a ClusterQueue; ``is_fair`` where its status shows fair sharing."""
     preemption = spec.get("preemption") or {}
     borrow = preemption.get("borrowWithinCohort") or {}
     fields = {
@@ -455,6 +455,5 @@ def policy_of(spec: Mapping[str, Any], is_fair: bool = False) -> dict[str, str]:
         "borrowWithinCohort": borrow.get("policy"),
         "maxPriorityThreshold": borrow.get("maxPriorityThreshold"),
         "fairSharing": is_fair or None,
-        "reclaimable": spec.get("reclaimable"),
     }
     return {field: str(value) for field, value in fields.items() if value is not None}

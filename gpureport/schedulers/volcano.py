@@ -156,6 +156,11 @@ def queue(resource: str, each: Holding) -> Queue:
     return Queue(each.quota.name, {resource: each.demanded}, weight, {resource: terms.guaranteed or 0}, capability)
 
 
+def policy_of(spec: Mapping[str, Any]) -> dict[str, str]:
+    """Return the policy of a Queue: whether other queues may reclaim what it uses beyond its deserved amount."""
+    return {"reclaimable": str(spec.get("reclaimable", True))}
+
+
 class VolcanoPolicy(Policy):
     """Admission up to deserved (proportion) or up to unguaranteed capacity (capacity); deserved amounts are reclaimed."""
 
@@ -190,6 +195,5 @@ class VolcanoPolicy(Policy):
 
     def is_preemptible(self, now: Situation, victim: Request, request: Request) -> bool:
         """Return whether the victim's queue is the request's own, or is reclaimable and uses more than it deserves."""
-        is_reclaimable = now.quotas[victim.quota].policy.get("reclaimable") != "False"
         is_over = now.used[victim.quota] > self._deserved.get(victim.quota, 0.0) + _NEGLIGIBLE
-        return victim.quota == request.quota or (is_reclaimable and is_over)
+        return victim.quota == request.quota or (is_over and now.quotas[victim.quota].policy.get("reclaimable") != "False")

@@ -17,8 +17,8 @@ import duckdb
 import pyarrow as pa
 
 from gpureport.compute.quotas.scene import QuotaRows, Row
+from gpureport.schedulers import kueue, volcano
 from gpureport.schedulers.change import NO_CHANGE, Change, Pool
-from gpureport.schedulers.kueue import policy_of
 from gpureport.schedulers.model import Holding, Past, Quota, Rules
 from gpureport.schedulers.pods import Request
 from gpureport.schedulers.replay import POLICIES, Step, replay
@@ -129,7 +129,8 @@ def read_inputs(con: duckdb.DuckDBPyConnection, rules: Rules, past: Mapping[str,
             known[pool][scope].append(Request(uid, quota, amount, priority, created_ms, bound_ms, ended_ms))
     policies: dict[tuple[str, str], dict[str, Mapping[str, str]]] = defaultdict(dict)
     for system, cluster, name, spec, is_fair in con.execute(_QUEUES).fetchall():
-        policies[system, cluster][name] = policy_of(json.loads(spec), is_fair)
+        own = json.loads(spec)
+        policies[system, cluster][name] = kueue.policy_of(own, is_fair) if system == "kueue" else volcano.policy_of(own)
     few = {pool: found for pool, found in known.items() if pool.system in POLICIES and sum(map(len, found.values())) <= MOST_PODS}
     con.execute(_SCOPES)
     scopes = {number: (Pool(*pool), str(scope), quotas) for number, *pool, scope, quotas in con.execute(_NUMBERS).fetchall()}

@@ -4,9 +4,10 @@
 -- holders at a time (dcgm-exporter 307, 340). After a longer absence, a holder without a uid may have left and returned. Node silent: for at most 15
 -- minutes, no pod is named on any device of the node, and then the same workload returns. The exporter could not query the kubelet (dcgm-exporter
 -- 342): a holder that left does not return, and labels on other devices would show that the kubelet was queried. Pod alive: the same uid before and
--- after, for any time, because a uid never returns and a pod keeps its devices for life. A pod that is more than 15 minutes older than its first label
--- of a day, or outlives its last one by as much and is listed, holds the device in that time, unless another pod is named on the device or labels name
--- it only elsewhere earlier or later. Only time with data of the device counts: an exporter that is down shows no holder.
+-- after, for any time, because a uid never returns and a pod keeps its devices for life.
+-- Before its first and after its last label of a day, a pod that is listed for more than 15 minutes without a label holds the device too, unless another
+-- pod is named on it or the pod moved: all its labels on one device end before those on the other begin. Only time with data of the device counts: an
+-- exporter that is down shows no holder.
 --
 -- grain:  cluster, device_uuid, gpu_instance_id, namespace, pod, pod_uid, container, start_at
 -- reads:  day.owner_label_run, day.owner_run, lake.device_label, lake.device_sample
@@ -20,7 +21,7 @@ with phase as (
         lead(start_at) over holder as named_again_at,
         if(life_start_at < date_trunc('day', start_at), date_trunc('day', start_at), life_start_at) as alive_from_at,
         if(life_end_at is null, null, least(listed_until_at, life_end_at, date_trunc('day', start_at) + interval 1 day)) as alive_until_at,
-        -- A pod that moved left one device before the other. Labels of its containers and devices begin and end within 15 minutes of each other.
+        -- A pod that moved is first named on one device after its last label on another. Labels of a pod begin and end within 15 minutes of each other.
         least(max(first_named_at) over of_pod, max(end_at) over of_pod - interval 15 minutes) < end_at
         and end_at + interval 15 minutes < alive_until_at as is_outlived,
         greatest(min(last_named_at) over of_pod, min(start_at) over of_pod + interval 15 minutes) > start_at

@@ -22,5 +22,4 @@ with counter as (
 
 select *
 from counter
--- As in period.figure.
-where violation_seconds > 1.001 * seen_seconds + 30
+where violation_seconds > violation_limit(seen_seconds)

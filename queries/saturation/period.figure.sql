@@ -20,14 +20,13 @@ with split as (
 
 placed as (
     select
-        -- A counter is read some ms before or after its timestamp, and shows up to half a minute from before it: exporters refresh it late.
         total.* replace (
-            believed(power_violation_seconds, 1.001 * power_violation_seen_seconds + 30) as power_violation_seconds,
-            believed(thermal_violation_seconds, 1.001 * thermal_violation_seen_seconds + 30) as thermal_violation_seconds,
-            believed(sync_boost_violation_seconds, 1.001 * sync_boost_violation_seen_seconds + 30) as sync_boost_violation_seconds,
-            believed(board_limit_violation_seconds, 1.001 * board_limit_violation_seen_seconds + 30) as board_limit_violation_seconds,
-            believed(low_util_violation_seconds, 1.001 * low_util_violation_seen_seconds + 30) as low_util_violation_seconds,
-            believed(reliability_violation_seconds, 1.001 * reliability_violation_seen_seconds + 30) as reliability_violation_seconds,
+            believed(power_violation_seconds, violation_limit(power_violation_seen_seconds)) as power_violation_seconds,
+            believed(thermal_violation_seconds, violation_limit(thermal_violation_seen_seconds)) as thermal_violation_seconds,
+            believed(sync_boost_violation_seconds, violation_limit(sync_boost_violation_seen_seconds)) as sync_boost_violation_seconds,
+            believed(board_limit_violation_seconds, violation_limit(board_limit_violation_seen_seconds)) as board_limit_violation_seconds,
+            believed(low_util_violation_seconds, violation_limit(low_util_violation_seen_seconds)) as low_util_violation_seconds,
+            believed(reliability_violation_seconds, violation_limit(reliability_violation_seen_seconds)) as reliability_violation_seconds,
             believed(pcie_tx_bytes, pcie_tx_seen_seconds * link.pcie_bytes_per_second) as pcie_tx_bytes,
             believed(pcie_rx_bytes, pcie_rx_seen_seconds * link.pcie_bytes_per_second) as pcie_rx_bytes,
             believed(nvlink_tx_bytes, nvlink_tx_seen_seconds * link.nvlink_bytes_per_second) as nvlink_tx_bytes,

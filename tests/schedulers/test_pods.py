@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gpureport.schedulers import volcano
 from gpureport.schedulers.change import Change, Setting
 from gpureport.schedulers.kueue import policy_of
 from gpureport.schedulers.model import Holding, Quota, Rules, Terms
@@ -172,7 +173,7 @@ def test_volcano_takes_back_what_is_deserved():
     requests = [*(request(f"a{n}", "a", 2, bound=0) for n in range(4)), request("b1", "b", 3, 1), request("b2", "b", 3, 2)]
     # b1 takes two of a's 2; b2 would make 6 of 4, and takes none.
     assert replayed("volcano", queues, requests, 3, capacity=8) == [{"a": 8}, {"a": 4, "b": 3}, {"a": 4, "b": 3}]
-    kept = [quota("a", policy={"reclaimable": False}, deserved=4), quota("b", policy={"reclaimable": True}, deserved=4)]
+    kept = [replace(each, policy=volcano.policy_of({"reclaimable": each.name == "b"})) for each in queues]
     assert replayed("volcano", kept, requests, 3, capacity=8) == [{"a": 8}, {"a": 8}, {"a": 8}]
 
 

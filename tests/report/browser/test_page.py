@@ -62,20 +62,25 @@ def report_of(lake: Path, day: str, out: Path, *more: str) -> str:
     return (out / "report.html").as_uri()
 
 
+def import_gpu(file: Path, values: Mapping[str, int], days: int, *flags: object) -> None:
+    """Import days of a GPU named after the file, with the same values throughout."""
+    start, lines = int(datetime(2026, 11, 17, tzinfo=UTC).timestamp()), []
+    for name, value in values.items():
+        labels = f'UUID="GPU-{file.name}",Hostname="n",modelName="M",pod="p",namespace="x"'
+        lines.append(f"# TYPE DCGM_FI_DEV_{name} gauge")
+        lines += [f"DCGM_FI_DEV_{name}{{{labels}}} {value} {start + second}" for second in range(0, days * 86_400, 300)]
+    file.write_text("\n".join([*lines, "# EOF\n"]))
+    gpureport("import", file, *flags)
+
+
 def test_a_chart_of_two_clusters_shows_both_and_a_day_without_data_is_blank(
     browser: Browser, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A GPU of one model in each draws 360 W for days: 2 x 8.64 kWh a day. Of the second cluster nobody knows whether it is idle.
     Nothing is there of the second day: its hours are no part of an area, its energy is a dash, its GPUs not 0."""
-    start, lake = int(datetime(2026, 11, 17, tzinfo=UTC).timestamp()), ("--lake", tmp_path / "lake")
+    lake = "--lake", tmp_path / "lake"
     for cluster, values in (("one", {"POWER_USAGE": 360, "GPU_UTIL": 0}), ("two", {"POWER_USAGE": 360})):
-        lines = []
-        for name, value in values.items():
-            labels = f'UUID="GPU-{cluster}",Hostname="n",modelName="M",pod="p",namespace="x"'
-            lines.append(f"# TYPE DCGM_FI_DEV_{name} gauge")
-            lines += [f"DCGM_FI_DEV_{name}{{{labels}}} {value} {start + second}" for second in range(0, 259_200, 300)]
-        (tmp_path / cluster).write_text("\n".join([*lines, "# EOF\n"]))
-        gpureport("import", tmp_path / cluster, "--cluster", cluster, *lake)
+        import_gpu(tmp_path / cluster, values, 3, "--cluster", cluster, *lake)
     gpureport("simulate", "--gpus", "8", "--step-seconds", "600", "--start", "2026-11-17", "--days", "3", *lake)
     window = ("--since", "2026-11-17", "--until", "2026-11-20", *lake)
     gpureport("compute", *window)
@@ -117,15 +122,9 @@ def test_a_chart_of_two_clusters_shows_both_and_a_day_without_data_is_blank(
 
 def test_energy_of_a_day_is_a_lower_bound_where_a_cluster_has_no_power(browser: Browser, tmp_path: Path) -> None:
     """A GPU draws 360 W for two days: 8.64 kWh a day. That of the other cluster is not known; alone, the first is known whole."""
-    start, lake = int(datetime(2026, 11, 17, tzinfo=UTC).timestamp()), ("--lake", tmp_path / "lake")
+    lake = "--lake", tmp_path / "lake"
     for cluster, values in (("one", {"POWER_USAGE": 360, "GPU_UTIL": 0}), ("two", {"GPU_UTIL": 0})):
-        lines = []
-        for name, value in values.items():
-            labels = f'UUID="GPU-{cluster}",Hostname="n",modelName="M",pod="p",namespace="x"'
-            lines.append(f"# TYPE DCGM_FI_DEV_{name} gauge")
-            lines += [f"DCGM_FI_DEV_{name}{{{labels}}} {value} {start + second}" for second in range(0, 172_800, 300)]
-        (tmp_path / cluster).write_text("\n".join([*lines, "# EOF\n"]))
-        gpureport("import", tmp_path / cluster, "--cluster", cluster, *lake)
+        import_gpu(tmp_path / cluster, values, 2, "--cluster", cluster, *lake)
     window = ("--since", "2026-11-17", "--until", "2026-11-19", *lake)
     gpureport("compute", *window)
     page, shown = new_page(browser), {}
