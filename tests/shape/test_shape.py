@@ -181,6 +181,39 @@ def test_an_exporter_restart_does_not_break_a_counter() -> None:
     assert sum(held for (held,) in rows(shaped, "held_seconds")) == 125 + 120
 
 
+@pytest.mark.parametrize(
+    ("marker", "start", "held"),
+    [(120, 101, [30, 30, 30, 11, 30, 30, 30]), (120, 140, [30, 30, 30, 50, 30, 30, 30]), (120, 240, [30] * 7)],
+    ids=["within the new series' first step", "before it", "with a gap after it"],
+)
+def test_a_series_whose_labels_change_goes_on_within_the_gap_limit(marker: float, start: float, held: list[float]) -> None:
+    """After a change of relabeling, Prometheus ends the old series a scrape later, and scrapes the new one at other times."""
+    shaped = run(
+        (gpu("DEV_PCIE_REPLAY_COUNTER"), [*every(30, [0, 1, 2, 3]), (marker, STALE)]),
+        (gpu("DEV_PCIE_REPLAY_COUNTER", team="x"), every(30, [4, 5, 6], start=start)),
+    )
+    assert [length for (length,) in rows(shaped, "held_seconds")] == held
+    grown = [rows(shaped, f"pcie_replay_count_{kind}") for kind in ("increase", "gap_increase")]
+    gap = start - marker > 90
+    assert [sum(value for (value,) in each if value is not None) for each in grown] == [6 - gap, gap]
+
+
+@pytest.mark.parametrize("change", [{"team": "x"}, {"instance": "10.0.0.9:9400"}], ids=["of a label", "of the target"])
+def test_a_series_that_has_ended_does_not_end_the_one_after_it(change: dict[str, str]) -> None:
+    """The marker at 120 s is of the old series. The new one, seen at 101 s, ends at 191 s, and is seen again from 600 s on."""
+    old, new = [*every(30, [1, 1, 1, 1]), (120, STALE)], [(101, 1), (191, STALE), *every(30, [1, 1, 1, 1], start=600)]
+    shaped = run((gpu("DEV_POWER_USAGE"), old), (gpu("DEV_POWER_USAGE", **change), new))
+    assert sum(held for (held,) in rows(shaped, "held_seconds")) == 191 + 120
+
+
+def test_a_gap_begins_where_the_series_of_the_last_target_ended() -> None:
+    shaped = run(
+        (gpu("DEV_POWER_USAGE"), [*every(30, [1, 1, 1, 1]), (120, STALE)]),
+        (gpu("DEV_POWER_USAGE", instance="10.0.0.9:9400"), every(30, [1, 1, 1, 1], start=600)),
+    )
+    assert sum(held for (held,) in rows(shaped, "held_seconds")) == 120 + 120
+
+
 def test_a_staleness_marker_ends_the_last_span() -> None:
     shaped = run((gpu("DEV_POWER_USAGE"), [*every(30, [1, 1, 1, 1]), (100, STALE)]))
     assert [held for (held,) in rows(shaped, "held_seconds")] == [30, 30, 30, 10]

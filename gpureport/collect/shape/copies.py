@@ -48,13 +48,12 @@ def collapse_target(copies: list[Points]) -> Points:
     copies = sorted(copies, key=lambda copy: (int(copy.times_ms[0]), int(copy.times_ms[-1])))
     times = np.concatenate([copy.times_ms for copy in copies])
     values = np.concatenate([copy.values for copy in copies])
-    stale = distinct([copy.stale_ms for copy in copies])
     if (np.diff(times) <= 0).any():
         order = np.lexsort((values, times))
         times, values = times[order], values[order]
         kept = np.append(times[1:] != times[:-1], True)
         times, values = times[kept], values[kept]
-    return Points(times, values, stale)
+    return Points(times, values, _continuing_markers(copies, [copy.times_ms for copy in copies], times))
 
 
 def in_order_of_preference(targets: Mapping[Provenance, Points]) -> list[Points]:
@@ -67,15 +66,15 @@ def merge_targets(targets: list[Points]) -> Points:
     if len(targets) == 1:
         return targets[0]
     times, values = targets[0].times_ms, targets[0].values
-    target_numbers = np.zeros(times.size, np.int64)
-    for number, target in enumerate(targets[1:], start=1):
+    used_ms = [times]
+    for target in targets[1:]:
         silent = _is_silent(times, target.times_ms)
-        merged = np.concatenate([times, target.times_ms[silent]])
+        used_ms.append(target.times_ms[silent])
+        merged = np.concatenate([times, used_ms[-1]])
         order = np.argsort(merged, kind="stable")
         values = np.concatenate([values, target.values[silent]])[order]
-        target_numbers = np.concatenate([target_numbers, np.full(int(silent.sum()), number)])[order]
         times = merged[order]
-    return Points(times, values, _continuing_markers(targets, times, target_numbers))
+    return Points(times, values, _continuing_markers(targets, used_ms, times))
 
 
 class CopyMerger:
@@ -137,20 +136,27 @@ def _merged(copies: Sequence[tuple[Provenance, Points]]) -> Points:
     return merge_targets(in_order_of_preference({key: collapse_target(found) for key, found in _by_target(copies).items()}))
 
 
-def _continuing_markers(targets: list[Points], times_ms: Times, target_numbers: NDArray[np.int64]) -> Times:
-    """Return the markers to keep. A marker is dropped where another target continues: the series moved, but did not end."""
+def _continuing_markers(copies: Sequence[Points], used_ms: Sequence[Times], times_ms: Times) -> Times:
+    """Return the markers to keep: after a copy's own sample, unless another copy continues within the gap limit."""
+    if not any(copy.stale_ms.size for copy in copies):
+        return _NOTHING
+    is_linked = np.append(np.diff(times_ms) <= GAP_STEPS * _usual_steps(times_ms)[:-1], False)
     kept = []
-    for number, target in enumerate(targets):
-        following = np.searchsorted(times_ms, target.stale_ms, side="left")
-        padded_numbers = np.append(target_numbers, number)
-        kept.append(target.stale_ms[padded_numbers[following] == number])
+    for copy, own_ms in zip(copies, used_ms, strict=True):
+        after = np.searchsorted(times_ms, copy.stale_ms, side="left")
+        is_own, is_back = (is_among(times_ms[np.clip(at, 0, times_ms.size - 1)], own_ms) for at in (after - 1, after))
+        kept.append(copy.stale_ms[is_own & (is_back | ~is_linked[after - 1])])
     return distinct(kept)
+
+
+def _usual_steps(times_ms: Times) -> Times:
+    """Return the median step in force at each time; of all times where an hour has too few."""
+    return hourly_steps(times_ms, lambda: int(np.median(np.diff(times_ms))) if times_ms.size > 1 else 0)[0]
 
 
 def _is_silent(reporting_ms: Times, times_ms: Times) -> NDArray[np.bool_]:
     """Whether each time is in a pause of ``reporting_ms`` longer than the gap limit, or as far outside its range."""
-    steps = np.diff(reporting_ms)
-    usual, _ = hourly_steps(reporting_ms, lambda: int(np.median(steps)) if steps.size else 0)
     after = np.searchsorted(reporting_ms, times_ms, side="left")
-    pause = np.concatenate([[reporting_ms[0] - times_ms[0]], steps, [times_ms[-1] - reporting_ms[-1]]])
-    return np.asarray((pause[after] > GAP_STEPS * usual[np.maximum(after - 1, 0)]) & ~is_among(times_ms, reporting_ms))
+    pause = np.concatenate([[reporting_ms[0] - times_ms[0]], np.diff(reporting_ms), [times_ms[-1] - reporting_ms[-1]]])
+    limit = GAP_STEPS * _usual_steps(reporting_ms)
+    return np.asarray((pause[after] > limit[np.maximum(after - 1, 0)]) & ~is_among(times_ms, reporting_ms))

@@ -219,13 +219,11 @@ def _factor(meaning: Meaning, reading: Reading) -> float:
 
 
 def _is_plain(raw: Raw, meaning: Meaning, rule: _Rule) -> bool:
-    """Whether no further check is needed: most series have numbers in the signal's range and below every blank."""
-    if (
-        meaning.vendor == "amd"
-        or math.isnan(rule.factor)
-        or not raw.times.size
-        or (meaning.is_steady and raw.lowest != raw.highest)
-    ):
+    """Whether no further check is needed: most series have numbers in the signal's range and below every blank.
+
+    The range is NaN where the unit is unknown.
+    """
+    if meaning.vendor == "amd" or (meaning.is_steady and raw.lowest != raw.highest):
         return False
     return raw.highest <= rule.high and raw.lowest >= rule.low and (raw.is_whole or not rule.is_code)
 
