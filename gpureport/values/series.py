@@ -62,8 +62,7 @@ def concatenate(batches: list[SeriesBatch]) -> SeriesBatch:
     """Return one batch of all the series, in order."""
     if len(batches) == 1:
         return batches[0]
-    lengths = [np.diff(batch.offsets) for batch in batches]
-    offsets = np.concatenate([[0], np.cumsum(np.concatenate(lengths))]) if batches else np.zeros(1)
+    offsets = np.cumsum(np.concatenate([[0], *(np.diff(batch.offsets) for batch in batches)]))
     return SeriesBatch(
         labels=[labels for batch in batches for labels in batch.labels],
         offsets=offsets.astype(np.int64),

@@ -14,6 +14,7 @@ from gpureport.values.errors import SourceError
 from gpureport.values.series import Labels
 from gpureport.values.window import Window, parse_instant
 
+from .samples import rows_of
 from .xor_oracle import encode
 
 WINDOW = Window(parse_instant("2026-11-20T00:00:00Z"), parse_instant("2026-11-21T00:00:00Z"))
@@ -61,8 +62,19 @@ def test_fields_of_a_later_version_are_stepped_over() -> None:
 
 
 def test_another_encoding_is_named() -> None:
-    with pytest.raises(OtherEncodingError, match="encoding 3"):
-        batch_of([message([({"__name__": "a"}, [chunk(1)])], encoding=3)], WINDOW, {}, "http://server")
+    with pytest.raises(OtherEncodingError, match="encoding 4"):
+        batch_of([message([({"__name__": "a"}, [chunk(1)])], encoding=4)], WINDOW, {}, "http://server")
+
+
+@pytest.mark.parametrize("encoding", [2, 3])
+def test_native_histograms_are_skipped_and_their_neighbors_are_read(encoding: int) -> None:
+    found = ChunkedReadResponse.FromString(message([({"__name__": "a"}, [chunk(1), chunk(2)]), ({"__name__": "b"}, [chunk(3)])]))
+    mixed = found.chunked_series[0].chunks[0]
+    mixed.type, mixed.data = encoding, b"\0\1\2"
+    histogram = message([({"__name__": "h"}, [chunk(4)])], encoding)
+    batch = batch_of([histogram, found.SerializeToString()], WINDOW, {}, "http://server")
+    expected = batch_of([message([({"__name__": "a"}, [chunk(2)]), ({"__name__": "b"}, [chunk(3)])])], WINDOW, {}, "")
+    assert rows_of(batch) == rows_of(expected)
 
 
 def test_text_that_is_no_utf_8_is_no_stream_of_chunks() -> None:

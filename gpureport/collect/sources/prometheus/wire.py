@@ -22,6 +22,8 @@ DAMAGED = -1
 _NAME = np.frombuffer(b"\x0a\x08__name__", np.uint8)
 _SMALLEST = 12
 """Minimum bytes of a series or chunk with content. A message with shorter ones is damaged."""
+_HISTOGRAMS = (2, 3)
+"""Encodings of native histograms, of integers and of floats. They are skipped, as in blocks."""
 
 
 class Layout(NamedTuple):
@@ -30,7 +32,7 @@ class Layout(NamedTuple):
     series: Places
     chunks: Places
     fault: int
-    """0 for no fault, DAMAGED, or the first encoding other than the requested one."""
+    """0 for no fault, DAMAGED, or the first encoding that is neither the requested one nor a histogram's."""
 
 
 def layout(octets: Octets, message_ends: Places, encoding: int) -> Layout:
@@ -113,12 +115,11 @@ def _series(
             row[3] = after
         elif tag == 2 << 3 | 2:
             encoding, first, last = _chunk(octets, start, after)
-            if encoding != wanted:
-                return chunk_count, encoding if encoding else DAMAGED
-            if chunk_count == len(chunks):
-                return chunk_count, DAMAGED
-            chunks[chunk_count, 0], chunks[chunk_count, 1] = first, last
-            chunk_count += 1
+            if encoding == wanted and chunk_count < len(chunks):
+                chunks[chunk_count, 0], chunks[chunk_count, 1] = first, last
+                chunk_count += 1
+            elif encoding not in _HISTOGRAMS:
+                return chunk_count, encoding if encoding not in (0, wanted) else DAMAGED
         at = after
     row[4] = chunk_count
     return chunk_count, 0
