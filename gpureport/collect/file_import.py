@@ -31,7 +31,7 @@ from gpureport.store import Place
 from gpureport.values.catalog import Catalog
 from gpureport.values.errors import LakeError, SourceError
 from gpureport.values.runtime.spill import spill_folder
-from gpureport.values.series import METRIC_LABEL, STALE_BITS, Labels, SeriesBatch
+from gpureport.values.series import METRIC_LABEL, STALE_BITS, Labels, SeriesBatch, series_batch
 from gpureport.values.window import CLOCKS_DIFFER, Window, from_ms, rfc3339, to_ms
 
 _EARLIEST_SECONDS = 946_684_800.0  # 2000-01-01
@@ -109,14 +109,10 @@ def _add(samples: dict[str, tuple[array[float], array[float]]], line: str, path:
 
 
 def _batch(samples: dict[str, tuple[array[float], array[float]]], labels: dict[str, Labels], path: Path) -> SeriesBatch:
-    lengths = [len(times) for times, _ in samples.values()]
-    seconds = np.concatenate([np.frombuffer(times) for times, _ in samples.values()] or [np.empty(0)])
-    values = np.concatenate([np.frombuffer(values) for _, values in samples.values()] or [np.empty(0)])
-    return SeriesBatch(
-        labels=[labels.get(head) or labels.setdefault(head, _labels(head, path)) for head in samples],
-        offsets=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-        times_ms=np.rint(seconds * 1000).astype(np.int64),
-        values=values,
+    return series_batch(
+        [labels.get(head) or labels.setdefault(head, _labels(head, path)) for head in samples],
+        [np.rint(np.frombuffer(seconds) * 1000).astype(np.int64) for seconds, _ in samples.values()],
+        [np.frombuffer(values) for _, values in samples.values()],
     )
 
 

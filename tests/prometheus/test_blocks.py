@@ -23,7 +23,8 @@ from gpureport.values.catalog import load_catalog
 from gpureport.values.errors import SourceError
 
 from .conftest import RECORDING
-from .programs import program, prometheus
+from .programs import fill_blocks, program, prometheus
+from .samples import text_of
 from .test_paths import DAY, SOURCE, TABLES, assert_same_rows, exported_lake
 
 DELETED = 'DCGM_FI_DEV_POWER_USAGE{gpu="0"}'
@@ -52,6 +53,21 @@ def test_a_servers_snapshot_gives_the_lake_that_the_server_gives(
     assert exported(snapshot, tmp_path / "by-blocks").sample_count > 0
     assert any(tombstones(each) for each in snapshot.glob("*/tombstones")) is not is_sent
     assert_same_rows(tmp_path / "by-blocks", tmp_path / "by-server", {**TABLES, **SOURCE, "series": "*"})
+
+
+@pytest.mark.parametrize("binary", ["PROMETHEUS_BIN", "PROMETHEUS3_BIN"])
+def test_of_two_blocks_with_the_same_times_the_later_one_has_the_value(binary: str, tmp_path: Path) -> None:
+    """As after a back-fill of corrected values: 100 W from 12:00 to 12:50, and 200 W from 12:25 on."""
+    labels, noon_ms = {"__name__": "DCGM_FI_DEV_POWER_USAGE", "UUID": "GPU-1", "Hostname": "n1"}, 1_795_176_000_000
+    texts = [
+        text_of([(labels, [(noon_ms + step * 30_000, watts) for step in range(start, start + 100)])])
+        for watts, start in (("100", 0), ("200", 50))
+    ]
+    fill_blocks(tmp_path / "blocks", *texts)
+    with prometheus(program(binary), tmp_path / "blocks", tmp_path / "server") as url:
+        exported_lake(url, "remote-read", tmp_path / "by-server")
+    exported(tmp_path / "blocks", tmp_path / "by-blocks")
+    assert_same_rows(tmp_path / "by-blocks", tmp_path / "by-server", {"device_sample": "*", "raw_sample": "*"})
 
 
 def with_meta(blocks: Path, copy: Path, **thanos: object) -> Path:

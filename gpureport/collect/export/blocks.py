@@ -24,7 +24,7 @@ def export_blocks(settings: ExportSettings, place: Place, lake: Place, day: date
     known = KnownSeries(settings.catalog)
     with spill_folder() as folder:
         raw = RawDays(folder / "raw", known)
-        for block in blocks:
+        for block in sorted(blocks, key=lambda one: -one.start_ms):  # of samples at one time, Prometheus has the later block's
             for batch in read_block(block, settings.catalog.requested, match, _differing(block, blocks), window):
                 raw.add(batch, [day])
         if day not in raw.days():
