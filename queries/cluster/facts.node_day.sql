@@ -5,7 +5,7 @@
 -- ResourceSlices show the number of devices. A node with devices allocated by claims advertises no extended resource: its accelerators are the
 -- devices of its slices, until a snapshot lacks these or the node is gone.
 --
--- revision: 10
+-- revision: 11
 -- grain:  cluster, node_name, day
 -- reads:  day.node_snapshot, lake.sample, lake.series
 -- source: kube-state-metrics: kube_node_*, kube_pod_container_resource_requests; labels of GPU and node feature discovery; snapshots
@@ -152,7 +152,9 @@ capacity as (
     select
         columns('^(cluster|day|node_name)$'),
         max(amount // 100) filter (where is_percent) as percent_device_count,
-        coalesce(sum(amount) filter (where not is_percent), percent_device_count)::bigint as accelerator_count,
+        -- The layout may change within the day: the most of one resource, or of all at its end, was there at a time.
+        coalesce(greatest(max(amount) filter (where not is_percent), sum(amount_at_end) filter (where not is_percent)), percent_device_count)::bigint
+            as accelerator_count,
         coalesce(
             string_agg(resource, ', ' order by resource) filter (where not is_percent), string_agg(resource, ', ' order by resource)
         ) as accelerator_resources,
@@ -160,7 +162,6 @@ capacity as (
         max(end_at) as end_at,
         count(part_ratio) > 0 as has_instances,
         bool_or(is_shared) as has_replicas,
-        -- The layout may change within the day: the most of one resource, or of all at its end, was there at a time.
         max(if(is_shared, least(1, amount), ceil(amount / coalesce(floor(1 / part_ratio + 1e-9), 1) - 1e-9)))
         filter (where not is_percent or part_ratio is not null) as least_count,
         coalesce(sum(if(is_shared, least(1, amount_at_end), amount_at_end)) filter (where not is_percent and part_ratio is null), 0)
