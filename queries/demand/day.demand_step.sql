@@ -13,16 +13,25 @@
 --   allocatable_units        units of all nodes
 --   schedulable_units        units of nodes that are ready and accept pods, without unallocated tainted devices
 with request as (
-    select * replace (counted_resource as resource, is_opencosts and resource = counted_resource as is_opencosts)
+    select
+        * replace (counted_resource as resource, is_opencosts and resource = counted_resource as is_opencosts),
+        true as is_pod
     from day.request
+    union all by name
+    select
+        * replace ('gpu' as resource),
+        false as is_opencosts,
+        effective_units as container_units,
+        false as is_pod
+    from day.gpu_request
     union all by name
     select
         *,
         'gpu' as resource,
         false as is_opencosts,
-        effective_units as container_units,
-        rank() over (partition by cluster, source, pod_uid order by is_claim) > 1 as is_repeated
-    from day.gpu_request
+        0 as effective_units,
+        true as is_pod
+    from merged_runs('day.gpu_request', '^(cluster|source|pod_uid|phase|stage)$')
 ),
 
 advertised as (
@@ -80,13 +89,13 @@ change as (
     select
         columns('^(cluster|source|resource)$'),
         unnest([{ 'changed_at': start_at, 'sign': 1 }, { 'changed_at': end_at, 'sign': -1 }], recursive := true),
-        (phase = 'Pending' and (coalesce(container_units, 1) > 0 or is_claim) and is_repeated is not true)::bigint as pending_pods,
+        (phase = 'Pending' and is_pod and (coalesce(container_units, 1) > 0 or is_claim))::bigint as pending_pods,
         if(phase = 'Pending', coalesce(container_units, 0), 0) as pending_units,
         if(phase in ('Pending', 'Running', ''), coalesce(container_units, 0), 0) as requested,
-        (stage = 'gated' and is_repeated is not true)::bigint as gated_pods,
-        (stage in ('unscheduled', 'refused') and is_repeated is not true)::bigint as unscheduled_pods,
+        (stage = 'gated' and is_pod)::bigint as gated_pods,
+        (stage in ('unscheduled', 'refused') and is_pod)::bigint as unscheduled_pods,
         if(stage in ('unscheduled', 'refused'), effective_units, 0) as unscheduled,
-        (stage = 'bound' and is_repeated is not true)::bigint as bound_pods,
+        (stage = 'bound' and is_pod)::bigint as bound_pods,
         if(stage = 'bound', effective_units, 0) as bound,
         if(stage in ('bound', 'placed'), effective_units, 0) as allocated,
         (stage is null)::bigint as unstaged,

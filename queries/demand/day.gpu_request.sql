@@ -5,11 +5,12 @@
 -- amount of memory is a part of the memory of the node's GPUs; without a node, it is known if all GPUs have equal memory, or if cores are the larger
 -- part on each.
 --
--- grain:  cluster, source, is_claim, pod_uid, start_at
+-- grain:  cluster, source, is_claim, pod_uid, resource, start_at
 -- reads:  day.accelerator_resource, day.claim_request, day.class_device, day.gpu_node, day.request
 -- source: day.request, day.claim_request
 -- columns:
 --   is_claim         whether resource claims request them, in rows of their own
+--   resource         of claims, the class; '' for all extended resources
 --   pod_uid          uid of the pod; of the claim if it has no pod
 --   effective_units  GPUs requested; null for a part of unknown size
 with name as (
@@ -80,16 +81,16 @@ sized as (
 
 select
     * exclude (all_bytes, wanted_bytes, core_ratio, part_ratio, percent_gpus, is_unsized, gpus),
+    '' as resource,
     false as is_claim,
     if(is_unsized, null, gpus) as effective_units
 from sized
 where gpus > 0 or is_unsized
 union all by name
 select
-    request.* exclude (resource, counted_resource, is_opencosts, container_units, effective_units, claim_units),
-    if(bool_or(request.effective_units is null or contains(request.resource, 'mig')), null, sum(request.effective_units)) as effective_units
+    request.* exclude (counted_resource, is_opencosts, container_units, effective_units, claim_units),
+    if(contains(resource, 'mig'), null, columns('^(effective|claim)_units$'))
 from day.request as request
 inner join class
     using (cluster, resource)
 where request.is_claim and class.is_gpu
-group by all

@@ -43,15 +43,14 @@ requested as (
     from day.request
     union all by name
     select
-        gpu.*,
-        'gpu' as resource,
-        -- A pod with claims and requests has two rows here.
+        gpu.* replace ('gpu' as resource),
+        -- A pod with claims and requests has several rows here.
         if(rank() over same_pod = 1, host.cpu_cores, null) as cpu_cores,
         if(rank() over same_pod = 1, host.host_memory_bytes, null) as host_memory_bytes
     from day.gpu_request as gpu
     left join day.host_amount as host
         on gpu.cluster = host.cluster and gpu.pod_uid = host.pod_uid and host.pod_uid != ''
-    window same_pod as (partition by gpu.cluster, gpu.source, gpu.pod_uid order by gpu.is_claim)
+    window same_pod as (partition by gpu.cluster, gpu.source, gpu.pod_uid order by gpu.is_claim, gpu.resource)
 ),
 
 -- Devices from Koordinator's objects, else the GPUs of all pods on the node.

@@ -97,7 +97,7 @@ reported as (
         'allocated' as state,
         greatest(request.start_at, best.day_at) as start_at,
         least(request.end_at, best.day_at + interval 1 day) as end_at,
-        request.effective_units as gpu_count
+        sum(request.effective_units) as gpu_count
     from day.gpu_request as request
     inner join best
         using (cluster, source)
@@ -107,8 +107,10 @@ reported as (
     where
         request.start_at < best.day_at + interval 1 day
         and request.end_at > best.day_at
-        and request.stage in ('bound', 'placed') and request.node_name != '' and request.effective_units > 0
+        and request.stage in ('bound', 'placed') and request.node_name != ''
         and not best.is_of_nodes
+    group by all
+    having count(*) = count(request.effective_units) and sum(request.effective_units) > 0
     union all by name
     select
         * exclude (resource, schedulable_units, free_units, unavailable_units, unavailable_state),

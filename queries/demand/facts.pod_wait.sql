@@ -4,9 +4,9 @@
 -- of them; resource names one. Time behind scheduling gates is part of the wait. Claims that cannot be listed may be for GPUs or not: a pod with
 -- such claims alone has a row of unknown size, with the resource resourceclaims.resource.k8s.io.
 --
--- revision: 14
+-- revision: 15
 -- grain:  cluster, namespace, pod, pod_uid
--- reads:  day.gpu_node, day.gpu_request, day.host_amount, day.kube_request, day.kube_series, day.placement, day.request,
+-- reads:  day.gpu_node, day.gpu_request, day.host_amount, day.kube_series, day.placement, day.request,
 --          day.state_snapshot, lake.pod, lake.sample
 -- source: Pod status.conditions and containerStatuses; kube_pod_created, kube_pod_status_scheduled_time,
 --         kube_pod_status_phase, kube_pod_container_state_started
@@ -41,6 +41,11 @@ pod as (
         max(node_name) as node_name,
         max(end_at) filter (where stage in ('gated', 'unscheduled', 'refused')) as waiting_until_at,
         bool_or(coalesce(stage = 'refused', false)) as is_refused,
+        -- Series show when a pod was bound only if they showed it before.
+        if(
+            bool_or(source = 'kube-state-metrics' and stage in ('unscheduled', 'refused')),
+            min(start_at) filter (where source = 'kube-state-metrics' and stage in ('bound', 'placed')), null
+        ) as seen_bound_at,
         max(source) as source
     from request
     group by all
@@ -77,9 +82,14 @@ sized as (
 gpu as (
     select
         columns('^(cluster|pod_uid)$'),
-        max(effective_units) as gpus
-    from day.gpu_request
-    where not is_claim
+        if(count(*) = count(gpus), sum(gpus), null) as gpus
+    from (
+        select
+            columns('^(cluster|pod_uid|resource)$'),
+            max(coalesce(claim_units, effective_units)) as gpus
+        from day.gpu_request
+        group by all
+    ) as named
     group by all
 ),
 
@@ -116,29 +126,15 @@ reported as (
     group by all
 ),
 
-staged as (
-    select
-        columns('^(cluster|pod_uid)$'),
-        min(start_at) filter (where stage in ('bound', 'placed')) as seen_bound_at,
-        bool_or(stage in ('unscheduled', 'refused')) as was_unscheduled
-    from day.kube_request
-    group by all
-),
-
 timed as (
     select
         pod.* similar to '^(cluster|namespace|pod|pod_uid|resource)$',
         sized.requested_units,
-        case
-            when not ends_with(pod.resource, '.deviceclass.resource.k8s.io/devices') then gpu.gpus
-            when not contains(pod.resource, 'mig') then sized.requested_units
-        end as requested_gpus,
+        gpu.gpus as requested_gpus,
         pod.node_name,
         coalesce(node.gpu_model, '') as gpu_model,
         coalesce(listed.created_at, reported.created_at) as created_at,
-        coalesce(
-            listed.scheduled_at, reported.scheduled_at, if(staged.was_unscheduled, staged.seen_bound_at, null)
-        ) as scheduled_at,
+        coalesce(listed.scheduled_at, reported.scheduled_at, pod.seen_bound_at) as scheduled_at,
         coalesce(listed.running_at, reported.running_at) as running_at,
         pod.waiting_until_at,
         pod.is_refused,
@@ -159,8 +155,6 @@ timed as (
     left join listed
         using (cluster, pod_uid)
     left join reported
-        using (cluster, pod_uid)
-    left join staged
         using (cluster, pod_uid)
     left join day.gpu_node as node
         using (cluster, node_name)

@@ -4,7 +4,7 @@
 -- if Prometheus has them, are another source. A gauge of pods has no row if it is known for less of the hour than the number of pods: some
 -- pod makes it unknown, and the time without that pod is no mean of the hour.
 --
--- revision: 19
+-- revision: 20
 -- grain:  cluster, resource, hour_start_at, source, gauge
 -- reads:  day.demand_step, lake.sample, lake.series
 -- source: day.demand_step; OpenCost's cluster_gpu_pending_pod_count, _pending_request_total, _requested_allocatable_ratio
