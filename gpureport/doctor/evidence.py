@@ -13,9 +13,10 @@ from gpureport.values.series import Labels
 
 RESOURCES = (
     r"nvidia_com_(gpu|mig).*|amd_com_(gpu|cpx|dpx|qpx|spx|tpx).*|gpu_intel_com_(i915|xe)|habana_ai_gaudi.*|google_com_tpu"
-    r"|aliyun_com_gpu.*|(koordinator_sh|kubernetes_io|volcano_sh)_v?gpu.*"
+    r"|aliyun_com_gpu.*|(koordinator_sh|kubernetes_io|volcano_sh)_v?gpu.*|(aws_amazon|k8s_amazonaws|huawei|cambricon|hygon|dcu|metax_tech"
+    r"|mthreads|enflame|iluvatar|kunlunxin|baidu|birentech|tencent|qualcomm|tenstorrent)_com_.+|(iluvatar|furiosa|rebellions)_ai_.+"
 )
-"""Regular expression of resource names, where an underscore replaces every character but letters and digits."""
+"""Regular expression of resource names of queries/functions/is_accelerator.sql, as kube-state-metrics writes them."""
 _RESOURCE = re.compile(RESOURCES)
 # Node Feature Discovery's pci-<vendor>.present and pci-<class>_<vendor>.present; not Intel's, whose graphics are in most servers.
 _PCI_LABEL = re.compile(r"label_feature_node_kubernetes_io_pci_(?:\w+_)?(10de|1002)_present")

@@ -307,6 +307,16 @@ def test_a_cluster_where_nobody_asks_for_a_gpu_lacks_no_pod_labels() -> None:
     assert (finding.code, finding.status) == ("pod_labels", "note")
 
 
+def test_pods_that_request_ascend_npus_want_holders_and_can_hold_one() -> None:
+    """Requests of any maker count: they were those of no accelerator, so nothing was missing, and the holder was refuted."""
+    kube = KubeState(series={"kube_pod_info": 3}, requests={"huawei_com_Ascend910": 2})
+    named = {"__name__": "npu_chip_info_utilization", "vdie_id": "1", "namespace": "ml", "pod_name": "train", "container_name": "c"}
+    pod = {"namespace": "ml", "pod": "train", "container": "c", "resource": "huawei_com_Ascend910"}
+    asks = {"__name__": "kube_pod_container_resource_requests", **pod}
+    findings = workload_findings(Evidence("x", labels=(named,), pods=(asks,), kube=kube), CATALOG)
+    assert [(finding.code, finding.status) for finding in findings] == [("pod_labels", "ok")]
+
+
 def test_an_exporter_that_never_names_pods_is_told_and_its_holders_are_missing() -> None:
     findings = workloads({"__name__": "nvidia_smi_utilization_gpu_ratio", "uuid": "1", "instance": "h:9835"})
     assert [(finding.code, finding.status) for finding in findings] == [
@@ -398,6 +408,8 @@ def test_accelerator_resources_and_slots_are_told_from_others() -> None:
         "amd_com_cpx_nps4",
     ]
     assert all(map(is_accelerator, parts)) and not is_accelerator("koordinator_sh_rdma")
+    others = ["huawei_com_Ascend910", "aws_amazon_com_neuron", "metax_tech_com_gpu", "iluvatar_ai_gpu", "furiosa_ai_warboy"]
+    assert all(map(is_accelerator, others))
     assert not any(
         is_accelerator(name) for name in ["gpu_intel_com_i915_monitoring", "gpu_intel_com_millicores", "nvidia_com_hostdev"]
     )
