@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Set
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from gpureport.config.findings import hidden_from_guest, not_on_model
@@ -88,7 +88,20 @@ def signal_findings(evidence: Evidence, catalog: Catalog) -> list[Finding]:
             findings.append(_present(signal, seen, evidence))
         elif signal in lost and signal not in _READ_IF_THERE:
             findings.append(_absent(signal, lost[signal], seen, catalog, evidence))
-    return findings + _unread(evidence)
+    return [*findings, *_absent_by_vendor(seen, catalog, evidence), *_unread(evidence)]
+
+
+def _absent_by_vendor(seen: Seen, catalog: Catalog, evidence: Evidence) -> Iterator[Finding]:
+    """Yield a finding for each signal that the devices of one vendor lack and those of another have."""
+    vendors = {row.exporter: row.vendor for row in catalog.rows}
+    named = {each.exporter: vendors.get(each.exporter, "") for each in seen.carried}
+    for vendor in sorted({*named.values()} - {""}) if len({*named.values()} - {""}) > 1 else ():
+        own = Seen(tuple(each for each in seen.carried if named[each.exporter] in (vendor, "")))
+        devices = _places({_cell(each) for each in own.carried if named[each.exporter] == vendor})
+        for signal, lost in costs(own.signals).items():
+            if signal in seen.signals and signal not in _READ_IF_THERE:
+                found = _absent(signal, lost, own, catalog, replace(evidence, left_out={}))
+                yield replace(found, status="partial" if found.is_loss else "note", found=f"not on {devices}: {found.found}")
 
 
 def _unread(evidence: Evidence) -> list[Finding]:
@@ -132,17 +145,13 @@ class Seen:
     @cached_property
     def exporters(self) -> Mapping[str, Mapping[Cell, int]]:
         """Exporter → cell → number of its devices there, from the metric that most of them have."""
-        found: dict[str, dict[Cell, int]] = defaultdict(dict)
-        for each in self.carried:
-            cells = found[each.exporter]
-            cells[_cell(each)] = max(cells.get(_cell(each), 0), each.device_count)
-        return found
+        return {exporter: self.cells(exporter) for exporter in dict.fromkeys(each.exporter for each in self.carried)}
 
-    def cells(self, signal: str, exporter: str) -> dict[Cell, int]:
-        """Return cell → number of devices for which the exporter has the signal there, by any metric."""
+    def cells(self, exporter: str, signal: str = "") -> dict[Cell, int]:
+        """Return cell → number of devices for which the exporter has the signal (any signal for '') there, by any metric."""
         found: dict[Cell, int] = {}
         for each in self.carried:
-            if (each.signal, each.exporter) == (signal, exporter):
+            if each.exporter == exporter and signal in ("", each.signal):
                 found[_cell(each)] = max(found.get(_cell(each), 0), each.device_count)
         return found
 
@@ -188,7 +197,7 @@ def _no_device_series(evidence: Evidence, catalog: Catalog) -> Finding:
 
 def _present(signal: str, seen: Seen, evidence: Evidence) -> Finding:
     """Return the finding of the exporter with most devices of the signal; it names devices without the signal."""
-    of_exporter = {exporter: seen.cells(signal, exporter) for exporter in seen.exporters}
+    of_exporter = {exporter: seen.cells(exporter, signal) for exporter in seen.exporters}
     exporter = max(of_exporter, key=lambda name: sum(of_exporter[name].values()))
     here, there = of_exporter[exporter], seen.exporters[exporter]
     without = [cell for cell, count in there.items() if here.get(cell, 0) < count]

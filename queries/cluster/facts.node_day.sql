@@ -170,20 +170,6 @@ capacity as (
     group by all
 ),
 
-watched as (
-    select
-        cluster,
-        date as day
-    from lake.series
-    where metric like 'kube_pod%'
-    union by name
-    select
-        cluster,
-        day
-    from day.node_snapshot
-    where accelerator_pods is not null
-),
-
 node as (
     select
         columns('^(cluster|day|node_name)$'),
@@ -212,7 +198,13 @@ select
             then if(label.replica_count > 1, 1, greatest(capacity.least_count, capacity.count_at_end))
     end::bigint as device_count_min,
     coalesce(label.gpu_model, '') as gpu_model,
-    if(watched.day is null, null, node.accelerator_pod_count) as accelerator_pod_count,
+    if((node.cluster, node.day) in (
+        select (series.cluster, series.date) from lake.series
+        where series.metric like 'kube_pod%'
+        union all
+        select (shown.cluster, shown.day) from day.node_snapshot as shown
+        where shown.accelerator_pods is not null
+    ), node.accelerator_pod_count, null) as accelerator_pod_count,
     coalesce(label.hardware_make, '') as hardware_make,
     coalesce(label.driver_version, '') as driver_version
 from node
@@ -222,5 +214,3 @@ left join label
     using (cluster, day, node_name)
 left join day.node_snapshot as snapshot
     using (cluster, day, node_name)
-left join watched
-    using (cluster, day)

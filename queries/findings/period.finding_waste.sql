@@ -25,33 +25,26 @@ with allocated as (
     group by cluster, namespace, pod, pod_uid, device_uuid, gpu_instance_id
 ),
 
-sure as (
-    select
-        columns('^(cluster|namespace|pod|pod_uid)$'),
-        max(certainty != 'certain') as is_unsure
-    from facts.ownership
-    group by cluster, namespace, pod, pod_uid
-),
-
 holder as (
     select
-        allocated.* similar to '^(cluster|namespace|pod|pod_uid)$',
-        list(allocated.node_name) as node_names,
-        list(allocated.gpu_model) as gpu_models,
-        count(*) filter (where allocated.reported_gpu_hours > 0) as device_count,
-        if(bool_or(allocated.gpu_instance_id = ''), 'GPU', 'GPU instance') as device,
-        sum(allocated.idle_gpu_hours) as idle_gpu_hours,
-        sum(allocated.reported_gpu_hours) as reported_gpu_hours,
-        round(sum(allocated.idle_gpu_hours) - $idle_ratio * sum(allocated.reported_gpu_hours), 9) >= 0 as is_idle,
-        count(*) filter (where allocated.idle_gpu_hours > 0 and allocated.is_device_idle) as idle_count,
-        sum(allocated.idle_gpu_hours) filter (where allocated.is_device_idle) as idle_device_gpu_hours,
-        min(allocated.first_seen_at) as first_seen_at,
-        coalesce(bool_or(sure.is_unsure), false) as is_unsure
+        columns('^(cluster|namespace|pod|pod_uid)$'),
+        list(node_name) as node_names,
+        list(gpu_model) as gpu_models,
+        count(*) filter (where reported_gpu_hours > 0) as device_count,
+        if(bool_or(gpu_instance_id = ''), 'GPU', 'GPU instance') as device,
+        sum(idle_gpu_hours) as idle_gpu_hours,
+        sum(reported_gpu_hours) as reported_gpu_hours,
+        round(sum(idle_gpu_hours) - $idle_ratio * sum(reported_gpu_hours), 9) >= 0 as is_idle,
+        count(*) filter (where idle_gpu_hours > 0 and is_device_idle) as idle_count,
+        sum(idle_gpu_hours) filter (where is_device_idle) as idle_device_gpu_hours,
+        min(first_seen_at) as first_seen_at,
+        bool_or((cluster, namespace, pod, pod_uid) in (
+            select (owner.cluster, owner.namespace, owner.pod, owner.pod_uid) from facts.ownership as owner
+            where owner.certainty != 'certain'
+        )) as is_unsure
     from allocated
-    left join sure
-        using (cluster, namespace, pod, pod_uid)
-    group by allocated.cluster, allocated.namespace, allocated.pod, allocated.pod_uid
-    having sum(allocated.reported_gpu_hours) > 0 and sum(allocated.reported_gpu_hours) >= $figure_min_coverage_ratio * sum(allocated.reported_gpu_hours + allocated.unknown_gpu_hours)
+    group by cluster, namespace, pod, pod_uid
+    having sum(reported_gpu_hours) > 0 and sum(reported_gpu_hours) >= $figure_min_coverage_ratio * sum(reported_gpu_hours + unknown_gpu_hours)
 ),
 
 -- A pod is idle, partially idle, or neither. If a workload is idle as a whole, all its idle hours count as such.

@@ -188,6 +188,18 @@ def test_a_second_exporter_that_knows_little_makes_nothing_partial() -> None:
     assert row_of(findings, "power_watts").found == "DCGM_FI_DEV_POWER_USAGE, kepler_node_gpu_watts on 2 of 2 devices"
 
 
+def test_devices_of_another_vendor_are_judged_on_their_own() -> None:
+    """NVIDIA's power on n1 is none of AMD's on n2, whose exporter could publish it, but no replays."""
+    of_nvidia = [carried(f"DCGM_FI_DEV_{what}", "n1") for what in ("POWER_USAGE", "PCIE_REPLAY_COUNTER", "XID_ERRORS")]
+    of_amd = carried("gpu_gfx_activity", "n2", model="MI300X")
+    findings = [each for each in signal_findings(Evidence("x", (*of_nvidia, of_amd)), CATALOG) if each.found.startswith("not on")]
+    power, replays = (row_of(findings, signal) for signal in ("power_watts", "pcie_replay_count"))
+    assert power.found == "not on n2 (MI300X): no series" and power.status == "partial"
+    assert [line for remedy in power.add for line in remedy.lines] == ["gpu_package_power (needs MI3xx; partition 0 only)"]
+    assert replays.found == "not on n2 (MI300X): no series; none of device-metrics-exporter publishes it"
+    assert not [each for each in findings if "n1" in each.found and each.subject == "power_watts"]
+
+
 def test_a_node_with_fewer_devices_than_its_fullest_metric_is_partial() -> None:
     seen = (carried("DCGM_FI_DEV_GPU_TEMP", count=8), carried("DCGM_FI_DEV_SM_CLOCK", count=7))
     found = row_of(signal_findings(Evidence("x", seen), CATALOG), "sm_clock_hertz")
@@ -310,7 +322,7 @@ def test_a_cluster_where_nobody_asks_for_a_gpu_lacks_no_pod_labels() -> None:
 def test_pods_that_request_ascend_npus_want_holders_and_can_hold_one() -> None:
     """Requests of any maker count: they were those of no accelerator, so nothing was missing, and the holder was refuted."""
     kube = KubeState(series={"kube_pod_info": 3}, requests={"huawei_com_Ascend910": 2})
-    named = {"__name__": "npu_chip_info_utilization", "vdie_id": "1", "namespace": "ml", "pod_name": "train", "container_name": "c"}
+    named = {"__name__": "npu_chip_info_utilization", "vdie_id": "1", "namespace": "ml", "pod_name": "train"}
     pod = {"namespace": "ml", "pod": "train", "container": "c", "resource": "huawei_com_Ascend910"}
     asks = {"__name__": "kube_pod_container_resource_requests", **pod}
     findings = workload_findings(Evidence("x", labels=(named,), pods=(asks,), kube=kube), CATALOG)
