@@ -27,7 +27,7 @@ _NOTABLE_SECONDS = 60
 """Smaller differences between starts are ignored: a scheduler itself takes seconds."""
 _COMPARED = 3_000
 """Number of recorded node choices that are compared with each policy."""
-_END, _STEP, _ARRIVAL, _LEAVING = range(4)
+_LEAVING, _END, _STEP, _ARRIVAL = range(4)
 _PREFERRED: Mapping[Policy, Callable[[float], float]] = {
     "spread": lambda free: -free,
     "best-fit": float,
@@ -202,14 +202,13 @@ class _Replay:
                 before = gpus
         for number, pod in enumerate(scene.pods):
             at = max(pod.created, scene.since, (scene.held or {}).get(number, 0.0))
+            leaves = inf if pod.start is not None or pod.end is None else pod.end
             if not pod.request.gpus:
                 continue
             if pod.start is not None and pod.start <= scene.since and pod.node in self._free:
                 self._place(number, pod.node, scene.since)
-            elif at < scene.until:
-                self._events.append((at, _ARRIVAL, number, 0.0))
-                if pod.start is None and pod.end is not None:
-                    self._events.append((pod.end, _LEAVING, number, 0.0))
+            elif at < min(leaves, scene.until):
+                self._events += [(at, _ARRIVAL, number, 0.0), (leaves, _LEAVING, number, 0.0)]
         heapify(self._events)
         while self._events and self._events[0][0] < scene.until:
             now, what, number, gpus = heappop(self._events)

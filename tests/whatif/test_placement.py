@@ -232,6 +232,14 @@ def test_a_pod_goes_where_its_resource_and_model_are_and_leaves_when_it_gave_up(
     assert outcome(late, [None], [None]).pending_gpu_hours == pytest.approx(400 / 3600)
 
 
+def test_a_pod_that_leaves_as_gpus_become_free_waited_for_them() -> None:
+    """The second gives up at 300, when the first ends and the third takes its GPUs: with a node more, it has them at 100."""
+    pods = [Pod(8, 0, 0, 300, "a", KIND), Pod(8, 100, None, 300, "", KIND), Pod(8, 200, 300, None, "a", KIND)]
+    recorded = calibrated(scene(pods, [node("a", 8)]))[0]
+    assert (recorded.held, replayed(recorded, "spread")) == ({}, [0, None, 300])
+    assert replayed(recorded.with_nodes(1, recorded.nodes[0]), "spread") == [0, 100, 300]
+
+
 def scheduled(requests: list[tuple[int, int, int]], nodes: dict[str, float], cycles: int) -> list[tuple[int | None, str]]:
     """(start, node) of each request (units, created, lasting): at each cycle the oldest first, to the node with most free GPUs.
 
