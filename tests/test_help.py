@@ -17,6 +17,12 @@ def test_an_unknown_command_names_the_one_that_is_close(capsys: pytest.CaptureFi
     assert "Did you mean report" in capsys.readouterr().err
 
 
+def test_the_help_has_the_number_of_days_that_can_be_simulated(capsys: pytest.CaptureFixture[str]) -> None:
+    """It was 1,000,000 in the help, and 3,660 in the refusal."""
+    assert main(["simulate", "--help"], environ={}) == 0
+    assert "1<=x<=3660" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("where", [0, 1, 3])
 @pytest.mark.parametrize("form", [("--config", "{}"), ("--config={}",)])
 def test_the_configuration_is_named_before_the_command_or_behind_it(

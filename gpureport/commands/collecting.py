@@ -132,7 +132,7 @@ def _import_samples(invocation: options.Invocation, config: Config, files: Seque
 
 @click.command()
 @click.option("--gpus", type=int, required=True, help="Number of GPUs, eight to a node.")
-@click.option("--days", type=click.IntRange(max=10**6), default=1, show_default=True, help="Number of UTC days.")
+@click.option("--days", type=click.IntRange(1, 3660), default=1, show_default=True, help="Number of UTC days.")
 @click.option("--start", "start", help="First UTC day (default: so that the last one is yesterday).")
 @click.option("--seed", type=int, default=0, show_default=True, help="The same seed gives the same bytes.")
 @click.option("--step-seconds", type=int, default=30, show_default=True, help="Seconds between scrapes.")

@@ -71,7 +71,7 @@ def parse_date(text: str) -> date:
     try:
         return _in_supported_years(date.fromisoformat(text))
     except ValueError:
-        raise UsageError(f"{text!r} is not a date; write it as 2026-11-20") from None
+        raise UsageError(f"{text!r} is not a date in {_YEARS[0]}-{_YEARS[-1]}; write it as 2026-11-20") from None
 
 
 def parse_instant(text: str, zone: tzinfo = UTC, forms: str = "2026-11-20") -> datetime:
@@ -83,7 +83,7 @@ def parse_instant(text: str, zone: tzinfo = UTC, forms: str = "2026-11-20") -> d
     try:
         instant = _in_supported_years(datetime.fromisoformat(text))
     except ValueError:
-        raise UsageError(f"{text!r} is not a time; write {forms} or 2026-11-20T23:51:40Z") from None
+        raise UsageError(f"{text!r} is not a time in {_YEARS[0]}-{_YEARS[-1]}; write {forms} or 2026-11-20T23:51:40Z") from None
     if instant.tzinfo is None:
         raise UsageError(f"{text!r} has no time zone; add Z for UTC, as in {text}Z")
     return instant.astimezone(UTC)

@@ -75,5 +75,6 @@ def parse_question(
     change = Change(own, tuple(name.removeprefix("quota.") for name in removed))
     question = Question(change, added_gpus, added_nodes, order, cluster or "", system or "", tuple(rules.values()))
     if question.is_empty:
-        raise UsageError("no change is given; use --set, --remove, --add-gpus, --add-nodes, --pod-order or --nodes")
+        of_quotas = "--set, --remove, --add-gpus, --add-nodes, --pod-order"
+        raise UsageError(f"no change is given; use {of_quotas}, --nodes, --wait-below, --idle-timeout, --return-idle or --mig")
     return question

@@ -19,6 +19,11 @@ def test_a_date_that_is_none_is_a_usage_error(date: str, refused: Refused) -> No
     assert "2026-11-20T23:51:40Z" in refused(USAGE, "report", "--since", date)
 
 
+def test_a_date_of_a_year_without_gpus_is_not_said_to_be_no_date(refused: Refused) -> None:
+    assert "is not a date in 2000-2199" in refused(USAGE, "compute", "--date", "2999-01-01")
+    assert "is not a time in 2000-2199" in refused(USAGE, "report", "--since", "1999-01-01")
+
+
 def test_a_day_that_has_not_begun_cannot_be_computed(refused: Refused) -> None:
     assert "--date" in refused(USAGE, "compute", "--date", "2027-01-01")
 

@@ -270,7 +270,7 @@ def test_json_holds_the_question_the_assumptions_and_all_outcomes_and_is_the_sam
 @pytest.mark.parametrize(
     ("arguments", "code", "why"),
     [
-        ([], 2, "no change is given"),
+        ([], 2, "--nodes, --wait-below, --idle-timeout, --return-idle or --mig"),
         (
             ["--set", "quota.z.min=1"],
             2,
