@@ -53,8 +53,10 @@ def csv_row(meaning: Meaning) -> Remedy:
 
 
 def published_by(meaning: Meaning) -> Remedy:
-    """Return, for exporters without such a list, the metric's name and what the exporter needs for it."""
-    return Remedy(meaning.exporter, (f"{meaning.metric}{f' (needs {meaning.needs})' if meaning.needs else ''}",))
+    """Return, for exporters without such a list, the metric's name and labels, and what the exporter needs for it."""
+    labels = ", ".join(f'{name}="{value}"' for name, value in meaning.conditions if value != "*")
+    series = f"{meaning.metric}{{{labels}}}" if labels else meaning.metric
+    return Remedy(meaning.exporter, (f"{series}{f' (needs {meaning.needs})' if meaning.needs else ''}",))
 
 
 def environment(**values: str) -> Remedy:

@@ -192,8 +192,7 @@ def _nvidia_devices(evidence: Evidence) -> dict[str, int]:
     for each in evidence.carried:
         if each.exporter == remedies.DCGM and not each.is_mig:
             node = each.host if each.host in evidence.kube.nodes else each.node
-            counts = most[node]
-            counts[each.model] = max(counts.get(each.model, 0), each.device_count)
+            most[node][each.model] = max(most[node].get(each.model, 0), each.device_count)
     return {node: sum(counts.values()) for node, counts in most.items()}
 
 

@@ -176,6 +176,7 @@ def test_a_guest_of_a_virtual_gpu_is_asked_for_nothing_that_it_cannot_tell() -> 
 def test_another_exporters_metric_is_told_with_what_it_needs() -> None:
     assert lines_for(["gpu_package_power"], "sm_active_ratio") == ["gpu_prof_sm_active (needs profiler)"]
     findings = signal_findings(Evidence("x", (carried("gpu_package_power"),)), CATALOG)
+    assert lines_for(["gpu_package_power"], "memory_clock_hertz") == ['gpu_clock{clock_type="GPU_CLOCK_TYPE_MEMORY"}']
     assert row_of(findings, "xid_code").found == "no series; none of device-metrics-exporter publishes it"
     assert row_of(findings, "xid_code").status == "missing"
 
