@@ -8,6 +8,7 @@ import hashlib
 import json
 import re
 import shutil
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -24,13 +25,13 @@ from gpureport.cli import main
 from gpureport.compute.query import load
 from gpureport.lake import open_lake
 from gpureport.report.page import file_name
-from gpureport.report.page.embedded import Column, packed
+from gpureport.report.page.embedded import Column, environment, packed
 from gpureport.report.page.grids import Grid, _worded, grids
 from gpureport.report.page.tables import opened_tables
 from gpureport.report.page.words import TABS, Money, own_columns, tables_of_page
 from gpureport.values.tables import TABLE_BY_NAME
 
-from .conftest import NOW
+from .conftest import NOW, a_header
 from .page import Page
 
 WINDOW = ["--since", "2026-11-20T23:51:40Z", "--until", "2026-11-20T23:59:40Z"]
@@ -173,6 +174,16 @@ def test_a_cost_beside_hours_without_a_price_is_a_lower_bound() -> None:
     assert [text for text, _ in grid.first[0]] == ["part", "48", "24", "≥ $48", "$96", "≥ 50.0 %"]
     assert [text for text, _ in grid.first[1]] == ["all", "0.3", "0.3", "$0.6", "$1.2", "50.0 %"]
     assert [text for text, _ in grid.first[2]] == ["none", "24", "0", "—", "$48", "—"]
+
+
+def test_settings_are_shown_as_the_configuration_file_has_them() -> None:
+    prices = {"NVIDIA L40S": {"2026-11-01": 0.9, "2026-12-01": None}, "all": 2}
+    settings = {"on": True, "none": None, "currency": "$", "price": prices, "retired": [{"cluster": "old"}], "kwh": 380.0}
+    context = {"header": replace(a_header(), settings=settings), "buckets": (), "files": {}, "formulas": {}}
+    shown = environment().get_template("_about.html.j2").render(context)
+    assert re.findall("<dd>(.*?)</dd>", shown.partition("<summary>Settings")[2])[: len(settings)] == [
+        "true", "—", "$", '{ "NVIDIA L40S" = { "2026-11-01" = 0.9 }, "all" = 2 }', '[{ "cluster" = "old" }]', "380.0",
+    ]  # fmt: skip
 
 
 def test_links_stay_inside_the_page_and_lead_somewhere(page: Page) -> None:
