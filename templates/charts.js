@@ -139,7 +139,7 @@ const pendingByHour = async () => {
 const DAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 const drawWeek = async (figure, data) => {
   const columns = table(data);
-  const sums = summed(data, [columns.allocated_idle_gpu_hours, columns.usable_gpu_hours, columns.unnamed_gpu_hours, columns.allocated_unmeasured_gpu_hours], (row) => (raw(columns.allocated_idle_gpu_hours, row) === null ? "" : `${columns.weekday.values[row]} ${columns.hour_of_day.values[row]}`));
+  const sums = summed(data, [columns.allocated_idle_gpu_hours, columns.usable_gpu_hours, columns.unnamed_gpu_hours, columns.allocated_unmeasured_gpu_hours], (row) => `${columns.weekday.values[row]} ${columns.hour_of_day.values[row]}`);
   const shareOf = (idle, known) => (known > 0 && idle !== null ? idle / known : null);
   const shares = new Map([...sums].map(([key, [idle, usable, unnamed]]) => [key, shareOf(idle, usable - (unnamed ?? 0))]));
   if (![...shares.values()].some((share) => share !== null)) { figure.hidden = true; return; }
