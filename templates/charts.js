@@ -146,7 +146,7 @@ const drawWeek = async (figure, data) => {
   const most = Math.max(...[...shares.values()].map((share) => share ?? 0), 0.01);
   const cells = (day) => Array.from({ length: 24 }, (_, hour) => {
     const share = shares.get(`${day + 1} ${hour}`);
-    const text = share === undefined || share === null ? "no data" : `${sums.get(`${day + 1} ${hour}`)[3] > 0 ? "≥ " : ""}${points(100 * share)} % idle`;
+    const text = share === undefined || share === null ? "no data" : `${writtenAs("share", share, sums.get(`${day + 1} ${hour}`)[3] > 0)} idle`;
     const color = share === undefined || share === null ? "transparent" : `color-mix(in srgb, var(--allocated_idle) ${Math.round(4 + (96 * share) / most)}%, var(--card))`;
     return make("td", { style: `background:${color}`, title: `${DAYS[day]} ${hour}:00: ${text}` }, make("span", { class: "spoken" }, text));
   });
@@ -252,16 +252,16 @@ const drawDistributions = async (figure, data) => {
 };
 
 // A bar for each row: its parts, and their sum in words.
-const bars = (figure, caption, rows, parts, write) => {
+const bars = (figure, caption, rows, parts, kind) => {
   const sum = (values) => values.reduce((one, other) => one + other, 0);
   const most = Math.max(...rows.map(([, values]) => sum(values ?? [0])), 1e-9);
-  const lines = rows.map(([name, values, sign = ""]) => {
+  const lines = rows.map(([name, values, isLeast]) => {
     if (!values) return make("tr", {}, make("th", { scope: "row" }, name), make("td", {}), make("td", { class: "number" }, "—"));
-    const text = parts.map(([, title], index) => `${title.toLowerCase()} ${write(values[index])}`).filter((_, index) => values[index]).join(", ");
+    const text = parts.map(([, title], index) => `${title.toLowerCase()} ${writtenAs(kind, values[index])}`).filter((_, index) => values[index]).join(", ");
     const bar = drawn("svg", { class: "bar", style: "height:16px", role: "img", "aria-label": text });
     bar.append(drawn("title", {}, text));
     values.forEach((value, index) => bar.append(drawn("rect", { class: parts[index][0], x: `${(100 * sum(values.slice(0, index))) / most}%`, width: `${(100 * value) / most}%`, height: 16 })));
-    return make("tr", {}, make("th", { scope: "row" }, name), make("td", { style: "width:75%" }, bar), make("td", { class: "number" }, `${sign}${write(sum(values))}`));
+    return make("tr", {}, make("th", { scope: "row" }, name), make("td", { style: "width:75%" }, bar), make("td", { class: "number" }, writtenAs(kind, sum(values), isLeast)));
   });
   const used = parts.filter((_, index) => rows.some(([, values]) => values?.[index] > 0));
   figure.append(make("table", { class: "bars" }, make("caption", { class: "spoken" }, caption), make("tbody", {}, ...lines)), legendOf(used));
@@ -271,10 +271,11 @@ const COSTS = [["c-active_unmeasured", "Active", "active_cost"], ["c-allocated_i
 const drawCost = async (figure, data) => {
   const columns = table(data);
   const sums = summed(data, COSTS.map(([, , name]) => columns[name]), (row) => raw(columns.team, row) || "No team");
-  const lower = new Set(rowsOf(data).filter((row) => columns.priced_gpu_hours?.values[row] !== columns.gpu_hours.values[row]).map((row) => raw(columns.team, row) || "No team"));
-  const rows = [...sums].map(([team, values]) => [team, values.map((value) => value ?? 0), lower.has(team) ? "≥ " : ""]).sort(([, one], [, other]) => other.reduce((a, b) => a + b) - one.reduce((a, b) => a + b));
-  if (!rows.length || !columns.total_cost) { figure.hidden = true; return; }
-  bars(figure, "Cost by team", rows.slice(0, 20), COSTS, money);
+  if (!sums.size || !columns.total_cost) { figure.hidden = true; return; }
+  const { values: costs, least } = columns.total_cost;
+  const lower = new Set(rowsOf(data).filter((row) => costs[row] === null || least?.[row]).map((row) => raw(columns.team, row) || "No team"));
+  const rows = [...sums].map(([team, values]) => [team, values.map((value) => value ?? 0), lower.has(team)]).sort(([, one], [, other]) => other.reduce((a, b) => a + b) - one.reduce((a, b) => a + b));
+  bars(figure, "Cost by team", rows.slice(0, 20), COSTS, "money");
   if (rows.length > 20) figure.append(make("p", { class: "soft" }, `20 of ${rows.length} teams; all are in the table below.`));
 };
 
@@ -300,16 +301,16 @@ const drawEnergy = async (figure, data) => {
   const keyOf = (row) => `${raw(columns.dimension, row)}\n${raw(columns.value, row)}`;
   const sums = summed(data, ENERGIES.map(([, , name]) => columns[name]), keyOf);
   const due = await dueEnergy(), measured = summed(data, [columns.measured_gpu_hours], keyOf);
-  const signOf = (dimension, value) => ((measured.get(`${dimension}\n${value}`)?.[0] ?? 0) < 0.995 * (due.get(`${dimension}\n${value}`) ?? 0) ? "≥ " : "");
+  const isLeast = (dimension, value) => (measured.get(`${dimension}\n${value}`)?.[0] ?? 0) < 0.995 * (due.get(`${dimension}\n${value}`) ?? 0);
   const of = (dimension) => [...sums].map(([key, joules]) => [...key.match(/(.*?)\n(.*)/s).slice(1), joules.some((each) => each !== null) ? joules.map((each) => (each ?? 0) / 3.6e6) : null]).filter(([each]) => each === dimension).sort();
   const isDaily = of("day").length > 1, rows = of(isDaily ? "day" : "GPU model");
   if (!rows.length) { figure.hidden = true; return; }
   const start = instant(`${rows[0][1]}T00:00`);
   const found = isDaily
-    ? daily(rows, ([, day]) => day).map((row, number) => [dayOf(new Date(start + number * 86400e3).toISOString()), row === null ? null : row[2], row === null ? "" : signOf("day", row[1])])
-    : rows.map(([dimension, model, parts]) => [MODEL(model), parts, signOf(dimension, model)]);
+    ? daily(rows, ([, day]) => day).map((row, number) => [dayOf(new Date(start + number * 86400e3).toISOString()), row === null ? null : row[2], row !== null && isLeast("day", row[1])])
+    : rows.map(([dimension, model, parts]) => [MODEL(model), parts, isLeast(dimension, model)]);
   if (!isDaily) figure.querySelector("figcaption").textContent = "Energy by GPU model";
-  bars(figure, "Energy", found, ENERGIES, WRITE.kwh);
+  bars(figure, "Energy", found, ENERGIES, "kwh");
 };
 
 const CHARTS = { cost: drawCost, energy: drawEnergy, distributions: drawDistributions, hours: drawHours, week: drawWeek, forecast: drawForecast, quotas: drawQuotas };

@@ -66,7 +66,7 @@ const lasting = (seconds) => {
 const currency = document.body.dataset.currency;
 const money = (number) => {
   const text = Math.abs(number) >= 100 ? grouped(number, 0) : significant(number);
-  return /[$€£¥]$/.test(currency) ? `${currency}${text}` : `${text} ${currency}`.trim();
+  return /[$€£¥]$/.test(currency) ? text.replace(/\S+$/, (digits) => `${currency}${digits}`) : `${text} ${currency}`.trim();
 };
 
 const WRITE = {
@@ -79,6 +79,14 @@ const WRITE = {
   watts: (found) => `${significant(found)} W`,
   celsius: (found) => `${significant(found)} °C`,
   money,
+};
+
+// A lower bound: of "< 0.1 %" it is "> 0 %", and "> 99.9 %" is one already. No part of a cost known is no cost of 0.
+const writtenAs = (kind, found, isLeast = false) => {
+  const text = (WRITE[kind] ?? WRITE.number)(found);
+  if (!isLeast || text.startsWith(">")) return text;
+  if (kind === "money" && !found) return UNKNOWN;
+  return text.startsWith("<") ? `> ${text.slice(2).replace(/[\d.]+/, "0")}` : `≥ ${text}`;
 };
 
 const isText = (column) => column.words !== undefined;
@@ -94,5 +102,5 @@ const plain = (text) => text.replace(/[\0-\x08\x0b\f\x0e-\x1f]/g, (control) => S
 const written = (column, row) => {
   const found = raw(column, row);
   if (found === null) return UNKNOWN;
-  return isText(column) ? plain(found) : `${column.least?.[row] ? "≥ " : ""}${(WRITE[column.kind] ?? WRITE.number)(found)}`;
+  return isText(column) ? plain(found) : writtenAs(column.kind, found, column.least?.[row]);
 };

@@ -305,8 +305,7 @@ class Grid {
   groupRow(item) {
     const cells = this.shown.map((column, index) => {
       const found = item.cells[index];
-      const least = this.isLeast(column, item.members) ? "≥ " : "";
-      const text = found === null ? UNKNOWN : typeof found === "string" ? found : `${least}${(WRITE[column.kind] ?? WRITE.number)(found)}`;
+      const text = found === null ? UNKNOWN : typeof found === "string" ? found : writtenAs(column.kind, found, this.isLeast(column, item.members));
       return make("td", { class: typeof found === "string" ? null : "number" }, text);
     });
     const open = () => { const name = this.group; this.ungroup(); this.filter(name, item.cells[0] ?? "", true); };

@@ -74,11 +74,6 @@ class Header:
     version: str = __version__
 
     @property
-    def versions(self) -> dict[str, Any]:
-        """Versions behind the figures: program, signal catalogs at the time of export, schema of the lake."""
-        return {"gpureport": self.version, "catalog": list(self.catalog_versions), "lake_schema": SCHEMA_VERSION}
-
-    @property
     def timezone(self) -> str:
         """Time zone of the report's days and hours."""
         return str(self.settings.get("timezone", "UTC"))
@@ -125,7 +120,7 @@ class Header:
         return {
             "window": {"start_at": rfc3339(self.window.start_at), "end_at": rfc3339(self.window.end_at)},
             "clusters": list(self.clusters),
-            "versions": self.versions,
+            "versions": {"gpureport": self.version, "catalog": list(self.catalog_versions), "lake_schema": SCHEMA_VERSION},
             "device_count": self.device_count,
             "coverage": {
                 "expected_device_seconds": self.expected_seconds,

@@ -59,6 +59,14 @@ def test_a_trace_is_not_rounded_to_nothing() -> None:
     assert formats.rounded(0.004, 2, is_least=True) == "≥ 0"
 
 
+def test_a_lower_bound_is_no_trace_and_no_cost_of_0() -> None:
+    """Of 0.03 % at least, more than 0 is known; of a cost without any known part, nothing."""
+    assert [formats.percent(each, True) for each in (0.0003, 0.25, 0.9997, 0.0)] == ["> 0 %", "≥ 25.0 %", "> 99.9 %", "≥ 0 %"]
+    assert (formats.gpu_hours(0.0002, True), formats.energy(1.0, True)) == ("> 0 GPU-h", "> 0 Wh")
+    assert [Money("$")(each, True) for each in (0.0004, 5.0, 0.0, None)] == ["> $0", "≥ $5", "—", "—"]
+    assert [Money(currency)(0.0004) for currency in ("$", "EUR", "")] == ["< $0.001", "< 0.001 EUR", "< 0.001"]
+
+
 def test_a_half_is_rounded_up_as_the_script_of_the_page_does() -> None:
     """Of sums too, whose last digits are noise; 2.675 itself is a trace less in memory."""
     found = [formats.significant(each) for each in (100.5, 12.25, 2.675, 100.49999999999999, 1_234.5, -100.5, 2.6749)]

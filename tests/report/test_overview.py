@@ -11,6 +11,7 @@ import duckdb
 import polars as pl
 import pytest
 
+from gpureport.compute.query import load
 from gpureport.report.page import ranked_teams
 from gpureport.report.page.drawings import spark
 from gpureport.report.page.grids import grids, trends
@@ -221,6 +222,53 @@ def test_hours_of_use_are_lower_bounds_beside_hours_whose_use_is_not_measured(co
     }  # fmt: skip
     assert cells["containers"] == {"web-7d4b9c8f6d-x2x4z": ["0"], "hold-0": ["≥ 24"], "etl-0": ["0"]}
     assert cells["devices"] == {"node-1": ["≥ 24"]}  # 24 idle, 12.1 not measured
+
+
+def test_sums_of_teams_and_workloads_are_lower_bounds_where_some_allocation_is_unknown(con: duckdb.DuckDBPyConnection) -> None:
+    """Of lab 20 of 116 GPU-h are of unknown allocation; of far, where vision has 10, none. Each at 2: web 48, hold 24, sim 10."""
+    con.execute("""
+        insert into report.gpu_hour_ledger values
+        ('lab', '', '', '', 'M', '2026-11-20', 'unknown', 20), ('far', 'vision', 'sim-0', '', 'M', '2026-11-20', 'effective', 10);
+        create or replace table report.container as select distinct cluster, namespace, pod, pod_uid, 'main' as container,
+            24e0 as device_seconds, 0.5 as sm_active_avg, 1e0 as sm_active_seen_seconds, 0.5 as gpu_usage_avg,
+            1e0 as gpu_usage_seen_seconds, 0.5 as memory_used_ratio_max from report.gpu_hour_ledger where namespace != '';
+        create table report.container_power as select *, 60e0 as observed_seconds, 60e0 as measured_seconds,
+            3.6e6 as energy_joules, 0e0 as idle_watts, '' as idle_source from report.container;
+        create table report.boundness as select *, '' as bound_by from report.container;
+        create or replace table report.device as select *, 'node-1' as node_name, 'M' as gpu_model, 3.6e6 as energy_joules
+            from report.device;
+        create or replace table report.gpu_hour_ledger as select *, 'GPU-1' as device_uuid, '' as gpu_instance_id
+            from report.gpu_hour_ledger;
+        create table report.team_cost as select cluster, namespace as team, namespace, 'by name' as workload_kind,
+            workload_by_name(pod) as workload, sum(gpu_hours) as gpu_hours, sum(gpu_hours) as priced_gpu_hours,
+            2 * sum(gpu_hours) as total_cost, 0 as unallocated_cost
+        from report.gpu_hour_ledger where namespace != '' group by all;
+    """)
+    with opened_tables(con, {}) as tables:
+        found = {each.name: each for each in grids(tables, {"report.team_cost": load()["report.team_cost"]}, 24, Money("$"))}
+        teams = {each.name: (each.gpus, each.cost) for each in overview(tables, HEADER, Money("$"), {}).teams}
+        lines = [each.line for each in overview(tables, HEADER, Money("$"), {}, "research").answers]
+    cells = {
+        name: {
+            row[names.index("workload")][0]: [row[names.index(column)][0] for column in columns]
+            for names in [[each.name for each in found[name].columns if not each.is_hidden]]
+            for row in found[name].first
+        }
+        for name, columns in (
+            ("workload", ("gpus", "allocated_gpu_hours", "idle_gpu_hours", "energy_kwh", "cost")),
+            ("team_cost", ("gpu_hours", "total_cost", "unallocated_cost")),
+        )
+    }
+    assert teams == {"serving": ("≥ 2.0", "≥ $96"), "research": ("≥ 1.0", "≥ $48"), "vision": ("0.4", "$20")}
+    assert cells["workload"] == {
+        "web": ["≥ 2", "≥ 48", "≥ 0", "≥ 1 kWh", "≥ $96"], "hold": ["≥ 1", "≥ 24", "≥ 24", "≥ 1 kWh", "≥ $48"],
+        "sim": ["0.417", "10", "0", "1 kWh", "$20"],
+    }  # fmt: skip
+    assert cells["team_cost"] == {"web": ["≥ 48", "≥ $96", "$0"], "hold": ["≥ 24", "≥ $48", "$0"], "sim": ["10", "$20", "$0"]}
+    assert lines[0].startswith("Capacity use: 0 % effective. 100.0 % idle · ≥ 1 GPU on average")
+    assert " In all: ≥ 24 GPU-h idle. " in lines[1]
+    assert "GPUs to return: ≥ 1. " in lines[2]
+    assert "Cost: ≥ $48. " in lines[5]
 
 
 def test_energy_of_a_workload_is_unknown_where_that_of_a_container_is(con: duckdb.DuckDBPyConnection) -> None:

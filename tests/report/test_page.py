@@ -176,6 +176,14 @@ def test_a_cost_beside_hours_without_a_price_is_a_lower_bound() -> None:
     assert [text for text, _ in grid.first[2]] == ["none", "24", "0", "—", "$48", "—"]
 
 
+def test_a_part_of_a_cost_without_hours_is_0_and_no_lower_bound() -> None:
+    """Half of the hours have a price; none is idle."""
+    rows = {"gpu_hours": [48.0], "priced_gpu_hours": [24.0], "total_cost": [48.0], "idle_cost": [0.0]}
+    columns = [Column(name, name, "money" if name.endswith("_cost") else "number") for name in rows]
+    grid = Grid("team_cost", tables_of_page()["team_cost"], columns, pl.DataFrame(rows), 1, money=Money("EUR"))
+    assert [text for text, _ in grid.first[0]] == ["48", "24", "≥ 48 EUR", "0 EUR"]
+
+
 def test_settings_are_shown_as_the_configuration_file_has_them() -> None:
     prices = {"NVIDIA L40S": {"2026-11-01": 0.9, "2026-12-01": None}, "all": 2}
     settings = {"on": True, "none": None, "currency": "$", "price": prices, "retired": [{"cluster": "old"}], "kwh": 380.0}

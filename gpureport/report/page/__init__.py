@@ -116,11 +116,17 @@ class _Page:
         rank: str = "",
     ) -> Path:
         """Write a page from the template."""
+        shown = {column.name for grid in found for column in grid.columns}
+        formulas = {name: FIGURES[name].formula for name in sorted(shown) if name in FIGURES and FIGURES[name].formula}
+        charts = [(name, chart) for name, chart in CHARTS.items() if any(grid.name == chart[1] for grid in found)]
+        there = {"overview", "about", *(["data"] if not team else []), *(["teams"] if first.teams else [])}
+        there |= {grid.words.tab for grid in found}
         context = {
             "header": self.header, "overview": first, "team": team, "rank": rank, "files": files or {}, "buckets": BUCKETS,
-            "tabs": {tab: title for tab, title in TABS.items() if _has(tab, found, first, team)},
+            "tabs": {tab: title for tab, title in TABS.items() if tab in there},
             "grids": {tab: [grid for grid in found if grid.words.tab == tab] for tab in TABS},
-            "charts": {tab: _charts(tab, found) for tab in TABS}, "formulas": _formulas(found), "reasons": REASONS,
+            "charts": {tab: [(name, *of) for name, (of_tab, *of) in charts if of_tab == tab] for tab in TABS},
+            "formulas": formulas, "reasons": REASONS,
             "since": since_text(self.header), "currency": self.money.currency,
             "trends": payload(_trends(self.tables, self.header, found)),
             "statements": payload({} if team else {grid.query.table: grid.query.sql for grid in found if grid.query}),
@@ -128,23 +134,6 @@ class _Page:
         }  # fmt: skip
         path.write_text(environment().get_template("report.html.j2").render(context), encoding="utf-8")
         return path
-
-
-def _has(tab: str, found: Sequence[Grid], first: Overview, team: str) -> bool:
-    """Return whether a tab has content."""
-    is_whole = not team and (tab == "data" or (tab == "teams" and bool(first.teams)))
-    return is_whole or tab in ("overview", "about") or any(grid.words.tab == tab for grid in found)
-
-
-def _charts(tab: str, found: Sequence[Grid]) -> list[tuple[str, str, str]]:
-    there = {grid.name for grid in found}
-    return [(name, grid, title) for name, (of_tab, grid, title) in CHARTS.items() if of_tab == tab and grid in there]
-
-
-def _formulas(found: Sequence[Grid]) -> dict[str, str]:
-    """Return the formulas of the columns on the page, by column."""
-    shown = {column.name for grid in found for column in grid.columns}
-    return {name: FIGURES[name].formula for name in sorted(shown) if name in FIGURES and FIGURES[name].formula}
 
 
 def _trends(tables: Tables, header: Header, found: Sequence[Grid]) -> dict[str, Any]:

@@ -9,15 +9,13 @@ from typing import Any
 from urllib.parse import urlencode
 
 from gpureport.report.header import Header
-from gpureport.report.page.tables import Tables
+from gpureport.report.page.tables import UNMEASURED, Tables
 from gpureport.report.page.words import ALLOCATED, IDLE, TABS, Hours, Money, hours_by
 from gpureport.values.text import formats
 from gpureport.values.text.safe import printable
 
 _TRACE = 0.0005
 """Smallest share of capacity that an answer mentions."""
-UNMEASURED = 0.005
-"""Share of hours above which missing hours make a sum a lower bound."""
 _HIGH, _MEDIUM = 0.99, 0.9
 _SIZES = {"share": "share of a GPU", "1": "1 GPU", "2-4": "2–4 GPUs", "5-8": "5–8 GPUs", "more": "more than 8 GPUs"}
 """Names of the size classes of requests."""
@@ -102,9 +100,9 @@ class _Answers:
     def hours(self) -> float:
         return self.header.window.seconds / 3600
 
-    def gpus(self, gpu_hours: float) -> str:
+    def gpus(self, gpu_hours: float, is_least: bool = False) -> str:
         average = _per(gpu_hours, self.hours)
-        return f"{average} {'GPU' if average == '1' else 'GPUs'}"
+        return formats.at_least(f"{average} {'GPU' if average == '1' else 'GPUs'}", is_least)
 
     @property
     def confidence(self) -> str:
@@ -118,17 +116,17 @@ class _Answers:
     def whole(self) -> Hours:
         return ledger(self.tables, self.team)
 
-    @property
-    def unmeasured(self) -> float:
-        """Allocated GPU-hours without measured use."""
-        return self.whole.of("allocated_unmeasured")
+    @cached_property
+    def is_part(self) -> bool:
+        """Whether a team may have had more hours: some allocation of its clusters is unknown."""
+        return bool(self.team and self.row("select 1 from page.use where is_unknown and team = $team limit 1"))
 
     @property
     def is_unmeasured(self) -> bool:
         """Whether no use is known: all allocated hours are unmeasured, all allocation is unknown, or the data have no GPU."""
         capacity = self.whole.capacity
         is_unknown = self.whole.of("unknown") > (1 - UNMEASURED) * capacity or not (capacity or self.team)
-        return is_unknown or 0 < self.unmeasured == self.whole.of(*ALLOCATED)
+        return is_unknown or 0 < self.whole.of("allocated_unmeasured") == self.whole.of(*ALLOCATED)
 
     def is_notable(self, gpu_hours: float | None) -> bool:
         return (gpu_hours or 0.0) > _TRACE * self.whole.capacity
@@ -147,28 +145,32 @@ class _Answers:
             return Answer("Capacity use", "No data", "The data of this period has no GPU-hours.")
         allocated, unmeasured = hours.of(*ALLOCATED), hours.of("active_unmeasured", "allocated_unmeasured")
         lacking = (hours.of("unknown"), hours.of("unknown", "allocated_unmeasured"), hours.of("unknown") + unmeasured)
-        held, active, sm = ("≥ " if each > UNMEASURED * hours.capacity else "" for each in lacking)
-        parts = [] if self.team else [f"{held}{formats.percent(allocated / hours.capacity)} allocated"]
-        shares = ((sm, "underutilized", ("underutilized",)), (active, "idle", IDLE), ("", "unknown", ("unknown",)))
+        held, active, sm = (each > UNMEASURED * hours.capacity for each in lacking)
+        parts = [] if self.team else [f"{formats.percent(allocated / hours.capacity, held)} allocated"]
+        shares = ((sm, "underutilized", ("underutilized",)), (active, "idle", IDLE), (False, "unknown", ("unknown",)))
         parts += [
-            f"{least}{formats.percent(hours.share(*names))} {word}"
+            f"{formats.percent(hours.share(*names), least)} {word}"
             for least, word, names in shares
             if self.is_notable(hours.of(*names))
         ]
         if not allocated and self.is_unmeasured:
             headline, parts = "Unknown", ["Allocation unknown"]
         elif self.is_unmeasured:
-            headline = f"{held}{formats.percent(hours.share('allocated_unmeasured'))} allocated"
+            headline = f"{formats.percent(hours.share('allocated_unmeasured'), held)} allocated"
             parts = [*parts[1:], "use is not measured"]
         elif unmeasured and not hours.of("effective", "underutilized"):
-            headline = f"{active}{formats.percent(hours.share('active_unmeasured'))} active"
+            headline = f"{formats.percent(hours.share('active_unmeasured'), active)} active"
             parts.append("SM activity is not measured")
         else:
-            headline = f"{sm}{formats.percent(hours.share('effective'))} effective"
+            headline = f"{formats.percent(hours.share('effective'), sm)} effective"
         least = self.header.settings.get("figure_min_coverage_ratio", 0.5) * hours.capacity
         if (mean := self.tables.row(_UTILIZATION, team=self.team, least=least).get("mean")) is not None:
             parts.append(f"mean GPU utilization {formats.percent(mean)}")
-        of = f"{self.gpus(allocated)} on average" if self.team else f"{formats.gpu_hours(hours.capacity)} of capacity"
+        of = (
+            f"{self.gpus(allocated, self.is_part)} on average"
+            if self.team
+            else f"{formats.gpu_hours(hours.capacity)} of capacity"
+        )
         return Answer("Capacity use", headline, " · ".join([*parts, of]), "", self.confidence, "capacity", link="Capacity")
 
     def _worst(self, *buckets: str) -> Mapping[str, Any]:
@@ -193,15 +195,17 @@ class _Answers:
         ]
         amounts = {
             "idle": IDLE, "underutilized": ("underutilized",), "of unknown SM activity": ("active_unmeasured",),
-            "not measured": ("allocated_unmeasured",), **({} if worst else {"of unknown allocation": ("unknown",)}),
+            "not measured": ("allocated_unmeasured",), "of unknown allocation": ("unknown",),
         }  # fmt: skip
         known = {word: self.whole.of(*buckets) for word, buckets in amounts.items()}
-        sums = ", ".join(f"{formats.gpu_hours(hours)} {word}" for word, hours in known.items() if self.is_notable(hours))
+        listed = {word: formats.gpu_hours(hours, self.is_part) for word, hours in known.items() if self.is_notable(hours)}
+        sums = ", ".join(f"{hours} {word}" for word, hours in listed.items())
         if not worst:
             trace = self.whole.of(*IDLE, "underutilized")
-            headline = "No data" if self.is_unmeasured else "None known" if sums else "Almost none" if trace else "None"
+            is_open = bool(sums) or self.is_part
+            headline = "No data" if self.is_unmeasured else "None known" if is_open else "Almost none" if trace else "None"
             exception = f", but for {formats.gpu_hours(trace)}" if trace else ""
-            verb = "is known to be" if sums or self.is_unmeasured else "was"
+            verb = "is known to be" if is_open or self.is_unmeasured else "was"
             detail = f"No allocated GPU {verb} idle or underutilized{exception}{sums and f'; {sums}'}."
             return Answer("Largest waste", headline, detail, tab="workloads", link="Workloads")
         worst.sort(key=lambda each: -each[0])
@@ -219,14 +223,14 @@ class _Answers:
         free = "select sum(floor(free_gpus_min + 1e-6)) as gpus from report.gpu_need where gpu_model != '(all)' and $team = ''"
         spare = self.row(free)
         parts = [] if self.is_unmeasured else [f"{_per(idle, self.hours)} idle on average"]
-        if self.is_notable(self.unmeasured):
-            parts.append(f"use of {self.gpus(self.unmeasured)} not measured")
+        if self.is_notable(unmeasured := self.whole.of("allocated_unmeasured")):
+            parts.append(f"use of {self.gpus(unmeasured)} not measured")
         if self.is_notable(freed):
             parts.append(f"{_per(freed, self.hours)} by a MIG profile or smaller model")
         # The ledger also has GPUs without an exporter.
         count = max(self.header.device_count, round(self.whole.capacity / self.hours) if self.hours else 0)
         is_partial = self.whole.of("unknown") > UNMEASURED * self.whole.capacity
-        is_lower = is_partial or self.unmeasured > UNMEASURED * self.whole.of(*ALLOCATED)  # may be idle or active
+        is_lower = self.is_part or is_partial or unmeasured > UNMEASURED * self.whole.of(*ALLOCATED)  # may be idle or active
         if is_partial:
             parts.append(f"allocation of {self.gpus(self.whole.of('unknown'))} unknown")
         if whole_spare := int(spare.get("gpus") or 0):
@@ -243,16 +247,17 @@ class _Answers:
             parts.append(f"by team: {', '.join(by_team)}")
         of = "" if self.team else f" of {count:,}"
         tone = "warn" if gpus >= 0.5 else ""
-        is_least = any(each["is_partial"] for each in teams)
+        is_least = self.is_part or any(each["is_partial"] for each in teams)
         if spent := sum(each["cost"] or 0.0 for each in teams):
-            parts.append(f"cost of those allocated: {'≥ ' if is_least else ''}{self.money(spent)}")
+            parts.append(f"cost of those allocated: {self.money(spent, is_least)}")
         amount, detail = formats.rounded(gpus, 1, is_lower), " · ".join(parts)
         headline, detail = "No data" if self.is_unmeasured and not gpus else f"{amount}{of}", detail[:1].upper() + detail[1:]
         return Answer("GPUs to return", headline, detail, tone, self.confidence, "workloads", link="Workloads")
 
     def pending(self) -> Answer:
         """Answer: pending or starved teams, and the cause."""
-        title, tab = "Pending and starved", self.tab_of_waits
+        title = "Pending and starved"
+        tab = "quotas" if self.row("select 1 from report.quota_fair_share where $team is not null limit 1") else "capacity"
         waits = self.tables.rows(
             """
             select cluster, team, size, sum(sum(pending_gpu_hours)) over (partition by cluster, team) as gpu_hours,
@@ -295,10 +300,6 @@ class _Answers:
         own = self.tables.rows("select distinct cluster from page.team where team = $team order by all", team=self.team)
         clusters = [each["cluster"] for each in own] if self.team else self.header.clusters
         return [each for each in clusters if each in listed], [each for each in clusters if each not in listed]
-
-    @property
-    def tab_of_waits(self) -> str:
-        return "quotas" if self.row("select 1 from report.quota_fair_share where $team is not null limit 1") else "capacity"
 
     def _pending_causes(self, first: Mapping[str, Any]) -> str:
         """Return GPU-hours that could have served the longest wait: of its cluster and of other teams; without a wait, all."""
@@ -375,7 +376,7 @@ class _Answers:
         """Answer: cost, and its certainty."""
         priced = self.tables.rows(
             """
-            select part, sum(cost) as cost, if(bool_or(cost is null), '≥ ', '') as least,
+            select part, sum(cost) as cost, bool_or(cost is null) as is_least,
                 sum(gpu_hours) filter (where cost is not null) / sum(gpu_hours) as priced_ratio
             from (select *, unnest(['whole', if(bucket = 'allocated_idle', 'idle', null), case
                 when bucket = 'reserved_idle' then 'reserved, idle' when namespace != '' then 'allocated'
@@ -394,7 +395,7 @@ class _Answers:
             needed = "Cost needs a price for a model and day of the period" if is_priced else "Cost needs [prices.gpu_hour]"
             detail = f"{needed} in the configuration. {covered}."
             return Answer("Cost", headline, detail, "", self.confidence, "energy", link="Energy and cost")
-        shown = {part: each["least"] + self.money(each["cost"]) for part, each in spent.items() if each["cost"]}
+        shown = {part: self.money(each["cost"], self.is_part or each["is_least"]) for part, each in spent.items() if each["cost"]}
         idle = f" ({shown['idle']} idle)" if "idle" in shown else ""
         parts = [
             f"{shown[name]} {name}{idle if name == 'allocated' else ''}"
@@ -403,7 +404,7 @@ class _Answers:
         ]
         if is_partial := (ratio := spent["whole"]["priced_ratio"]) < 1 - _TRACE:
             parts.append(f"{formats.percent(ratio)} of GPU-hours have a price")
-        headline = ("≥ " if is_partial else "") + self.money(spent["whole"]["cost"])
+        headline = self.money(spent["whole"]["cost"], is_partial or self.is_part)
         detail = f"{' · '.join([*parts, *energy])}. {covered}."
         return Answer("Cost", headline, detail, "", self.confidence, "energy", link="Energy and cost")
 
@@ -423,14 +424,14 @@ class _Answers:
             where dimension = if($team = '', 'cluster', 'namespace') and $team in ('', known.team)
         """)
         due = self.whole.of(*ALLOCATED) if self.team else self.whole.capacity - self.whole.of("unavailable")
-        least = "≥ " if (found.get("gpu_hours") or 0.0) < (1 - UNMEASURED) * due else ""
+        least = self.is_part or (found.get("gpu_hours") or 0.0) < (1 - UNMEASURED) * due
         within = f" ± {formats.percent(found['accuracy_ratio'])}" if found.get("accuracy_ratio") else ""
-        parts = [f"{least}{formats.energy(joules)}{within}"] if joules else []
+        parts = [f"{formats.energy(joules, least)}{within}"] if joules else []
         if not emitted.get("grams"):
             return parts
-        at_least = "≥ " if emitted["is_partial"] else least
+        grams = formats.scaled(emitted["grams"], ((1e6, "t"), (1e3, "kg"), (1, "g")))
         basis = _IDLE_ENERGY.get(self.header.settings.get("idle_policy", ""), "") if self.team else ""
-        return [*parts, f"{at_least}{formats.scaled(emitted['grams'], ((1e6, 't'), (1e3, 'kg'), (1, 'g')))} CO₂e{within}{basis}"]
+        return [*parts, f"{formats.at_least(grams, emitted['is_partial'] or least)} CO₂e{within}{basis}"]
 
 
 def difference(tables: Tables) -> str:

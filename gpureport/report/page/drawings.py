@@ -55,7 +55,8 @@ def trend(columns: Sequence[Column], capacity: float) -> Markup:
     """Draw GPUs by category over time, stacked, with pending requests above; '' for fewer than two columns."""
     if len(columns) < 2:
         return Markup("")
-    top = _ceiling(max([capacity, *(each.gpus.capacity + each.pending for each in columns)]) or 1.0)
+    most = max([capacity, *(each.gpus.capacity + each.pending for each in columns)]) or 1.0
+    top = _step(most) * ceil(most / _step(most) - 1e-9)
     width = 100 / len(columns)
     parts = [part for number, each in enumerate(columns) for part in _column(each, number * width, width, top)]
     step = _step(top)
@@ -85,24 +86,15 @@ def _column(column: Column, left: float, width: float, top: float) -> list[str]:
     gap = width * 0.07
     for css, gpus in [*((f"c-{each.name}", column.gpus.of(each.name)) for each in BUCKETS), ("pending", column.pending)]:
         if gpus > 0:
-            parts.append(_rect(css, left + gap, width - 2 * gap, height, gpus, top))
             height += gpus
+            y, share = 100 * (1 - height / top), 100 * gpus / top
+            at = f'x="{left + gap:.2f}%" width="{width - 2 * gap:.2f}%" y="{y:.2f}%" height="{share:.2f}%"'
+            parts.append(f'<rect class="{css}" {at}/>')
     return [f"<g><title>{title}</title>{''.join(parts)}</g>"]
-
-
-def _rect(css: str, left: float, width: float, bottom: float, height: float, top: float) -> str:
-    y, share = 100 * (1 - (bottom + height) / top), 100 * height / top
-    return f'<rect class="{css}" x="{left:.2f}%" width="{width:.2f}%" y="{y:.2f}%" height="{share:.2f}%"/>'
 
 
 def _y(gpus: float, top: float) -> str:
     return f"{100 * (1 - gpus / top):.2f}%"
-
-
-def _ceiling(value: float) -> float:
-    """Return the smallest multiple of the round step at or above a value."""
-    step = _step(value)
-    return step * ceil(value / step - 1e-9)
 
 
 def _step(value: float) -> float:

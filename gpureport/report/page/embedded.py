@@ -98,13 +98,15 @@ def packed(columns: Sequence[Column], frame: pl.DataFrame, **more: Any) -> str:
 
 def lower_bounds(column: Column, frame: pl.DataFrame) -> list[bool]:
     """Return for each row whether it is a lower bound: named in ``least_hours``, or a cost or budget ratio that lacks a price."""
+    bounds = pl.repeat(False, frame.height, eager=True)
     if "least_hours" in frame.columns:
-        return frame["least_hours"].list.contains(column.name).fill_null(False).to_list()
+        bounds = frame["least_hours"].list.contains(column.name).fill_null(False)
     hours = "gpu_hours" if "gpu_hours" in frame.columns else "allocated_gpu_hours"
     is_cost = column.name.endswith(("_cost", "budget_ratio")) and column.name != "budget_cost"
-    if not is_cost or not {hours, "priced_gpu_hours"} <= {*frame.columns}:
-        return [False] * frame.height
-    return (frame["priced_gpu_hours"] < frame[hours] * (1 - 1e-9)).fill_null(False).to_list()
+    if is_cost and {hours, "priced_gpu_hours"} <= {*frame.columns}:
+        # A part of 0 has no hours; of hours without a price the part is null.
+        bounds |= ((frame["priced_gpu_hours"] < frame[hours] * (1 - 1e-9)) & (frame[column.name] != 0)).fill_null(False)
+    return bounds.to_list()
 
 
 def _packed(column: Column, frame: pl.DataFrame, series: pl.Series) -> Mapping[str, Any]:

@@ -10,7 +10,7 @@ import polars as pl
 
 from gpureport.compute.query import Query
 from gpureport.report.page.embedded import Column, lower_bounds, packed, text
-from gpureport.report.page.own_grids import OWN, ROWS_MAX
+from gpureport.report.page.own_grids import LEAST, OWN, ROWS_MAX
 from gpureport.report.page.tables import Tables
 from gpureport.report.page.words import Money, Words, kind_of, own_columns, tables_of_page
 from gpureport.values.text import formats
@@ -123,6 +123,8 @@ ROWS_FIRST = 20
 _OTHER_ROWS_MAX = 5_000
 _CODES = frozenset({"dimension", "hours_method", "idle_source", "outage", "reason", "signal", "step"})
 """Columns that have codes in the files, and words on the page."""
+_HELD = ("idle_by_holder", "team_budget", "team_cost")
+"""Report tables with sums of the ledger's hours and their cost by holder."""
 _CONCERNED = "concerned"
 """Column of the other teams that a row concerns."""
 _CAUSES = {
@@ -158,8 +160,9 @@ class Grid:
         """Return a cell's text; the page's script writes the same."""
         if found is None or found == "":
             return formats.UNKNOWN if found is None else ""
-        write = self.money if kind == "money" else _WRITTEN.get(kind, text)
-        return f"{'≥ ' if is_least else ''}{write(found) or ''}"  # type: ignore[arg-type]
+        if kind == "money":
+            return self.money(found, is_least)  # type: ignore[arg-type]
+        return formats.at_least(_WRITTEN.get(kind, text)(found) or "", is_least)
 
     @property
     def data(self) -> str:
@@ -229,8 +232,10 @@ def _report_grid(tables: Tables, query: Query | None, words: Words) -> Grid | No
     ((count,),) = tables.con.execute(f"select count(*) from {query.table}").fetchall()
     order = ", ".join(filter(None, (words.order, *query.grain)))  # ties have one order too
     limit = ROWS_MAX if "hour_start_at" in query.grain else _OTHER_ROWS_MAX  # charts need all hours
-    frame = tables.frame(f"select * from {query.table} order by {order} limit {limit}") if count else None
     name = query.table.removeprefix("report.")
+    keys = ", ".join([each for each in query.grain if each != "team"] or ["team"])  # pages may be of other teams
+    least = f"left join {LEAST.replace('$keys', keys)} using ({keys})" if name in _HELD and tables.can(LEAST) else ""
+    frame = tables.frame(f"select * from {query.table} {least} order by {order} limit {limit}") if count else None
     if name == "supply_demand":
         words = words._replace(sentence=words.sentence + supply_sentence(tables))
     return None if frame is None else Grid(name, words, _columns(name, query, frame), frame, count, query)

@@ -12,8 +12,8 @@ from markupsafe import Markup
 
 from gpureport.report.header import Header
 from gpureport.report.page import drawings
-from gpureport.report.page.answers import UNMEASURED, Answer, answers, difference, ledger
-from gpureport.report.page.tables import Tables
+from gpureport.report.page.answers import Answer, answers, difference, ledger
+from gpureport.report.page.tables import UNMEASURED, Tables
 from gpureport.report.page.words import ALLOCATED, BUCKETS, IDLE, Bucket, Hours, Money, hours_by
 from gpureport.values.text import formats
 from gpureport.values.window import day_start, full_hour, local, plain
@@ -68,9 +68,14 @@ def overview(tables: Tables, header: Header, money: Money, files: Mapping[str, s
     teams = [] if team else _teams(tables, header, money, files)
     findings = _findings(tables, team)
     drawn, unit = _trend(tables, header, whole, team)
+    off = difference(tables)
+    models = tables.rows("""
+        select value, sum(device_count)::bigint as gpus from report.gpu_hour_balance where dimension = 'gpu_model'
+        group by all order by gpus desc, value
+    """)
     rest = tables.rows("""
         select if(bucket = 'unknown', 'Allocation unknown', 'Unallocated') as title, sum(gpu_hours) as hours, sum(cost) as cost,
-            if(bool_or(cost is null), '≥ ', '') as least
+            bool_or(cost is null) as is_least
         from page.use where team = '' group by all order by title desc
     """)
     hours = header.window.seconds / 3600
@@ -83,36 +88,23 @@ def overview(tables: Tables, header: Header, money: Money, files: Mapping[str, s
             if whole.of(each.name)
         ],
         capacity=formats.gpu_hours(whole.capacity),
-        reconciled=_reconciled(tables, team),
+        reconciled="" if team or off == formats.UNKNOWN else f"Reconciled: categories sum to capacity (difference {off}).",
         trend=drawn,
         trend_unit=unit,
         teams=tuple(teams),
         rest=[
-            (each["title"], _gpus(each["hours"] / hours), each["least"] + money(each["cost"]) if each["cost"] else "")
+            (each["title"], _gpus(each["hours"] / hours), money(each["cost"], each["is_least"]) if each["cost"] else "")
             for each in rest
         ],
         findings=[{**each, "where": _where(each), "impact": _impact(each, money)} for each in findings[:FINDINGS_SHOWN]],
         finding_count=sum(each["times"] for each in findings),
-        models=_models(tables),
+        models=" · ".join(f"{row['gpus']:,} × {row['value'] or 'unknown model'}" for row in models),
         compared=_compared(tables, header.timezone),
     )
 
 
 def _gpus(found: float) -> str:
     return formats.grouped(found, 1) if found >= 0.05 or found == 0 else formats.significant(found)
-
-
-def _reconciled(tables: Tables, team: str) -> str:
-    off = difference(tables)
-    return "" if team or off == formats.UNKNOWN else f"Reconciled: categories sum to capacity (difference {off})."
-
-
-def _models(tables: Tables) -> str:
-    rows = tables.rows(
-        "select value, sum(device_count)::bigint as gpus from report.gpu_hour_balance where dimension = 'gpu_model'"
-        " group by all order by gpus desc, value"
-    )
-    return " · ".join(f"{row['gpus']:,} × {row['value'] or 'unknown model'}" for row in rows)
 
 
 def _compared(tables: Tables, zone: str) -> str:
@@ -159,7 +151,7 @@ def _where(finding: Mapping[str, Any]) -> str:
 
 def _impact(finding: Mapping[str, Any], money: Money) -> str:
     hours, cost = finding["gpu_hours"], money.tail(finding["at_stake_cost"], " · ", is_least=finding["priced"] < finding["times"])
-    return "" if hours is None else f"{'≥ ' if finding['sized'] < finding['times'] else ''}{formats.gpu_hours(hours)}{cost}"
+    return "" if hours is None else formats.gpu_hours(hours, finding["sized"] < finding["times"]) + cost
 
 
 def _trend(tables: Tables, header: Header, whole: Hours, team: str) -> tuple[Markup, str]:
@@ -297,17 +289,17 @@ def _team(
 ) -> Team:
     own: dict[str, Any] = {figure: found.get(name) for figure, found in figures.items()}
     lacking = (use.of("active_unmeasured", "allocated_unmeasured"), use.of("allocated_unmeasured"))
-    least = ["≥ " if each > UNMEASURED * use.of(*ALLOCATED) else "" for each in lacking]
-    effective = formats.UNKNOWN if use.effective_share is None else least[0] + formats.percent(use.effective_share)
+    least = [each > UNMEASURED * use.of(*ALLOCATED) for each in lacking]
+    effective = formats.percent(use.effective_share, least[0])
     measured = use.of(*ALLOCATED) if own["measured"] is None else own["measured"]
-    least.append("≥ " if measured < (1 - UNMEASURED) * use.of(*ALLOCATED) or own["is_unknown"] else "")
-    cost = "" if own["cost"] is None else f"{'≥ ' if own['unpriced'] or own['is_unknown'] else ''}{money(own['cost'])}"
+    least.append(measured < (1 - UNMEASURED) * use.of(*ALLOCATED) or own["is_unknown"])
+    cost = "" if own["cost"] is None else money(own["cost"], own["unpriced"] or own["is_unknown"])
     findings = [(severity, own[severity]) for severity in ("critical", "warning", "info") if own[severity]]
     return Team(
-        name, ("≥ " if own["is_unknown"] else "") + _gpus(use.of(*ALLOCATED) / hours), drawings.bar(use), effective,
-        formats.rounded(use.of(*IDLE), 1, bool(least[1] or own["is_unknown"])) if lacking[1] < use.of(*ALLOCATED, *IDLE) else "",
+        name, formats.at_least(_gpus(use.of(*ALLOCATED) / hours), own["is_unknown"]), drawings.bar(use), effective,
+        formats.rounded(use.of(*IDLE), 1, least[1] or own["is_unknown"]) if lacking[1] < use.of(*ALLOCATED, *IDLE) else "",
         "" if own["pending"] is None else formats.rounded(own["pending"], 1, own["pending_is_least"]),
-        cost, least[2] + formats.energy(own["joules"]) if own["joules"] else "",
+        cost, formats.energy(own["joules"], least[2]) if own["joules"] else "",
         _change(own["before"], own["now"]), drawings.spark(trend), tuple(findings), file,
     )  # fmt: skip
 
@@ -329,10 +321,7 @@ _BY_TEAM = {
         select team, true from page.team
         where cluster not in (select cluster from report.scheduler_pressure union select cluster from period.pod_wait)
     ) group by team""",
-    "is_unknown": f"""select team, bool_or(is_unknown) from page.use join (
-        select cluster, sum(gpu_hours) filter (bucket = 'unknown') > {UNMEASURED} * sum(gpu_hours) as is_unknown
-        from page.use group by all
-    ) using (cluster) where team != '' group by all""",
+    "is_unknown": "select team, bool_or(is_unknown) from page.use where team != '' group by all",
     "cost": "select team, sum(cost) from page.use where team != '' group by all",
     "unpriced": "select team, bool_or(cost is null) from page.use where team != '' group by all",
     "joules": f"select known.team, sum(energy_joules) from report.energy {_TEAM}",

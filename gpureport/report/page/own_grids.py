@@ -7,8 +7,7 @@ from typing import Any
 
 import duckdb
 
-from gpureport.report.page.answers import UNMEASURED
-from gpureport.report.page.tables import opened_tables
+from gpureport.report.page.tables import UNMEASURED, opened_tables
 
 ROWS_MAX = 100_000
 """Rows of a table at most; of more containers, the largest."""
@@ -21,14 +20,23 @@ _SUMS = f"""
             coalesce(sum(gpu_hours) filter (where bucket = 'effective'), known) as effective_gpu_hours,
             coalesce(sum(gpu_hours) filter (where bucket = 'underutilized'), known) as underutilized_gpu_hours,
             coalesce(sum(gpu_hours) filter (where bucket in ('allocated_idle', 'reserved_idle')), known_idle) as idle_gpu_hours,
-            case when sum(gpu_hours) filter (bucket = 'allocated_unmeasured') > {UNMEASURED} * allocated_gpu_hours
-                then ['effective_gpu_hours', 'underutilized_gpu_hours', 'idle_gpu_hours', 'idle_cost']
-                when sum(gpu_hours) filter (bucket like '%unmeasured') > {UNMEASURED} * allocated_gpu_hours
-                then ['effective_gpu_hours', 'underutilized_gpu_hours'] end as least_hours,
+            bool_or(is_unknown) as is_part,
+            if(is_part, ['gpus', 'pod_count', 'allocated_gpu_hours', 'gpu_hours', 'energy_kwh', 'cost', 'total_cost',
+                'month_cost', 'unmeasured_cost'], [])
+            || if(is_part or sum(gpu_hours) filter (bucket = 'allocated_unmeasured') > {UNMEASURED} * allocated_gpu_hours,
+                ['idle_gpu_hours', 'allocated_idle_gpu_hours', 'idle_cost', 'active_cost'], [])
+            || if(is_part or sum(gpu_hours) filter (bucket like '%unmeasured') > {UNMEASURED} * allocated_gpu_hours,
+                ['effective_gpu_hours', 'underutilized_gpu_hours'], []) as least_hours,
             if(bool_and(cost is not null), sum(cost), null) as cost
 """
 """GPU-hours by use; unknown, not 0, where most use is not measured; lower bounds where some is not: ``least_hours`` names these.
 A cost is unknown where some hours have no price."""
+LEAST = f"""
+    (select $keys, least_hours from (
+        select $keys, {_SUMS} from (select *, kind as workload_kind from page.use) where namespace != '' group by $keys
+    ))
+"""
+"""Sums of holders that are lower bounds, for report tables with the same keys."""
 _TEAMS = f"""
     select team, {_SUMS}, allocated_gpu_hours / $hours as gpus
     from page.use where team != '' group by team order by allocated_gpu_hours desc nulls last, team
@@ -216,9 +224,5 @@ def top(con: duckdb.DuckDBPyConnection, what: str, hours: float, count: int) -> 
         clusters = tables.row("select count(distinct cluster) as count from report.gpu_hour_ledger")
     if clusters["count"] > 1 and what != "teams":
         columns = ["cluster", *columns]
-    return columns, [[_short(row[name]) for name in columns] for row in rows]
-
-
-def _short(found: Any) -> Any:
-    """Round a number to the digits that a terminal needs."""
-    return float(f"{found:.4g}") if isinstance(found, float) else found
+    cells = [[row[name] for name in columns] for row in rows]
+    return columns, [[float(f"{each:.4g}") if isinstance(each, float) else each for each in found] for found in cells]

@@ -60,16 +60,22 @@ _ENDED = """
     where namespace != '' group by cluster, namespace
 """
 _NO_PRICE = "create table page.price (gpu_model varchar, day date, hour_cost double)"
-_USE = """
+UNMEASURED = 0.005
+"""Share of hours above which missing hours make a sum a lower bound."""
+_USE = f"""
     create or replace table page.use as
     select
         ledger.cluster, coalesce(pod.team, '') as team, namespace, coalesce(pod.workload, '') as workload,
         coalesce(pod.kind, '') as kind, pod, pod_uid, ledger.gpu_model, ledger.day,
         bucket, sum(gpu_hours) as gpu_hours,
-        sum(gpu_hours * price.hour_cost) as cost
+        sum(gpu_hours * price.hour_cost) as cost, is_unknown
     from report.gpu_hour_ledger as ledger
     left join page.pod using (cluster, namespace, pod, pod_uid)
     left join page.price on coalesce(ledger.gpu_model, '') = price.gpu_model and ledger.day = price.day
+    left join ( -- in these clusters any team may have had more hours
+        select cluster, coalesce(sum(gpu_hours) filter (bucket = 'unknown') > {UNMEASURED} * sum(gpu_hours), false) as is_unknown
+        from report.gpu_hour_ledger group by cluster
+    ) as allocation using (cluster)
     group by all
 """
 
@@ -118,8 +124,8 @@ class Tables:
 
         ``owners`` of namespaces take precedence over the teams in the facts.
         """
-        self.con.execute("create table page.owner (cluster varchar, namespace varchar, owner varchar)")
-        self.con.execute("create table page.team (cluster varchar, namespace varchar, team varchar)")
+        for name in ("owner", "team"):
+            self.con.execute(f"create table page.{name} (cluster varchar, namespace varchar, {name} varchar)")
         if owners:
             self.con.executemany("insert into page.owner values (?, ?, ?)", [[*key, owner] for key, owner in owners.items()])
         self.con.execute("create table page.price as from period.price" if self.has("period.price") else _NO_PRICE)

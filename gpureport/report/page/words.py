@@ -76,18 +76,19 @@ class Money:
 
     currency: str = ""
 
-    def __call__(self, amount: float | None) -> str:
-        """Return the amount; a dash where it is unknown."""
-        if amount is None:
+    def __call__(self, amount: float | None, is_least: bool = False) -> str:
+        """Return the amount or a lower bound; a dash where it is unknown, and where no part above 0 is known."""
+        if amount is None or (is_least and not amount):
             return formats.UNKNOWN
         text = formats.grouped(amount, 0) if abs(amount) >= 100 else formats.significant(amount)
-        if self.currency and self.currency[-1] in _BEFORE:
-            return f"{self.currency}{text}"
-        return f"{text} {self.currency}".rstrip()
+        sign, space, digits = text.rpartition(" ")  # < 0.001
+        is_before = self.currency[-1:] in (*_BEFORE,)
+        text = f"{sign}{space}{self.currency}{digits}" if is_before else f"{text} {self.currency}".rstrip()
+        return formats.at_least(text, is_least)
 
     def tail(self, amount: float | None, before: str = ", ", is_least: bool = False) -> str:
         """Return the amount as the end of a sentence; '' without an amount. Without a currency it begins with the word cost."""
-        return f"{before}{'' if self.currency else 'cost '}{'≥ ' if is_least else ''}{self(amount)}" if amount else ""
+        return f"{before}{'' if self.currency else 'cost '}{self(amount, is_least)}" if amount else ""
 
 
 TABS = {

@@ -40,16 +40,12 @@ def unit(column: str) -> str:
 @cache
 def title(column: str) -> str:
     """Return a column's name in readable form, without its unit."""
-    return words(_without_unit(column))
-
-
-def _without_unit(column: str) -> str:
     for ending, kept in (("_bytes_per_second_avg", ""), ("_ratio_avg", " avg"), ("_ratio_max", " max"), ("_ratio", "")):
         if column.endswith(ending):
-            return column.removesuffix(ending) + kept
+            return words(column.removesuffix(ending) + kept)
     for ending in ("_celsius", "_hertz", "_watts", "_joules", "_kwh", "_seconds", "_bytes", "_percent", "_gpu_hours"):
         column = column.replace(ending, "")
-    return column
+    return words(column)
 
 
 def value(column: str, found: float | None) -> str:
@@ -79,7 +75,14 @@ def rounded(found: float, places: int, is_least: bool = False) -> str:
     last = 10.0**-places
     if not is_least and 1e-9 < found < last / 2:
         return f"< {last:g}"
-    return f"{'≥ ' if is_least else ''}{significant(round(float(found) * (1 + 1e-14), places))}"
+    return at_least(significant(round(float(found) * (1 + 1e-14), places)), is_least)
+
+
+def at_least(written: str, is_least: bool = True) -> str:
+    """Return a formatted lower bound with its sign; of "< 0.1 %" it is "> 0 %", and "> 99.9 %" is one already."""
+    if not is_least or written.startswith(">"):
+        return written
+    return "> " + re.sub(r"[\d.]+", "0", written[2:], count=1) if written.startswith("<") else f"≥ {written}"
 
 
 def percent_points(found: float) -> str:
@@ -99,19 +102,21 @@ def scaled(found: float, steps: Sequence[tuple[float, str]]) -> str:
     return significant(found)
 
 
-def percent(ratio: float | None) -> str:
+def percent(ratio: float | None, is_least: bool = False) -> str:
     """Format a ratio of 0..1 as percent."""
-    return UNKNOWN if ratio is None else f"{percent_points(ratio * 100)} %"
+    return UNKNOWN if ratio is None else at_least(f"{percent_points(ratio * 100)} %", is_least)
 
 
-def gpu_hours(found: float | None) -> str:
+def gpu_hours(found: float | None, is_least: bool = False) -> str:
     """Format GPU-hours with their unit."""
-    return UNKNOWN if found is None else f"{significant(found)} GPU-h"
+    return UNKNOWN if found is None else at_least(f"{significant(found)} GPU-h", is_least)
 
 
-def energy(joules: float | None) -> str:
+def energy(joules: float | None, is_least: bool = False) -> str:
     """Format joules as Wh, kWh or MWh, the units of energy bills."""
-    return UNKNOWN if joules is None else f"{scaled(joules / 3600, _SI)}{'' if abs(joules) >= 3.6e6 else ' '}Wh"
+    if joules is None:
+        return UNKNOWN
+    return at_least(f"{scaled(joules / 3600, _SI)}{'' if abs(joules) >= 3.6e6 else ' '}Wh", is_least)
 
 
 def counted(number: int, noun: str) -> str:

@@ -110,10 +110,7 @@ def test_a_chart_of_two_clusters_shows_both_and_a_day_without_data_is_blank(
     days.first.wait_for()
     assert page.locator("figure[data-chart=energy] table.bars th").all_inner_texts() == ["17 Nov", "18 Nov", "19 Nov"]
     assert days.all_inner_texts() == ["17.3 kWh", "—", "17.3 kWh"]
-    assert page.locator("figure[data-chart=cost] table.bars td.number").all_inner_texts() == [
-        "≥ 96",
-        "≥ 0",
-    ]  # no team had the day
+    assert page.locator("figure[data-chart=cost] table.bars td.number").all_inner_texts() == ["≥ 96", "—"]  # no team had the day
     page.locator(".tabs a", has_text="GPUs").click()
     names = page.locator("figure[data-chart=distributions] h3")
     names.first.wait_for()
@@ -415,6 +412,20 @@ def test_a_number_is_written_as_in_the_other_forms(page: Page) -> None:
     told = page.evaluate("(found) => found.map((each) => [significant(each), WRITE.share(each), lasting(each)])", found)
     assert told == [[formats.significant(each), formats.percent(each), formats.duration(each)] for each in found]
     assert [told[0][0], told[1][0], told[4][1]] == ["101", "12.3", "1.3 %"]
+
+
+def test_a_lower_bound_is_written_as_in_the_other_forms(page: Page) -> None:
+    found = [
+        ["share", 0.0003],
+        ["share", 0.25],
+        ["share", 0.9997],
+        ["share", 0],
+        ["money", 0],
+        ["money", 0.0004],
+        ["kwh", 0.0002],
+    ]
+    told = page.evaluate("(found) => found.map(([kind, value]) => writtenAs(kind, value, true))", found)
+    assert told == ["> 0 %", "≥ 25.0 %", "> 99.9 %", "≥ 0 %", "—", "> 0", "> 0 kWh"]
 
 
 def test_names_are_whole_in_quotes_and_sorted_by_their_numbers(page: Page) -> None:
