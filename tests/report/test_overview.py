@@ -224,6 +224,22 @@ def test_hours_of_use_are_lower_bounds_beside_hours_whose_use_is_not_measured(co
     assert cells["devices"] == {"node-1": ["≥ 24"]}  # 24 idle, 12.1 not measured
 
 
+def test_idle_hours_of_an_instance_are_a_lower_bound_where_its_board_has_unknown_hours(con: duckdb.DuckDBPyConnection) -> None:
+    """A day of GPU-1 is unknown, and so is who had its instances; then 3 GPU-h of one are idle. No finding is no unknown one."""
+    con.execute("""
+        create or replace table report.gpu_hour_ledger as
+        select 'lab' as cluster, 'GPU-1' as device_uuid, *, '' as pod_uid, 'M' as gpu_model, date '2026-11-20' as day
+        from (values ('', '', '', 'unknown', 24e0), ('1', 'ml', 'p', 'allocated_idle', 3e0), ('1', 'ml', 'p', 'effective', 9e0))
+            as part (gpu_instance_id, namespace, pod, bucket, gpu_hours);
+        create or replace table report.device as select * replace (unnest(['', '1']) as gpu_instance_id), 'n' as node_name,
+            'M' as gpu_model, 3.6e6 as energy_joules from report.device;
+    """)
+    with opened_tables(con, {}) as tables:
+        found = {row["gpu_instance_id"]: row for row in tables.rows(TOP["gpus"][0])}
+    assert (found["1"]["idle_gpu_hours"], found["1"]["least_hours"]) == (3, ["idle_gpu_hours"])
+    assert {row["finding"] for row in found.values()} == {""}
+
+
 def test_sums_of_teams_and_workloads_are_lower_bounds_where_some_allocation_is_unknown(con: duckdb.DuckDBPyConnection) -> None:
     """Of lab 20 of 116 GPU-h are of unknown allocation; of far, where vision has 10, none. Each at 2: web 48, hold 24, sim 10."""
     con.execute("""

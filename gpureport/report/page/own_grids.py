@@ -126,7 +126,7 @@ _CONTAINERS = f"""
         hours.idle_gpu_hours * container.device_seconds / weight.device_seconds as idle_gpu_hours,
         hours.effective_gpu_hours * container.device_seconds / weight.device_seconds as effective_gpu_hours,
         hours.cost * container.device_seconds / weight.device_seconds as cost,
-        energy_kwh, idle_watts, idle_source, bound_by, finding, least_hours
+        energy_kwh, idle_watts, idle_source, bound_by, coalesce(finding, '') as finding, least_hours
     from report.container as container
     inner join chosen using (cluster, namespace, pod, pod_uid, container)
     left join page.pod using (cluster, namespace, pod, pod_uid)
@@ -147,14 +147,13 @@ _DEVICES = f"""
                 filter (where bucket not in ('free', 'fragmented', 'unavailable')) >= 0 as is_measured,
             coalesce(sum(gpu_hours) filter (where bucket in ('allocated_idle', 'reserved_idle')), 0) as idle,
             if(idle > 0 or coalesce(is_measured, true), idle, null) as idle_gpu_hours,
-            if(sum(gpu_hours) filter (bucket in ('allocated_unmeasured', 'unknown')) > {UNMEASURED} * hours,
-                ['idle_gpu_hours'], null) as least_hours,
+            sum(gpu_hours) filter (bucket in ('allocated_unmeasured', 'unknown')) as unknown,
             string_agg(distinct nullif(namespace, ''), ', ' order by nullif(namespace, '')) as namespaces
         from report.gpu_hour_ledger group by all
     ),
     whole as (
         select cluster, device_uuid, sum(allocated) / nullif(sum(known), 0) as allocated_ratio, sum(hours) as hours,
-            count(*) > 1 as has_instances from hours group by all
+            sum(unknown) filter (gpu_instance_id = '') as unknown, count(*) > 1 as has_instances from hours group by all
     ),
     found as (
         select cluster, device_uuid, gpu_instance_id, min(gravity) as gravity, arg_min(title, number) as finding
@@ -164,7 +163,9 @@ _DEVICES = f"""
         if(device.gpu_instance_id = '', whole.allocated_ratio, allocated / nullif(known, 0)) as allocated_ratio,
         if(device.gpu_instance_id = '', whole.hours, hours.hours) as gpu_hours,
         if(device.gpu_instance_id = '' and has_instances, null, idle_gpu_hours) as idle_gpu_hours,
-        energy_joules / 3.6e6 as energy_kwh, finding, least_hours
+        energy_joules / 3.6e6 as energy_kwh, coalesce(finding, '') as finding,
+        if(hours.unknown > {UNMEASURED} * hours.hours or whole.unknown > {UNMEASURED} * whole.hours, ['idle_gpu_hours'], null)
+            as least_hours
     from report.device as device
     left join hours using (cluster, device_uuid, gpu_instance_id)
     left join whole using (cluster, device_uuid)
