@@ -332,10 +332,11 @@ class Grid {
       const text = typeof found === "string" ? safe(found) : String(found ?? "");
       return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
     };
-    const bounds = (item) => this.shown.filter((column, index) => item.cells[index] !== null && this.isLeast(column, item.members)).map((column) => column.name).join(", ");
-    const lines = this.group
-      ? [[...this.shown.map((column) => column.name || "rows"), "at_least"], ...this.items.map((item) => [...item.cells, bounds(item)])]
-      : [this.all.map((column) => column.name), ...this.items.map((row) => this.all.map((column) => raw(column, row)))];
+    const columns = this.group ? this.shown : this.all;
+    const cells = (item) => (this.group ? item.cells : columns.map((column) => raw(column, item)));
+    const isLeast = (item, column) => (this.group ? this.isLeast(column, item.members) : Boolean(column.least?.[item]));
+    const line = (item) => { const found = cells(item); return [...found, columns.filter((column, index) => found[index] !== null && isLeast(item, column)).map((column) => column.name).join(", ")]; };
+    const lines = [[...columns.map((column) => column.name || "rows"), "at_least"], ...this.items.map(line)];
     const text = `${lines.map((cells) => cells.map(quoted).join(",")).join("\n")}\n`;
     const link = make("a", { href: URL.createObjectURL(new Blob([text], { type: "text/csv" })), download: `${this.name}.csv` });
     link.click();

@@ -428,6 +428,19 @@ def test_a_lower_bound_is_written_as_in_the_other_forms(page: Page) -> None:
     assert told == ["> 0 %", "≥ 25.0 %", "> 99.9 %", "≥ 0 %", "—", "> 0", "> 0 kWh"]
 
 
+def test_an_exported_row_names_its_lower_bounds(page: Page) -> None:
+    page.goto(page.url.partition("#")[0] + "#containers")
+    page.locator("#containers tbody tr[data-position]").first.wait_for()
+    page.evaluate(
+        "async () => { const { all, rows } = await gridOf('containers'); all[3].least = rows.map((row) => row === 0); }"
+    )
+    with page.expect_download() as saved:
+        page.locator("#containers").get_by_role("button", name="Export CSV").click()
+    with Path(saved.value.path()).open(newline="", encoding="utf-8") as file:
+        rows = [*csv.DictReader(file)]
+    assert [each["at_least"] for each in rows] == ["allocated_gpu_hours", *[""] * (len(rows) - 1)]
+
+
 def test_names_are_whole_in_quotes_and_sorted_by_their_numbers(page: Page) -> None:
     names = ["node-1", "node-10", "on node-1; idle", "node-1.", "node-2"]
     assert page.evaluate("(names) => names.map(searched('\"node-1\"'))", names) == [True, False, True, True, False]
