@@ -68,7 +68,8 @@ const LABELS = ["pod", "workload", "title", "node_name", "quota", "claim", "sign
 
 const openRow = async (grid, row) => {
   const at = (name) => { const column = grid.column(name); return column ? raw(column, row) : null; };
-  const label = grid.trend === "device" ? `${at("node_name")}, GPU ${at("gpu_index")}` : LABELS.map(at).find(Boolean) ?? grid.title;
+  const gpu = at("gpu_index") ? `GPU ${at("gpu_index")}` : at("device_uuid");
+  const label = grid.trend === "device" ? [at("node_name"), gpu].filter(Boolean).join(", ") : LABELS.map(at).find(Boolean) ?? grid.title;
   const parts = [];
   if (grid.trend) {
     const trends = (await payload(document.getElementById("trends")))[grid.trend];

@@ -168,6 +168,9 @@ def test_with_one_signal_and_no_model_every_tab_opens(browser: Browser, bare: Pa
     for tab in page.locator(".tabs a").all():
         tab.click()
         page.wait_for_timeout(150)
+    page.evaluate("go('#devices?row=0')")
+    page.locator("dialog[open]").wait_for()
+    assert page.locator("#detail-title").inner_text() == "n1, GPU-a"  # whose index nobody knows
     assert complaints == []
     page.close()
 
