@@ -87,7 +87,7 @@ const runsOf = (numbers) => numbers.reduce((runs, number) => {
   return runs;
 }, []);
 
-// Stacked areas: effective, other active, idle, allocated without data of use, allocation unknown, free; pending requests above what there is.
+// Stacked areas: effective, other active, idle, allocated without data of use, allocation unknown, unallocated; pending requests above what there is.
 const drawHours = async (figure, data) => {
   const columns = table(data);
   const hour = columns.hour_start_at;
@@ -101,7 +101,7 @@ const drawHours = async (figure, data) => {
     return [effective, Math.max(0, active - effective), idle, Math.max(0, allocated - known), unnamed, Math.max(0, usable - allocated - unnamed), pending.get(time) ?? 0];
   });
   const classes = ["c-effective", "c-underutilized", "c-allocated_idle", "c-allocated_unmeasured", "c-unknown", "c-free", "pending"];
-  const titles = ["Effective", "Other active", "Allocated, idle", "Allocated, use not measured", "Unknown", "Free", "Pending requests"];
+  const titles = ["Effective", "Other active", "Allocated, idle", "Allocated, use not measured", "Unknown", "Unallocated", "Pending requests"];
   const top = ceiling(Math.max(...layers.map((parts) => parts.reduce((one, other) => one + other, 0))));
   const width = widthOf(figure), height = 250;
   const svg = frame(width, height, top, "GPUs by use, hour by hour; pending requests above capacity");
