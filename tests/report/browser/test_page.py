@@ -196,7 +196,7 @@ def test_a_quota_without_a_guarantee_is_not_said_to_have_one_of_0(browser: Brows
     page.locator("figure", has_text="Blank: hours without data.").wait_for()
     # Requests tell who has the GPUs: their use is not measured, and their allocation is not unknown.
     legend = page.locator("figure[data-chart=hours] .legend li").all_inner_texts()
-    assert [each for each in legend if each != "Pending requests"] == ["Allocated, use not measured", "Free"]
+    assert [each for each in legend if each != "Pending requests"] == ["Allocated, use not measured", "Unallocated"]
     assert page.locator("figure", has_text="Idle GPUs by weekday").is_hidden()
     page.locator(".tabs a", has_text="About").click()
     assert page.locator("#about dl.facts > div", has_text="GPUs with telemetry").locator("dd").inner_text() == "0"
