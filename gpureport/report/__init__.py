@@ -13,7 +13,7 @@ import os
 import shutil
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -73,10 +73,10 @@ def write_report(
                 *(write_series(pages.answers, header, out, folder) if forms.has("html") else []),
                 *csv,
                 *parquet,
-                *([write_json(found, header, [*csv, *parquet], folder / "report.json")] if forms.has("json") else []),
+                *([write_json(found, header, pages, [*csv, *parquet], folder / "report.json")] if forms.has("json") else []),
                 *([database] if forms.has("duckdb") else []),
             ]
-        return Written(place(written, folder, out), pages.answers)
+        return replace(pages, files=place(written, folder, out))
 
 
 _SERIES, _INDEX = "series.json", "index.html"

@@ -1,7 +1,7 @@
 """report.json: a summary of at most 5 MB for a report of any size, in the formats that other tools read; and summary.md.
 
-It has the header, the ledger, namespaces, findings and data coverage by signal. It has the largest containers in the formats of
-OpenCost and cAdvisor, with their energy, and names the files with all rows of each table. Each list has a size limit.
+It has the header, the answers, the ledger, teams, namespaces, findings and data coverage by signal. It has the largest containers
+in the formats of OpenCost and cAdvisor, with their energy, and names the files of each table. Each list has a size limit.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 import orjson
 
 from gpureport.report.header import Header
+from gpureport.report.page import Written
 from gpureport.report.page.answers import Answer
 from gpureport.report.page.overview import since_text
 from gpureport.report.results import Result, fetched
@@ -75,21 +76,25 @@ _FIGURES = {
 
 
 def accelerators(rows: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield an entry per container of report.accelerator with cAdvisor's ``accelerators[]``: integers, absent where unknown."""
-    return (
-        {**dict(zip(CONTAINER, names, strict=True)), "accelerators": [_accelerator(row) for row in found]}
-        for names, found in groupby(rows, key=lambda row: tuple(row[name] for name in CONTAINER))
-    )
+    """Yield an entry per container with its rows of ``_ACCELERATOR`` as cAdvisor's ``accelerators[]``, absent where unknown."""
+    for names, found in groupby(rows, key=lambda row: tuple(row[name] for name in CONTAINER)):
+        fields = ({name: each for name, each in row.items() if name not in CONTAINER and each not in (None, "")} for row in found)
+        yield {**dict(zip(CONTAINER, names, strict=True)), "accelerators": [*fields]}
 
 
 def _allocation(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return a row of report.container_saturation; an unknown value is absent, and its reason is under ``coverage``."""
+    saturation = {
+        "throttleViolationRatios": _known({name: row[f"{name}_violation_ratio"] for name in _VIOLATIONS}) or None,
+        "throttleReasonRatios": _known({name: row[f"{name}_ratio"] for name in _REASONS}) or None,
+        **{name: row[column] for name, column in _FIGURES.items()},
+    }
     gpu = {
         "gpuDevice": row["gpu_device"],
         "gpuModel": row["gpu_model"],
         "gpuUUID": row["device_uuid"],
         "gpuUsageAverage": row["gpu_usage_avg"],
-        "saturation": _known(_saturation(row)),
+        "saturation": _known(saturation),
     }
     return {
         **{name: row[name] for name in CONTAINER},
@@ -101,33 +106,8 @@ def _allocation(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _saturation(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "throttleViolationRatios": _known({name: row[f"{name}_violation_ratio"] for name in _VIOLATIONS}) or None,
-        "throttleReasonRatios": _known({name: row[f"{name}_ratio"] for name in _REASONS}) or None,
-        **{name: row[column] for name, column in _FIGURES.items()},
-    }
-
-
 def _known(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: found for name, found in values.items() if found is not None}
-
-
-def _accelerator(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return cAdvisor's fields and the scope of each figure: a figure of a shared device must not be summed over containers."""
-    fields = {
-        "make": row["make"] or None,
-        "model": row["model"] or None,
-        "id": row["id"],
-        "gpu_instance_id": row["gpu_instance_id"] or None,
-        "memory_total": row["memory_total_bytes"],
-        "memory_used": row["memory_used_bytes"],
-        "duty_cycle": None if row["duty_cycle_percent"] is None else round(row["duty_cycle_percent"]),
-        "memory_total_scope": row["memory_total_scope"],
-        "memory_scope": row["memory_scope"],
-        "duty_cycle_scope": row["duty_cycle_scope"],
-    }
-    return _known(fields)
 
 
 SCHEMA_VERSION = 2
@@ -135,7 +115,7 @@ _ROWS_MAX = 5000
 _CONTAINERS_MAX = 1000
 _INSTANTS = orjson.OPT_NAIVE_UTC | orjson.OPT_UTC_Z
 """Times have no zone in SQL, where all are UTC; in JSON they are marked as UTC."""
-_BYTES = {"sources": 500_000, "findings": 1_000_000, "allocations": 1_000_000}
+_BYTES = {"sources": 500_000, "teams": 100_000, "findings": 1_000_000, "allocations": 1_000_000}
 _OTHER_BYTES = 400_000
 _NAMESPACES = """
     select cluster, namespace, map_from_entries(list((bucket, gpu_hours) order by bucket)) as gpu_hours
@@ -149,6 +129,20 @@ _POWER = (
     *(*CONTAINER, "device_uuid", "gpu_instance_id", "energy_joules", "active_joules", "allocated_idle_joules", "idle_joules"),
     *("idle_watts", "idle_source", "method", "energy_method", "energy_accuracy_ratio", "unknown_reasons"),
 )
+_OF_ANSWERS = ("title", "headline", "detail", "confidence", "tone")
+_ACCELERATOR = (
+    *(
+        *CONTAINER,
+        "make",
+        "model",
+        "id",
+        "gpu_instance_id",
+        "memory_total_bytes as memory_total",
+        "memory_used_bytes as memory_used",
+    ),
+    *("round(duty_cycle_percent)::int as duty_cycle", "memory_total_scope", "memory_scope", "duty_cycle_scope"),
+)
+"""cAdvisor's fields, and the scope of each figure: a figure of a shared device must not be summed over containers."""
 _NODES_LAST = "dimension = 'node_name', cluster, dimension, value"
 """Order of rows with nodes last: many nodes of one cluster must not displace the totals of another."""
 _FINDING_ORDER = "array_position(['critical', 'warning', 'info'], severity), gpu_hours desc nulls last"
@@ -161,14 +155,15 @@ _SIGNALS = """
 """
 
 
-def write_json(results: Sequence[Result], header: Header, files: Iterable[Path], path: Path) -> Path:
+def write_json(results: Sequence[Result], header: Header, said: Written, files: Iterable[Path], path: Path) -> Path:
     """Write report.json, with keys in a fixed order and without the current time. ``files`` are the files of the tables."""
     head = header.as_dict()
-    lists = {"sources": head.pop("sources"), **_lists({result.name: result for result in results})}
-    whole = ("sources", "namespaces", "signals")  # for other lists, "tables" has the count
+    lists = {"sources": head.pop("sources"), "teams": said.teams, **_lists({result.name: result for result in results})}
+    whole = ("sources", "teams", "namespaces", "signals")  # for other lists, "tables" has the count
     document = {
         "schema_version": SCHEMA_VERSION,
         **head,
+        "answers": [{name: getattr(each, name) for name in _OF_ANSWERS} for each in said.answers],
         **{name: _within_size(name, entries) for name, entries in lists.items()},
         "entry_counts": {name: len([*lists[name]]) for name in whole},
         "tables": _describe_tables(results, [file.relative_to(path.parent) for file in files]),
@@ -198,7 +193,7 @@ def _lists(tables: Mapping[str, Result]) -> dict[str, Iterable[Mapping[str, Any]
         "findings": finding.read(["* exclude (sql)"], order=order, limit=_ROWS_MAX) if finding else (),
         "signals": _rows(tables, "coverage", _SIGNALS),
         "allocations": map(_allocation, _largest(tables.get("container_saturation"))),
-        "containers": accelerators(_largest(tables.get("accelerator"))),
+        "containers": accelerators(_largest(tables.get("accelerator"), _ACCELERATOR)),
         "power": _largest(tables.get("container_power"), _POWER),
     }
 

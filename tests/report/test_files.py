@@ -20,7 +20,8 @@ from gpureport.cli import main
 from gpureport.compute.query import Query, load
 from gpureport.report import Forms, write_report
 from gpureport.report.database import finished
-from gpureport.report.json_file import write_json
+from gpureport.report.json_file import escaped, write_json
+from gpureport.report.page import Written
 from tests.golden_case import report_rows
 
 from .conftest import AWKWARD, FORMULA, NOW, SCRIPT, a_header, small_database, small_queries
@@ -126,7 +127,7 @@ def test_the_totals_of_every_cluster_have_room_before_nodes(tmp_path: Path) -> N
         con.execute(f"create table {query.table} as select {columns} from range(4000) as node (number)")
         con.execute(f"insert into {query.table} by name select 'b' as cluster, 'cluster' as dimension, 'b' as value")
         with finished(con, {query.table: query}, a_header(), tmp_path / "gpureport.duckdb") as results:
-            document = json.loads(write_json(results, a_header(), [], tmp_path / "report.json").read_bytes())
+            document = json.loads(write_json(results, a_header(), Written([], (), []), [], tmp_path / "report.json").read_bytes())
     assert [row["value"] for row in document["ledger"]][:2] == ["b", "node-0"]
 
 
@@ -170,6 +171,24 @@ def test_allocations_have_opencosts_shape_and_leave_out_what_is_unknown(out: Pat
     assert document["schema_version"] == 2
     assert document["versions"]["catalog"] == ["c1"]
     assert document["coverage"]["unknown_ratio"] == pytest.approx(0.1)
+
+
+def test_answers_and_teams_are_those_of_the_summary_and_of_the_costs(simulated_demo: Path) -> None:
+    document = json.loads((simulated_demo / "report.json").read_bytes())
+    lines = [line for line in (simulated_demo / "summary.md").read_text().splitlines() if line.startswith("- **")]
+    said = [f"- **{each['title']}**: {escaped(each['headline'] + '. ' + each['detail'])}" for each in document["answers"]]
+    assert len(said) == 6
+    assert [line.startswith(text) for line, text in zip(lines, said, strict=False)] == [True] * 6
+    costs: dict[str, list[float]] = {}
+    for row in report_rows(simulated_demo / "gpureport.duckdb", "team_cost"):
+        if row["namespace"]:
+            costs.setdefault(row["team"], []).append(row["total_cost"])
+    uses = ("effective_gpu_hours", "underutilized_gpu_hours", "idle_gpu_hours")
+    assert {each["team"]: each["cost"] for each in document["teams"]} == {
+        team: pytest.approx(sum(found), abs=1e-5) for team, found in costs.items()
+    }
+    assert len(costs) > 3
+    assert all(sum(each[name] for name in uses) >= each["allocated_gpu_hours"] - 1e-5 for each in document["teams"])
 
 
 def test_each_container_has_cadvisors_accelerators_as_integers(out: Path) -> None:
@@ -247,12 +266,18 @@ def test_a_summary_of_very_many_stays_small(tmp_path: Path) -> None:
             con.execute(f"create or replace table {table} as select {renamed} from {table}, range(30000) as copy (number)")
         header = replace(a_header(), sources=a_header().sources * 30_000)
         with finished(con, chosen, header, tmp_path / "gpureport.duckdb") as results:
-            path = write_json(results, header, [], tmp_path / "report.json")
+            teams = [{"team": f"team-{number}"} for number in range(30_000)]
+            path = write_json(results, header, Written([], (), teams), [], tmp_path / "report.json")
     assert path.stat().st_size < 5_000_000
     document = json.loads(path.read_bytes())
-    assert [len(document[name]) > 500 for name in ("sources", "findings", "namespaces", "allocations")] == [True] * 4
+    assert [len(document[name]) > 500 for name in ("sources", "teams", "findings", "namespaces", "allocations")] == [True] * 5
     assert document["tables"]["finding"] == {"row_count": 30_000, "files": []}
-    assert document["entry_counts"] == {"sources": 30_000, "namespaces": 30_000, "signals": 0}  # in no table with these rows
+    assert document["entry_counts"] == {
+        "sources": 30_000,
+        "teams": 30_000,
+        "namespaces": 30_000,
+        "signals": 0,
+    }  # in no table with these rows
 
 
 def test_csv_is_read_back_by_polars_as_it_was_written(folder: Path) -> None:

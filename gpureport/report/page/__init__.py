@@ -18,6 +18,7 @@ from gpureport.report.page.answers import Answer
 from gpureport.report.page.embedded import digest, environment, payload, script, stylesheet
 from gpureport.report.page.grids import Grid, grids, of_team, trends
 from gpureport.report.page.overview import Overview, overview, since_text
+from gpureport.report.page.own_grids import TEAMS
 from gpureport.report.page.tables import Namespace, Tables, opened_tables
 from gpureport.report.page.words import BUCKETS, TABS, Money
 from gpureport.values.catalog import FIGURES, REASONS
@@ -40,14 +41,20 @@ _OF_TEAM = (
     "select cluster, scheduler, quota from report.quota_pod join page.team using (cluster, namespace) where team = $team",
 )
 """Statements: namespaces of a team, and quotas of its pods."""
+_TEAM_SUMS = f"""
+    select team, round(columns('^(gpus|cost|.*_gpu_hours)$'), 6), [name for name in least_hours if name in (
+        'gpus', 'cost', 'allocated_gpu_hours', 'effective_gpu_hours', 'underutilized_gpu_hours', 'idle_gpu_hours'
+    )] as at_least from ({TEAMS})
+"""
 
 
 @dataclass(frozen=True)
 class Written:
-    """Written files, the page first if there is one, and the answers of the whole report."""
+    """Written files, the page first if there is one, and the answers and the teams' sums of the whole report."""
 
     files: list[Path]
     answers: tuple[Answer, ...]
+    teams: Sequence[Mapping[str, Any]]
 
 
 def write_pages(
@@ -60,10 +67,11 @@ def write_pages(
 ) -> Written:
     """Write ``report.html`` and, with ``owners`` of namespaces, ``by/<owner>.html``. Without ``has_files``, only answer."""
     with opened_tables(con, owners or {}) as tables:
-        money = Money(str(header.settings.get("currency", "")))
+        money, hours = Money(str(header.settings.get("currency", ""))), header.window.seconds / 3600
+        teams = tables.rows(_TEAM_SUMS, hours=hours)
         if not has_files:
-            return Written([], overview(tables, header, money, {}).answers)
-        found = grids(tables, queries, header.window.seconds / 3600, money)
+            return Written([], overview(tables, header, money, {}).answers, teams)
+        found = grids(tables, queries, hours, money)
         ranked = ranked_teams(tables) if owners is not None else []
         files = {team: f"{FOLDER}/{file_name(team)}.html" for team in ranked}
         page = _Page(tables, header, money)
@@ -72,6 +80,7 @@ def write_pages(
         return Written(
             [whole, *(page.of_team(team, number, ranked, found, folder / files[team]) for number, team in enumerate(ranked, 1))],
             first.answers,
+            teams,
         )
 
 

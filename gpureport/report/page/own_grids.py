@@ -37,7 +37,7 @@ LEAST = f"""
     ))
 """
 """Sums of holders that are lower bounds, for report tables with the same keys."""
-_TEAMS = f"""
+TEAMS = f"""
     select team, {_SUMS}, allocated_gpu_hours / $hours as gpus
     from page.use where team != '' group by team order by allocated_gpu_hours desc nulls last, team
 """
@@ -201,7 +201,7 @@ OWN: Mapping[str, str] = {
 """Statement of each table."""
 
 TOP: Mapping[str, tuple[str, str]] = {
-    "teams": (_TEAMS, "team gpus allocated_gpu_hours effective_gpu_hours underutilized_gpu_hours idle_gpu_hours cost"),
+    "teams": (TEAMS, "team gpus allocated_gpu_hours effective_gpu_hours underutilized_gpu_hours idle_gpu_hours cost"),
     "workloads": (
         _WORKLOADS,
         "workload team gpus allocated_gpu_hours underutilized_gpu_hours idle_gpu_hours sm_active_avg finding",
