@@ -21,6 +21,7 @@ select
     gpu_model,
     case
         when day_count < 28 then format('no forecast: {} of the required 28 days have data', day_count)
+        when daily_usable_gpu_hours = 0 then 'all GPUs are unavailable'
         when daily_allocated_gpu_hours >= 0.99 * daily_usable_gpu_hours then 'all GPUs are allocated already'
         when daily_allocated_gpu_hours + daily_overdue_gpu_hours >= 0.99 * daily_usable_gpu_hours
             then format('at capacity already: overdue pods wait for {:,.0f} GPU-hours a day', daily_overdue_gpu_hours)
