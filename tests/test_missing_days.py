@@ -153,9 +153,12 @@ def test_sql_and_diff_of_a_period_that_goes_on_end_with_the_last_full_hour(
     assert {row["period"]: row["capacity_gpu_hours"] for row in rows} == {"before": "48.0", "now": "18.0"}
 
 
+@pytest.mark.parametrize("command", [["report", "--out", "out"], ["sql", "from report.gpu_hour_balance"], ["top", "gpus"]])
 def test_a_period_that_cuts_an_hour_with_data_on_both_sides_is_refused(
-    lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: list[str]
 ) -> None:
+    """Of 09:20 to 10:25, GPU-hours of report.* would be those of two hours."""
+    monkeypatch.chdir(tmp_path)
     window = ["--since", "2026-03-04T09:20:00Z", "--until", "2026-03-04T10:25:00Z"]
-    assert main(["report", *window, "--lake", str(lake), "--out", str(tmp_path)], environ={}, now=NOW) == 2
+    assert main([*command, *window, "--lake", str(lake.resolve())], environ={}, now=NOW) == 2
     assert "Give 2026-03-04T09:00:00Z … 2026-03-04T11:00:00Z" in capsys.readouterr().err

@@ -201,7 +201,7 @@ class Tables:
         facts = {*of_life(load(), "facts")} - {*ROLLED_UP}
         kept, made = sorted(named.intersection(facts)), sorted(named.intersection({*load()} - facts))
         if made:
-            self._window_tables.build(made)
+            self.window_tables.build(made)
             for table in [] if "gpu_hour" in report_settings(self.config).prices else sorted(_PRICED.intersection(made)):
                 print(f"{table} has no cost of GPU-hours: configure gpu_hour and currency under [prices]", file=sys.stderr)
             kept = sorted(self.opened.intersection(facts).union(kept))  # some were opened before, over all days
@@ -210,8 +210,12 @@ class Tables:
         self.opened.update(lake, kept, made)
 
     @cached_property
-    def _window_tables(self) -> WindowTables:
+    def window_tables(self) -> WindowTables:
+        """Tables of the window; UsageError where it cuts hours."""
+        from gpureport.commands.work.reporting import refuse_cut_hours
+
         window = (self.given or self._whole()).over_by(self.now)
+        refuse_cut_hours(self.con, self.lake, window)
         return WindowTables(self.con, self.lake, window, report_settings(self.config), facts_made_with(self.config))
 
     def _whole(self) -> Window:
@@ -232,14 +236,11 @@ def _tables_named(con: DuckDBPyConnection, statement: str) -> set[str]:
 
 def top(config: Config, what: str, window: Window, output: Output, count: int) -> None:
     """Print the largest teams or workloads, or the GPUs with findings first."""
-    from gpureport.commands.work.reporting import refuse_cut_hours
     from gpureport.report.page.own_grids import TOP_TABLES
     from gpureport.report.page.own_grids import top as rows_of
 
-    lake, made_with = reported_lake(config), facts_made_with(config)
     with connection(config.compute.memory_limit, config.compute.threads) as con:
-        refuse_cut_hours(con, lake, window)
         built = [*TOP_TABLES, "period.price", "period.workload"]
-        WindowTables(con, lake, window, report_settings(config), made_with).build(built)
+        Tables(con, config, reported_lake(config), window, window.end_at).window_tables.build(built)
         print(window, file=sys.stderr)
         print_rows(*rows_of(con, what, window.seconds / 3600, count), output, sys.stdout)
