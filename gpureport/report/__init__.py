@@ -117,8 +117,6 @@ def _read(path: Path) -> list[dict[str, Any]]:
 NOTICE = "FILES-OF-TWO-REPORTS.txt"
 _STAGING = ".writing"
 _FORMS = ("report.html", "report.json", "gpureport.duckdb")
-_FORMER_TABLES = ("gpu_hour_course",)
-"""Table names of older versions."""
 _NOTICE_TEXT = "Files here may be from two reports: a report is being moved here. If its move was interrupted, write it again.\n"
 
 
@@ -161,7 +159,7 @@ def place(written: Sequence[Path], folder: Path, out: Path) -> list[Path]:
 
 def _previous_files(out: Path) -> set[Path]:
     """Return files of the previous report that a new one may lack: forms, pages and known tables; no other files."""
-    tables = {*_FORMER_TABLES, *(table.removeprefix("report.") for table in load())}
+    tables = {table.removeprefix("report.") for table in load()}
     found = (path for name in ("csv/*.csv", "tables/*.parquet") for path in out.glob(name))
     forms = {path for name in _FORMS if (path := out / name).is_file()}
     return {*forms, *out.glob("by/*.html"), *(path for path in found if path.stem in tables)}

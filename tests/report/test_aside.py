@@ -29,7 +29,6 @@ def read(out: Path) -> dict[str, str]:
 def test_what_an_earlier_report_had_and_this_one_has_not_goes_and_what_is_somebodys_stays(tmp_path: Path) -> None:
     write(tmp_path, EARLIER, "earlier")
     (tmp_path / "csv" / "mine.csv").write_text("mine")
-    (tmp_path / "csv" / "gpu_hour_course.csv").write_text("a table of an older version")
     write(tmp_path, LATER, "later")
     assert read(tmp_path) == {**dict.fromkeys(LATER, "later"), "csv/mine.csv": "mine"}
     write(tmp_path, ("report.html", "report.json"), "last")
