@@ -199,6 +199,16 @@ def test_views_read_the_partition_columns_and_type_empty_tables(tmp_path: Path) 
     assert columns == [*OWNER_LABEL.schema.names, "cluster", "date"]
 
 
+@pytest.mark.parametrize("above", ["cluster=other", "date=2020-01-01", "value=7", "env=prod", "odd lake=%20"])
+def test_a_folder_above_the_lake_with_an_equals_sign_is_no_column_and_no_cluster(above: str, tmp_path: Path) -> None:
+    write(tmp_path / above, sample_rows(3))
+    con = duckdb.connect()
+    views(con, open_lake(tmp_path / above), ["sample"])
+    rows = con.sql("select * from lake.sample")
+    assert rows.columns == [*SAMPLE.schema.names, "cluster", "date"]
+    assert rows.select("cluster, date, value").fetchall() == [("lab", DAY, number * 1.1) for number in range(3)]
+
+
 def test_facts_that_no_day_of_an_older_lake_has_are_empty_tables_whose_days_are_days(tmp_path: Path) -> None:
     write(tmp_path, sample_rows(3))
     con = duckdb.connect()

@@ -213,10 +213,11 @@ def rows_of(partitions: Iterable[Partition]) -> str:
 
 
 def rows_in(files: Iterable[Path], is_dated: bool = False) -> str:
-    """Return SQL for the rows of files."""
-    listed = ", ".join(map(quoted, files))
-    types = "'cluster': varchar" if is_dated else "'cluster': varchar, 'date': date"
-    return f"read_parquet([{listed}], hive_partitioning = true, hive_types = {{{types}}}, union_by_name = true)"
+    """Return SQL for the rows of files. DuckDB's hive_partitioning would make columns of folders above the lake too."""
+    listed, names = ", ".join(map(quoted, files)), {"cluster": "varchar"} if is_dated else {"cluster": "varchar", "date": "date"}
+    found = ", ".join(f"regexp_extract(filename, '.*/{name}=([^/]*)/', 1)::{kind} as {name}" for name, kind in names.items())
+    read = f"read_parquet([{listed}], filename = true, hive_partitioning = false, union_by_name = true)"
+    return f"(select * exclude (filename), {found} from {read})"
 
 
 def _doubles(table: Table | None) -> dict[str, str]:
