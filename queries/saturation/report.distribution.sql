@@ -46,7 +46,7 @@ added as (
 reached as (
     select
         *,
-        ceil(bin / 5) as step,
+        ceil(bin / 5)::integer as step,
         coalesce(step != lead(step) over (of_signal order by bin), true) as is_end_of_step,
         sum(milliseconds) over (of_signal order by bin) / sum(milliseconds) over of_signal as reached_ratio
     from added
