@@ -507,6 +507,13 @@ def test_numeric_columns_end_in_a_unit(empty: duckdb.DuckDBPyConnection) -> None
     assert [each for each in numeric if not UNITS.fullmatch(each[1]) and not NAMED_BY_CONTRACT.fullmatch(each[1])] == []
 
 
+def test_no_column_of_a_file_is_an_integer_of_128_bits(empty: duckdb.DuckDBPyConnection) -> None:
+    """Parquet has none: DuckDB writes them as doubles."""
+    written = [query.table for query in FILES if query.table.startswith(("facts.", "report."))]
+    described = {table: zip(empty.table(table).columns, empty.table(table).types, strict=True) for table in written}
+    assert [(table, name) for table, columns in described.items() for name, kind in columns if "HUGEINT" in str(kind)] == []
+
+
 def test_every_cte_is_read() -> None:
     """As sqlfluff's ST03, which does not see the name of a CTE that is given to a function."""
     ctes = [(query, name) for query in FILES for name in re.findall(r"^(?:with )?(\w+) as (?:[a-z ]+ )?\($", query.sql, re.M)]

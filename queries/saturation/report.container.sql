@@ -23,7 +23,7 @@ part as (
         count(*) as device_count,
         max(device_seconds) as longest_seconds,
         max(columns('_(ratio|max|ratio_min)$')),
-        if(count(xid_error_count) = count(*), sum(xid_error_count), null) as xid_error_count,
+        if(count(xid_error_count) = count(*), sum(xid_error_count)::bigint, null) as xid_error_count,
         if(count(xid_codes) = count(*), list_sort(list_distinct(flatten(list(xid_codes)))), null) as xid_codes,
         if(count(columns('_per_second_avg$')) = count(*), sum(columns('_per_second_avg$')), null) as "\0",
         if(count(pcie_tx_ratio_avg) = count(*), sum(pcie_tx_ratio_avg * pcie_tx_seen_seconds) / sum(pcie_tx_seen_seconds), null) as pcie_tx_ratio_avg,
