@@ -60,7 +60,7 @@ def test_each_question_has_the_answer_that_the_cookbook_prints(demo: Path, quest
 def test_the_cookbook_agrees_with_the_recording(demo: Path) -> None:
     answers = {title.partition(" ")[2]: sql for title, sql, _ in QUESTIONS}
     with duckdb.connect(str(demo / "gpureport.duckdb"), read_only=True) as con:
-        ((_, unheld),) = con.execute(answers["For how long was a GPU unallocated?"]).fetchall()
+        ((*_, unheld),) = con.execute(answers["For how long was a GPU unallocated?"]).fetchall()
         energy = con.execute(answers["How much energy did each GPU take, and at what power?"]).fetchall()[0][3]
     assert unheld == pytest.approx(480 - 406)  # train-llm-0 was there before the others came and after they left
     assert energy * 3.6e6 == pytest.approx(149_906.558)
