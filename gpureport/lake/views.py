@@ -116,7 +116,9 @@ def views(
     file has are null. DamagedError where a file is damaged or missing.
     """
     con.execute("create schema if not exists lake; create schema if not exists facts")
-    chosen = {table: [each for each in lake.partitions(table) if _is_chosen(each, clusters, dates)] for table in tables}
+    every = {table: lake.partitions(table) for table in tables}
+    named = {table: [each for each in found if clusters is None or each.cluster in clusters] for table, found in every.items()}
+    chosen = {table: [each for each in found if dates is None or each.date in dates] for table, found in named.items()}
     lake.fetch(partition for partitions in chosen.values() for partition in partitions)
     made = (_open(con, lake, table, rows_named(partitions, names), wanted) for table, partitions in chosen.items())
     return [name for name in made if name]
@@ -145,10 +147,6 @@ def _open(con: duckdb.DuckDBPyConnection, lake: Lake, table: str, rows: str, wan
     else:
         return ""
     return name
-
-
-def _is_chosen(partition: Partition, clusters: Collection[str] | None, dates: Collection[date] | None) -> bool:
-    return (clusters is None or partition.cluster in clusters) and (dates is None or partition.date in dates)
 
 
 def create_view(

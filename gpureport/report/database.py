@@ -17,6 +17,7 @@ from gpureport.compute.query import Query, define_functions, dictionary, load
 from gpureport.report.header import Header
 from gpureport.report.results import MANY_ROWS, Result, rounded_rows
 from gpureport.values.text.safe import quoted
+from gpureport.values.window import plain
 
 _BLOCK_BYTES, _MANY_BLOCK_BYTES = 16_384, 65_536
 """A column takes at least one block, and most tables are small. Larger blocks write many rows in two thirds of the time."""
@@ -25,8 +26,7 @@ _BLOCK_BYTES, _MANY_BLOCK_BYTES = 16_384, 65_536
 def begin(con: duckdb.DuckDBPyConnection, path: Path, has_many: bool) -> None:
     """Attach a new file as ``file``, for ``move`` and then ``finished``. ``has_many`` selects larger blocks, for many rows."""
     path.unlink(missing_ok=True)
-    block_bytes = _MANY_BLOCK_BYTES if has_many else _BLOCK_BYTES
-    con.execute(f"attach {quoted(path)} as file (block_size {block_bytes})")
+    con.execute(f"attach {quoted(path)} as file (block_size {_MANY_BLOCK_BYTES if has_many else _BLOCK_BYTES})")
     with _at_once(con):
         con.execute("create schema file.report; create schema file.facts; create schema file.period; use file")
         define_functions(con, schema="file.main")  # with the file in use, functions find those that they call
@@ -45,12 +45,11 @@ def move(
 
     With ``rows`` (SQL), those rows are written instead; no other code reads them. ``is_more`` adds them to the file's table.
     """
-    table, source = query.table, rows or f"from {query.table}"
-    made = source
+    table, made = query.table, rows or f"from {query.table}"
     if rows or Result(query, con).row_count:  # most tables of a small lake are empty
-        shape = con.execute(f"from ({source}) limit 0", dict(values)).description or ()
+        shape = con.execute(f"from ({made}) limit 0", dict(values)).description or ()
         kinds = {name: str(kind) for name, kind, *_ in shape}
-        made = f"{rounded_rows(kinds, source, has_many)} order by {', '.join(query.grain)}"
+        made = f"{rounded_rows(kinds, made, has_many)} order by {', '.join(query.grain)}"
     making = f"insert into file.{table}" if is_more else f"create table file.{table} as"
     [[count]] = con.execute(f"{making} {made}", dict(values)).fetchall()
     if not is_more:
@@ -84,8 +83,8 @@ def finished(
             if result.query.table not in there:
                 move(con, result.row_count > MANY_ROWS, result.query)
         if is_kept:
-            for name, order in _facts(con, has_facts).items():
-                con.execute(f"create table file.{name} as select * from {name} order by {order}")
+            for name, rows in _facts(con, has_facts, header).items():
+                con.execute(f"create table file.{name} as {rows}")
             with _at_once(con):
                 _write_meta(con, header)
                 _document(con, {**load(), **queries})
@@ -111,12 +110,14 @@ def _at_once(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
         raise
 
 
-def _facts(con: duckdb.DuckDBPyConnection, has_facts: bool) -> dict[str, str]:
-    """Return the fact tables to write, each with its columns to sort by: the first ones, up to the last key column.
+def _facts(con: duckdb.DuckDBPyConnection, has_facts: bool, header: Header) -> dict[str, str]:
+    """Return SQL for the rows of each fact table to write. Hours outside the period, of its first and last UTC day, are left out.
 
-    A key is unique in tables that a query built and in hourly facts. Other facts may repeat a key on several days: sort by all.
+    They are sorted by the first columns, up to the last key column. A key is unique in tables that a query built and in hourly
+    facts. Other facts may repeat a key on several days: sort by all.
     """
     queries, found = load(), dict[str, str]()
+    period = ", ".join(f"timestamp '{plain(at)}'" for at in (header.window.start_at, header.window.end_at))
     read = {*compared_tables(queries), "period.workload"}  # for comparison with a later report; for the statements of findings
     rows = con.execute(
         "select table_schema || '.' || table_name, table_type = 'BASE TABLE' from information_schema.tables "
@@ -125,8 +126,9 @@ def _facts(con: duckdb.DuckDBPyConnection, has_facts: bool) -> dict[str, str]:
     for name, is_built in rows:
         if has_facts or name in read:
             grain, columns = queries[name].grain, con.table(name).columns
-            is_key = is_built or "hour_start_at" in grain
-            found[name] = ", ".join(columns[: 1 + max(map(columns.index, grain))]) if is_key else "all"
+            keys = columns[: 1 + max(map(columns.index, grain))] if is_built or "hour_start_at" in grain else ["all"]
+            hours = f"where file.is_in_period(hour_start_at, {period})" if "hour_start_at" in columns else ""
+            found[name] = f"select * from {name} {hours} order by {', '.join(keys)}"
     return found
 
 

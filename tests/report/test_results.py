@@ -172,7 +172,8 @@ def test_facts_are_there_on_request_in_the_order_of_all_their_columns_also_where
             as told (cluster, namespace, pod, pod_uid, workload_kind, workload);
         create view facts.pod_workload as from told;
         create table main.counted as
-        from (values ('c', 'n', 'p', 'u', timestamp '2026-11-20 01:00', 1), ('c', 'n', 'p', 'u', timestamp '2026-11-20 00:00', 9))
+        from (values ('c', 'n', 'p', 'u', timestamp '2026-11-20 00:00', 1), ('c', 'n', 'a', 'u', timestamp '2026-11-20 00:00', 9),
+            ('c', 'n', 'p', 'u', timestamp '2026-11-20 01:00', 5), ('c', 'n', 'p', 'u', timestamp '2026-11-19 23:00', 7))
             as counted (cluster, namespace, pod, pod_uid, hour_start_at, kepler_seconds);
         create view facts.kepler_hour as from counted;
         """
@@ -183,6 +184,7 @@ def test_facts_are_there_on_request_in_the_order_of_all_their_columns_also_where
     with duckdb.connect(str(tmp_path / "with"), read_only=True) as file:
         told = file.execute("select pod, workload from facts.pod_workload").fetchall()
         assert told == [("a", ""), ("p", "earlier"), ("p", "later")]
-        assert file.execute("select kepler_seconds from facts.kepler_hour").fetchall() == [(9,), (1,)]
+        kept = file.execute("select kepler_seconds from facts.kepler_hour").fetchall()
+        assert kept == [(9,), (1,)]  # without the hours before and after the period, 00:00 to 01:00
     with duckdb.connect(str(tmp_path / "without"), read_only=True) as file:
         assert file.execute("select count(*) from duckdb_tables() where schema_name = 'facts'").fetchall() == [(0,)]
