@@ -111,8 +111,7 @@ def _known(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 SCHEMA_VERSION = 2
-_ROWS_MAX = 5000
-_CONTAINERS_MAX = 1000
+_ROWS_MAX, _CONTAINERS_MAX = 5000, 1000
 _INSTANTS = orjson.OPT_NAIVE_UTC | orjson.OPT_UTC_Z
 """Times have no zone in SQL, where all are UTC; in JSON they are marked as UTC."""
 _BYTES = {"sources": 500_000, "teams": 100_000, "findings": 1_000_000, "allocations": 1_000_000}

@@ -240,7 +240,7 @@ def top(config: Config, what: str, window: Window, output: Output, count: int) -
     from gpureport.report.page.own_grids import top as rows_of
 
     with connection(config.compute.memory_limit, config.compute.threads) as con:
-        built = [*TOP_TABLES, "period.price", "period.workload"]
-        Tables(con, config, reported_lake(config), window, window.end_at).window_tables.build(built)
+        tables = Tables(con, config, reported_lake(config), window, window.end_at).window_tables
+        tables.build([*TOP_TABLES, "period.price", "period.workload"])
         print(window, file=sys.stderr)
         print_rows(*rows_of(con, what, window.seconds / 3600, count), output, sys.stdout)

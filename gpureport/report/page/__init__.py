@@ -77,11 +77,8 @@ def write_pages(
         page = _Page(tables, header, money)
         first = overview(tables, header, money, files)
         whole = page.write(folder / "report.html", first, found, files=files)
-        return Written(
-            [whole, *(page.of_team(team, number, ranked, found, folder / files[team]) for number, team in enumerate(ranked, 1))],
-            first.answers,
-            teams,
-        )
+        own = (page.of_team(team, number, ranked, found, folder / files[team]) for number, team in enumerate(ranked, 1))
+        return Written([whole, *own], first.answers, teams)
 
 
 def ranked_teams(tables: Tables) -> list[str]:
