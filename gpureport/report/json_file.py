@@ -154,15 +154,15 @@ _SIGNALS = """
 """
 
 
-def write_json(results: Sequence[Result], header: Header, said: Written, files: Iterable[Path], path: Path) -> Path:
+def write_json(results: Sequence[Result], header: Header, pages: Written, files: Iterable[Path], path: Path) -> Path:
     """Write report.json, with keys in a fixed order and without the current time. ``files`` are the files of the tables."""
     head = header.as_dict()
-    lists = {"sources": head.pop("sources"), "teams": said.teams, **_lists({result.name: result for result in results})}
+    lists = {"sources": head.pop("sources"), "teams": pages.teams, **_lists({result.name: result for result in results})}
     whole = ("sources", "teams", "namespaces", "signals")  # for other lists, "tables" has the count
     document = {
         "schema_version": SCHEMA_VERSION,
         **head,
-        "answers": [{name: getattr(each, name) for name in _OF_ANSWERS} for each in said.answers],
+        "answers": [{name: getattr(each, name) for name in _OF_ANSWERS} for each in pages.answers],
         **{name: _within_size(name, entries) for name, entries in lists.items()},
         "entry_counts": {name: len([*lists[name]]) for name in whole},
         "tables": _describe_tables(results, [file.relative_to(path.parent) for file in files]),

@@ -176,9 +176,9 @@ def test_allocations_have_opencosts_shape_and_leave_out_what_is_unknown(out: Pat
 def test_answers_and_teams_are_those_of_the_summary_and_of_the_costs(simulated_demo: Path) -> None:
     document = json.loads((simulated_demo / "report.json").read_bytes())
     lines = [line for line in (simulated_demo / "summary.md").read_text().splitlines() if line.startswith("- **")]
-    said = [f"- **{each['title']}**: {escaped(each['headline'] + '. ' + each['detail'])}" for each in document["answers"]]
-    assert len(said) == 6
-    assert [line.startswith(text) for line, text in zip(lines, said, strict=False)] == [True] * 6
+    shown = [f"- **{each['title']}**: {escaped(each['headline'] + '. ' + each['detail'])}" for each in document["answers"]]
+    assert len(shown) == 6
+    assert [line.startswith(text) for line, text in zip(lines, shown, strict=False)] == [True] * 6
     costs: dict[str, list[float]] = {}
     for row in report_rows(simulated_demo / "gpureport.duckdb", "team_cost"):
         if row["namespace"]:
