@@ -184,13 +184,13 @@ def test_a_part_of_a_cost_without_hours_is_0_and_no_lower_bound() -> None:
     assert [text for text, _ in grid.first[0]] == ["48", "24", "≥ 48 EUR", "0 EUR"]
 
 
-def test_settings_are_shown_as_the_configuration_file_has_them() -> None:
+def test_settings_are_shown_as_json_and_names_without_quotes() -> None:
     prices = {"NVIDIA L40S": {"2026-11-01": 0.9, "2026-12-01": None}, "all": 2}
     settings = {"on": True, "none": None, "currency": "$", "price": prices, "retired": [{"cluster": "old"}], "kwh": 380.0}
     context = {"header": replace(a_header(), settings=settings), "buckets": (), "files": {}, "formulas": {}}
     shown = environment().get_template("_about.html.j2").render(context)
     assert re.findall("<dd>(.*?)</dd>", shown.partition("<summary>Settings")[2])[: len(settings)] == [
-        "true", "—", "$", '{ "NVIDIA L40S" = { "2026-11-01" = 0.9 }, "all" = 2 }', '[{ "cluster" = "old" }]', "380.0",
+        "true", "—", "$", '{"NVIDIA L40S": {"2026-11-01": 0.9, "2026-12-01": null}, "all": 2}', '[{"cluster": "old"}]', "380.0",
     ]  # fmt: skip
 
 
