@@ -137,16 +137,17 @@ def _merged(copies: Sequence[tuple[Provenance, Points]]) -> Points:
 
 
 def _continuing_markers(copies: Sequence[Points], used_ms: Sequence[Times], times_ms: Times) -> Times:
-    """Return the markers to keep: after a copy's own sample, unless another copy continues within the gap limit."""
+    """Return the markers to keep: after a copy's own sample, unless a copy without a marker continues within the gap limit."""
     if not any(copy.stale_ms.size for copy in copies):
         return _NOTHING
-    is_linked = np.append(np.diff(times_ms) <= GAP_STEPS * _usual_steps(times_ms)[:-1], False)
-    kept = []
+    is_end = np.append(np.diff(times_ms) > GAP_STEPS * _usual_steps(times_ms)[:-1], True)
+    found = []
     for copy, own_ms in zip(copies, used_ms, strict=True):
         after = np.searchsorted(times_ms, copy.stale_ms, side="left")
         is_own, is_back = (is_among(times_ms[np.clip(at, 0, times_ms.size - 1)], own_ms) for at in (after - 1, after))
-        kept.append(copy.stale_ms[is_own & (is_back | ~is_linked[after - 1])])
-    return distinct(kept)
+        is_end[after[is_back] - 1] = True
+        found.append((copy.stale_ms[is_own], after[is_own] - 1))
+    return distinct([stale_ms[is_end[before]] for stale_ms, before in found])
 
 
 def _usual_steps(times_ms: Times) -> Times:

@@ -236,11 +236,10 @@ def _tables_named(con: DuckDBPyConnection, statement: str) -> set[str]:
 
 def top(config: Config, what: str, window: Window, output: Output, count: int) -> None:
     """Print the largest teams or workloads, or the GPUs with findings first."""
-    from gpureport.report.page.own_grids import TOP_TABLES
-    from gpureport.report.page.own_grids import top as rows_of
+    from gpureport.report.page import own_grids
 
     with connection(config.compute.memory_limit, config.compute.threads) as con:
         tables = Tables(con, config, reported_lake(config), window, window.end_at).window_tables
-        tables.build([*TOP_TABLES, "period.price", "period.workload"])
+        tables.build([*own_grids.TOP_TABLES, "period.price", "period.workload"])
         print(window, file=sys.stderr)
-        print_rows(*rows_of(con, what, window.seconds / 3600, count), output, sys.stdout)
+        print_rows(*own_grids.top(con, what, window.seconds / 3600, count), output, sys.stdout)
