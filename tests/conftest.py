@@ -38,10 +38,17 @@ RETRIES = exchange.RETRIES
 exchange.RETRIES = 1  # a server that stops in a test stays down
 
 
+gc.disable()  # modules and collected tests live until the end; the garbage collector need not visit them hundreds of times
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The tests that wait most come first: at the end there would be no other for the cores."""
+    items.sort(key=lambda item: item.path.parent.name != "browser" and item.path.name != "test_staleness.py")
+
+
 def pytest_collection_finish() -> None:
-    """Modules and collected tests live until the end; the garbage collector need not visit them hundreds of times."""
-    gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -42,23 +42,34 @@ def rich(page: Page, simulated_demo: Path) -> Page:
 
 @pytest.fixture(scope="module")
 def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A lake of three clusters: of one there is one signal without a model, of lab and other Kubernetes alone."""
+    """A lake of five clusters: of one there is one signal without a model, of lab and other Kubernetes alone, of drawn a GPU that
+    draws 360 W for two days, of late one for five days, of the third for 6 h alone."""
     folder = tmp_path_factory.mktemp("bare")
-    start = int(datetime(2026, 11, 20, tzinfo=UTC).timestamp())
-    series = ('UUID="GPU-a",Hostname="n1",pod="p",namespace="x"} 40', 'UUID="GPU-b",Hostname="n1"} 0')
-    lines = [f"DCGM_FI_DEV_GPU_UTIL{{{each} {start + second}" for second in range(0, 7200, 60) for each in series]
-    file, lake = folder / "metrics.txt", ("--lake", str(folder / "lake"))
-    file.write_text("\n".join(["# TYPE DCGM_FI_DEV_GPU_UTIL gauge", *lines, "# EOF\n"]))
-    gpureport("import", str(file), "--cluster", "one", *lake)
+    lake = "--lake", str(folder / "lake")
+    of_late = [second for second in range(0, 5 * 86_400, 600) if not 194_400 <= second < 259_200]
+    clusters = {
+        "one": (
+            20,
+            range(0, 7200, 60),
+            ('UUID="GPU-a",Hostname="n1",pod="p",namespace="x"} 40', 'UUID="GPU-b",Hostname="n1"} 0'),
+        ),
+        "late": (16, of_late, ('UUID="GPU-l",Hostname="n",modelName="M",pod="p",namespace="x"} 50',)),
+    }
+    for cluster, (day, seconds, series) in clusters.items():
+        start, file = int(datetime(2026, 11, day, tzinfo=UTC).timestamp()), folder / cluster
+        lines = [f"DCGM_FI_DEV_GPU_UTIL{{{each} {start + second}" for second in seconds for each in series]
+        file.write_text("\n".join(["# TYPE DCGM_FI_DEV_GPU_UTIL gauge", *lines, "# EOF\n"]))
+        gpureport("import", str(file), "--cluster", cluster, *lake)
     for cluster in ("lab", "other"):
         gpureport("import", "--kubernetes", str(RECORDED), "--cluster", cluster, *lake)
-    gpureport("compute", "--since", "2026-11-20", "--until", "2026-11-22", *lake)
+    import_gpu(folder / "drawn", {"POWER_USAGE": 360, "GPU_UTIL": 0}, 2, "--cluster", "drawn", *lake)
+    gpureport("compute", "--since", "2026-11-16", "--until", "2026-11-22", *lake)
     return folder / "lake"
 
 
-def report_of(lake: Path, day: str, out: Path, *more: str) -> str:
-    """The address of a report of a day."""
-    gpureport("report", "--since", day, "--lake", lake, "--out", out, "--only", "html", *more)
+def report_of(lake: Path, out: Path, since: str, *more: str) -> str:
+    """The address of a report of a day, or of the period that is given."""
+    gpureport("report", "--since", since, "--lake", lake, "--out", out, "--only", "html", *more)
     return (out / "report.html").as_uri()
 
 
@@ -118,36 +129,21 @@ def test_a_chart_of_two_clusters_shows_both_and_a_day_without_data_is_blank(
     page.close()
 
 
-def test_energy_of_a_day_is_a_lower_bound_where_a_cluster_has_no_power(browser: Browser, tmp_path: Path) -> None:
+def test_energy_of_a_day_is_a_lower_bound_where_a_cluster_has_no_power(browser: Browser, bare: Path, tmp_path: Path) -> None:
     """A GPU draws 360 W for two days: 8.64 kWh a day. That of the other cluster is not known; alone, the first is known whole."""
-    lake = "--lake", tmp_path / "lake"
-    for cluster, values in (("one", {"POWER_USAGE": 360, "GPU_UTIL": 0}), ("two", {"GPU_UTIL": 0})):
-        import_gpu(tmp_path / cluster, values, 2, "--cluster", cluster, *lake)
-    window = ("--since", "2026-11-17", "--until", "2026-11-19", *lake)
-    gpureport("compute", *window)
     page, shown = new_page(browser), {}
-    for name, more in (("both", ()), ("one", ("--cluster", "one"))):
-        gpureport("report", *window, "--out", tmp_path / f"report-{name}", "--only", "html", *more)
-        page.goto((tmp_path / f"report-{name}" / "report.html").as_uri() + "#energy")
+    for name, more in (("both", ()), ("drawn", ("--cluster", "drawn"))):
+        page.goto(report_of(bare, tmp_path / name, "2026-11-17", "--until", "2026-11-19", *more) + "#energy")
         page.locator("figure[data-chart=energy] table.bars").wait_for()
         shown[name] = page.locator("figure[data-chart=energy] td.number").all_inner_texts()
-    assert shown == {"both": ["≥ 8.64 kWh", "≥ 8.64 kWh"], "one": ["8.64 kWh", "8.64 kWh"]}
+    assert shown == {"both": ["≥ 8.64 kWh", "≥ 8.64 kWh"], "drawn": ["8.64 kWh", "8.64 kWh"]}
     page.close()
 
 
-def test_the_line_of_schedulable_gpus_is_open_on_a_day_with_too_little_data(browser: Browser, tmp_path: Path) -> None:
-    """One GPU for five days, of the third for 6 h alone: there is 1 GPU before and after, not a quarter of one between."""
-    start, lake = int(datetime(2026, 11, 16, tzinfo=UTC).timestamp()), ("--lake", tmp_path / "lake")
-    seconds = [second for second in range(0, 5 * 86_400, 600) if not 194_400 <= second < 259_200]
-    labels = 'UUID="GPU-a",Hostname="n",modelName="M",pod="p",namespace="x"'
-    lines = [f"DCGM_FI_DEV_GPU_UTIL{{{labels}}} 50 {start + second}" for second in seconds]
-    (tmp_path / "text").write_text("\n".join(["# TYPE DCGM_FI_DEV_GPU_UTIL gauge", *lines, "# EOF\n"]))
-    gpureport("import", tmp_path / "text", *lake)
-    window = ("--since", "2026-11-16", "--until", "2026-11-21", *lake)
-    gpureport("compute", *window)
-    gpureport("report", *window, "--out", tmp_path / "out", "--only", "html")
+def test_the_line_of_schedulable_gpus_is_open_on_a_day_with_too_little_data(browser: Browser, bare: Path, tmp_path: Path) -> None:
+    """There is 1 GPU before and after the third day, not a quarter of one between."""
     page = new_page(browser)
-    page.goto((tmp_path / "out" / "report.html").as_uri() + "#capacity")
+    page.goto(report_of(bare, tmp_path, "2026-11-16", "--until", "2026-11-21", "--cluster", "late") + "#capacity")
     chart = page.locator("figure[data-chart=forecast] svg")
     chart.wait_for()
     lines = [str(chart.locator(f"path.{css}").get_attribute("d")) for css in ("line-c", "line-a")]
@@ -159,7 +155,7 @@ def test_with_one_signal_and_no_model_every_tab_opens(browser: Browser, bare: Pa
     """Columns without data are not in the page; a chart that would use one goes without."""
     page, complaints = new_page(browser), []
     page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.goto(report_of(bare, "2026-11-20", tmp_path, "--cluster", "one") + "#capacity")
+    page.goto(report_of(bare, tmp_path, "2026-11-20", "--cluster", "one") + "#capacity")
     hours = page.locator("figure", has_text="Blank: hours without data.").locator("svg")
     hours.wait_for()
     wide = "svg => svg.querySelector('path.c-underutilized').getBBox().width / (svg.viewBox.baseVal.width - 40)"
@@ -178,7 +174,7 @@ def test_with_one_signal_and_no_model_every_tab_opens(browser: Browser, bare: Pa
 def test_a_quota_without_a_guarantee_is_not_said_to_have_one_of_0(browser: Browser, bare: Path, tmp_path: Path) -> None:
     """Kubernetes' own limit what is used and guarantee nothing; no exporter, so nobody knows of idle hours either."""
     page = new_page(browser)
-    page.goto(report_of(bare, "2026-11-21", tmp_path, "--cluster", "lab") + "#quotas")
+    page.goto(report_of(bare, tmp_path, "2026-11-21", "--cluster", "lab") + "#quotas")
     chart = page.get_by_role("region", name="Chart of quotas")
     told = {
         row.locator("td").first.inner_text(): row.locator("td.number").inner_text() for row in chart.locator("tbody tr").all()
@@ -208,7 +204,7 @@ def test_a_quota_without_a_guarantee_is_not_said_to_have_one_of_0(browser: Brows
 def test_quotas_of_two_clusters_are_told_apart(browser: Browser, bare: Path, tmp_path: Path) -> None:
     """And what was not met of a guarantee is unknown in two snapshots of Kueue, not 0; not all quotas fit into the chart."""
     page = new_page(browser)
-    page.goto(report_of(bare, "2026-11-21", tmp_path) + "#quotas")
+    page.goto(report_of(bare, tmp_path, "2026-11-21") + "#quotas")
     chart = page.locator("figure[data-chart=quotas]")
     queue = chart.locator("tbody tr", has_text="cq-research (other)")
     assert "not met —, guaranteed 1.25 GPU-h" in str(queue.locator("svg").get_attribute("aria-label"))
