@@ -184,6 +184,22 @@ def test_a_part_of_a_cost_without_hours_is_0_and_no_lower_bound() -> None:
     assert [text for text, _ in grid.first[0]] == ["48", "24", "≥ 48 EUR", "0 EUR"]
 
 
+def test_energy_of_a_day_with_hours_of_unknown_energy_is_a_lower_bound() -> None:
+    """Of 24 h one is unknown, or 0.1 h, which is less than half of a percent, or all."""
+    rows = {
+        "allocated_gpu_hours": [24.0, 24.0, 24.0],
+        "energy_kwh": [9.0, 9.0, None],
+        "energy_cost": [2.0, 2.0, None],
+        "energy_accuracy_ratio": [0.05, 0.05, 0.05],
+        "unmeasured_gpu_hours": [1.0, 0.1, 24.0],
+    }
+    columns = [Column(name, name, "money" if name.endswith("_cost") else "number") for name in rows]
+    grid = Grid("cost", tables_of_page()["cost"], columns, pl.DataFrame(rows), 3, money=Money("EUR"))
+    assert [text for text, _ in grid.first[0]] == ["24", "≥ 9", "≥ 2 EUR", "0.05", "1"]
+    assert [text for text, _ in grid.first[1]] == ["24", "9", "2 EUR", "0.05", "0.1"]
+    assert [text for text, _ in grid.first[2]] == ["24", "—", "—", "0.05", "24"]
+
+
 def test_settings_are_shown_as_json_and_names_without_quotes() -> None:
     prices = {"NVIDIA L40S": {"2026-11-01": 0.9, "2026-12-01": None}, "all": 2}
     settings = {"on": True, "none": None, "currency": "$", "price": prices, "retired": [{"cluster": "old"}], "kwh": 380.0}

@@ -20,6 +20,7 @@ import orjson
 import polars as pl
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from gpureport.report.page.tables import UNMEASURED
 from gpureport.values.runtime.resources import TEMPLATES
 from gpureport.values.text import formats
 from gpureport.values.text.safe import PICTURES
@@ -97,16 +98,17 @@ def packed(columns: Sequence[Column], frame: pl.DataFrame, **more: Any) -> str:
 
 
 def lower_bounds(column: Column, frame: pl.DataFrame) -> list[bool]:
-    """Return for each row whether it is a lower bound: named in ``least_hours``, or a cost or budget ratio that lacks a price."""
-    bounds = pl.repeat(False, frame.height, eager=True)
-    if "least_hours" in frame.columns:
-        bounds = frame["least_hours"].list.contains(column.name).fill_null(False)
-    hours = "gpu_hours" if "gpu_hours" in frame.columns else "allocated_gpu_hours"
-    is_cost = column.name.endswith(("_cost", "budget_ratio")) and column.name != "budget_cost"
-    if is_cost and {hours, "priced_gpu_hours"} <= {*frame.columns}:
+    """Return for each row whether it is a lower bound: named in ``least_hours``, or without a part of the prices or energy."""
+    name, there, bounds = column.name, {*frame.columns}, pl.repeat(False, frame.height, eager=True)
+    if "least_hours" in there:
+        bounds = frame["least_hours"].list.contains(name)
+    hours = "gpu_hours" if "gpu_hours" in there else "allocated_gpu_hours"
+    if name.endswith(("_cost", "budget_ratio")) and name != "budget_cost" and {hours, "priced_gpu_hours"} <= there:
         # A part of 0 has no hours; of hours without a price the part is null.
-        bounds |= ((frame["priced_gpu_hours"] < frame[hours] * (1 - 1e-9)) & (frame[column.name] != 0)).fill_null(False)
-    return bounds.to_list()
+        bounds |= (frame["priced_gpu_hours"] < frame[hours] * (1 - 1e-9)) & (frame[name] != 0)
+    if name.startswith(("energy_kwh", "energy_cost", "facility_kwh", "co2e_")) and {hours, "unmeasured_gpu_hours"} <= there:
+        bounds |= (frame["unmeasured_gpu_hours"] > frame[hours] * UNMEASURED) & frame[name].is_not_null()
+    return bounds.fill_null(False).to_list()
 
 
 def _packed(column: Column, frame: pl.DataFrame, series: pl.Series) -> Mapping[str, Any]:
