@@ -41,6 +41,9 @@ test test-busy review-month soak: export PYTHONDONTWRITEBYTECODE :=
 ALLOCATOR := $(CURDIR)/.cache/allocator
 PYTEST = LD_PRELOAD=$$(ls $(ALLOCATOR)/libjemalloc.so.2 2> /dev/null) $(PY) -m pytest
 
+# Files of tests are in memory where there is enough: tests make and delete a hundred thousand, and wait for each to be on the disk.
+SCRATCH = scratch=$$(sh tests/scratch.sh); trap 'rm -rf "$$scratch"' EXIT; export TMPDIR=$$scratch
+
 .PHONY: allocator
 
 allocator:
@@ -54,10 +57,10 @@ $(VENV)/.compiled: $(LOOPS) deploy/compile-loops.py | $(VENV)/.installed-dev
 	@touch $@
 
 test: $(VENV)/.installed-dev $(VENV)/.compiled allocator servers browser deploy-tools release-tools ## Run all tests
-	@$(PYTEST) -n $(WORKERS) --dist worksteal
+	@$(SCRATCH); $(PYTEST) -n $(WORKERS) --dist worksteal
 
 test-busy: $(VENV)/.installed-dev $(VENV)/.compiled allocator servers browser deploy-tools release-tools ## Run all tests beside as many busy processes as there are cores
-	@hogs=; for core in $$(seq $$(nproc)); do $(PY) -c 'while True: pass' & hogs="$$hogs $$!"; done; trap "kill $$hogs" EXIT; \
+	@$(SCRATCH); hogs=; for core in $$(seq $$(nproc)); do $(PY) -c 'while True: pass' & hogs="$$hogs $$!"; done; trap "kill $$hogs; rm -rf $$scratch" EXIT; \
 	$(PYTEST) -n $(WORKERS) --dist worksteal
 
 review-month: $(VENV)/.installed-dev ## Test the findings of 300 simulated GPUs over 30 days (minutes)

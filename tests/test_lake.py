@@ -106,7 +106,7 @@ def _fill_with_limit(path: Path, limit_bytes: int, result: str) -> None:
     try:
         write(path, sample_rows(200_000))
     except LakeError as error:
-        Path(result).write_text(str(error)[:200])
+        Path(result).write_text(str(error)[:500])
 
 
 def test_a_full_disk_is_one_sentence_and_leaves_the_lake_as_it_was(tmp_path: Path) -> None:
