@@ -177,15 +177,24 @@ def test_kai_says_minus_one_for_no_limit_and_nothing_for_a_limit_of_nothing() ->
     names = ("guaranteed", "cap", "weight", "priority", "delivered", "demanded", "display_name")
     assert values_of(queues["kai-team-a", "gpu"], *names) == (2, None, 1, 100, 3, 10, "Team A")
     assert values_of(queues["kai-team-b", "gpu"], *names) == (2, None, 4, 100, 8, 10, None)
-    (row,) = rows("queues.scheduling.run.ai", {"metadata": {"name": "c"}, "spec": {"resources": {"gpu": {"quota": -1}}}})
+    row, *_ = rows("queues.scheduling.run.ai", {"metadata": {"name": "c"}, "spec": {"resources": {"gpu": {"quota": -1}}}})
     assert values_of(row, "guaranteed", "cap", "weight") == (inf, 0, 0)
+
+
+def test_a_kai_queue_without_resources_may_have_nothing() -> None:
+    """Its children neither: they share its part, which is 0, and not the cluster."""
+    names = ("quota", "parent", "resource", "guaranteed", "cap", "weight", "delivered", "demanded")
+    for spec in ({"parentQueue": "all"}, {"parentQueue": "all", "resources": {}}):
+        found = {"metadata": {"name": "p"}, "spec": spec, "status": {"requested": {"nvidia.com/gpu": "2"}}}
+        row, *_ = rows("queues.scheduling.run.ai", found)
+        assert values_of(row, *names) == ("p", "all", "gpu", 0, 0, 0, None, 2)
 
 
 def test_kais_status_counts_devices_of_all_makers_and_claims_and_mig_instances_by_slices() -> None:
     """As KAI's SumGpuAllocation: 1.5 + 2 + 1 + 2 x 3."""
     amounts = {"nvidia.com/gpu": "1500m", "amd.com/gpu": "2", "gpu.nvidia.com": "1", "nvidia.com/mig-3g.40gb": "2", "cpu": "8"}
     found = {"metadata": {"name": "c"}, "spec": {"resources": {"gpu": {"quota": 4}}}, "status": {"allocated": amounts}}
-    (row,) = rows("queues.scheduling.run.ai", found)
+    row, *_ = rows("queues.scheduling.run.ai", found)
     assert values_of(row, "delivered", "demanded") == (10.5, None)
 
 

@@ -182,8 +182,6 @@ def _kai_queue(identity: Row, found: Object) -> Iterator[Row]:
     }
     for name in _KAI_RESOURCES:
         limits = mapping(mapping(spec.get("resources")).get(name))
-        if not limits:
-            continue
         quota, limit = amount(limits.get("quota")) or 0.0, amount(limits.get("limit")) or 0.0
         yield {
             **common,
