@@ -54,7 +54,7 @@ series as (
 )
 
 select
-    * exclude (parent, is_parent),
+    * exclude (parent, is_parent, tree),
     'series' as source
 from series
 union all by name

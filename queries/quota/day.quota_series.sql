@@ -50,6 +50,7 @@ series as (
         ) as flavor,
         coalesce(labels['parent'], 'cohort/' || nullif(labels['cohort'], ''), '') as parent,
         coalesce(labels['is_parent'], '') = 'true' as is_parent,
+        coalesce(labels['tree'], '') as tree,
         coalesce(labels['replica_role'], '') as replica_role
     from lake.series
     left join shown_as
@@ -110,4 +111,4 @@ followed as (
 )
 
 select *
-from merged_runs(followed, '^(cluster|system|quota|resource|flavor|field|parent|is_parent|amount_native)$')
+from merged_runs(followed, '^(cluster|system|quota|resource|flavor|field|parent|is_parent|tree|amount_native)$')

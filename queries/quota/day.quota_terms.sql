@@ -138,6 +138,7 @@ reported as (
     select
         slice.* exclude (end_at),
         max(series.parent) as parent,
+        max(series.tree) as tree,
         bool_or(series.is_parent) as is_parent,
         max(amount_native) filter (where field = 'guaranteed') as guaranteed,
         max(amount_native) filter (where field = 'cap') as cap,
@@ -159,7 +160,7 @@ put as (
         slice.*,
         coalesce(nullif(object.parent, ''), reported.parent, '') as parent,
         coalesce(object.is_parent, false) or coalesce(reported.is_parent, false) as is_parent,
-        coalesce(object.tree, '') as tree,
+        coalesce(object.tree, reported.tree, '') as tree,
         case
             when object.namespaces is not null then object.namespaces
             when slice.system in ('kubernetes', 'nos', 'scheduler-plugins') then [split_part(slice.quota, '/', 1)]

@@ -3,7 +3,7 @@
 -- Each integral is in the resource's unit times hours; times gpus_per_native it is GPU-hours. An integral that is known for a part of the hour covers
 -- only this part; its seconds have a column.
 --
--- revision: 24
+-- revision: 25
 -- grain:  cluster, system, resource, flavor, quota, hour_start_at
 -- reads:  day.quota_step
 -- columns: cluster, system, resource, flavor, quota, hour_start_at, pool, parent, is_parent, gpus_per_native, native_unit,

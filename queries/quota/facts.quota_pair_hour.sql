@@ -2,7 +2,7 @@
 --
 -- A quota's shortage is split among the borrowers in proportion to their borrowed amounts, up to the total borrowed amount.
 --
--- revision: 11
+-- revision: 12
 -- grain:  cluster, system, resource, flavor, quota, borrower, hour_start_at
 -- reads:  day.quota_lending, day.quota_step
 -- columns: cluster, system, resource, flavor, quota, borrower, hour_start_at, gpus_per_native, native_unit, together_seconds,

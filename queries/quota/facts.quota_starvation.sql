@@ -1,6 +1,6 @@
 -- Uninterrupted times of each quota below its guarantee in spite of demand.
 --
--- revision: 17
+-- revision: 18
 -- grain:  cluster, system, resource, flavor, quota, start_at
 -- reads:  day.quota_step
 -- columns: cluster, system, resource, flavor, quota, start_at, end_at, is_ended, is_reclaim, unmet_native_hours, violated_native_hours
