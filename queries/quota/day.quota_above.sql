@@ -1,4 +1,4 @@
--- Each quota with itself and the quotas that contain it, known or not, over time: a quota is in its parent until it is seen in another one.
+-- Each quota with itself and the quotas that contain it, known or not, over time: a quota is in its parent until it is seen elsewhere or in none.
 --
 -- grain:  cluster, system, quota, above, start_at
 -- reads:  day.quota_terms
@@ -11,7 +11,7 @@ with recursive moved as (
         columns('^(cluster|system|quota|parent|start_at)$'),
         max(end_at) over (partition by cluster, system, quota) as last_at
     from day.quota_terms
-    where parent != ''
+    where parent != '' or system = 'kueue' or source != 'series'
     qualify parent is distinct from lag(parent) over (partition by cluster, system, quota order by start_at, parent)
 ),
 
@@ -43,7 +43,7 @@ contained as (
             contained.cluster = link.cluster
             and contained.system = link.system
             and contained.above = link.quota
-            and contained.quota != link.parent
+            and link.parent not in (contained.quota, '')
             and contained.depth_count < 8
             and coalesce(contained.start_at < link.end_at and contained.end_at > link.start_at, true)
 )
