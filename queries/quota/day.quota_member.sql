@@ -12,7 +12,7 @@
 -- columns:
 --   is_certain  whether the pod is certainly in the quota's scopes; false where this is unknown or the scopes changed
 --   joined_at   UTC, start of the namespace in a quota that began without it; else null
---   left_at     UTC, its end in a quota that goes on without it; else null
+--   left_at     UTC, its end in a quota that goes on without it, in a ResourceQuota at the latest when the pod should be gone; else null
 --   resources   Kueue: resources of the flavor; none elsewhere, for all resources
 with quota as (
     select
@@ -52,7 +52,8 @@ by_namespace as (
         governed.system,
         governed.quota,
         pod.pod_uid,
-        governed.* similar to '^(joined_at|left_at)$',
+        governed.joined_at,
+        least(governed.left_at, if(governed.system = 'kubernetes', pod.deletion_at, null)) as left_at,
         if(has_one_scope, is_in_scopes(governed.scopes, pod.priority_class, pod.quota_scopes), null) as is_in_scope
     from day.quota_pod as pod
     inner join governed

@@ -11,6 +11,7 @@
 -- columns:
 --   requests           requested amounts, in base units
 --   scheduler          scheduler of the pod; '' where unknown
+--   deletion_at        UTC, time at which the pod should be gone, by its deletion and grace period; null where not deleted
 with listed as (
     select
         pod.cluster,
@@ -26,11 +27,9 @@ with listed as (
         max(pod.observed_at)::timestamp as last_at,
         arg_max_null(next_at, pod.observed_at) as gone_at,
         arg_max(status_reason, pod.observed_at) as end_reason,
-        max(columns('^(node_name|priority|priority_class|placement|owner_kind)$')),
+        max(columns('^(node_name|priority|priority_class|placement|owner_kind|scheduler|scheduling_group|deletion_at)$')),
         arg_max(effective_requests, pod.observed_at) as requests,
         arg_max(quota_scopes, pod.observed_at) as quota_scopes,
-        max(scheduler) as scheduler,
-        max(scheduling_group) as scheduling_group,
         arg_max(labels, pod.observed_at) as labels,
         arg_max(annotations, pod.observed_at) as annotations
     from lake.pod
@@ -172,6 +171,7 @@ merged as (
         coalesce(snapshot.bound_at, reported.bound_at) as bound_at,
         coalesce(snapshot.running_at, reported.running_at) as running_at,
         least(snapshot.ended_at, reported.ended_at) as ended_at,
+        snapshot.deletion_at::timestamp as deletion_at,
         coalesce(snapshot.end_reason, '') as end_reason,
         coalesce(nullif(snapshot.node_name, ''), placed.node_name, '') as node_name,
         snapshot.priority,

@@ -1,6 +1,6 @@
 -- Use that ResourceQuotas report in a snapshot beside requests of pods and claims: one row in total, and one for each difference.
 --
--- revision: 3
+-- revision: 4
 -- grain:  cluster, compared, object, resource, observed_at
 -- reads:  day.quota_amount, day.state_snapshot, lake.quota_term
 -- source: ResourceQuota status.used; day.quota_amount

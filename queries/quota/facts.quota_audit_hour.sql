@@ -2,7 +2,7 @@
 --
 -- Rows cover only the time in which both are known. A ResourceQuota counts pods from their creation, other systems count allocated amounts.
 --
--- revision: 8
+-- revision: 9
 -- grain:  cluster, system, resource, flavor, quota, measure, hour_start_at
 -- reads:  day.quota_amount, day.quota_reported, day.quota_share, day.quota_unit, day.quota_weighted_share
 -- source: day.quota_reported; day.quota_amount and day.quota_share; day.quota_weighted_share

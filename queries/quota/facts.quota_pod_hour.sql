@@ -2,7 +2,7 @@
 --
 -- Only nos has in and over quota: by its rules, and by the observed label.
 --
--- revision: 12
+-- revision: 13
 -- grain:  cluster, system, quota, resource, flavor, pod_uid, hour_start_at
 -- reads:  day.quota_exposure, day.quota_label, day.quota_pod_interval, day.quota_pod_label, day.quota_terms, day.quota_unit, day.quota_watch
 -- source: day.quota_pod_interval; nos' rules; label nos.nebuly.com/capacity

@@ -10,12 +10,10 @@ from typing import Any
 from gpureport.collect.state.fields import Object, Row, condition, instant, listed, mapping, noted, objects, text, texts, whole
 from gpureport.collect.state.kinds import Kind
 from gpureport.collect.state.pods import effective_requests, placement
-from gpureport.schedulers.kai import gpus
+from gpureport.schedulers.kai import DEFAULT_PRIORITY, gpus
 from gpureport.values.quantity import amount, amounts
 
 _KOORDINATOR = "quota.scheduling.koordinator.sh/"
-_KAI_RESOURCES = ("gpu", "cpu", "memory")
-_KAI_PRIORITY = 100
 
 
 def quota_term_rows(kind: Kind, found: Object) -> Iterator[Row]:
@@ -178,9 +176,9 @@ def _kai_queue(identity: Row, found: Object) -> Iterator[Row]:
         "quota": identity["name"],
         "parent": text(spec.get("parentQueue")),
         "display_name": text(spec.get("displayName")),
-        "priority": _KAI_PRIORITY if priority is None else priority,
+        "priority": DEFAULT_PRIORITY if priority is None else priority,
     }
-    for name in _KAI_RESOURCES:
+    for name in ("gpu", "cpu", "memory"):
         limits = mapping(mapping(spec.get("resources")).get(name))
         quota, limit = amount(limits.get("quota")) or 0.0, amount(limits.get("limit")) or 0.0
         yield {
