@@ -13,7 +13,7 @@
 with limited as (
     from period.boundness
     where
-        device_seconds >= 600
+        round(device_seconds, 6) >= 600
         and (
             is_ineffective or is_bandwidth_bound or is_io_bound or is_latency_bound
             or is_power_limited or is_heat_limited or is_hardware_limited or is_work_rejected
@@ -115,5 +115,5 @@ select
 from period.fit
 where
     (profile != '' or smaller_model != '')
-    and allocated_gpu_hours >= 24
-    and coalesce(allocated_gpu_hours * (1 - 1 / instance_count), allocated_gpu_hours) >= $findings_gpu_hours
+    and round(allocated_gpu_hours, 9) >= 24
+    and round(coalesce(allocated_gpu_hours * (1 - 1 / instance_count), allocated_gpu_hours), 9) >= $findings_gpu_hours
