@@ -37,7 +37,7 @@ shared as (
     select
         cluster,
         coalesce(nullif(spec ->> '$.queue', ''), 'default') as quota,
-        unnest(json_keys(spec, '$.minResources')) as resource
+        unnest(list_filter(json_keys(spec, '$.minResources'), lambda name: not starts_with(name, 'requests.'))) as resource
     from lake.quota
     where kind = 'podgroups.scheduling.volcano.sh'
 ),
