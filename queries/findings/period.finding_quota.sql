@@ -100,7 +100,7 @@ found as (
         format('{:,.1f} GPU-hours guaranteed, {:,.1f} of them requested', guaranteed, requested) as evidence,
         first_hour_at as first_seen_at
     from summed
-    where is_demand_known and round(guaranteed - requested, 9) >= $findings_gpu_hours and round(requested - (1 - $idle_ratio) * guaranteed, 9) <= 0
+    where is_demand_known and guaranteed > requested and round(guaranteed - requested, 9) >= $findings_gpu_hours and round(requested - (1 - $idle_ratio) * guaranteed, 9) <= 0
 )
 
 select
