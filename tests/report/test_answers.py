@@ -546,6 +546,9 @@ def test_hours_of_which_nobody_knows_the_holder_are_neither_unallocated_nor_with
         "≥ 0 of 4",
         "0 idle on average · allocation of 1 GPU unknown",
     )
+    # Of 96 hours, 48 are allocated and 24 free at $2; 24 are unknown, and may be of either.
+    assert found["Cost"].headline == "$192"
+    assert found["Cost"].detail.startswith("≥ $96 allocated · ≥ $48 unallocated · $48 allocation unknown.")
     assert {each.confidence for title, each in found.items() if title != "GPU health"} <= {"", "low"}  # 24 of 96 are unknown
     con.execute("update report.gpu_hour_ledger set bucket = 'unknown', namespace = ''")
     found = _answers(con)
@@ -555,6 +558,14 @@ def test_hours_of_which_nobody_knows_the_holder_are_neither_unallocated_nor_with
         found["Largest waste"].detail == "No allocated GPU is known to be idle or underutilized; 96 GPU-h of unknown allocation."
     )
     assert (found["GPUs to return"].headline, found["GPUs to return"].detail) == ("No data", "Allocation of 4 GPUs unknown")
+
+
+def test_costs_of_idle_hours_beside_unknown_ones_are_lower_bounds(con: duckdb.DuckDBPyConnection) -> None:
+    con.execute("update report.gpu_hour_ledger set bucket = 'unknown' where bucket = 'free'")  # 20 of 96 hours
+    found = _answers(con)
+    assert found["GPUs to return"].headline == "≥ 1 of 4"
+    assert found["GPUs to return"].detail.endswith("cost of those allocated: ≥ $48")
+    assert found["Cost"].detail.startswith("≥ $144 allocated (≥ $48 idle) · ≥ $8 unallocated · $40 allocation unknown.")
 
 
 def test_money_goes_with_a_symbol_before_and_a_code_behind() -> None:

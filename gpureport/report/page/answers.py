@@ -221,7 +221,6 @@ class _Answers:
         teams = self.tables.rows(_RETURNABLE_GPUS, team=self.team)
         idle, freed = (sum(each[name] or 0.0 for each in teams) for name in ("idle", "freed"))
         free = "select sum(floor(free_gpus_min + 1e-6)) as gpus from report.gpu_need where gpu_model != '(all)' and $team = ''"
-        spare = self.row(free)
         parts = [] if self.is_unmeasured else [f"{_per(idle, self.hours)} idle on average"]
         if self.is_notable(unmeasured := self.whole.of("allocated_unmeasured")):
             parts.append(f"use of {self.gpus(unmeasured)} not measured")
@@ -233,7 +232,7 @@ class _Answers:
         is_lower = self.is_part or is_partial or unmeasured > UNMEASURED * self.whole.of(*ALLOCATED)  # may be idle or active
         if is_partial:
             parts.append(f"allocation of {self.gpus(self.whole.of('unknown'))} unknown")
-        if whole_spare := int(spare.get("gpus") or 0):
+        if whole_spare := int(self.row(free).get("gpus") or 0):
             parts.append(f"{whole_spare} free in every hour (hourly average)")
         need = {} if self.team else self.row("select * from report.gpu_need where gpu_model = '(all)' and $team = ''")
         if need.get("active_gpus_p95") is not None and len(self.header.clusters) == 1:
@@ -247,7 +246,7 @@ class _Answers:
             parts.append(f"by team: {', '.join(by_team)}")
         of = "" if self.team else f" of {count:,}"
         tone = "warn" if gpus >= 0.5 else ""
-        is_least = self.is_part or any(each["is_partial"] for each in teams)
+        is_least = is_lower or any(each["is_partial"] for each in teams)
         if spent := sum(each["cost"] or 0.0 for each in teams):
             parts.append(f"cost of those allocated: {self.money(spent, is_least)}")
         amount, detail = formats.rounded(gpus, 1, is_lower), " · ".join(parts)
@@ -376,22 +375,23 @@ class _Answers:
         """Answer: cost, and its certainty."""
         priced = self.tables.rows(
             """
-            select part, sum(cost) as cost, bool_or(cost is null) as is_least,
-                sum(gpu_hours) filter (where cost is not null) / sum(gpu_hours) as priced_ratio
+            select part, sum(cost) as cost, sum(gpu_hours) filter (where cost is not null) / sum(gpu_hours) as priced_ratio,
+                bool_or(cost is null) or ($is_open and part not in ('whole', 'allocation unknown')) as is_least
             from (select *, unnest(['whole', if(bucket = 'allocated_idle', 'idle', null), case
                 when bucket = 'reserved_idle' then 'reserved, idle' when namespace != '' then 'allocated'
                 when bucket = 'unknown' then 'allocation unknown' else 'unallocated' end
             ]) as part from page.use where $team in ('', team)) group by part
             """,
             team=self.team,
+            # Hours of unknown allocation may be of each of the other parts.
+            is_open=self.whole.of("unknown") > UNMEASURED * self.whole.capacity,
         )
         spent = {each["part"]: each for each in priced if each["cost"] is not None}
         energy = self._energy()
         covered = f"Data coverage {formats.percent(self.header.coverage_ratio)}, difference to capacity {difference(self.tables)}"
         if not spent:
             is_priced = bool(self.header.settings.get("price of gpu_hour"))
-            none = "No price for these GPUs" if is_priced else "No prices configured"
-            headline = f"Energy {energy[0]}" if energy else none
+            headline = f"Energy {energy[0]}" if energy else "No price for these GPUs" if is_priced else "No prices configured"
             needed = "Cost needs a price for a model and day of the period" if is_priced else "Cost needs [prices.gpu_hour]"
             detail = f"{needed} in the configuration. {covered}."
             return Answer("Cost", headline, detail, "", self.confidence, "energy", link="Energy and cost")
