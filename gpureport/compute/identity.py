@@ -20,17 +20,17 @@ import duckdb
 from gpureport.compute.fact_views import TELEMETRY, ClusterDay
 from gpureport.compute.query import Query, of_life
 from gpureport.lake import DamagedError, Lake, Partition
+from gpureport.lake.commit import BASIS
 from gpureport.lake.views import create_view, rows_of
 from gpureport.values.tables import DEVICE_SAMPLE, SOURCE, STATE_TABLES
 from gpureport.values.window import Window
 
-_BASIS = "samples_hash"
 _TABLES = (DEVICE_SAMPLE.name, SOURCE.name, *TELEMETRY)
 
 
 def basis_entry(lake: Lake, cluster: str, day: date) -> dict[str, str]:
     """Entry that identifies the samples behind a day's facts."""
-    return {_BASIS: hashlib.sha256("\n".join(_basis(lake, cluster, day)).encode()).hexdigest()[:12]}
+    return {BASIS: hashlib.sha256("\n".join(_basis(lake, cluster, day)).encode()).hexdigest()[:12]}
 
 
 def are_current(lake: Lake, cluster: str, day: date, made: MadeWith) -> bool:
@@ -49,7 +49,7 @@ def outdated_days(lake: Lake) -> dict[str, list[date]]:
     """By cluster, the days whose facts are made from other samples than the lake has, or follow a day with such facts."""
     found: dict[str, list[date]] = {}
     for cluster, day in ((each.cluster, each.date) for each in lake.computed_days()):
-        if _basis(lake, cluster, day) and lake.note(cluster, day).get(_BASIS) != basis_entry(lake, cluster, day)[_BASIS]:
+        if _basis(lake, cluster, day) and lake.note(cluster, day).get(BASIS) != basis_entry(lake, cluster, day)[BASIS]:
             found.setdefault(cluster, []).append(day)
     return found
 
@@ -57,9 +57,9 @@ def outdated_days(lake: Lake) -> dict[str, list[date]]:
 def outdated_entries(lake: Lake, notes: Mapping[ClusterDay, Mapping[str, str]]) -> dict[ClusterDay, dict[str, str]]:
     """By day, the entry that marks facts as outdated: the next day with facts after a day that has new samples."""
     others = [each for day in lake.computed_days() if (each := (day.cluster, day.date)) not in notes]
-    changed = [each for each, note in notes.items() if note[_BASIS] != lake.note(*each).get(_BASIS)]
+    changed = [each for each, note in notes.items() if note[BASIS] != lake.note(*each).get(BASIS)]
     following = (next((each for each in others if each[0] == cluster and each[1] > day), None) for cluster, day in changed)
-    return {each: {_BASIS: ""} for each in following if each}
+    return {each: {BASIS: ""} for each in following if each}
 
 
 def _basis(lake: Lake, cluster: str, day: date) -> list[str]:
@@ -147,14 +147,13 @@ def restated_days(lake: Lake, window: Window) -> str:
 def _totals(partition: Partition) -> dict[str, float]:
     """GPU-hours with data, and allocated GPU-hours among them, of the stored facts."""
     with duckdb.connect() as con:
-        con.execute("create schema facts")
-        create_view(con, "facts.ledger_hour", rows_of([partition]), {})
+        create_view(con, "ledger_hour", rows_of([partition]), {})
         found = con.execute(
             """
             select
                 coalesce(sum(gpu_seconds) filter (where activity != 'unseen'), 0) / 3600,
                 coalesce(sum(gpu_seconds) filter (where activity != 'unseen' and pod != '' and not is_reserved), 0) / 3600
-            from facts.ledger_hour
+            from ledger_hour
             """
         ).fetchall()
     return {"previous_seen_gpu_hours": found[0][0], "previous_allocated_gpu_hours": found[0][1]}

@@ -22,7 +22,6 @@ from gpureport.lake.root import (
     FACTS,
     ROOT,
     Days,
-    FoundRoot,
     Replaced,
     Root,
     Stored,
@@ -42,6 +41,7 @@ from gpureport.values.tables import SOURCE, STATE_TABLES, TABLE_BY_NAME
 from gpureport.values.window import to_ms
 
 _ABANDONED = "abandoned"
+BASIS = "samples_hash"
 _NOTES = "notes"
 _OBSERVED = tuple(table.name for table in (*STATE_TABLES, SOURCE))
 _SCHEMA = "schema"
@@ -170,6 +170,11 @@ def edit_of(staged: Sequence[Staged], base: Root) -> Edit:
             kept = (one for one in old if one not in each.rewritten and (one.is_observed or not each.is_replacing))
             changed[each.table, each.key] = (*kept, *each.files)
         notes = {each.key: {**latest.notes.get(each.key, {}), **each.notes} for each in staged if each.notes is not None}
+        others = {key: note for key, note in latest.notes.items() if key not in notes and note != base.notes.get(key)}
+        # Facts follow from those of earlier days. Of two days that were computed at the same time, the later one is outdated.
+        for pair in [(own, other) for own in notes for other in others if day_of(own)[0] == day_of(other)[0]]:
+            later = max(pair, key=day_of)
+            notes[later] = {**{**others, **notes}[later], BASIS: ""}
         schemas = {each.table: each.schema for each in staged if each.schema and each.table not in TABLE_BY_NAME}
         edited = with_files(latest, changed)
         return msgspec.structs.replace(edited, notes={**latest.notes, **notes}, schemas={**latest.schemas, **schemas})
@@ -220,7 +225,9 @@ def create_root(storage: Storage) -> None:
 def commit(storage: Storage, change: str, edit: Edit) -> Root:
     """Replace the root and return the new one. LakeBusyError where another writer was first; the lake is then unchanged."""
     for _ in range(_TRIES):
-        latest, found = _require_root(storage, read_root(storage))
+        if (held := read_root(storage)) is None:
+            raise LakeError(f"{storage.place}/{ROOT} is gone; restore it from a backup, or use another lake")
+        latest, found = held
         if change in latest.changes:
             return latest  # an earlier attempt succeeded, but its response was lost
         edited = edit(latest)
@@ -232,12 +239,6 @@ def commit(storage: Storage, change: str, edit: Edit) -> Root:
         if storage.replace(ROOT, found, encode_root(root)):
             return root
     raise LakeBusyError(f"others change {storage.place} without a pause; run again later")
-
-
-def _require_root(storage: Storage, found: FoundRoot | None) -> FoundRoot:
-    if found is None:
-        raise LakeError(f"{storage.place}/{ROOT} is gone; restore it from a backup, or use another lake")
-    return found
 
 
 def _stamped(latest: Root, edited: Root, change: str, written_ms: int) -> Root:
