@@ -174,11 +174,11 @@ select
     * exclude (is_doubtful, begun_joules, known_idle_watts, active_idle_joules, rest_idle_joules, above_joules, rest_joules) replace (
         if(measured_seconds is null, null, measured_joules) as measured_joules,
         if(measured_seconds is null, null, coalesce(counter_seconds, 0)) as counter_seconds,
-        if(measured_seconds is null, null, above_joules + least(begun_joules, rest_joules)) as active_joules,
+        if(measured_seconds is null, null, above_joules + greatest(0, least(begun_joules, rest_joules))) as active_joules,
         if(measured_seconds is null, null, active_seconds) as active_seconds,
         if(measured_seconds is null, null, activity_unknown_seconds) as activity_unknown_seconds,
         if(active_watts_max is null, null, greatest(0, active_watts_max - coalesce(idle_watts, 0))) as active_watts_max
     ),
     if(measured_seconds is null or idle_watts is null, null, active_idle_joules + rest_idle_joules) as idle_joules,
-    if(measured_seconds is null, null, rest_joules - least(begun_joules, rest_joules)) as allocated_idle_joules
+    if(measured_seconds is null, null, rest_joules - greatest(0, least(begun_joules, rest_joules))) as allocated_idle_joules
 from split

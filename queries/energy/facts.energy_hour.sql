@@ -3,7 +3,7 @@
 -- The rows add up to the measured energy. A row with the namespace '' is unallocated: energy of free GPUs and unattributed energy. Amounts and
 -- seconds are of GPUs with known energy, except gpu_seconds and used_gpu_seconds. The parts are unknown where the idle baseline is unknown.
 --
--- revision: 12
+-- revision: 13
 -- grain:  cluster, hour_start_at, namespace, is_allocated, node_name, gpu_model
 -- reads:  facts.container_hour, facts.device_hour, facts.device_power_hour, facts.power_hour
 -- params: since_at, until_at

@@ -2,7 +2,7 @@
 --
 -- Each combination of methods has its own row.
 --
--- revision: 13
+-- revision: 14
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, day, idle_source, hours_method, method, scope
 -- reads:  facts.container_hour, facts.device_power_hour, facts.power_hour
 -- params: since_at, until_at

@@ -6,7 +6,7 @@
 -- of the GPU where known, else in equal parts; under MIG by compute slices of the whole GPU. Growth over a gap of the counter's samples belongs to
 -- the holder that certainly held the GPU throughout (day.gap_holder).
 --
--- revision: 13
+-- revision: 14
 -- grain:  cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at
 -- reads:  day.allocated_interval, day.gap_holder, day.instance_util, day.partition_interval, day.power_activity, day.power_interval, day.power_util
 -- columns: cluster, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, hour_start_at, observed_seconds, gpu_seconds, measured_seconds,

@@ -32,7 +32,7 @@
 --          counter_active_joules, counter_unknown_seconds, begun_joules, powered_seconds, powered_joules, powered_active_seconds, powered_active_joules, powered_unknown_seconds,
 --          active_watts_max
 --   end_at                   UTC, end of the last row's interval, exclusive; end of the hour where nothing is cut
---   begun_joules             J, growth of the energy counter beyond power in inactive intervals, of work that began in them
+--   begun_joules             J, growth of the energy counter beyond power in inactive intervals, of work that began in them; less than 0 where the counter lags
 --   active_watts_max         W, maximum power of an active interval
 with cut_hour as (
     select
@@ -152,9 +152,9 @@ select
     sum(case when activity is distinct from 0 then energy_joules_increase end)::double as counter_active_joules,
     sum(case when activity is null and energy_joules_increase is not null then held_ms end) / 1000 as counter_unknown_seconds,
     -- A signal covers the time before its sample, the counter the time after it. If the counter grew by a tenth more than power shows, work
-    -- began within an interval that looks inactive.
+    -- began within an interval that looks inactive; less what power shows while the counter waits for its refresh, which the next growth contains.
     sum(case
-        when activity = 0 and 1000 * energy_joules_increase > 1.1 * power_watts * held_ms
+        when activity = 0 and (energy_joules_increase = 0 or 1000 * energy_joules_increase > 1.1 * power_watts * held_ms)
             then energy_joules_increase::double - power_watts::double * held_ms / 1000
     end) as begun_joules,
     sum(case when power_only_watts is not null then held_ms end) / 1000 as powered_seconds,

@@ -302,7 +302,7 @@ def energy(
                 if has_power:
                     add(sums, counts, 0, number, drawn)
                     add(sums, counts, 10, number, increase[row])
-                    if not is_active and 10 * increase[row] > 11 * drawn:
+                    if not is_active and (increase[row] == 0 or 10 * increase[row] > 11 * drawn):
                         begun[number] += as_double(increase[row], 1e6) - as_double(power[row], 1e3) * held / 1000
                         counts[11, number] += 1
                 if is_active:
