@@ -11,9 +11,7 @@
 --   device_seconds    s in which devices had data, added over devices
 --   lifetime_seconds  s of the holder's life; null for a device, and where unknown
 with split as (
-    select distinct
-        cluster,
-        device_uuid
+    select distinct columns('^(cluster|device_uuid)$')
     from period.sum
     where subject = 'device' and gpu_instance_id != ''
 ),
@@ -125,17 +123,15 @@ figured as (
         case when pcie_tx_reason is null then pcie_tx_bytes / pcie_tx_seen_seconds end as f_pcie_tx_bytes_per_second_avg,
         case when pcie_rx_reason is null then pcie_rx_bytes / pcie_rx_seen_seconds end as f_pcie_rx_bytes_per_second_avg,
         case when nvlink_tx_reason is null then nvlink_tx_bytes / nvlink_tx_seen_seconds end as f_nvlink_tx_bytes_per_second_avg,
-        case when nvlink_rx_reason is null then nvlink_rx_bytes / nvlink_rx_seen_seconds end as f_nvlink_rx_bytes_per_second_avg,
-        case when pcie_tx_reason is null then pcie_tx_bytes / pcie_tx_seen_seconds / pcie_bytes_per_second end as f_pcie_tx_ratio_avg,
-        case when pcie_rx_reason is null then pcie_rx_bytes / pcie_rx_seen_seconds / pcie_bytes_per_second end as f_pcie_rx_ratio_avg,
-        case when nvlink_tx_reason is null then nvlink_tx_bytes / nvlink_tx_seen_seconds / nvlink_bytes_per_second end as f_nvlink_tx_ratio_avg,
-        case when nvlink_rx_reason is null then nvlink_rx_bytes / nvlink_rx_seen_seconds / nvlink_bytes_per_second end as f_nvlink_rx_ratio_avg
+        case when nvlink_rx_reason is null then nvlink_rx_bytes / nvlink_rx_seen_seconds end as f_nvlink_rx_bytes_per_second_avg
     from enabled
 ),
 
 bounded as (
     select
         *,
+        columns('^f_(pcie_[tr]x)_bytes_per_second_avg$') / pcie_bytes_per_second as 'f_\1_ratio_avg',
+        columns('^f_(nvlink_[tr]x)_bytes_per_second_avg$') / nvlink_bytes_per_second as 'f_\1_ratio_avg',
         -- The counters overlap in their causes: the largest is the lower bound of any throttling.
         greatest(
             f_power_violation_ratio, f_thermal_violation_ratio,
@@ -224,12 +220,8 @@ select
     coalesce(thermal_violation_seen_seconds, 0) as thermal_violation_seen_seconds,
     case when $saturation_enabled then sync_boost_violation_seconds end as sync_boost_violation_seconds,
     coalesce(sync_boost_violation_seen_seconds, 0) as sync_boost_violation_seen_seconds,
-    case when $saturation_enabled then board_limit_violation_seconds end as board_limit_violation_seconds,
-    case when $saturation_enabled then low_util_violation_seconds end as low_util_violation_seconds,
-    case when $saturation_enabled then reliability_violation_seconds end as reliability_violation_seconds,
-    coalesce(board_limit_violation_seen_seconds, 0) as board_limit_violation_seen_seconds,
-    coalesce(low_util_violation_seen_seconds, 0) as low_util_violation_seen_seconds,
-    coalesce(reliability_violation_seen_seconds, 0) as reliability_violation_seen_seconds,
+    case when $saturation_enabled then columns('^(board_limit|low_util|reliability)_violation_seconds$') end as "\0",
+    coalesce(columns('^(board_limit|low_util|reliability)_violation_seen_seconds$'), 0) as "\0",
     case when $saturation_enabled then columns('^(sw_power_cap|hw_slowdown|sync_boost|sw_thermal|hw_thermal|hw_power_brake)_seconds$') end as "\0",
     case when $saturation_enabled then greatest(any_throttle_seconds, f_any_throttle_ratio * throttle_seen_seconds) end as any_throttle_seconds,
     coalesce(throttle_seen_seconds, 0) as throttle_seen_seconds,
