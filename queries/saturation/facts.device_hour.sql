@@ -65,14 +65,10 @@ run as (
 labelled as (
     select
         columns('^(cluster|device_uuid|gpu_instance_id|hour_start_at)$'),
-        arg_max(node_name, (end_at, start_at, node_name)) filter (where node_name != '') as node_name,
-        arg_max(gpu_index, (end_at, start_at, gpu_index)) filter (where gpu_index != '') as gpu_index,
-        arg_max(gpu_device, (end_at, start_at, gpu_device)) filter (where gpu_device != '') as gpu_device,
-        arg_max(gpu_model, (end_at, start_at, gpu_model)) filter (where gpu_model != '') as gpu_model,
-        arg_max(gpu_instance_profile, (end_at, start_at, gpu_instance_profile)) filter (where gpu_instance_profile != '') as gpu_instance_profile,
-        arg_max(pci_bus_id, (end_at, start_at, pci_bus_id)) filter (where pci_bus_id != '') as pci_bus_id,
-        arg_max(driver_version, (end_at, start_at, driver_version)) filter (where driver_version != '') as driver_version,
-        arg_max(make, (end_at, start_at, make)) filter (where make != '') as make
+        arg_max(
+            nullif(columns('^(node_name|gpu_(index|device|model|instance_profile)|pci_bus_id|driver_version|make)$'), ''),
+            (end_at, start_at, columns('^(node_name|gpu_(index|device|model|instance_profile)|pci_bus_id|driver_version|make)$'))
+        ) as "\0"
     from run
     group by all
 )
