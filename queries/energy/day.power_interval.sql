@@ -148,8 +148,7 @@ summed as (
         sum(observed_seconds * part_ratio) as observed_seconds,
         if(any_value(is_doubtful), null, sum(measured_seconds * part_ratio)) as measured_seconds,
         sum(columns('^((counter|active|activity_unknown)_seconds|(measured|counter|integral|active|begun)_joules)$') * part_ratio),
-        max(active_watts_max) as active_watts_max,
-        max(power_watts_max) as power_watts_max
+        max(columns('^(active|power)_watts_max$'))
     from placed
     group by interval_number
 ),

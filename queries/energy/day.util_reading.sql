@@ -34,8 +34,7 @@ union all by name
 -- Copies with the same time count once.
 select
     columns('^(holder_number|step_at)$'),
-    max(until_at) as until_at,
-    max(weight) as weight
+    max(columns('^(until_at|weight)$'))
 from reading
 where not is_alone
 group by holder_number, step_at

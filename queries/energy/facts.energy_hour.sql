@@ -19,8 +19,7 @@
 with place as (
     select
         columns('^(cluster|device_uuid|hour_start_at)$'),
-        max(node_name) as node_name,
-        max(gpu_model) as gpu_model
+        max(columns('^(node_name|gpu_model)$'))
     from facts.device_hour
     where is_in_period(hour_start_at, $since_at, $until_at)
     group by cluster, device_uuid, hour_start_at
@@ -87,12 +86,8 @@ part as (
         active_joules + allocated_idle_joules + coalesce(idle_joules, 0) as energy_joules,
         if(active_joules is null, null, 0) as unattributed_joules,
         if(is_never_active, allocated_idle_joules + coalesce(idle_joules, 0), active_joules * 0) as never_active_joules,
-        corrected_ratio,
         active_joules * share_error_ratio(method, equal_seconds, active_seconds) as share_error_joules,
-        measured_seconds,
-        measured_gpu_seconds,
-        device_measured_seconds,
-        gpu_seconds,
+        columns('^(corrected_ratio|(device_)?measured_seconds|(measured_)?gpu_seconds)$'),
         gpu_seconds * used_ratio as used_gpu_seconds,
         if(idle_joules is null, null, measured_gpu_seconds * sm_active_ratio) as sm_active_gpu_seconds
     from holder
@@ -142,8 +137,7 @@ select
         else 'mixed'
     end as energy_method,
     sum(columns('_joules$')),
-    sum(measured_seconds) filter (where energy_joules is not null) as measured_seconds,
-    sum(measured_gpu_seconds) filter (where energy_joules is not null) as measured_gpu_seconds,
+    sum(columns('^measured_(gpu_)?seconds$')) filter (where energy_joules is not null),
     max(device_measured_seconds) filter (where energy_joules is not null) as device_measured_seconds_max,
     sum((energy_joules - coalesce(gap_joules, 0)) / nullif(device_measured_seconds, 0)) as power_watts,
     sum(sm_active_gpu_seconds) filter (where energy_joules is not null) as sm_active_gpu_seconds,

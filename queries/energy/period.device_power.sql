@@ -29,8 +29,7 @@ select
     sum(measured_seconds) is null and sum(integral_joules) is not null as is_implausible,
     coalesce(any_value(corrected.corrected_sample_count), if(coalesce(sum(measured_joules), sum(integral_joules)) is null, null, 0))::bigint as corrected_sample_count,
     if(count(corrected_joules) = count(measured_joules), sum(corrected_joules), null) as corrected_joules,
-    sum(counter_joules) as counter_joules,
-    sum(integral_joules) as integral_joules,
+    sum(columns('^(counter|integral)_joules$')),
     sum(idle_joules) as known_idle_joules,
     if(sum(idle_known_count) = sum(measured_known_count), known_idle_joules, null) as idle_joules,
     sum(columns('^(attributed_joules|unattributed_joules|closing_error_joules)$'))

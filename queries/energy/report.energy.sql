@@ -16,8 +16,7 @@
 with place as (
     select
         columns('^(cluster|device_uuid|hour_start_at)$'),
-        max(node_name) as node_name,
-        max(gpu_model) as gpu_model
+        max(columns('^(node_name|gpu_model)$'))
     from facts.device_hour
     group by cluster, device_uuid, hour_start_at
 ),

@@ -37,12 +37,10 @@ ours as (
 summed as (
     select
         shown.* similar to '^(cluster|namespace|pod|pod_uid)$',
-        sum(shown.kepler_seconds) as kepler_seconds,
-        sum(shown.kepler_joules) as kepler_joules,
         sum(shown.kepler_joules) filter (where ours.above_idle_joules is not null) as compared_joules,
         max(shown.kepler_watts_max) as kepler_watts_max,
         bool_or(ours.is_idle_unknown) as is_idle_unknown,
-        sum(columns('^(above_idle_joules|active_joules_kepler|measured_seconds)$')),
+        sum(columns('^(kepler_seconds|kepler_joules|above_idle_joules|active_joules_kepler|measured_seconds)$')),
         count(ours.pod) > 0 as is_holder
     from shown
     left join ours
@@ -65,8 +63,7 @@ select
     if(reason is null, above_idle_joules / measured_seconds, null) as above_idle_watts_avg,
     kepler_watts_max,
     kepler_joules,
-    if(reason is null, above_idle_joules, null) as above_idle_joules,
-    if(reason is null, active_joules_kepler, null) as active_joules_kepler,
+    if(reason is null, columns('^(above_idle_joules|active_joules_kepler)$'), null) as "\0",
     if(ratio_reason is null, compared_joules / above_idle_joules, null) as kepler_ratio,
     kepler_seconds,
     coalesce(measured_seconds, 0) as measured_seconds,
