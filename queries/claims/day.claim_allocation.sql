@@ -63,10 +63,8 @@ numbered as (
 step as (
     select
         columns('^(cluster|namespace|claim|claim_uid|driver|pool|device|share_id|request)$'),
-        any_value(subrequest) as subrequest,
-        bool_or(is_admin_access) as is_admin_access,
-        bool_or(is_extended_resource) as is_extended_resource,
-        any_value(owner_uid) as owner_uid,
+        any_value(columns('^(subrequest|owner_uid)$')),
+        bool_or(columns('^is_(admin_access|extended_resource)$')),
         min(allocated_at) as allocated_at,
         min(observed_at) as first_at,
         arg_min_null(previous_at, observed_at) as previous_at,
@@ -74,8 +72,7 @@ step as (
             partition by cluster, claim_uid, driver, pool, device, share_id, request
             order by min(observed_at)
         ) as before_until_at,
-        max(last_at) as last_at,
-        max(stands_until_at) as stands_until_at,
+        max(columns('^(last_at|stands_until_at)$')),
         arg_max(is_followed, observed_at) as is_followed
     from numbered
     group by cluster, namespace, claim, claim_uid, driver, pool, device, share_id, request, number

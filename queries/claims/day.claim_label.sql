@@ -21,8 +21,7 @@ with reported as (
 exporter as (
     select
         columns('^(cluster|device_uuid|namespace|pod|pod_uid|container|claim)$'),
-        max(driver) as driver,
-        max(pool) as pool,
+        max(columns('^(driver|pool)$')),
         if(count(distinct device) = 1, max(device), '') as device
     from reported
     group by cluster, device_uuid, namespace, pod, pod_uid, container, claim

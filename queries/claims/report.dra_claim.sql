@@ -25,8 +25,7 @@ with allocated as (
     select
         columns('^(cluster|namespace|claim|claim_uid|driver|pool|device|share_id|request)$'),
         any_value(subrequest) as subrequest,
-        bool_or(is_admin_access) as is_admin_access,
-        bool_or(is_extended_resource) as is_extended_resource,
+        bool_or(columns('^is_(admin_access|extended_resource)$')),
         arg_max(device_uuid, (matched_by != '', end_at)) as device_uuid,
         coalesce(arg_max(gpu_instance_id, (matched_by != '', end_at)), '') as gpu_instance_id,
         arg_max(matched_by, (matched_by != '', end_at)) as matched_by,
@@ -90,9 +89,7 @@ container as (
 
 select
     allocated.* similar to '^(cluster|namespace|claim|claim_uid|driver|pool|device|share_id|request)$',
-    hour.allocated_seconds,
-    hour.reserved_seconds,
-    hour.used_seconds,
+    hour.* similar to '^(allocated|reserved|used)_seconds$',
     hour.allocated_seconds - hour.used_seconds as idle_seconds,
     if(allocated.is_admin_access, 0, hour.allocated_gpu_hours) as allocated_gpu_hours,
     if(allocated.is_admin_access, 0, hour.reserved_idle_gpu_hours) as reserved_idle_gpu_hours,

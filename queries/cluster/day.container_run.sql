@@ -61,13 +61,10 @@ seen as (
 run as (
     select
         columns('^(cluster|namespace|pod|pod_uid|container)$'),
-        max(node_name) as node_name,
-        arg_max(claims, observed_at) as claims,
-        arg_max(resources, observed_at) as resources,
+        arg_max(columns('^(claims|resources)$'), observed_at) as "\0",
         start_at,
-        max(columns('^(finished_at|stopped_at|restart_count)$')),
-        max(observed_at) as last_at,
-        max(stands_until_at) as stands_until_at
+        max(columns('^(node_name|finished_at|stopped_at|restart_count|stands_until_at)$')),
+        max(observed_at) as last_at
     from seen
     group by cluster, namespace, pod, pod_uid, container, start_at
 ),

@@ -31,9 +31,7 @@ hourly as (
         min(hour_start_at) as first_hour_at,
         max(hour_start_at) as last_hour_at,
         list(hour(hour_start_at)) filter (where observed_seconds >= 1800) as seen_hours,
-        arg_max(nullif(node_name, ''), hour_start_at) as node_name,
-        arg_max(nullif(gpu_model, ''), hour_start_at) as gpu_model,
-        arg_max(nullif(driver_version, ''), hour_start_at) as driver_version
+        arg_max(nullif(columns('^(node_name|gpu_model|driver_version)$'), ''), hour_start_at) as "\0"
     from facts.device_hour
     group by all
 ),
@@ -81,10 +79,8 @@ due as (
 board as (
     select
         columns('^(cluster|device_uuid)$'),
-        max(node_name) as node_name,
         min(first_at) as first_at,
-        max(last_at) as last_at,
-        max(last_seen_at) as last_seen_at
+        max(columns('^(node_name|last_at|last_seen_at)$'))
     from due
     group by all
 ),
@@ -104,8 +100,7 @@ node as (
     select
         columns('^(cluster|node_name)$'),
         min(start_at) as start_at,
-        max(end_at) as end_at,
-        max(accelerator_count) as accelerator_count,
+        max(columns('^(end_at|accelerator_count)$')),
         coalesce(max(device_count), nullif(max(accelerator_count), 0)) as device_count
     from facts.node_day
     group by all

@@ -172,9 +172,7 @@ select
     if(running.pod_watches > 0 and running.unstaged = 0, running.bound_pods, null)::bigint as bound_pending_pod_count,
     if(running.pod_watches > 0 and running.unstaged = 0 and running.unsized_bound + running.unlisted = 0, running.bound, null)::double as bound_pending_units,
     if(running.pod_watches > 0 and running.unstaged = 0 and running.unsized_allocated + running.unlisted = 0, running.allocated, null)::double as allocated_units,
-    if(running.is_allocatable_known and running.unjudged = 0, running.schedulable, null)::double as schedulable_units,
-    if(running.is_allocatable_known and running.unjudged = 0, running.cordoned, null)::double as cordoned_units,
-    if(running.is_allocatable_known and running.unjudged = 0, running.not_ready, null)::double as not_ready_units
+    if(running.is_allocatable_known and running.unjudged = 0, columns('^(schedulable|cordoned|not_ready)$'), null)::double as '\1_units'
 from known as running
 inner join resource
     using (cluster, source, resource)

@@ -25,8 +25,7 @@ with run as (
 listed as (
     select
         columns('^(cluster|pod_uid|container)$'),
-        arg_max(requests, observed_at) as requests,
-        arg_max(claims, observed_at) as claims
+        arg_max(columns('^(requests|claims)$'), observed_at) as "\0"
     from lake.pod_container
     group by cluster, pod_uid, container
 ),

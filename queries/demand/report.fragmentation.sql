@@ -14,8 +14,7 @@
 with free as (
     select
         cluster,
-        coalesce(gpu_model, '') as gpu_model,
-        coalesce(resources, '') as resources,
+        coalesce(columns('^(gpu_model|resources)$'), '') as "\0",
         gpu_count as free_gpus,
         if(largest_part_gpus is null, floor(gpu_count + 1e-9), whole_count) as whole_gpus,
         largest_part_gpus,

@@ -7,8 +7,7 @@ create macro agreement(beside) as table
     select
         cluster,
         compared,
-        coalesce(object, '') as object,
-        coalesce(resource, '') as resource,
+        coalesce(columns('^(object|resource)$'), '') as "\0",
         observed_at,
         date_trunc('hour', observed_at) as hour_start_at,
         count(*) as compared_count,

@@ -17,8 +17,7 @@ with beside as (
 select
     cluster,
     coalesce(compared, 'all') as compared,
-    coalesce(object, '') as object,
-    coalesce(resource, '') as resource,
+    coalesce(columns('^(object|resource)$'), '') as "\0",
     max(count(distinct observed_at)) over (partition by cluster, coalesce(compared, 'all')) as snapshot_count,
     count(distinct observed_at) filter (where differing_count > 0) as differing_snapshot_count,
     min(observed_at) filter (where differing_count > 0) as difference_at,

@@ -133,9 +133,7 @@ unfound as (
 request as (
     select
         columns('^(cluster|namespace|pod|container|pod_uid)$'),
-        arg_max(request_source, end_at) as request_source,
-        arg_max(requested, end_at) as requested,
-        arg_max(claims, end_at) as claims,
+        arg_max(columns('^(request_source|requested|claims)$'), end_at) as "\0",
         sum(overlap_ms(start_at, end_at, $since_at::timestamp, $until_at::timestamp)) / 1000 as run_seconds,
         min(start_at) as first_at,
         max(end_at) as last_at

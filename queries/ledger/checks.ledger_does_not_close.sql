@@ -23,8 +23,7 @@ with part as (
 
 select
     columns('^(cluster|node_name|device_uuid|day)$'),
-    sum(capacity_gpu_hours) as capacity_gpu_hours,
-    sum(gpu_hours) as gpu_hours,
+    sum(columns('^(capacity_)?gpu_hours$')),
     sum(capacity_gpu_hours) - sum(gpu_hours) as difference_gpu_hours
 from part
 group by all

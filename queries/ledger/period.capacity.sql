@@ -18,12 +18,8 @@ with seen as (
 
 expected as (
     select
-        cluster,
-        max(node_name) as node_name,
-        device_uuid,
-        day,
-        max(gpu_model) as gpu_model,
-        max(expected_seconds) as expected_seconds,
+        columns('^(cluster|device_uuid|day)$'),
+        max(columns('^(node_name|gpu_model|expected_seconds)$')),
         any_value(if(known_day = day, 'unseen', 'not_exported')) as unseen_cause
     from period.device_day
     group by all

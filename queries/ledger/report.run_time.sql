@@ -30,8 +30,7 @@ reported as (
 started as (
     select
         columns('^(cluster|namespace|pod|pod_uid)$'),
-        max(requested_gpus) as requested_gpus,
-        max(scheduled_at) as scheduled_at
+        max(columns('^(requested_gpus|scheduled_at)$'))
     from facts.pod_wait
     group by all
 ),

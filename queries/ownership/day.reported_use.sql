@@ -125,8 +125,7 @@ allocated as (
     select
         columns('^(cluster|source|namespace|pod|pod_uid|container|device_uuid|gpu_instance_id|start_at)$'),
         bool_or(is_shared) as is_shared,
-        max(end_at) as end_at,
-        max(sure_until_at) as sure_until_at
+        max(columns('^(end_at|sure_until_at)$'))
     from found
     where device_uuid is not null
     group by cluster, source, namespace, pod, pod_uid, container, device_uuid, gpu_instance_id, start_at

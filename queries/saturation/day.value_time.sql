@@ -13,13 +13,8 @@ with sampled as (
         columns('^(cluster|device_uuid|gpu_instance_id)$'),
         seen_at::timestamp as seen_at,
         (1000 * held_seconds)::integer as held_ms,
-        gpu_util_ratio::double as gpu_util_ratio,
-        sm_active_ratio::double as sm_active_ratio,
-        tensor_active_ratio::double as tensor_active_ratio,
-        dram_active_ratio::double as dram_active_ratio,
-        memory_ratio(fb_used_bytes, fb_free_bytes) as memory_used_ratio,
-        power_watts::double as power_watts,
-        gpu_temp_celsius::double as gpu_temp_celsius
+        columns('^((gpu_util|(sm|tensor|dram)_active)_ratio|power_watts|gpu_temp_celsius)$')::double as "\0",
+        memory_ratio(fb_used_bytes, fb_free_bytes) as memory_used_ratio
     from lake.device_sample
 ),
 

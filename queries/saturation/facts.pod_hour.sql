@@ -14,8 +14,7 @@
 with line_hour as (
     select
         columns('^(line_number|hour_start_at)$'),
-        sum(seen_seconds) as seen_seconds,
-        sum(value_seconds) as value_seconds,
+        sum(columns('^(seen|value)_seconds$')),
         max(value_max) as value_max
     from day.pod_sum
     group by line_number, hour_start_at

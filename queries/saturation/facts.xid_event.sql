@@ -110,11 +110,9 @@ select
     source_signal
 from rise
 where event_count > 0 and event_count <= 100 * step_seconds
-union all
+union all by name
 select
-    sample.cluster,
-    sample.device_uuid,
-    sample.gpu_instance_id,
+    sample.* similar to '^(cluster|device_uuid|gpu_instance_id)$',
     sample.seen_at::timestamp as seen_at,
     sample.xid_event_code as xid_code,
     1::bigint as event_count,

@@ -28,11 +28,7 @@ added as (
             when 5 then 'team'
             else 'workload'
         end as scope,
-        coalesce(gpu_model, '') as gpu_model,
-        coalesce(team, '') as team,
-        coalesce(namespace, '') as namespace,
-        coalesce(workload_kind, '') as workload_kind,
-        coalesce(workload, '') as workload,
+        coalesce(columns('^(gpu_model|team|namespace|workload_kind|workload)$'), '') as "\0",
         signal,
         bin,
         (bin * bin_width(signal))::double as value,
