@@ -110,9 +110,11 @@ select
     source_signal
 from rise
 where event_count > 0 and event_count <= 100 * step_seconds
-union all by name
+union all
 select
-    sample.* similar to '^(cluster|device_uuid|gpu_instance_id)$',
+    sample.cluster,
+    sample.device_uuid,
+    sample.gpu_instance_id,
     sample.seen_at::timestamp as seen_at,
     sample.xid_event_code as xid_code,
     1::bigint as event_count,
