@@ -63,6 +63,28 @@ placed as (
         and board.until_at > power.start_at
 ),
 
+-- The growth at a refresh of the counter is of all samples since the refresh before, by their power.
+refreshed as (
+    select
+        * exclude (refresh_number) replace (
+            if(
+                count(*) over refresh > 1
+                and bool_and(coalesce(energy_joules_increase is not null and power_watts > 0 and part_ratio = 1, false)) over refresh,
+                sum(energy_joules_increase) over refresh * power_watts * held_seconds / sum(power_watts * held_seconds) over refresh,
+                energy_joules_increase
+            ) as energy_joules_increase
+        )
+    from (
+        select
+            *,
+            count(*) filter (where energy_joules_increase > 0) over (
+                partition by cluster, interval_number order by step_at rows between unbounded preceding and 1 preceding
+            ) as refresh_number
+        from placed
+    ) as numbered
+    window refresh as (partition by cluster, interval_number, refresh_number)
+),
+
 measured as (
     select
         placed.*,
@@ -73,7 +95,7 @@ measured as (
             when edge.start_at is not null then edge.reported_joules
             when not placed.has_counter then placed.power_watts * placed.held_seconds
         end as joules
-    from placed
+    from refreshed as placed
     left join day.energy_edge as edge
         on
             placed.cluster = edge.cluster
