@@ -91,7 +91,6 @@ select
     cluster,
     row_number() over (order by interval_number, gpu_instance_id)::uinteger as instance_number,
     placed.* similar to '^(device_uuid|gpu_instance_id|interval_number|hour_start_at|start_at|end_at|instance_owner_count|slice_count|has_util|signal)$',
-    count(*) over same_interval as instance_count,
     if(instance_owner_count > 0, slice_count / sum(if(instance_owner_count > 0, slice_count, 0)) over same_interval, 0) as slice_share_ratio,
     instance_owner_count / owner_count as equal_share_ratio,
     if(instance_owner_count > 0, least(1, part_ratio), 0) as allocated_part_ratio,
