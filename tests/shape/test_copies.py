@@ -9,19 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpureport.collect.shape.copies import CopyMerger, Points, collapse_target, in_order_of_preference, merge_targets
+from gpureport.collect.shape.copies import CopyMerger, Points, merge_copies, merge_targets
 from gpureport.collect.shape.identity import Provenance
 
 TARGETS = [Provenance("dcgm", instance, "") for instance in ("a", "b")]
 INSTANTS = st.lists(st.integers(0, 60), min_size=1, max_size=12, unique=True).map(lambda found: np.array(sorted(found), np.int64))
 COPIES = st.lists(st.tuples(st.sampled_from(TARGETS), INSTANTS, st.booleans()), min_size=1, max_size=4)
-
-
-def alone(copies: list[tuple[Provenance, Points]]) -> Points:
-    targets: dict[Provenance, list[Points]] = {}
-    for target, points in copies:
-        targets.setdefault(target, []).append(points)
-    return merge_targets(in_order_of_preference({target: collapse_target(found) for target, found in targets.items()}))
 
 
 @settings(max_examples=200)
@@ -37,7 +30,7 @@ def test_signals_that_share_instants_are_merged_as_each_alone(
             (target, Points(times, values.integers(0, 9, times.size).astype(float), marked))
             for (target, times, _), marked in zip(drawn, stale, strict=True)
         ]
-        found, expected = merger.merge(copies), alone(copies)
+        found, expected = merger.merge(copies), merge_copies(copies)
         for name in ("times_ms", "values", "stale_ms"):
             np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
         shared.append(found.times_ms)

@@ -8,7 +8,7 @@ fills its pauses beyond the gap limit.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -16,9 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpureport.collect.shape.identity import Provenance
-from gpureport.collect.shape.intervals import GAP_STEPS, Times, Values, distinct, hourly_steps, is_among, is_same
-
-_NOTHING: Times = np.empty(0, np.int64)
+from gpureport.collect.shape.intervals import GAP_STEPS, NO_TIMES, Times, Values, distinct, hourly_steps, is_among, is_same
 
 
 @dataclass(frozen=True)
@@ -56,11 +54,6 @@ def collapse_target(copies: list[Points]) -> Points:
     return Points(times, values, _continuing_markers(copies, [copy.times_ms for copy in copies], times))
 
 
-def in_order_of_preference(targets: Mapping[Provenance, Points]) -> list[Points]:
-    """Sort targets by number of samples, most first. Ties go to the smallest labels."""
-    return [targets[key] for key in sorted(targets, key=lambda key: (-targets[key].count, key))]
-
-
 def merge_targets(targets: list[Points]) -> Points:
     """Merge targets in order of preference. A sample counts only in pauses of all better targets."""
     if len(targets) == 1:
@@ -92,7 +85,7 @@ class CopyMerger:
             self._known[key] = _sorted_order(copies)
         order = self._known[key]
         if order.positions is None:
-            return _merged(copies)
+            return merge_copies(copies)
         return Points(order.times_ms, np.concatenate([points.values for _, points in copies])[order.positions], order.stale_ms)
 
 
@@ -109,13 +102,13 @@ class _Order:
 
 def _sorted_order(copies: Sequence[tuple[Provenance, Points]]) -> _Order:
     if any(_overlap(found) for found in _by_target(copies).values()):
-        return _Order(copies, _NOTHING, _NOTHING, None)
+        return _Order(copies, NO_TIMES, NO_TIMES, None)
     ends = np.cumsum([points.count for _, points in copies])
     numbered = [
         (provenance, Points(points.times_ms, np.arange(end - points.count, end, dtype=np.float64), points.stale_ms))
         for (provenance, points), end in zip(copies, ends.tolist(), strict=True)
     ]
-    merged = _merged(numbered)
+    merged = merge_copies(numbered)
     return _Order(copies, merged.times_ms, merged.stale_ms, merged.values.astype(np.int64))
 
 
@@ -132,14 +125,16 @@ def _by_target(copies: Sequence[tuple[Provenance, Points]]) -> dict[Provenance, 
     return targets
 
 
-def _merged(copies: Sequence[tuple[Provenance, Points]]) -> Points:
-    return merge_targets(in_order_of_preference({key: collapse_target(found) for key, found in _by_target(copies).items()}))
+def merge_copies(copies: Sequence[tuple[Provenance, Points]]) -> Points:
+    """Merge the copies of a signal. Targets with most samples come first; ties go to the smallest labels."""
+    targets = {key: collapse_target(found) for key, found in _by_target(copies).items()}
+    return merge_targets([targets[key] for key in sorted(targets, key=lambda key: (-targets[key].count, key))])
 
 
 def _continuing_markers(copies: Sequence[Points], used_ms: Sequence[Times], times_ms: Times) -> Times:
     """Return the markers to keep: after a copy's own sample, unless a copy without a marker continues within the gap limit."""
     if not any(copy.stale_ms.size for copy in copies):
-        return _NOTHING
+        return NO_TIMES
     is_end = np.append(np.diff(times_ms) > GAP_STEPS * _usual_steps(times_ms)[:-1], True)
     found = []
     for copy, own_ms in zip(copies, used_ms, strict=True):

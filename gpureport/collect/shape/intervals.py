@@ -23,7 +23,7 @@ Times = NDArray[np.int64]
 Values = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-_NOTHING: Times = np.empty(0, np.int64)
+NO_TIMES: Times = np.empty(0, np.int64)
 _NO_VALUES: Values = np.empty(0)
 
 
@@ -32,7 +32,7 @@ def distinct(arrays: Sequence[Times]) -> Times:
     from gpureport.collect.shape.loops import merge_distinct
 
     if len(arrays) < 2:
-        return merge_distinct(arrays[0] if arrays else _NOTHING, _NOTHING)
+        return merge_distinct(arrays[0] if arrays else NO_TIMES, NO_TIMES)
     half = len(arrays) // 2
     return merge_distinct(distinct(arrays[:half]), distinct(arrays[half:]))
 

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gpureport.collect.shape.copies import Points, collapse_target, in_order_of_preference, merge_targets
-from gpureport.collect.shape.identity import NO_WORKLOAD, DeviceLabels, Provenance, Workload
-from gpureport.collect.shape.intervals import Intervals, StepFallback, Times, distinct, intervals, is_among, is_same
+from gpureport.collect.shape.copies import merge_copies
+from gpureport.collect.shape.identity import NO_WORKLOAD, DeviceLabels, Workload
+from gpureport.collect.shape.intervals import NO_TIMES, Intervals, StepFallback, Times, distinct, intervals, is_among, is_same
 from gpureport.collect.shape.prepare import Prepared
 from gpureport.values.window import Window
 
@@ -26,12 +26,26 @@ class Run(NamedTuple):
 def owner_runs(series: Iterable[Prepared], fallback_step_ms: StepFallback, window: Window) -> dict[Workload, list[Run]]:
     """Return the runs of each workload in one device's series, within the window."""
     runs: dict[Workload, list[Run]] = defaultdict(list)
+    named: dict[tuple[str, str], list[Times]] = defaultdict(list)
     for signal_series in _distinct_signals(series):
         # Signal by signal: another exporter may scrape the device at other times, or without workload labels.
         grid = _grid(signal_series, fallback_step_ms)
         for workload, times in _times_by_workload(signal_series).items():
-            runs[workload] += _runs(grid, is_among(grid.times_ms, times), window)
-    return {workload: _union(found) for workload, found in _with_uids(runs).items() if found}
+            is_named = is_among(grid.times_ms, times)
+            runs[workload] += _runs(grid, is_named, window)
+            named[workload[:2]].append(grid.times_ms[is_named])
+    found = {workload: _union(parts) for workload, parts in _with_uids(runs).items() if parts}
+    for workload, parts in found.items():
+        others = [times for pod, each in named.items() if pod != workload[:2] for times in each]
+        found[workload] = _handed_over(parts, distinct(named[workload[:2]]), distinct(others))
+    return found
+
+
+def _handed_over(runs: list[Run], own: Times, others: Times) -> list[Run]:
+    """End each run at the first name of another pod after the pod's own last one: metrics of a device differ in their steps."""
+    last = own[np.searchsorted(own, [run.end_ms for run in runs]) - 1]
+    bounds = np.append(others, runs[-1].end_ms)[np.searchsorted(others, last, side="right")].tolist()
+    return [Run(run.start_ms, min(run.end_ms, end)) for run, end in zip(runs, bounds, strict=True) if run.start_ms < end]
 
 
 def label_runs(
@@ -61,7 +75,7 @@ def _split(run: Run, profile: str, series: list[Prepared], gpu: list[Prepared], 
     own = [each for each in series if not profile or each.identity.device_labels.gpu_instance_profile in ("", profile)]
     ids, metrics = {each.series_id for each in own}, {each.identity.meaning.metric for each in own}
     shown = _all_times([each for each in gpu if each.series_id not in ids and each.identity.meaning.metric in metrics])
-    grid = intervals(_all_times(own), np.empty(0, np.int64), fallback_step_ms)
+    grid = intervals(_all_times(own), NO_TIMES, fallback_step_ms)
     following = np.append(grid.times_ms[1:], grid.ends_ms[-1])
     is_gap = ~grid.is_linked & (np.searchsorted(shown, grid.ends_ms) < np.searchsorted(shown, following))
     for times in _times_by_workload(own).values():
@@ -108,12 +122,7 @@ def _are_equal(group: list[Prepared], other: list[Prepared]) -> bool:
 
 def _grid(series: list[Prepared], fallback_step_ms: StepFallback) -> Intervals:
     """Return the intervals in which a metric shows the device. Copies are merged in the same way as values."""
-    targets: dict[Provenance, list[Points]] = defaultdict(list)
-    for each in series:
-        known = targets[each.identity.provenance]
-        if not any(each.points.has_times_of(other) for other in known):
-            known.append(each.points)
-    merged = merge_targets(in_order_of_preference({key: collapse_target(found) for key, found in targets.items()}))
+    merged = merge_copies([(each.identity.provenance, each.points) for each in series])
     return intervals(merged.times_ms, merged.stale_ms, fallback_step_ms)
 
 

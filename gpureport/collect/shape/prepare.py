@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from gpureport.collect.shape.copies import Points
 from gpureport.collect.shape.identity import Identity, KnownLabels
-from gpureport.collect.shape.intervals import Times, Values
+from gpureport.collect.shape.intervals import NO_TIMES, Times, Values
 from gpureport.collect.shape.reading import PLAIN, Reading, UnitEvidence
 from gpureport.values.catalog import Catalog, Meaning
 from gpureport.values.errors import SourceError
@@ -98,8 +98,6 @@ _INSTANTS = (1.4e9, 2.0**31)
 """Seconds since 1970, from Kubernetes' first release on."""
 _AMOUNTS = (0.0, 1e15)
 """The largest amounts on a node are bytes of memory."""
-
-_NO_MARKER: Times = np.empty(0, np.int64)
 
 
 @dataclass
@@ -203,11 +201,12 @@ class _Rules:
 def _prepare_one(key: int, identity: Identity, raw: Raw, samples: Samples, rule: _Rule, dropped: Counter[str]) -> Prepared:
     times, values, meaning = raw.times, raw.values, identity.meaning
     if _is_plain(raw, meaning, rule):
-        return Prepared(key, identity, Points(times, _scaled(values, rule.factor), _NO_MARKER), times, values, dropped)
+        scaled = values if rule.factor == 1 else values * rule.factor
+        return Prepared(key, identity, Points(times, scaled, NO_TIMES), times, values, dropped)
     stale = is_stale(values)
     kept = ~(stale | _is_unusable(values, stale, identity, rule.factor, dropped))
-    markers = samples.part(times, stale) if stale.any() else _NO_MARKER
-    points = Points(samples.part(times, kept), _scaled(values[kept], rule.factor), markers)
+    markers = samples.part(times, stale) if stale.any() else NO_TIMES
+    points = Points(samples.part(times, kept), values[kept] * rule.factor, markers)
     return Prepared(key, identity, points, times, values, dropped)
 
 
@@ -252,10 +251,6 @@ def _bounds(meaning: Meaning, factor: float) -> tuple[float, float]:
     if signal is None or meaning.kind == "counter":
         return 0.0, 2.0**64  # no counter is wider
     return signal.lowest / factor, signal.highest / factor
-
-
-def _scaled(values: Values, factor: float) -> Values:
-    return values if factor == 1 else values * factor
 
 
 def _is_unusable(
