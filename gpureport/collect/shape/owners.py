@@ -35,9 +35,10 @@ def owner_runs(series: Iterable[Prepared], fallback_step_ms: StepFallback, windo
             runs[workload] += _runs(grid, is_named, window)
             named[workload[:2]].append(grid.times_ms[is_named])
     found = {workload: _union(parts) for workload, parts in _with_uids(runs).items() if parts}
+    by_pod = {pod: distinct(times) for pod, times in named.items()}
     for workload, parts in found.items():
-        others = [times for pod, each in named.items() if pod != workload[:2] for times in each]
-        found[workload] = _handed_over(parts, distinct(named[workload[:2]]), distinct(others))
+        others = [times for pod, times in by_pod.items() if pod != workload[:2]]
+        found[workload] = _handed_over(parts, by_pod[workload[:2]], distinct(others))
     return found
 
 
