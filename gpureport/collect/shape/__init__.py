@@ -60,11 +60,12 @@ def shape(batch: SeriesBatch, catalog: Catalog, window: Window, keep_raw: bool =
     _count_contradictions(rows, signals)
     _count_joins(rows, signals, tallies)
     pods = {each.series_id for found in signals.values() for each in found.pod_series}
+    scoped = [(each, "pod" if each.series_id in pods else each.identity.meaning.scope) for each in series]
     return Shaped(
         device_sample=arrow.device_sample_table(rows),
         sample=arrow.sample_table(_sample_rows(series, pods, steps, window)),
         raw_sample=arrow.raw_sample_table(series if keep_raw else (), window),  # without rows, an import's are removed
-        series=arrow.series_table([(each, _scope(each, pods)) for each in series], batch.external_labels, window),
+        series=arrow.series_table(scoped, batch.external_labels, window),
         owner_label=_owner_label(series, steps, window),
         device_label=_device_label(series, steps, window),
         device_signal=arrow.device_signal_table(signals, window),
@@ -102,10 +103,6 @@ def _count_joins(
             if tally is not None:  # data-sheet values have no tally
                 tally.joined_count += joined
                 tally.row_count += found.count
-
-
-def _scope(series: Prepared, pods: set[int]) -> str:
-    return "pod" if series.series_id in pods else series.identity.meaning.scope
 
 
 _XIDS_PER_MS = 0.1

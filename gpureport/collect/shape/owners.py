@@ -34,6 +34,9 @@ def owner_runs(series: Iterable[Prepared], fallback_step_ms: StepFallback, windo
             is_named = is_among(grid.times_ms, times)
             runs[workload] += _runs(grid, is_named, window)
             named[workload[:2]].append(grid.times_ms[is_named])
+        targets = {each.identity.provenance for each in signal_series if each.identity.is_owned}
+        unnamed = [each for each in signal_series if not each.identity.is_owned and each.identity.provenance in targets]
+        named["", ""].append(_all_times(unnamed))
     found = {workload: _union(parts) for workload, parts in _with_uids(runs).items() if parts}
     by_pod = {pod: distinct(times) for pod, times in named.items()}
     for workload, parts in found.items():
@@ -43,7 +46,7 @@ def owner_runs(series: Iterable[Prepared], fallback_step_ms: StepFallback, windo
 
 
 def _handed_over(runs: list[Run], own: Times, others: Times) -> list[Run]:
-    """End each run at the first name of another pod after the pod's own last one: metrics of a device differ in their steps."""
+    """End each run where the GPU first shows another pod or none after the pod's own last sample: metrics differ in steps."""
     last = own[np.searchsorted(own, [run.end_ms for run in runs]) - 1]
     bounds = np.append(others, runs[-1].end_ms)[np.searchsorted(others, last, side="right")].tolist()
     return [Run(run.start_ms, min(run.end_ms, end)) for run, end in zip(runs, bounds, strict=True) if run.start_ms < end]
@@ -148,10 +151,9 @@ def _with_uids(runs: Mapping[Workload, list[Run]]) -> dict[Workload, list[Run]]:
     """Assign runs without a pod UID to the pod of that name, where sibling series have exactly one UID."""
     merged = {workload: list(found) for workload, found in runs.items() if workload.pod_uid}
     for workload, found in runs.items():
-        if workload.pod_uid:
-            continue
-        siblings = [other for other in merged if other._replace(pod_uid="") == workload]
-        merged.setdefault(siblings[0] if len(siblings) == 1 else workload, []).extend(found)
+        if not workload.pod_uid:
+            siblings = [other for other in merged if other._replace(pod_uid="") == workload]
+            merged.setdefault(siblings[0] if len(siblings) == 1 else workload, []).extend(found)
     return merged
 
 
