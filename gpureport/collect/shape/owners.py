@@ -26,22 +26,24 @@ class Run(NamedTuple):
 def owner_runs(series: Iterable[Prepared], fallback_step_ms: StepFallback, window: Window) -> dict[Workload, list[Run]]:
     """Return the runs of each workload in one device's series, within the window."""
     runs: dict[Workload, list[Run]] = defaultdict(list)
-    named: dict[tuple[str, str], list[Times]] = defaultdict(list)
+    named: dict[Workload, list[Times]] = defaultdict(list)
     for signal_series in _distinct_signals(series):
         # Signal by signal: another exporter may scrape the device at other times, or without workload labels.
         grid = _grid(signal_series, fallback_step_ms)
         for workload, times in _times_by_workload(signal_series).items():
             is_named = is_among(grid.times_ms, times)
             runs[workload] += _runs(grid, is_named, window)
-            named[workload[:2]].append(grid.times_ms[is_named])
+            named[workload].append(grid.times_ms[is_named])
         targets = {each.identity.provenance for each in signal_series if each.identity.is_owned}
         unnamed = [each for each in signal_series if not each.identity.is_owned and each.identity.provenance in targets]
-        named["", ""].append(_all_times(unnamed))
+        named[NO_WORKLOAD].append(_all_times(unnamed))
     found = {workload: _union(parts) for workload, parts in _with_uids(runs).items() if parts}
-    by_pod = {pod: distinct(times) for pod, times in named.items()}
+    shown = {each: distinct(times) for each, times in named.items()}
     for workload, parts in found.items():
-        others = [times for pod, times in by_pod.items() if pod != workload[:2]]
-        found[workload] = _handed_over(parts, by_pod[workload[:2]], distinct(others))
+        uids = ("", workload.pod_uid) if workload.pod_uid else {each.pod_uid for each in shown}
+        own = [each for each in shown if each[:2] == workload[:2] and each.pod_uid in uids]
+        others = [times for each, times in shown.items() if each not in own]
+        found[workload] = _handed_over(parts, distinct([shown[each] for each in own]), distinct(others))
     return found
 
 
