@@ -36,7 +36,7 @@ def owner_runs(series: Iterable[Prepared], fallback_step_ms: StepFallback, windo
             named[workload].append(grid.times_ms[is_named])
         targets = {each.identity.provenance for each in signal_series if each.identity.is_owned}
         unnamed = [each for each in signal_series if not each.identity.is_owned and each.identity.provenance in targets]
-        named[NO_WORKLOAD].append(_all_times(unnamed))
+        named[NO_WORKLOAD].append(grid.times_ms[is_among(grid.times_ms, _all_times(unnamed))])
     found = {workload: _union(parts) for workload, parts in _with_uids(runs).items() if parts}
     shown = {each: distinct(times) for each, times in named.items()}
     for workload, parts in found.items():
