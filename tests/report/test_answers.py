@@ -566,6 +566,11 @@ def test_costs_of_idle_hours_beside_unknown_ones_are_lower_bounds(con: duckdb.Du
     assert found["GPUs to return"].headline == "≥ 1 of 4"
     assert found["GPUs to return"].detail.endswith("cost of those allocated: ≥ $48")
     assert found["Cost"].detail.startswith("≥ $144 allocated (≥ $48 idle) · ≥ $8 unallocated · $40 allocation unknown.")
+    # So are the idle and underutilized hours themselves, as in the answer about capacity.
+    assert found["Largest waste"].detail == (
+        "≥ 36 GPU-h underutilized (SM activity below 50 %) in 1 pod, ≥ $72. Next: research / hold, ≥ 24 GPU-h idle. "
+        "In all: ≥ 24 GPU-h idle, ≥ 36 GPU-h underutilized, 20 GPU-h of unknown allocation."
+    )
 
 
 def test_money_goes_with_a_symbol_before_and_a_code_behind() -> None:

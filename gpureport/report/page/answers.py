@@ -124,9 +124,13 @@ class _Answers:
     @property
     def is_unmeasured(self) -> bool:
         """Whether no use is known: all allocated hours are unmeasured, all allocation is unknown, or the data have no GPU."""
-        capacity = self.whole.capacity
-        is_unknown = self.whole.of("unknown") > (1 - UNMEASURED) * capacity or not (capacity or self.team)
+        is_unknown = self.whole.of("unknown") > (1 - UNMEASURED) * self.whole.capacity or not (self.whole.capacity or self.team)
         return is_unknown or 0 < self.whole.of("allocated_unmeasured") == self.whole.of(*ALLOCATED)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether hours of unknown allocation, which may be of each of the other parts, make these lower bounds."""
+        return self.whole.of("unknown") > UNMEASURED * self.whole.capacity
 
     def is_notable(self, gpu_hours: float | None) -> bool:
         return (gpu_hours or 0.0) > _TRACE * self.whole.capacity
@@ -177,29 +181,26 @@ class _Answers:
         named = ", ".join(f"'{each}'" for each in buckets)
         return self.row(f"""
             select cluster, team, namespace, workload, kind, count(distinct (pod, pod_uid)) filter (where pod != '') as pods,
-                sum(gpu_hours) as gpu_hours, sum(cost) as cost, bool_or(cost is null) as is_partial
+                sum(gpu_hours) as gpu_hours, bool_or(is_unknown) as is_least,
+                sum(cost) as cost, is_least or bool_or(cost is null) as is_partial
             from page.use where bucket in ({named}) and namespace != '' and $team in ('', team)
             group by all order by gpu_hours desc, cluster, namespace, workload, kind limit 1
         """)
 
     def waste(self) -> Answer:
         """Answer: the workload with the most idle GPU-hours, and the one with the most underutilized GPU-hours."""
-        idle, under = self._worst(*IDLE), self._worst("underutilized")
         worst = [
-            (found["gpu_hours"], found, f"{formats.gpu_hours(found['gpu_hours'])} {word}")
-            for found, word, total in (
-                (idle, "idle", self.whole.of(*IDLE)),
-                (under, "underutilized (SM activity below 50 %)", self.whole.of("underutilized")),
-            )
-            if found and self.is_notable(total)
+            (found["gpu_hours"], found, f"{formats.gpu_hours(found['gpu_hours'], found['is_least'])} {word}")
+            for word, buckets in (("idle", IDLE), ("underutilized (SM activity below 50 %)", ("underutilized",)))
+            if self.is_notable(self.whole.of(*buckets)) and (found := self._worst(*buckets))
         ]
         amounts = {
             "idle": IDLE, "underutilized": ("underutilized",), "of unknown SM activity": ("active_unmeasured",),
             "not measured": ("allocated_unmeasured",), "of unknown allocation": ("unknown",),
         }  # fmt: skip
-        known = {word: self.whole.of(*buckets) for word, buckets in amounts.items()}
-        listed = {word: formats.gpu_hours(hours, self.is_part) for word, hours in known.items() if self.is_notable(hours)}
-        sums = ", ".join(f"{hours} {word}" for word, hours in listed.items())
+        known = {word: hours for word, buckets in amounts.items() if self.is_notable(hours := self.whole.of(*buckets))}
+        least = {word: self.is_part or (self.is_open and word != "of unknown allocation") for word in known}
+        sums = ", ".join(f"{formats.gpu_hours(hours, least[word])} {word}" for word, hours in known.items())
         if not worst:
             trace = self.whole.of(*IDLE, "underutilized")
             is_open = bool(sums) or self.is_part
@@ -228,9 +229,8 @@ class _Answers:
             parts.append(f"{_per(freed, self.hours)} by a MIG profile or smaller model")
         # The ledger also has GPUs without an exporter.
         count = max(self.header.device_count, round(self.whole.capacity / self.hours) if self.hours else 0)
-        is_partial = self.whole.of("unknown") > UNMEASURED * self.whole.capacity
-        is_lower = self.is_part or is_partial or unmeasured > UNMEASURED * self.whole.of(*ALLOCATED)  # may be idle or active
-        if is_partial:
+        is_lower = self.is_part or self.is_open or unmeasured > UNMEASURED * self.whole.of(*ALLOCATED)  # may be idle or active
+        if self.is_open:
             parts.append(f"allocation of {self.gpus(self.whole.of('unknown'))} unknown")
         if whole_spare := int(self.row(free).get("gpus") or 0):
             parts.append(f"{whole_spare} free in every hour (hourly average)")
@@ -383,8 +383,7 @@ class _Answers:
             ]) as part from page.use where $team in ('', team)) group by part
             """,
             team=self.team,
-            # Hours of unknown allocation may be of each of the other parts.
-            is_open=self.whole.of("unknown") > UNMEASURED * self.whole.capacity,
+            is_open=self.is_open,
         )
         spent = {each["part"]: each for each in priced if each["cost"] is not None}
         energy = self._energy()
