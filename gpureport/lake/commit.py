@@ -42,6 +42,7 @@ from gpureport.values.window import to_ms
 
 _ABANDONED = "abandoned"
 BASIS = "samples_hash"
+"""Entry of a day's notes that identifies the samples behind its facts; empty where these are outdated."""
 _NOTES = "notes"
 _OBSERVED = tuple(table.name for table in (*STATE_TABLES, SOURCE))
 _SCHEMA = "schema"

@@ -83,7 +83,7 @@ select
                 '{} {}', count(distinct device_uuid || '/' || gpu_instance_id), if(max(gpu_instance_id) = '', 'GPUs', 'instances')
             ), null)
         ), ''),
-        'most GPU-hours ' || arg_min(if(pod = '', 'on ' || gpu_model, 'in ' || pod), (-round(coalesce(gpu_hours, 0), 9), namespace, pod, evidence))
+        'most GPU-hours ' || arg_min(if(pod = '', 'on ' || coalesce(nullif(gpu_model, ''), 'GPUs of unknown model'), 'in ' || pod), (-round(coalesce(gpu_hours, 0), 9), namespace, pod, evidence))
         || ': ' || arg_min(evidence, (-round(coalesce(gpu_hours, 0), 9), namespace, pod, evidence)),
         if(count(gpu_hours) between 1 and count(*) - 1, format('at least, because {:,} of {:,} have unknown GPU-hours', count(*) - count(gpu_hours), count(*)), null)
     )) as evidence,
