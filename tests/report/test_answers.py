@@ -571,6 +571,10 @@ def test_costs_of_idle_hours_beside_unknown_ones_are_lower_bounds(con: duckdb.Du
         "≥ 36 GPU-h underutilized (SM activity below 50 %) in 1 pod, ≥ $72. Next: research / hold, ≥ 24 GPU-h idle. "
         "In all: ≥ 24 GPU-h idle, ≥ 36 GPU-h underutilized, 20 GPU-h of unknown allocation."
     )
+    # 4 and 20 of 24 h.
+    with opened_tables(con, {}) as tables:
+        rest = overview(tables, HEADER, Money("$"), {}).rest
+    assert rest == [("Unallocated", "≥ 0.2", "≥ $8"), ("Allocation unknown", "0.8", "$40")]
 
 
 def test_money_goes_with_a_symbol_before_and_a_code_behind() -> None:

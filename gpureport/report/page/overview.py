@@ -75,7 +75,7 @@ def overview(tables: Tables, header: Header, money: Money, files: Mapping[str, s
     """)
     rest = tables.rows("""
         select if(bucket = 'unknown', 'Allocation unknown', 'Unallocated') as title, sum(gpu_hours) as hours, sum(cost) as cost,
-            bool_or(cost is null) as is_least
+            bool_or(is_unknown and bucket != 'unknown') as is_open, is_open or bool_or(cost is null) as is_least
         from page.use where team = '' group by all order by title desc
     """)
     hours = header.window.seconds / 3600
@@ -93,7 +93,11 @@ def overview(tables: Tables, header: Header, money: Money, files: Mapping[str, s
         trend_unit=unit,
         teams=tuple(teams),
         rest=[
-            (each["title"], _gpus(each["hours"] / hours), money(each["cost"], each["is_least"]) if each["cost"] else "")
+            (
+                each["title"],
+                formats.at_least(_gpus(each["hours"] / hours), each["is_open"]),
+                money(each["cost"], each["is_least"]) if each["cost"] else "",
+            )
             for each in rest
         ],
         findings=[{**each, "where": _where(each), "impact": _impact(each, money)} for each in findings[:FINDINGS_SHOWN]],
